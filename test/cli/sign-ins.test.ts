@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../src/store/base/command.ts';
-import { aServer, pathOf, type RunningServer, send } from '../server/a-server.ts';
+import { aServer, type RunningServer, send } from '../server/a-server.ts';
 import { openStore } from '../support/open-store.ts';
 import { runParley } from './run-parley.ts';
 
@@ -64,15 +64,4 @@ it('names the real cause when the gateway turns it away, and gets in with the ri
   expect((await parley(['status'])).stdout).toContain(`at http://127.0.0.1:${running.port}`);
   await rm(join(dataDir, 'token'));
   expect((await parley(['status'])).stderr).toContain('There is no token in');
-});
-
-it('prints a fresh link that signs one browser in, once', async () => {
-  const { code, stdout } = await parley(['signin']);
-  expect(code).toBe(0);
-  const [link = ''] = /http:\/\/\S+/.exec(stdout) ?? [];
-  const visit = () => send({ port: running.port, path: pathOf(link) });
-  const first = await visit();
-  expect(await statusBy(String(first.headers['set-cookie']).split(';')[0] ?? '')).toBe(200);
-  expect((await visit()).headers.location).toBe('/#link-not-valid');
-  expect(stdout).toContain('PARLEY_HOST=0.0.0.0');
 });

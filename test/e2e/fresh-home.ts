@@ -1,7 +1,7 @@
 /** An installation as a person has it after the clone: a home with its `.env`, run by the command itself. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Ran, runParley } from '../cli/run-parley.ts';
@@ -10,10 +10,9 @@ import { startTelegramServer, type TelegramServer } from '../platforms/telegram/
 import { killTree } from './process-tree.ts';
 import { until } from './until.ts';
 
-export type FreshHome = {
+export type Home = {
   readonly path: string;
   readonly dataDir: string;
-  readonly telegram: TelegramServer;
   /** Writes a file into the home. */
   write(name: string, text: string): Promise<void>;
   /** Starts the gateway from another folder; resolves when its table is printed. */
@@ -21,6 +20,8 @@ export type FreshHome = {
   /** Runs a command from another folder. */
   parley(...args: readonly string[]): Promise<Ran>;
 };
+
+export type FreshHome = Home & { readonly telegram: TelegramServer };
 
 export type Running = {
   readonly pid: number;
@@ -32,16 +33,16 @@ export type Running = {
   kill(): Promise<void>;
 };
 
+type AtEnd = (end: () => Promise<void>) => void;
+
 /** `settings`: further lines of its `.env`. Everything ends with the test. */
 export async function aFreshHome(
   settings: Readonly<Record<string, string>>,
-  atEnd: (end: () => Promise<void>) => void,
+  atEnd: AtEnd,
 ): Promise<FreshHome> {
-  const path = await mkdtemp(join(tmpdir(), 'parley-home-'));
-  atEnd(() => rm(path, { recursive: true, force: true, maxRetries: 5 }));
   const [telegram, model] = await Promise.all([startTelegramServer(), startAnthropicServer()]);
   atEnd(async () => void (await Promise.all([telegram.close(), model.close()])));
-  const write = (name: string, text: string) => writeFile(join(path, name), text, { mode: 0o600 });
+  const home = await anEmptyHome({}, atEnd);
   const variables = {
     PARLEY_PORT: '0',
     TELEGRAM_BOT_TOKEN: telegram.token,
@@ -51,13 +52,22 @@ export async function aFreshHome(
     ...settings,
   };
   const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
-  await write('.env', `${lines.join('\n')}\n`);
-  await mkdir(join(path, 'elsewhere'));
+  await home.write('.env', `${lines.join('\n')}\n`);
+  return { ...home, telegram };
+}
+
+/** As right after the clone, with nothing in it. `env`: variables of the shell that every command is typed in. */
+export async function anEmptyHome(env: Readonly<Record<string, string>>, atEnd: AtEnd): Promise<Home> {
+  const path = await mkdtemp(join(tmpdir(), 'parley-home-'));
+  const elsewhere = await mkdtemp(join(tmpdir(), 'parley-elsewhere-'));
+  for (const folder of [path, elsewhere])
+    atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return {
-    ...{ path, dataDir: join(path, 'data'), telegram, write },
-    parley: (...args) => runParley(args, { PARLEY_TEST_HOME: path }),
+    ...{ path, dataDir: join(path, 'data') },
+    write: (name, text) => writeFile(join(path, name), text, { mode: 0o600 }),
+    parley: (...args) => runParley(args, { ...env, PARLEY_TEST_HOME: path }),
     start: async () => {
-      const running = startIn(path);
+      const running = startIn({ path, elsewhere, env });
       atEnd(() => running.kill());
       await until(() => /Parley is running/.test(running.output()) || running.hasEnded(), {
         what: 'the start table',
@@ -69,12 +79,18 @@ export async function aFreshHome(
   };
 }
 
-function startIn(home: string) {
+type Shell = {
+  readonly path: string;
+  readonly elsewhere: string;
+  readonly env: Readonly<Record<string, string>>;
+};
+
+function startIn({ path, elsewhere, env }: Shell) {
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/parley.mjs'), 'start'], {
-    cwd: join(home, 'elsewhere'),
+    cwd: elsewhere,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, HOME: home, PARLEY_TEST_HOME: home },
+    env: { PATH: process.env.PATH, HOME: path, ...env, PARLEY_TEST_HOME: path },
   });
   const ended = once(child, 'exit');
   const output = gather(child);

@@ -3,7 +3,7 @@ import type { Person } from './person.ts';
 import { until } from './until.ts';
 
 /** Waits until the person has been told something that fits, and gives it. */
-export async function untilTold(person: Person, pattern: RegExp): Promise<string> {
+export async function untilTold(person: Pick<Person, 'standing'>, pattern: RegExp): Promise<string> {
   const find = () => person.standing().find((text) => pattern.test(text));
   await until(() => find() !== undefined, { what: `a message like ${pattern}` });
   return find() ?? '';

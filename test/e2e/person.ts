@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { FrameClient } from '../channels/frame-client.ts';
 import { openLineSocket, openWebSocket } from '../channels/frame-transports.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
+import type { TgUser } from '../platforms/telegram/types.ts';
 import type { ParleyProcess } from './parley-process.ts';
 
 export type Person = {
@@ -16,8 +17,11 @@ export type Person = {
 };
 
 /** A user of the Telegram server, in the private chat with the bot. */
-export function telegramPerson(server: TelegramServer, id: number): Person {
-  const from = { id, is_bot: false, first_name: `Person ${id}` };
+export function telegramPerson(
+  server: TelegramServer,
+  id: number,
+  from: TgUser = { id, is_bot: false, first_name: `Person ${id}` },
+): Person {
   return {
     says: (text) => void server.people.sends({ from, text }),
     standing: () => server.botMessages(id).map((message) => message.text),
