@@ -339,7 +339,7 @@ async function wireRuns(
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
   const budgets = createRunBudgets({ ...stage, rules: createBudgetRules(config) });
-  const rates = budgets.apply ? undefined : ratesOf(models);
+  const rates = ratesOf(models);
   const runDeps: RunDeps = {
     ...stage,
     ...{ models, tracer, budgets, rates },
@@ -362,6 +362,7 @@ async function wireRuns(
     leaseMs: config.lanes.leaseMs,
     maxAttempts: config.run.maxAttempts,
     rates,
+    uncounted: budgets.uncounted,
     ...claimModels(models, config),
     caps: config.lanes.concurrency,
     maxRuns: config.lanes.maxRunsPerClaim,

@@ -51,6 +51,20 @@ export class BudgetSpentError extends ParleyError {
   }
 }
 
+/** Agents whose calls no budget counts; `all`: there is no budget. */
+export type UncountedAgents = 'all' | readonly string[];
+
+/**
+ * Whether no budget counts the run's calls, so that their rows are opened ahead. A sub-agent spends what the agent at
+ * the top has, whom its run doesn't name: its calls are counted as soon as there is any budget.
+ */
+export function isUncounted(
+  agents: UncountedAgents,
+  run: { readonly agentId: string; readonly class: string },
+): boolean {
+  return agents === 'all' || (agents.includes(run.agentId) && !run.class.startsWith('sub-'));
+}
+
 /** Prices at their dearest, to bound what a call may cost: micro-dollars per million tokens; sizes in tokens. */
 export type CallRate = {
   readonly provider: string;

@@ -3,6 +3,7 @@
  * top level: that of a run is its own agent's, those of a conversation, a tree and a person are the agent's whom
  * the person talks to, since sub-agents spend their money.
  */
+import type { UncountedAgents } from '#contracts/call-ledger.ts';
 import type { BudgetScope } from '#contracts/model.ts';
 import type { Config } from '../config/config.ts';
 import type { BudgetLimit } from '../store/money/budgets.ts';
@@ -38,8 +39,7 @@ export type BudgetSubject = {
 
 /** The configured budgets. */
 export interface BudgetRules {
-  /** Whether any is configured. */
-  readonly apply: boolean;
+  readonly uncounted: UncountedAgents;
   /** Gives the budgets of a subject on the day of its call. */
   limitsOf(subject: BudgetSubject): readonly BudgetLimit[];
 }
@@ -58,9 +58,7 @@ export function createBudgetRules({ budgets, agents, defaultAgent, timeZone }: B
   const ofAgent = (id: string) =>
     (agents.find((agent) => agent.id === id) ?? agents.find((agent) => agent.id === defaultAgent))?.budgets;
   return {
-    apply: [budgets, ...agents.map((agent) => agent.budgets ?? {})].some((limits) =>
-      Object.values(limits).some((limit) => limit !== undefined),
-    ),
+    uncounted: uncountedOf({ budgets, agents }),
     limitsOf: ({ runId, agentId, topAgentId, sessionId, treeId, person, at }) => {
       const [own, top] = [ofAgent(agentId), ofAgent(topAgentId)];
       const day = dayOf(at);
@@ -80,6 +78,13 @@ export function createBudgetRules({ budgets, agents, defaultAgent, timeZone }: B
       );
     },
   };
+}
+
+function uncountedOf({ budgets, agents }: Pick<BudgetSettings, 'budgets' | 'agents'>): UncountedAgents {
+  const isEmpty = (limits: ScopeLimits = {}) => Object.values(limits).every((limit) => limit === undefined);
+  if (!isEmpty(budgets)) return [];
+  const free = agents.filter((agent) => isEmpty(agent.budgets));
+  return free.length === agents.length ? 'all' : free.map(({ id }) => id);
 }
 
 /** Gives the date of a time, ms since the epoch, as `2026-11-22`. */

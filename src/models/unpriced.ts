@@ -11,7 +11,7 @@ type PricedConfig = Pick<
 
 /** Names models that may answer although nobody knows their prices, so that no budget can hold them; none without budgets. */
 export function findUnpriced(config: PricedConfig): readonly string[] {
-  if (!createBudgetRules(config).apply) return [];
+  if (createBudgetRules(config).uncounted === 'all') return [];
   const named = [
     config.model,
     ...config.agents.flatMap(({ model, titleModel, summaryModel }) => [model, titleModel, summaryModel]),

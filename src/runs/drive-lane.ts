@@ -24,8 +24,9 @@ export type DriveLaneDeps = ClaimModels & {
   readonly notices: Notices;
   readonly leaseMs: number;
   readonly maxAttempts: number;
-  /** Rates of every model, by name; absent under budgets. */
+  /** Rates of every model, by name. */
   readonly rates?: ClaimInput['rates'];
+  readonly uncounted?: ClaimInput['uncounted'];
   /** Lanes of a sub-agents' class that run at once, over all processes. */
   readonly caps?: ClaimInput['caps'];
   /** A busy lane yields to others after this many runs or this long, ms. */
@@ -46,6 +47,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     models: deps.turnModels,
     titleModels: deps.titleModels,
     rates: deps.rates,
+    uncounted: deps.uncounted,
     caps: deps.caps,
   });
   const claimTerms = () => ({ ...terms(), newRunId: newRowId() });

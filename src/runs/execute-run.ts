@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
-import type { CallRate } from '#contracts/call-ledger.ts';
+import { type CallRate, isUncounted } from '#contracts/call-ledger.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { ChildRole } from '#contracts/child.ts';
@@ -63,7 +63,7 @@ export type RunDeps = {
   readonly models: Models;
   /** Takes spans of runs and tool calls; absent unless tracing is on. */
   readonly tracer?: Tracer | undefined;
-  /** Bounds calls of every model, by name, so that rows are opened ahead; absent under budgets. */
+  /** Bounds calls of every model, by name, so that rows are opened ahead where no budget counts them. */
   readonly rates?: Readonly<Record<string, CallRate>> | undefined;
   readonly budgets?: RunBudgets;
   readonly active: ActiveRuns;
@@ -208,7 +208,8 @@ const purposes = { turn: 'turn', title: 'title', compact: 'summary' } as const s
 function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCalls {
   const limits = budgets?.limitsFor(run) ?? (async () => []);
   const purpose = purposes[run.kind];
-  return createRunCalls({ ...deps, purpose, rate: rates?.[run.model], limits }, run);
+  const rate = isUncounted(budgets?.uncounted ?? 'all', run) ? rates?.[run.model] : undefined;
+  return createRunCalls({ ...deps, purpose, rate, limits }, run);
 }
 
 async function openLiveView(

@@ -1,3 +1,4 @@
+import { isUncounted, type UncountedAgents } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { BudgetRules } from '../models/budget-rules.ts';
 import { identityLinksFrom } from '../sessions/identity-links.ts';
@@ -9,10 +10,9 @@ import { type Payer, readPayer } from '../store/reads/read-payer.ts';
 
 /** The budgets that runs count against. */
 export interface RunBudgets {
-  /** Whether any is configured. */
-  readonly apply: boolean;
+  readonly uncounted: UncountedAgents;
   /** Gives those of one run, as of the moment when it is called: a new day has budgets of its own. */
-  limitsFor(run: Pick<ClaimedRun, 'runId' | 'agentId'>): () => Promise<readonly BudgetLimit[]>;
+  limitsFor(run: Pick<ClaimedRun, 'runId' | 'agentId' | 'class'>): () => Promise<readonly BudgetLimit[]>;
   /** Whether an owner has written, who can raise a budget in chat. */
   hasOwner(): Promise<boolean>;
 }
@@ -32,11 +32,12 @@ export type RunBudgetsDeps = {
 export function createRunBudgets({ store, clock, rules, config }: RunBudgetsDeps): RunBudgets {
   const identityLinks = identityLinksFrom(config.identityLinks);
   return {
-    apply: rules.apply,
-    limitsFor: ({ runId, agentId }) => {
+    uncounted: rules.uncounted,
+    limitsFor: (run) => {
+      if (isUncounted(rules.uncounted, run)) return async () => [];
+      const { runId, agentId } = run;
       let payer: Promise<Payer> | undefined;
       return async () => {
-        if (!rules.apply) return [];
         payer ??= store.read(readPayer, { runId });
         const { person, identity, ...rest } = await payer;
         // A run that nobody sent a message for has no person's budget.

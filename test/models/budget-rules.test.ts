@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isUncounted } from '../../src/contracts/call-ledger.ts';
 import type { AgentId } from '../../src/contracts/ids.ts';
 import { type BudgetSettings, createBudgetRules } from '../../src/models/budget-rules.ts';
 
@@ -16,14 +17,17 @@ describe('the budgets of a call', () => {
     };
     const at = Date.UTC(2026, 10, 22, 23, 30);
     const found = rules.limitsOf({ ...call, at, ...subject });
-    return { apply: rules.apply, limits: Object.fromEntries(found.map(({ key, limit }) => [key, limit])) };
+    return {
+      uncounted: rules.uncounted,
+      limits: Object.fromEntries(found.map(({ key, limit }) => [key, limit])),
+    };
   };
 
   it('are none without limits, and those that have one', () => {
-    expect(limitsIn({})).toEqual({ apply: false, limits: {} });
+    expect(limitsIn({})).toEqual({ uncounted: 'all', limits: {} });
     const budgets = { run: 1, session: 2, tree: 3, person: 4, gateway: 5 };
     expect(limitsIn({ budgets })).toEqual({
-      apply: true,
+      uncounted: [],
       limits: { 'run:r': 1, 'session:s': 2, 'tree:t': 3, 'person:p:2026-11-22': 4, 'gateway:2026-11-22': 5 },
     });
   });
@@ -48,7 +52,17 @@ describe('the budgets of a call', () => {
       ...{ 'run:r': 1, 'session:s': 6, 'tree:t': 30 },
       ...{ 'person:p:2026-11-22': 7, 'gateway:2026-11-22': 8 },
     });
-    expect(limitsIn({ agents }).apply).toBe(true);
+  });
+
+  it('count no call of an agent without a limit, unless it is a sub-agent', () => {
+    const agents = [{ id: 'main' }, { id: 'scout', budgets: { run: 1 } }];
+    const { uncounted } = limitsIn({ agents });
+    const isFree = (agentId: string, name: string) => isUncounted(uncounted, { agentId, class: name });
+    expect([isFree('main', 'main'), isFree('scout', 'main'), isFree('main', 'sub-1')]).toEqual([
+      ...[true, false, false],
+    ]);
+    // An agent that left the configuration may be played by one with a limit.
+    expect(isFree('gone', 'main')).toBe(false);
   });
 
   it('are the default agent’s for one that left the configuration', () => {

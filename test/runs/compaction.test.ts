@@ -213,7 +213,7 @@ describe('a conversation that grows too long', () => {
     const before = model.requests.length;
     await askToCompact(conversation, 'Keep the plan.');
     const limit = { scope: 'session', key: unique('session'), limit: 1 } as const;
-    const budgets = { apply: true, limitsFor: () => async () => [limit], hasOwner: async () => false };
+    const budgets = { uncounted: [], limitsFor: () => async () => [limit], hasOwner: async () => false };
     const { work, close } = aProcess(8_000, { budgets });
     const { run } = await work(conversation);
     await close();

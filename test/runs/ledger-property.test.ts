@@ -205,10 +205,12 @@ type LaneWork = { readonly active: ActiveRuns; readonly holder: string; readonly
 /** Works a lane until it rests or its run waits for a sub-agent. Returns whether there was a run. */
 async function workLane(store: Store, scene: Scene, { active, holder, laneKey }: LaneWork): Promise<boolean> {
   const models = modelsAt(scene.url);
-  const rates = scene.hasBudget ? undefined : ratesOf(models);
+  const rates = ratesOf(models);
+  const deps = { ...depsOf(store, scene, active), models, rates };
+  const uncounted = deps.budgets?.uncounted;
   for (let hasRun = false; ; ) {
     const claim = await store.write(claimLane, {
-      ...{ laneKey, holder, leaseMs: 10_000, framing, maxAttempts: 9, rates },
+      ...{ laneKey, holder, leaseMs: 10_000, framing, maxAttempts: 9, rates, uncounted },
       ...{ newRunId: crypto.randomUUID(), models: { byAgent: {}, byDefault: first } },
     });
     if (claim.kind === 'idle' || claim.kind === 'parked') return hasRun;
@@ -218,7 +220,7 @@ async function workLane(store: Store, scene: Scene, { active, holder, laneKey }:
     const leaving = new AbortController();
     const { runId } = claim.run;
     scene.play.worker = { stop: () => active.cancel(runId, 'stop'), handOver: () => leaving.abort() };
-    await executeRun({ ...depsOf(store, scene, active), models, rates }, claim.run, {
+    await executeRun(deps, claim.run, {
       ...{ signal: leaving.signal, mayKeepLane: () => false, claims: () => undefined },
     });
   }

@@ -9,7 +9,7 @@ import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts';
 import type { StopInput } from '../../src/store/intake/stop.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
-import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/claim-lane.ts';
+import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../../src/store/lanes/claim-lane.ts';
 import {
   type Answered,
   type CommitAnswerInput,
@@ -185,7 +185,7 @@ export function aWorker(
     epochs.set(account, epoch);
     return store.write(acceptBatch, { account, epoch, holder: name, proposals });
   };
-  const claim = (laneKey: string, leaseMs = 10_000): Promise<Claim> =>
+  const claim = (laneKey: string, leaseMs = 10_000, over: Partial<ClaimInput> = {}): Promise<Claim> =>
     store.write(claimLane, {
       laneKey,
       holder: name,
@@ -197,6 +197,7 @@ export function aWorker(
       titleModels,
       rates: { demo: rate },
       caps,
+      ...over,
     });
   const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {
     const claimed = await claim(laneKey, leaseMs);

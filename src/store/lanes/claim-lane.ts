@@ -1,4 +1,4 @@
-import type { CallRate } from '#contracts/call-ledger.ts';
+import { type CallRate, isUncounted, type UncountedAgents } from '#contracts/call-ledger.ts';
 import type { ReasoningLevel, TurnModels } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
@@ -36,10 +36,12 @@ export type ClaimInput = {
   /** A run that was found unfinished this often is given up with a notice. */
   readonly maxAttempts: number;
   /**
-   * Bounds calls of each model, by its name: the claim opens the row of the first call. Absent under budgets: each
-   * call then reserves its own.
+   * Bounds calls of each model, by its name: the claim opens the row of the first call. One that a budget counts
+   * reserves its own.
    */
   readonly rates?: Readonly<Record<string, CallRate>> | undefined;
+  /** Agents whose calls no budget counts; absent: all. */
+  readonly uncounted?: UncountedAgents | undefined;
   /** Models that answer, for sessions that have not chosen one. */
   readonly models: TurnModels;
   /** Models that name sessions; absent: no session that begins gets a title. */
@@ -168,7 +170,7 @@ async function begin(
   const { target, authority } = last;
   const facts = { runId, kind, epoch, target, authority, ...choice, isResumed: false, workedMs: 0 };
   const run = claimed(lane, { ...facts, startedAt: tx.now, now: tx.now });
-  const openCall = await openFirstCall(tx, run, input.rates);
+  const openCall = await openFirstCall(tx, run, input);
   return {
     kind: 'run',
     run: { ...run, ...(openCall !== undefined && { openCall }), ...(beginsSession && { beginsSession }) },
@@ -208,10 +210,10 @@ async function take(
 async function openFirstCall(
   tx: Tx,
   run: ClaimedRun,
-  rates: ClaimInput['rates'],
+  { rates, uncounted = 'all' }: ClaimInput,
 ): Promise<string | undefined> {
   const { runId, sessionId, epoch, model, kind } = run;
-  if (kind === 'compact') return undefined;
+  if (kind === 'compact' || !isUncounted(uncounted, run)) return undefined;
   const rate = rates && Object.hasOwn(rates, model) ? rates[model] : undefined;
   if (rate === undefined) return undefined;
   const id = callIdOf(epoch, 1);

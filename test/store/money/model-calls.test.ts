@@ -90,6 +90,18 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(await moneyOf(run)).toEqual({ calls: [{ id, state: 'settled', cost: 700 }], cost: 700 });
   });
 
+  it('has no row from the claim on that a budget counts: of an agent with one', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    await worker.accept(aMessage({ conversation, text: 'hello' }));
+    const claimed = await worker.claim(aLane(conversation).key, 10_000, { uncounted: ['other'] });
+    const run = claimed.kind === 'run' ? claimed.run : expect.fail(claimed.kind);
+    expect([run.openCall, (await moneyOf(run)).calls]).toEqual([undefined, []]);
+    expect(await reserve(run, 1, 5, [{ scope: 'run', key: unique('run'), limit: 9 }])).toEqual({
+      kind: 'open',
+    });
+  });
+
   it('closes what a dead process left open as unknown, at its bound', async () => {
     const { worker, conversation, run } = await asked();
     await open().write(handOver, fenceOf(run));
