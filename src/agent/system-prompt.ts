@@ -17,8 +17,6 @@ export type PromptInput = {
   };
   readonly tools: readonly Tool[];
   readonly files: readonly BootstrapFile[];
-  /** Facts about the network: its formats and limits. */
-  readonly channelNotes?: string;
   readonly chat: 'direct' | 'group';
 };
 
@@ -29,7 +27,6 @@ export function buildSystemPrompt(input: PromptInput): readonly SystemBlock[] {
     identity(input),
     guidance(input.tools),
     ...filesOf(input).map(({ name, text }) => `## ${name}\n${text}`),
-    section('Channel', input.channelNotes),
     situation(input),
   ];
   return [{ text: joined(stable), isStable: true }];
@@ -96,8 +93,8 @@ function situation({ mode, chat }: PromptInput): string {
   return section('Where you are', where);
 }
 
-function section(title: string, text: string | undefined): string {
-  return text === undefined || text.trim() === '' ? '' : `## ${title}\n${text.trim()}`;
+function section(title: string, text: string): string {
+  return text.trim() === '' ? '' : `## ${title}\n${text.trim()}`;
 }
 
 function joined(parts: readonly string[]): string {

@@ -12,7 +12,6 @@ const anInput = (changes: Partial<PromptInput> = {}): PromptInput => ({
     { name: 'SOUL.md', text: 'the soul' },
     { name: 'USER.md', text: 'about Grace' },
   ],
-  channelNotes: 'Short lines.',
   chat: 'group',
   ...changes,
 });
@@ -36,7 +35,6 @@ describe('the system prompt', () => {
       'the rules',
       'the soul',
       'about Grace',
-      'Short lines.',
       'group conversation',
     ];
     const places = order.map((each) => text.indexOf(each));
