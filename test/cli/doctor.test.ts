@@ -53,7 +53,9 @@ async function diagnose(env: Readonly<Record<string, string>>, ...args: readonly
 }
 
 describe('parley doctor', () => {
-  it('finds nothing wrong on a fresh machine but the missing key', { timeout: slow }, async () => {
+  it('finds nothing wrong on a fresh machine but the missing key, and models that no budget holds', {
+    timeout: slow,
+  }, async () => {
     const env = { PARLEY_DATA_DIR: join(await aFolder(), 'data'), PARLEY_PORT: String(await aFreePort()) };
     const { code, isWell, checks, of } = await diagnose(env);
     expect({ code, isWell }).toEqual({ code: 0, isWell: true });
@@ -61,10 +63,16 @@ describe('parley doctor', () => {
     expect(of('model')?.fix).toContain('ANTHROPIC_API_KEY');
     expect(of('data folder')?.detail).toContain('the first start creates');
     await expect(stat(env.PARLEY_DATA_DIR)).rejects.toThrow('ENOENT');
-    const { code: again, stdout } = await runParley(['doctor'], env);
+    const config = join(await aFolder(), 'parley.config.json');
+    const models = { own: { provider: 'ollama', id: 'qwen3' } };
+    await writeFile(config, JSON.stringify({ budgets: { gateway: 5 }, models }));
+    const { code: again, stdout } = await runParley(['doctor'], { ...env, PARLEY_CONFIG: config });
     expect(again).toBe(0);
     expect(stdout).toMatch(/ {2}warning {2}model +the demo model.*\n +→ set ANTHROPIC_API_KEY/);
-    expect(stdout).toMatch(/1 warning\.\n$/);
+    expect(stdout).toMatch(
+      / {2}warning {2}budgets +.* no prices for own, .*\n +→ set models\.<alias>\.prices/,
+    );
+    expect(stdout).toMatch(/2 warnings\.\n$/);
   });
 
   it('says what is wrong with the configuration, a placeholder for the key among it', {

@@ -58,6 +58,18 @@ export const moneyMutants: readonly Mutant[] = [
     test: { file: 'test/runs/budget-pause.test.ts', name: 'goes on by itself when it was raised' },
   },
   {
+    name: 'summary without room kills',
+    invariant: 'a run whose summary has no room in a budget waits for that too',
+    edits: [
+      {
+        in: 'RunRecorder',
+        find: "event.reason !== 'natural' ? calls.refused() : undefined",
+        replace: "event.reason === 'failed' ? calls.refused() : undefined",
+      },
+    ],
+    test: { file: 'test/runs/budget-pause.test.ts', name: 'waits with its history whole' },
+  },
+  {
     name: 'room given twice',
     invariant: 'no more waiting runs go on than their budget has room for',
     edits: [{ in: 'withRoom', find: 'used.set(key, before + needs);', replace: '' }],

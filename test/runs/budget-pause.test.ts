@@ -13,6 +13,7 @@ import { json } from '../../src/store/base/json.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import type { BudgetLimit } from '../../src/store/money/budgets.ts';
 import { readPayer } from '../../src/store/reads/read-payer.ts';
+import { readContext } from '../../src/store/reads/read-transcript.ts';
 import { resumeWithRoom } from '../../src/store/waits/budget-waits.ts';
 import { readParked } from '../../src/store/waits/parked.ts';
 import { aTool } from '../agent/support/builders.ts';
@@ -29,18 +30,29 @@ import { runDeps, someActiveRuns } from './run-builders.ts';
 const prices = { input: 2e6, output: 10e6, cacheRead: 2e6, cacheWrite: 2e6 };
 const dear = 12_000;
 
+type Beginning = {
+  readonly authority?: Authority;
+  readonly text?: string;
+  /** Of the model, tokens. */
+  readonly window?: number;
+};
+
 const costing = (events: readonly ModelEvent[], cost: number): readonly ModelEvent[] =>
   events.map((event) => (event.type === 'complete' ? { ...event, cost } : event));
 
 describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
-  const depsFor = (plays: readonly Play[], budgets: BudgetSettings['budgets'], holder: string) => {
+  const depsFor = (
+    plays: readonly Play[],
+    budgets: BudgetSettings['budgets'],
+    { holder, window = 200_000 }: { holder: string; window?: number },
+  ) => {
     const model = scriptedModel(...plays);
     const active = someActiveRuns(open(), holder);
     onTestFinished(() => active.close());
     const ran: string[] = [];
     const act = aTool('act', { execute: async () => ({ text: `acted ${ran.push('act')}` }) });
     const demo = createDemoProvider({ clock: systemClock });
-    const info = { ...demo.model(), answerTokens: 1_000, prices };
+    const info = { ...demo.model(), contextWindow: window, answerTokens: 1_000, prices };
     const settings = { agents: [], defaultAgent: 'main' as AgentId, timeZone: 'UTC' };
     const deps: RunDeps = {
       ...runDeps(open(), { active, model, tools: [act] }),
@@ -59,10 +71,10 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
   const begin = async (
     plays: readonly Play[],
     budgets: BudgetSettings['budgets'],
-    authority: Authority = 'owner',
+    { authority = 'owner', text = 'go', window }: Beginning = {},
   ) => {
     const holder = unique('boot');
-    const { deps, model, ran } = depsFor(plays, budgets, holder);
+    const { deps, model, ran } = depsFor(plays, budgets, { holder, ...(window && { window }) });
     const conversation = unique('c');
     const laneKey = aLane(conversation).key;
     const driver = createLaneDriver({
@@ -77,7 +89,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
       execute: (run, options) => executeRun(deps, run, options),
     });
     const worker = aWorker(open());
-    await worker.accept(aMessage({ conversation, text: 'go', item: { authority } }));
+    await worker.accept(aMessage({ conversation, text, item: { authority } }));
     const drive = () => driver.drive(laneKey, new AbortController().signal);
     const parked = () => open().read(readParked, { laneKey });
     return {
@@ -140,6 +152,27 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     expect(await lucky.outcomes()).toEqual(['answered']);
   });
 
+  it('waits with its history whole when it is the summary that has no room, and goes on with both', async () => {
+    const usage = { inputTokens: 7_000, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const long = callsTools({ id: '1', name: 'act' }).map((event) =>
+      event.type === 'complete' ? { ...event, usage, cost: dear } : event,
+    );
+    const text = 'word '.repeat(3_000);
+    const run = await begin([long, says('done')], { session: 50_000 }, { window: 8_000, text });
+    await run.drive();
+    expect(await run.parked()).toMatchObject({ reason: 'room in the session budget' });
+    expect(await run.said()).toEqual([expect.stringMatching(/ is used up, so I’ve paused\./)]);
+    const { sessionId } = await open().read(readPayer, { runId: (await run.parked())?.runId ?? '' });
+    const context = () => open().read(readContext, { sessionId });
+    expect([(await context()).summary, run.model.requests.length]).toEqual([undefined, 1]);
+    await run.raise(200_000);
+    expect(await sweep()).toEqual([run.laneKey]);
+    await run.drive();
+    expect([run.model.requests.length, run.ran]).toEqual([2, ['act']]);
+    expect((await context()).summary).toBeDefined();
+    expect(await run.outcomes()).toEqual(['answered']);
+  });
+
   it('ends by /stop without asking the model', async () => {
     const run = await begin([says('done')], { session: 20 });
     await run.drive();
@@ -150,7 +183,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
   });
 
   it('ends at once where there is no owner who could raise it', async () => {
-    const run = await begin([says('done')], { session: 20 }, 'guest');
+    const run = await begin([says('done')], { session: 20 }, { authority: 'guest' });
     await run.drive();
     expect(await run.outcomes()).toEqual(['failed']);
     expect(await run.said()).toEqual([expect.stringMatching(/^The budget .* is used up, so I stopped\./)]);
@@ -166,7 +199,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     const first = await begin([slow], { gateway });
     const working = first.drive();
     await until(() => first.model.requests.length === 1, { what: 'the first call is on its way' });
-    const second = await begin([says('done')], { gateway }, 'guest');
+    const second = await begin([says('done')], { gateway }, { authority: 'guest' });
     await second.drive();
     expect([await second.said(), await sweep()]).toEqual([[], []]);
     gate.resolve();
@@ -183,7 +216,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     const spawned = await family.spawnOne(run);
     const child = await family.claimRun(spawned.laneKey);
     const again = costing(callsTools({ id: '1', name: 'act' }), dear);
-    const { deps, model, ran } = depsFor([again, again, again], { tree: 20_000 }, 'boot-1');
+    const { deps, model, ran } = depsFor([again, again, again], { tree: 20_000 }, { holder: 'boot-1' });
     await executeRun(deps, child, {
       signal: new AbortController().signal,
       mayKeepLane: () => false,
