@@ -5,8 +5,3 @@ import { fileSchema } from './schema.ts';
 export function configJsonSchema(): Record<string, unknown> {
   return { title: 'parley.config.json', ...z.toJSONSchema(fileSchema, { io: 'input' }) };
 }
-
-/** The JSON Schema of what a part accepts; whatever JSON Schema can't say is left open. */
-export function jsonSchemaOf(schema: z.ZodType): Record<string, unknown> {
-  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-}

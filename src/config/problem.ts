@@ -1,6 +1,6 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { ParleyError } from '#contracts/errors.ts';
-import { configJsonSchema, jsonSchemaOf } from './json-schema.ts';
+import { fileSchema } from './schema.ts';
 import { suggestName } from './suggestion.ts';
 
 /** One thing that is wrong: where, what, and the fix. Holds no secret. */
@@ -78,20 +78,27 @@ export function describeUnknownKey(key: string, known: readonly string[]): strin
     : `"${key}" isn't a known name. Did you mean "${meant}"?`;
 }
 
-type JsonSchema = {
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly items?: JsonSchema;
-  readonly additionalProperties?: JsonSchema;
-};
-
 /** The names that a schema knows below `path`; without a schema, that of the file. */
-export function namesAt(path: readonly PropertyKey[], of?: z.ZodType): readonly string[] {
-  // A schema seen as data: its type is known because this program wrote it.
-  let schema = (of === undefined ? configJsonSchema() : jsonSchemaOf(of)) as JsonSchema | undefined;
-  for (const step of path) {
-    schema = schema?.properties?.[String(step)] ?? schema?.items ?? schema?.additionalProperties;
-  }
-  return Object.keys(schema?.properties ?? {}).filter((name) => name !== '$schema');
+export function namesAt(path: readonly PropertyKey[], of: z.ZodType = fileSchema): readonly string[] {
+  let at = contentOf(of);
+  for (const step of path) at = contentOf(below(at, String(step)));
+  return at instanceof z.ZodObject ? Object.keys(at.shape).filter((name) => name !== '$schema') : [];
+}
+
+type Schema = z.core.$ZodType | undefined;
+
+function below(schema: Schema, step: string): Schema {
+  if (schema instanceof z.ZodObject) return new Map<string, Schema>(Object.entries(schema.shape)).get(step);
+  if (schema instanceof z.ZodArray) return schema.element;
+  return schema instanceof z.ZodRecord ? schema.valueType : undefined;
+}
+
+/** Without what makes it optional or changes its value. */
+function contentOf(schema: Schema): Schema {
+  if (schema instanceof z.ZodPipe) return contentOf(schema.in);
+  const isWrapped =
+    schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault;
+  return isWrapped ? contentOf(schema.unwrap()) : schema;
 }
 
 /** The value below `path`; undefined where there is none. */
