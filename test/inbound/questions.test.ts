@@ -169,6 +169,20 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect((await town.send(ann, 'Am I in?')).kind).toBe('accepted');
   });
 
+  it('reaches an owner who has sent nothing but a command, and again where they wrote last', async () => {
+    const [owner, eve, ann] = [anAccount('alpha'), anAccount('beta'), anAccount('beta')];
+    const town = createIntakeFixture(open(), {
+      config: { owners: [refOf(owner)] },
+      access: { dmPolicy: 'pairing', groupPolicy: 'allowlist' },
+    });
+    await town.send(owner, '/whoami');
+    await town.send(eve, 'Hello?');
+    expect((await questionIn(open(), owner)).text).toContain(labelOf(eve));
+    await town.send(owner, 'Good morning');
+    await town.send(ann, 'Me too?');
+    expect((await questionIn(open(), owner)).text).toContain(labelOf(ann));
+  });
+
   it('never leaves /start without an answer', async () => {
     const town = await aTown(open(), { config: { owners: [] } });
     const eve = anAccount('alpha');

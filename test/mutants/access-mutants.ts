@@ -62,6 +62,12 @@ export const accessMutants: readonly Mutant[] = [
     test: { file: questions, name: 'forgets the stranger’s message when nobody answers in time' },
   },
   {
+    name: 'an owner’s command leaves no trace',
+    invariant: 'an owner is asked where they wrote last, be it a command',
+    edits: [{ in: 'applyCommand', find: `spec.chatKind === 'dm'`, replace: `spec.chatKind === 'group'` }],
+    test: { file: questions, name: 'reaches an owner who has sent nothing but a command' },
+  },
+  {
     name: 'guesses at pairing codes uncounted',
     invariant: 'ten codes a minute are looked at, whoever tries',
     edits: [

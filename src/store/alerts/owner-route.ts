@@ -1,6 +1,9 @@
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
+import { routeOfKey } from '../base/conversation-key.ts';
+import { hasCommand } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 
 export type OwnerSearch = {
   /** Owners by configuration, `<channel>:<peer>`; those who were approved as owners are added. */
@@ -15,7 +18,7 @@ const mostLanes = 200;
 /** How far back a conversation of several accounts is searched for one that can be used. */
 const mostMessages = 1000;
 
-/** The direct conversation in which an owner wrote last, on a channel that can be used. */
+/** The direct conversation in which an owner wrote last, be it a command, on a channel that can be used. */
 export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
   query: 'readOwnerRoute',
   run: async (tx, { owners, avoid, notIn }) => {
@@ -39,9 +42,38 @@ export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
       );
       if (found && (!newest || found.createdAt > newest.createdAt)) newest = found;
     }
+    const commanded = await commandedSince(tx, newest?.createdAt ?? 0);
+    const command = commanded.find(
+      ({ key, commandedBy }) =>
+        known.has(`${channelOf({ account: key })}:${commandedBy}`) &&
+        !avoid.includes(channelOf({ account: key })) &&
+        key !== notIn,
+    );
+    if (command) return routeOfKey(command.key);
     return newest && routeOf(tx, newest.id);
   },
 };
+
+/** Commands leave no message behind: the newest conversation first. */
+function commandedSince(tx: Tx, since: number) {
+  return tx.db
+    .selectFrom('conversations')
+    .select(['key', 'commandedBy'])
+    .where(hasCommand())
+    .where('commandedAt', '>', since)
+    .orderBy('commandedAt', 'desc')
+    .limit(mostLanes)
+    .execute();
+}
+
+/** Notes that somebody has sent a command in a direct conversation, which has a row. */
+export function noteCommand(tx: Tx, of: { readonly key: string; readonly by: string }): Promise<void> {
+  return setCommanded.post(tx, { ...of, at: tx.now });
+}
+
+const setCommanded = prepared((db, of: QueryParams<{ key: string; by: string; at: number }>) =>
+  db.updateTable('conversations').set({ commandedBy: of.by, commandedAt: of.at }).where('key', '=', of.key),
+);
 
 async function approvedOwners(tx: Tx): Promise<readonly string[]> {
   const rows = await tx.db.selectFrom('people').select('ref').where('role', '=', 'owner').execute();

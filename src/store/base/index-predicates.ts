@@ -26,6 +26,11 @@ export function isOutOfBudget(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"runs"."budgetWait" is not null`;
 }
 
+/** Direct conversations in which a command was sent. */
+export function hasCommand(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"conversations"."commandedAt" is not null`;
+}
+
 /** Parts that are still to be delivered; combine it with further conditions on the state. */
 export function isOpenPart(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"outbox"."state" in ('pending', 'sending')`;

@@ -73,6 +73,9 @@ export type ConversationsTable = {
   /** The owner who has let this group in, besides those that the configuration names. */
   admittedBy: string | null;
   unreachableAt: number | null;
+  /** The id of who sent the latest command here; of direct conversations only. */
+  commandedBy: string | null;
+  commandedAt: number | null;
   /** Next place in the conversation's delivery order. */
   nextPart: number;
   deliveryEpoch: number;

@@ -1,5 +1,6 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import { noteCommand } from '../alerts/owner-route.ts';
 import type { StepTx } from '../base/command.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { ensureLane, type Lane } from '../rows/lane-row.ts';
@@ -30,5 +31,6 @@ export async function applyCommand(
   await lane();
   if (text !== undefined)
     effects.deliveries.push(await insertNotice(tx, { key: partKey('answer'), route, text, laneKey }));
+  if (spec.chatKind === 'dm') await noteCommand(tx, { key: conversationKey, by: senderId });
   return isRefused ? { kind: 'refused', reason: 'not-permitted' } : { kind: 'command', command };
 }

@@ -10,12 +10,15 @@ export const deliveryTables: SchemaOf<'conversations' | 'outbox' | 'receipts' | 
       activation: textOrNull,
       admittedBy: textOrNull,
       unreachableAt: bigintOrNull,
+      commandedBy: textOrNull,
+      commandedAt: bigintOrNull,
       nextPart: bigint,
       deliveryEpoch: bigint,
       deliveryHolder: textOrNull,
       deliveryUntil: bigint,
     },
     key: ['key'],
+    indexes: { conversationsCommanded: { on: ['commandedAt'], where: `"commandedAt" is not null` } },
   },
   outbox: {
     columns: {
