@@ -80,10 +80,12 @@ export function entriesInOrder(state) {
   return [...messages, ...children].sort((a, b) => placeOfEntry(a) - placeOfEntry(b) || 0);
 }
 
+const placeless = new Set(['command', 'told']);
+
 /** A command never gets a place of its own: it stays ahead of its answer, where it was sent. */
 function placeOf(message) {
   if (message.position !== undefined) return message.position;
-  return message.state === 'command' ? message.after + 0.5 : Number.POSITIVE_INFINITY;
+  return placeless.has(message.state) ? message.after + 0.5 : Number.POSITIVE_INFINITY;
 }
 
 /** True while the agent works here, as far as the page knows. */
@@ -122,12 +124,23 @@ function onFrame(state, frame) {
   }
 }
 
+/** After these the message that asked says what became of the question. */
+const decided = new Set(['approved', 'denied']);
+
 function onAck(state, frame) {
+  if (frame.text !== undefined && !decided.has(frame.reason)) return onTold(state, frame);
   const message = state.messages.get(frame.id);
   // The timeline knows better once it has the message.
   if (message === undefined || message.position !== undefined) return state;
   const after = message.after ?? state.position;
   return changeMessage(state, frame.id, { state: frame.state, reason: frame.reason, after });
+}
+
+/** The answer to a press that decided nothing, below what was there by then. */
+function onTold(state, { id, text }) {
+  const at = Math.max(0, ...[...state.messages.values()].map((message) => message.at));
+  const told = { id, author: { kind: 'notice' }, text, state: 'told', at, after: state.position };
+  return state.messages.has(id) ? state : putMessage(state, told);
 }
 
 function onProblem(state, frame) {

@@ -116,6 +116,21 @@ describe('the conversation of the page', () => {
     );
   });
 
+  it('tells what became of a question to somebody who presses too late, once and in its place', () => {
+    const pressed = (reason: string): ServerFrame => {
+      const text = 'Already approved by Ann.';
+      return { type: 'ack', id: 'press', state: 'pressed', reason, text };
+    };
+    const shown = (reason: string) =>
+      messagesInOrder(after(own('answered'), pressed(reason), pressed(reason), stored)).map(
+        ({ text }) => text,
+      );
+    for (const reason of ['late', 'foreign', 'unknown'])
+      expect(shown(reason)).toEqual(['hi', 'Already approved by Ann.', 'hello']);
+    // The message that asked is edited to say it.
+    for (const reason of ['approved', 'denied']) expect(shown(reason)).toEqual(['hi', 'hello']);
+  });
+
   it('says what became of an own message, from sending to its end', () => {
     const stateOf = (state: State) => messagesInOrder(state)[0]?.state;
     let state = reduce(emptyConversation, unsent);
