@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ParleyError } from '#contracts/errors.ts';
 import { isInteractive } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { isWildcard } from '../server/page-address.ts';
 import { askRunningGateway, tokenOf } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 import { renderQrCode } from './qr-code.ts';
@@ -25,14 +26,28 @@ export async function runSignIn({ asJson }: { readonly asJson: boolean }): Promi
   if (!answer.ok)
     throw new ParleyError('invalid_input', `The gateway at ${url} gave no link (HTTP ${answer.status}).`);
   const links = linksSchema.parse(await answer.json());
-  process.stdout.write(asJson ? `${JSON.stringify(links, undefined, 2)}\n` : describe(links));
+  const shown = { hasScreen: isInteractive(), host: config.host };
+  process.stdout.write(asJson ? `${JSON.stringify(links, undefined, 2)}\n` : describeLinks(links, shown));
   return 0;
 }
 
-function describe({ url, phoneUrl }: z.infer<typeof linksSchema>): string {
+type Shown = {
+  /** The phone's link is shown as a QR code too. */
+  readonly hasScreen: boolean;
+  /** The address that the configuration has Parley listen on. */
+  readonly host: string;
+};
+
+/** The links as text. */
+export function describeLinks({ url, phoneUrl }: z.infer<typeof linksSchema>, shown: Shown): string {
   const here = `Open this in a browser (works once, for 15 minutes):\n\n  ${url}\n`;
-  if (phoneUrl === undefined)
-    return `${here}\nA phone can't reach this address. For that, set PARLEY_HOST=0.0.0.0 and restart Parley.\n`;
-  const code = isInteractive() ? `${renderQrCode(phoneUrl)}\n` : '';
+  if (phoneUrl === undefined) return `${here}\n${phoneHint(shown.host)}\n`;
+  const code = shown.hasScreen ? `${renderQrCode(phoneUrl)}\n` : '';
   return `${here}\nOn a phone in the same network:\n\n${code}  ${phoneUrl}\n`;
+}
+
+function phoneHint(host: string): string {
+  return isWildcard(host)
+    ? "On a phone, replace the address in this link by this machine's own: Parley can't tell it, as in a container."
+    : "A phone can't reach this address. For that, set PARLEY_HOST=0.0.0.0 and restart Parley.";
 }

@@ -1,16 +1,14 @@
 import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
-import { pageAddress } from './page-address.ts';
-
-const wildcards = ['0.0.0.0', '::'];
+import { isWildcard, pageAddress } from './page-address.ts';
 
 /**
  * The names, as URLs write them, under which other machines reach a server that listens on `host`: none for a loopback
  * address, each address of this machine for a wildcard.
  */
 export function ownAddresses(host: string, interfaces = networkInterfaces): readonly string[] {
-  if (!wildcards.includes(host)) return isLoopback(host) ? [] : [inUrl(host)];
+  if (!isWildcard(host)) return isLoopback(host) ? [] : [inUrl(host)];
   return Object.values(interfaces())
     .flatMap((addresses) => addresses ?? [])
     .filter(({ internal }) => !internal)
@@ -23,7 +21,7 @@ export function ownAddresses(host: string, interfaces = networkInterfaces): read
  */
 export function phoneAddress(host: string, port: number, machine = thisMachine): string | undefined {
   if (machine.isContainer() || isLoopback(host)) return undefined;
-  if (!wildcards.includes(host)) return pageAddress(host, port);
+  if (!isWildcard(host)) return pageAddress(host, port);
   const found = Object.entries(machine.interfaces())
     .filter(([name]) => !virtual.test(name))
     .flatMap(([, addresses]) => addresses ?? [])

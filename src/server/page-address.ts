@@ -1,6 +1,10 @@
-/** A wildcard address is no place to go to: the link names the loopback address then. */
+/** Where the page is for a browser on this machine: a wildcard is no place to go to, so its link names the loopback address. */
 export function pageAddress(host: string, port: number): string {
-  const isWildcard = host === '0.0.0.0' || host === '::';
-  const name = isWildcard ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  const name = isWildcard(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   return `http://${name}:${port}`;
+}
+
+/** True for an address that stands for all of this machine's. */
+export function isWildcard(host: string): boolean {
+  return host === '0.0.0.0' || host === '::';
 }

@@ -1,6 +1,7 @@
 import decodeQR from 'qr/decode.js';
 import { expect, it } from 'vitest';
 import { renderQrCode } from '../../src/cli/qr-code.ts';
+import { describeLinks } from '../../src/cli/sign-in.ts';
 
 const cells: Readonly<Record<string, readonly [boolean, boolean]>> = {
   ' ': [false, false],
@@ -46,4 +47,19 @@ it.each(['https://example.org', link])('shows a code that can be scanned: %s', (
 it('fits a window of 80 columns with the longest link of a network', () => {
   const [line = ''] = renderQrCode(link).split('\n');
   expect([...withoutColours(line)].length).toBeLessThan(80);
+});
+
+it('shows a phone the link of a fresh sign-in, on a screen', () => {
+  const phoneUrl = 'http://192.168.1.7:7411/sign-in?ticket=q7Zr2mXk9vTb4NwLs8Jd1HfG';
+  const links = { url: 'http://127.0.0.1:7411/sign-in?ticket=q7Zr2mXk9vTb4NwLs8Jd1HfG', phoneUrl };
+  const [, shown = ''] = describeLinks(links, { hasScreen: true, host: '0.0.0.0' }).split(
+    'On a phone in the same network:\n\n',
+  );
+  expect(scan(shown.slice(0, shown.indexOf(phoneUrl)).trimEnd())).toBe(phoneUrl);
+  expect(describeLinks(links, { hasScreen: false, host: '0.0.0.0' })).toContain(
+    `same network:\n\n  ${phoneUrl}\n`,
+  );
+  // In a container Parley doesn't know how others reach it, whatever it listens on.
+  const { url } = links;
+  expect(describeLinks({ url }, { hasScreen: true, host: '0.0.0.0' })).not.toContain('PARLEY_HOST');
 });

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ownAddresses } from '../../src/server/own-addresses.ts';
+import { ownAddresses, phoneAddress } from '../../src/server/own-addresses.ts';
 import { laterStep, openLater } from '../backup/later-version.ts';
 import { runParley } from '../cli/run-parley.ts';
 import { send } from '../server/a-server.ts';
@@ -32,6 +32,10 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   // A phone uses the machine's own address; a name has to be set, which a reload does.
   const [own = '127.0.0.1'] = ownAddresses('0.0.0.0');
   expect(await statusOf(`${own}:${port}`)).toBe(200);
+  const phone = phoneAddress('0.0.0.0', port);
+  const wayForPhone =
+    phone === undefined ? 'On a phone, replace the address' : `same network:\n\n  ${phone}/`;
+  expect((await parley('signin')).stdout).toContain(wayForPhone);
   expect(await statusOf('parley.home')).toBe(421);
   await home.write('parley.config.json', '{ "allowedHosts": ["parley.home"], "port": 1, /* later */ }');
   const reloaded = await parley('reload');
