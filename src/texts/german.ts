@@ -99,7 +99,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   whoamiMenu: 'Deine Kennung in diesem Netz und deine Rechte zeigen',
   startMenu: 'Hallo sagen',
   greeting:
-    'Hallo! Ich bin {agent}, ein KI-Agent: Ich lese Text, Fotos und Dateien, arbeite mit Dateien in meinem Ordner und kann andere beauftragen. /help zeigt die Befehle, und SOUL.md in meinem Arbeitsordner prägt, wer ich bin.',
+    'Hallo! Ich bin {agent}, ein KI-Agent: Ich lese Text und Fotos, sehe andere Dateien dem Namen nach, arbeite mit Dateien in meinem Ordner und kann andere beauftragen. /help zeigt die Befehle, und SOUL.md in meinem Arbeitsordner prägt, wer ich bin.',
   whoami: 'Du bist {ref}, hier als {authority}.',
   whoamiAdmin: 'Du bist {ref}, hier als {authority} und Administrator dieser Gruppe.',
   whoamiAgent: 'Agent: {agent}',

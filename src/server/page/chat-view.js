@@ -62,7 +62,7 @@ function Greeting({ status }) {
   return html`<div class="greeting">
     <img src="/page/icon.svg" alt="" width="64" height="64" />
     <h2>What's on your mind?</h2>
-    <p>I read text, photos and files, work on files in my own folder, and can set others to work. Write more while I
+    <p>I read text and photos, see other files by name, work on files in my own folder, and can set others to work. Write more while I
       work; <code>/</code> shows the commands.</p>
     <p><code>SOUL.md</code>, <code>AGENTS.md</code> and others in my workspace shape who I am:${' '}
       <code>parley agent init</code> creates them.</p>
