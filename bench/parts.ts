@@ -5,6 +5,7 @@ import { measureChildren, measureCrowd, measureFinish } from './children.ts';
 import { measureContext } from './context.ts';
 import { measureCrash } from './crash.ts';
 import { type Figure, figureRows } from './figure.ts';
+import { measureFirstHour } from './first-hour.ts';
 import { findPostgres } from './lanes/cluster.ts';
 import { measureAdded, measureLatency, measurePaced } from './latency.ts';
 import { type MemoryOptions, measureMemory } from './memory.ts';
@@ -65,6 +66,7 @@ const parts: Readonly<Record<string, Part>> = {
       ),
   },
   start: { title: 'Start', measure: ({ repeats }) => measureStart(repeats) },
+  'first-hour': { title: 'The first hour', measure: () => measureFirstHour() },
   memory: {
     title: 'Memory',
     measure: ({ memory }) =>

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { onTestFinished } from 'vitest';
 import { patienceMs } from '../support/patience.ts';
 
 export type Conversation = {
@@ -15,18 +15,24 @@ export type Conversation = {
 /** Keys as a terminal sends them. */
 export const keys = { enter: '\r', down: '\u001b[B', leave: '\u0003' } as const;
 
+export type TypeOptions = {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Of the clone whose command it is; by default this one. */
+  readonly root?: string;
+  /** Ends it, if it still runs: vitest's `onTestFinished`. */
+  atEnd(end: () => void): void;
+};
+
 /** Runs `parley …` with someone at its keyboard. */
-export function typeTo(
-  args: readonly string[],
-  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
-): Conversation {
-  const program = new URL('../../bin/parley.mjs', import.meta.url).pathname;
+export function typeTo(args: readonly string[], options: TypeOptions): Conversation {
+  const program = join(options.root ?? join(import.meta.dirname, '../..'), 'bin/parley.mjs');
   const child = spawn(process.execPath, [program, ...args], {
     cwd: options.cwd,
     env: { PATH: process.env.PATH, HOME: options.cwd, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  onTestFinished(() => void child.kill('SIGKILL'));
+  options.atEnd(() => void child.kill('SIGKILL'));
   let output = '';
   let seen = 0;
   let wake = () => {};

@@ -2,9 +2,12 @@
  * From an empty folder to a bot on three networks, with nothing set but what onboarding has written. The addresses of
  * the local platforms stand for those that are built in.
  */
+import { randomUUID } from 'node:crypto';
 import { appendFile, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { FrameClient } from '../channels/frame-client.ts';
+import { openWebSocket } from '../channels/frame-transports.ts';
 import { keys, typeTo } from '../cli/typed-answers.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
@@ -58,7 +61,11 @@ afterAll(async () => {
 });
 
 const onboard = () =>
-  typeTo(['onboard'], { cwd: home.path, env: { ...addresses, PARLEY_TEST_HOME: home.path } });
+  typeTo(['onboard'], {
+    cwd: home.path,
+    env: { ...addresses, PARLEY_TEST_HOME: home.path },
+    atEnd: onTestFinished,
+  });
 const fileOf = (name: string) => readFile(join(home.path, name), 'utf8');
 const codeIn = (chat: number, nth = 0) => {
   const notice = /^I don’t know you yet[\s\S]*(?:code|approve) ([A-Z2-9]{8})/;
@@ -225,6 +232,30 @@ describe("the newcomer's first hour", () => {
     const answer = await send({ port, method: 'POST', path: '/api/notices/answer', headers, body });
     expect(JSON.parse(answer.body)).toMatchObject({ result: 'approved' });
     await untilSaid(telegram, { chat: carl.id, text: 'You said: And me?' });
+
+    // A file for the page; what became of the message; and one that may not have arrived.
+    const upload = { ...headers, 'content-type': 'application/octet-stream' };
+    const file = { method: 'POST', headers: upload, body: 'The answer is 42.' };
+    const { id: ref } = JSON.parse((await send({ port, path: '/uploads/web', ...file })).body);
+    const page = new FrameClient(() => openWebSocket(gateway.url, cookie));
+    onTestFinished(() => page.close());
+    const attachments = [{ ref, name: 'note.txt', mimeType: 'text/plain', sizeBytes: file.body.length }];
+    const id = page.submit({ type: 'send', id: randomUUID(), text: 'Read this.', attachments });
+    await until(() => page.items.some(({ text }) => /^You said: [\s\S]*Read this\./.test(text)), {
+      what: 'an answer on the page',
+    });
+    const [row] = readStore(home.dataDir, `select content from inbox where content like '%note.txt%'`);
+    const [kept] = JSON.parse(String(row?.content)).stored;
+    expect(await readFile(kept.path, 'utf8')).toBe(file.body);
+    const read = async (path: string) => JSON.parse((await send({ port, path, headers: { cookie } })).body);
+    expect((await read(`/api/why?id=${id}`)).text).toContain('answered');
+    telegram.fault({ kind: 'drop-answer' }, { method: 'sendMessage' });
+    telegram.userSends({ from: carl, text: 'And now?' });
+    const parts = async () => (await read('/api/outbox')).parts;
+    await until(async () => (await parts()).length === 1, { what: 'the lost answer in the list' });
+    const drop = { method: 'POST', headers, body: JSON.stringify({ key: (await parts())[0].key }) };
+    expect((await send({ port, path: '/api/outbox/drop', ...drop })).status).toBe(200);
+    expect(await parts()).toMatchObject([{ state: 'failed', problem: 'dropped by the operator' }]);
   });
 
   test('asks the owner who adds the bot to a group, and answers there from then on', slow, async () => {
