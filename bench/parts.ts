@@ -13,7 +13,7 @@ import { type NetworkName, networkNames, titleOf } from './network.ts';
 import { withBoth, withParley } from './pair.ts';
 import { measureRecovery } from './recovery.ts';
 import type { Report, Sheet } from './sheet.ts';
-import { measureStart, measureStartOfAll } from './start.ts';
+import { measureStart, measureStartOfAll, measureUnusedOpenAi } from './start.ts';
 import { measureSteer } from './steer.ts';
 
 export type Pace = {
@@ -67,6 +67,10 @@ const parts: Readonly<Record<string, Part>> = {
   },
   start: { title: 'Start', measure: ({ repeats }) => measureStart(repeats) },
   'first-hour': { title: 'The first hour', measure: () => measureFirstHour() },
+  openai: {
+    title: 'OpenAI, configured and not used',
+    measure: ({ repeats }) => measureUnusedOpenAi(repeats),
+  },
   memory: {
     title: 'Memory',
     measure: ({ memory }) =>

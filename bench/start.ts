@@ -1,9 +1,15 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Figure } from './figure.ts';
 import { botSays, type NetworkName, networkNames, titleOf } from './network.ts';
+import { type Bench, withParley } from './pair.ts';
 import { type AtLeastOne, startPlatforms } from './platforms.ts';
+import { residentMb } from './process-figures.ts';
 import { median } from './statistics.ts';
 import { startParley } from './subject.ts';
+
+/** Until a process that has started rests, ms. */
+const restMs = 5_000;
 
 /** (5) From the start of the process to its first reply, with an update waiting and an empty data folder. */
 export async function measureStart(repeats: number): Promise<readonly Figure[]> {
@@ -34,6 +40,43 @@ export async function measureStartOfAll(repeats: number): Promise<readonly Figur
     parley: median(found.map((one) => one[name])),
     target: '',
   }));
+}
+
+/**
+ * Compares a configuration with an OpenAI model that nobody uses (`parley`) to one without (`floor`): the SDK is
+ * loaded with the first request only.
+ */
+export async function measureUnusedOpenAi(repeats: number): Promise<readonly Figure[]> {
+  const unused = {
+    providers: { house: { baseUrl: 'http://127.0.0.1:9/v1' } },
+    models: { spare: { provider: 'house', id: 'qwen3' } },
+  };
+  await startedWith({});
+  const [without, within]: [Started[], Started[]] = [[], []];
+  // In turns, so that both find the machine alike.
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    without.push(await startedWith({}));
+    within.push(await startedWith(unused));
+  }
+  const row = (name: string, unit: Figure['unit'], of: (started: Started) => number): Figure => ({
+    ...{ name, unit, target: 'unchanged' },
+    floor: median(without.map(of)),
+    parley: median(within.map(of)),
+  });
+  return [
+    row('an OpenAI model that is not used: start → ready', 'ms', ({ readyMs }) => readyMs),
+    row('the same: memory at rest', 'MB', ({ memoryMb }) => memoryMb),
+  ];
+}
+
+type Started = { readonly readyMs: number; readonly memoryMb: number };
+
+function startedWith(settings: Readonly<Record<string, unknown>>): Promise<Started> {
+  const measure = async ({ subject }: Bench) => {
+    await sleep(restMs);
+    return { readyMs: subject.readyAt - subject.startedAt, memoryMb: residentMb(subject.pid) };
+  };
+  return withParley(['telegram'], measure, { settings });
 }
 
 /** `npm start` would install them, and pull them from under whatever else runs here. */

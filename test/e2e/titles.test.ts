@@ -1,4 +1,7 @@
 /** A conversation gets its title by a run beside it, which nobody waits for and a kill doesn't double. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
@@ -7,8 +10,20 @@ import { answerQuestion, answerTo } from './questions.ts';
 import { openStage } from './stage.ts';
 import { until } from './until.ts';
 
-test('a conversation is named once, beside its answer, also when the process dies over the title', async () => {
-  const stage = await openStage({}, [], { TEST_TITLES: '1' });
+/** Its SDK takes memory and time at the start, which nobody pays who doesn't use it. */
+const unusedModel = {
+  providers: { house: { baseUrl: 'http://127.0.0.1:9/v1' } },
+  models: { spare: { provider: 'house', id: 'qwen3' } },
+};
+
+test('a conversation is named once, beside its answer, also when the process dies over the title; OpenAI’s SDK stays unloaded', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-sdks-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const sdks = join(folder, 'sdks');
+  const recorder = new URL('../support/record-sdks.mjs', import.meta.url);
+  recorder.searchParams.set('file', sdks);
+  const env = { TEST_TITLES: '1', NODE_OPTIONS: `--import=${recorder.href}` };
+  const stage = await openStage(unusedModel, [], env);
   onTestFinished(() => stage.close());
   let gate: ReturnType<typeof createGate> | undefined = createGate();
   stage.model.script((body) => {
@@ -38,6 +53,8 @@ test('a conversation is named once, beside its answer, also when the process die
   const [naming] = stage.model.requests.filter(({ body }) => isNaming(body));
   expect(naming?.body.tools ?? []).toEqual([]);
   expect(stage.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+  const loaded = (await readFile(sdks, 'utf8')).trim().split('\n');
+  expect(new Set(loaded)).toEqual(new Set(['@anthropic-ai/sdk']));
 });
 
 function isNaming({ system }: WireBody): boolean {

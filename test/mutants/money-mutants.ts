@@ -105,4 +105,16 @@ export const moneyMutants: readonly Mutant[] = [
     ],
     test: { file: 'test/store/children/children.test.ts', name: 'charges every session above it' },
   },
+  {
+    name: 'an SDK that nobody uses is loaded',
+    invariant: 'OpenAI’s SDK is loaded with the first request to such a model',
+    edits: [
+      {
+        in: 'createProvider',
+        find: 'return createOpenAiProvider(options);',
+        replace: "void import('openai'); return createOpenAiProvider(options);",
+      },
+    ],
+    test: { file: 'test/e2e/titles.test.ts', name: 'SDK stays unloaded' },
+  },
 ];
