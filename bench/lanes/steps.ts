@@ -14,6 +14,7 @@ import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder } from '../../test/store/builders.ts';
 import { openStore } from '../../test/support/open-store.ts';
+import { countRoundTrips } from '../../test/support/round-trips.ts';
 import { now } from '../clock.ts';
 import { count, round, type Sheet } from '../sheet.ts';
 import { createPostgres, type Database } from './database.ts';
@@ -35,8 +36,13 @@ export async function measureSteps(postgres: string | undefined, messages: numbe
     try {
       const steps = await stepsOf(store);
       await carryOut(steps, { first: 0, messages: 2 * batchSize }, (_, act) => act());
+      const trips = new Map<string, number>();
+      await carryOut(steps, { first: 0, messages: 1 }, async (name, act) => {
+        trips.set(name, await countRoundTrips(act));
+      });
       await carryOut(steps, { first: 1_000_000, messages }, async (name, act) => {
-        rows.push([`${kind}: ${name}`, ...(await timed(messages, act)), String(statements.get(name))]);
+        const counts = [String(statements.get(name)), kind === 'SQLite' ? '–' : String(trips.get(name))];
+        rows.push([`${kind}: ${name}`, ...(await timed(messages, act)), ...counts]);
       });
     } finally {
       await close();
@@ -47,9 +53,10 @@ export async function measureSteps(postgres: string | undefined, messages: numbe
     about: [
       `${count(messages)} messages to as many new lanes, each step a commit with full fsync. Accepted in batches of ${batchSize}, one at a time, as`,
       `from one bot account, whose row every batch locks; answered and settled ${atOnce} at once. Processor time is that of this`,
-      'process, PostgreSQL’s own not counted. Statements are those of one message in a known lane, one in a batch.',
+      'process, PostgreSQL’s own not counted. Statements and round trips are those of one message in a known lane, one in a',
+      'batch.',
     ],
-    heads: ['step', 'messages/s', 'processor ms', 'statements'],
+    heads: ['step', 'messages/s', 'processor ms', 'statements', 'round trips'],
     rows,
   };
 }

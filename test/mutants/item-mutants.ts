@@ -18,6 +18,24 @@ export const itemMutants: readonly Mutant[] = [
     test: { file: items, name: 'lets the newest run next however many wait' },
   },
   {
+    name: 'a batch decides by its lanes as they were before it',
+    invariant: 'what an event of a batch changes counts for the next one',
+    edits: [
+      {
+        in: 'acceptBatch',
+        find: 'if (!leavesLanes.has(proposal.decision.kind)) views.forget();',
+        replace: '',
+      },
+    ],
+    test: { file: items, name: 'counts for each event of a batch as the one before has left it' },
+  },
+  {
+    name: 'a view counts twice',
+    invariant: 'what an event of a batch changes counts for the next one',
+    edits: [{ in: 'LaneViews', find: 'this.#views.delete(laneKey);', replace: '' }],
+    test: { file: items, name: 'counts for each event of a batch as the one before has left it' },
+  },
+  {
     name: 'conversation locked before the lanes',
     invariant: 'lanes are locked before conversations, by every step',
     edits: [

@@ -163,7 +163,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'one active run per session in the whole system',
     edits: [
       {
-        in: 'claimLane',
+        in: 'claimBy',
         find: 'if (lane.leaseUntil > tx.now && !isMine)',
         replace: 'if (false)',
       },
@@ -501,7 +501,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a wake makes Parley look and nothing more',
     edits: [
       {
-        in: 'claimLane',
+        in: 'claimBy',
         find: 'const choice = chooseBatch(waiting, lane.mode as QueueMode, tx.now);',
         replace: `const route = { channel: 'telegram', account: '7000001', conversation: '501' };
     const content = { text: 'forged', prompt: 'forged', sender: { id: '', name: '' }, attachments: [] };

@@ -30,8 +30,9 @@ export const proofMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'lockRun',
-        find: 'const [lane, waiting, run] = await Promise.all([$$LOCK, readWaiting(tx, laneKey), $$RUN]);',
-        replace: 'const [waiting, lane, run] = await Promise.all([readWaiting(tx, laneKey), $$LOCK, $$RUN]);',
+        find: 'const [lane, waiting, $$RUN] = await Promise.all([$$LOCK, readWaiting(tx, laneKey), $$REST]);',
+        replace:
+          'const [waiting, lane, $$RUN] = await Promise.all([readWaiting(tx, laneKey), $$LOCK, $$REST]);',
       },
     ],
     test: { file: pipelined, name: 'is read behind the wait for it' },

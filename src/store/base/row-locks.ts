@@ -5,7 +5,7 @@ import type { Tables } from './tables.ts';
 
 type Rows<Row> = Compilable<Row> & Pick<SelectQueryBuilder<Tables, keyof Tables, Row>, 'forUpdate'>;
 
-export type LockingQuery<Values, Row> = Pick<PreparedQuery<Values, Row>, 'first' | 'one'>;
+export type LockingQuery<Values, Row> = Pick<PreparedQuery<Values, Row>, 'all' | 'first' | 'one'>;
 
 /**
  * Like `prepared`, and the rows belong to the transaction until its end. The one writer of SQLite has
@@ -14,12 +14,13 @@ export type LockingQuery<Values, Row> = Pick<PreparedQuery<Values, Row>, 'first'
  * from before it would be over as it begins.
  */
 export function locking<Values, Row>(
-  build: (db: Kysely<Tables>, of: QueryParams<Values>) => Rows<Row>,
+  build: (db: Kysely<Tables>, of: QueryParams<Values>, dialect: Tx['dialect']) => Rows<Row>,
 ): LockingQuery<Values, Row> {
   const query = prepared<Values, Row>((db, of, dialect) => ({
-    compile: () => planOf(dialect, build(db, of)),
+    compile: () => planOf(dialect, build(db, of, dialect)),
   }));
   return {
+    all: async (tx, values) => (await query.all(tx, values)).map((row) => withLockTime(tx, row)),
     first: async (tx, values) => {
       const row = await query.first(tx, values);
       return row && withLockTime(tx, row);

@@ -6,7 +6,6 @@
 import { sql } from 'kysely';
 import type { Tx } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { type Lane, lockLane, lockLaneAt, lockLanes } from '../rows/lane-row.ts';
 import { isChildLane } from './child-rows.ts';
 
@@ -20,19 +19,6 @@ export async function lockLineage(tx: Tx, laneKey: string): Promise<Lane | undef
 export async function lockLineageAt(tx: Tx, laneKey: string, epoch: number): Promise<Lane> {
   await lockAbove(tx, laneKey);
   return lockLaneAt(tx, laneKey, epoch);
-}
-
-/**
- * The lane, locked with those above it, and what waits in it, read behind the lock. Both are asked for in one go, the
- * lock first: PostgreSQL answers in this order, so nothing that is read can be older than the lock.
- */
-export async function lockWithWaiting(
-  tx: Tx,
-  laneKey: string,
-): Promise<{ readonly lane: Lane | undefined; readonly waiting: readonly WaitingRow[] }> {
-  await lockAbove(tx, laneKey);
-  const [lane, waiting] = await Promise.all([lockLane(tx, laneKey), readWaiting(tx, laneKey)]);
-  return { lane, waiting };
 }
 
 /** Locks the lanes above a child's. */

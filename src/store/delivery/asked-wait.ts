@@ -9,6 +9,7 @@ import { minuteText } from '../../logging/time-text.ts';
 import { closeAlert, openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 
 export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): Promise<void> {
   const until = tx.now + askedMs;
@@ -27,6 +28,18 @@ export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): P
   const values = { since: minuteText(Number(since)), until: minuteText(until) };
   await openAlert(tx, { kind: 'delivery-waits', subject: conversationKey, values });
 }
+
+/** Since when a part's platform asks to wait, ms; null when it doesn't. */
+export type AskedWait = { readonly conversationKey: string; readonly waitAskedSince: number | null };
+
+/** Reads the part's wait; undefined when there is no such part. */
+export function readAskedWait(tx: Tx, partKey: string): Promise<AskedWait | undefined> {
+  return askedWait.first(tx, { partKey });
+}
+
+const askedWait = prepared((db, of: QueryParams<{ partKey: string }>) =>
+  db.selectFrom('outbox').select(['conversationKey', 'waitAskedSince']).where('key', '=', of.partKey),
+);
 
 /** The part has ended, or goes elsewhere: the owner is told once nothing else there has to wait. */
 export async function endAskedWait(tx: Tx, conversationKey: string, isSilent = false): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Kysely } from 'kysely';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { PartKey } from '#contracts/ids.ts';
@@ -7,7 +8,9 @@ import { isOpenPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
+import type { Tables } from '../base/tables.ts';
 import { lockLanes, tryLockLanes } from '../rows/lane-row.ts';
+import { readAskedWait } from './asked-wait.ts';
 import { outboundOf } from './edit-part.ts';
 import { endPart } from './end-part.ts';
 import { beginSending, removePart } from './part-states.ts';
@@ -87,15 +90,21 @@ export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
   name: 'recordDelivery',
   run: async (tx, input) => {
     await lockReached(tx, input);
-    const row = await lockedConversation.first(tx, input);
+    const [row, asked, next] = await Promise.all([
+      lockedConversation.first(tx, input),
+      readAskedWait(tx, input.partKey),
+      nextPart.first(tx, input),
+    ]);
     if (row?.deliveryEpoch !== input.epoch) {
       throw new ParleyError(
         'stale_epoch',
         `Conversation ${input.conversationKey} is delivered by another worker now.`,
       );
     }
-    await recordSend(tx, input);
-    return input.claimsNext ? claimHead(tx, input) : leave(tx, input, { kind: 'empty' });
+    await recordSend(tx, input, asked);
+    if (!input.claimsNext) return leave(tx, input, { kind: 'empty' });
+    // Anything else that has become of the part may have changed what comes behind it.
+    return input.result.kind === 'sent' ? claimPart(tx, input, next) : claimHead(tx, input);
   },
 };
 
@@ -120,8 +129,12 @@ const lockedConversation = locking((db, of: QueryParams<{ conversationKey: strin
 type Head = DeliveryPolicy & { readonly conversationKey: string; readonly epoch: number };
 
 async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
-  while (true) {
-    const part = await headPart.first(tx, head);
+  return claimPart(tx, head, await headPart.first(tx, head));
+}
+
+/** Claims the part if it is to be sent now, else the next one that is. */
+async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promise<Delivery> {
+  for (let part = first; ; part = await headPart.first(tx, head)) {
     if (!part) return leave(tx, head, { kind: 'empty' });
     if (await isObsolete(tx, part.key)) {
       await removePart(tx, part.key);
@@ -167,6 +180,17 @@ const lockedLaneMs = 50;
 
 /** The next part of a conversation's order; previews are outside the order. */
 export const headPart = prepared((db, of: QueryParams<{ conversationKey: string }>) =>
+  partsOf(db, of).limit(1),
+);
+
+type HeadPart = NonNullable<Awaited<ReturnType<typeof headPart.first>>>;
+
+/** The one behind a part that is about to end. */
+const nextPart = prepared((db, of: QueryParams<{ conversationKey: string; partKey: string }>) =>
+  partsOf(db, of).where('key', '<>', of.partKey).limit(1),
+);
+
+const partsOf = (db: Kysely<Tables>, of: QueryParams<{ conversationKey: string }>) =>
   db
     .selectFrom('outbox')
     .select(['key', 'state', 'route', 'content', 'attempts', 'dueAt', 'sendingAt'])
@@ -174,9 +198,7 @@ export const headPart = prepared((db, of: QueryParams<{ conversationKey: string 
     .where('conversationKey', '=', of.conversationKey)
     .where(isOpenPart())
     .where('purpose', '<>', 'preview')
-    .orderBy('place')
-    .limit(1),
-);
+    .orderBy('place');
 
 /** However long a platform recognises a repeat, a call that never gets an answer ends. */
 const mostRepeats = 10;

@@ -5,7 +5,7 @@ import type { Tx } from '../base/command.ts';
 import { ensureRow } from '../base/insert-row.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import { rememberContext } from '../rows/remember-context.ts';
-import { endAskedWait, noteAskedWait } from './asked-wait.ts';
+import { type AskedWait, endAskedWait, noteAskedWait, readAskedWait } from './asked-wait.ts';
 import { closePart, failRestOf, returnPart } from './part-states.ts';
 import { amendOutcome } from './reply-outcome.ts';
 
@@ -31,7 +31,12 @@ type End = {
   readonly receipts?: readonly string[];
 };
 
-export async function endPart(tx: Tx, { key, state, problem, receipts }: End): Promise<void> {
+/** `asked`: the part's wait, if the caller has read it. */
+export async function endPart(
+  tx: Tx,
+  { key, state, problem, receipts }: End,
+  asked?: AskedWait,
+): Promise<void> {
   const ending = {
     key,
     state,
@@ -39,8 +44,9 @@ export async function endPart(tx: Tx, { key, state, problem, receipts }: End): P
     receipts: receipts ? JSON.stringify(receipts) : null,
     endedAt: tx.now,
   };
-  const closed = await closePart.first(tx, ending);
-  if (closed?.waitAskedSince != null) await endAskedWait(tx, closed.conversationKey);
+  const wait = asked ?? (await readAskedWait(tx, key));
+  await closePart.post(tx, ending);
+  if (wait && wait.waitAskedSince !== null) await endAskedWait(tx, wait.conversationKey);
   if (state === 'sent') return;
   const row = await tx.db
     .selectFrom('outbox')

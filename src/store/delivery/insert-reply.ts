@@ -1,3 +1,4 @@
+import { ParleyError } from '#contracts/errors.ts';
 import type { PartKey } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, Tx } from '../base/command.ts';
@@ -20,16 +21,20 @@ export type StoredReply = {
  * Stores the parts of one reply, all to one conversation and stored by no step before, in that
  * conversation's order. With a
  * `sender` the conversation's head part is claimed for it in the same step: one commit less between the
- * answer and its delivery. When nothing stands before the reply, that part is stored as claimed.
+ * answer and its delivery. When nothing stands before the reply, that part is stored as claimed. `seen` is its
+ * conversation if the caller has locked it.
  */
 export async function insertReply(
   tx: StepTx,
   parts: readonly NewPart[],
-  sender: DeliveryPolicy | undefined,
+  {
+    sender,
+    seen,
+  }: { readonly sender?: DeliveryPolicy | undefined; readonly seen?: Conversation | undefined },
 ): Promise<StoredReply> {
   const [first] = parts;
   if (!first) return { waiting: undefined, claimed: undefined, isUnreachable: false };
-  const { conversation, conversationKey, row, head } = await findConversation(tx, first.route);
+  const { conversation, conversationKey, row, head } = await findConversation(tx, first.route, seen);
   const isUnreachable = row.unreachableAt !== null;
   const isFree = sender !== undefined && !isUnreachable && row.deliveryUntil <= tx.now;
   const isHead = isFree && head === undefined;
@@ -70,29 +75,39 @@ async function claimAhead(tx: StepTx, sender: DeliveryPolicy, conversationKey: s
     : { waiting: conversationKey, claimed: undefined, isUnreachable: false };
 }
 
-/** Locks the conversation, made when it is new and followed when it has moved, and reads what stands first in it. */
-async function findConversation(tx: Tx, route: ReplyRoute, moves = 0) {
+/** A conversation as a reply finds it, and what stands first in it; no row when it is new. */
+export type Conversation = {
+  readonly row: ConversationRow | undefined;
+  readonly head: Awaited<ReturnType<typeof headPart.first>>;
+};
+
+/** Locks the route's conversation and reads what stands first in it, in one go. The caller has locked its lanes. */
+export async function lockForReply(tx: Tx, route: ReplyRoute): Promise<Conversation> {
   const conversationKey = conversationKeyOf(route);
-  let [row, head] = await Promise.all([
+  const [row, head] = await Promise.all([
     lockedConversation.first(tx, { conversationKey }),
     headPart.first(tx, { conversationKey }),
   ]);
+  return { row, head };
+}
+
+/** Locks the conversation, made when it is new and followed when it has moved, and reads what stands first in it. */
+async function findConversation(tx: Tx, route: ReplyRoute, seen: Conversation | undefined, moves = 0) {
+  const conversationKey = conversationKeyOf(route);
+  let { row, head } = seen ?? (await lockForReply(tx, route));
   if (!row) {
     await ensureConversation(tx, conversationKey);
-    [row, head] = await Promise.all([
-      lockedConversation.one(tx, { conversationKey }),
-      headPart.first(tx, { conversationKey }),
-    ]);
+    ({ row, head } = await lockForReply(tx, route));
   }
+  if (!row) throw new ParleyError('internal', `Conversation ${conversationKey} could not be made.`);
   if (row.movedTo === null || moves >= maxMoves) {
     return { conversation: route.conversation, conversationKey, row, head };
   }
-  return findConversation(
-    tx,
-    { ...route, conversation: row.movedTo as ReplyRoute['conversation'] },
-    moves + 1,
-  );
+  const next = { ...route, conversation: row.movedTo as ReplyRoute['conversation'] };
+  return findConversation(tx, next, undefined, moves + 1);
 }
+
+type ConversationRow = NonNullable<Awaited<ReturnType<typeof lockedConversation.first>>>;
 
 const lockedConversation = locking((db, of: QueryParams<{ conversationKey: string }>) =>
   db

@@ -89,13 +89,12 @@ type Closing = {
   endedAt: number;
 };
 
-/** Ends the part; returns its conversation and since when its platform asks to wait. */
+/** Ends the part. */
 export const closePart = prepared((db, of: QueryParams<Closing>) =>
   db
     .updateTable('outbox')
     .set({ state: of.state, problem: of.problem, receipts: of.receipts, endedAt: of.endedAt })
-    .where('key', '=', of.key)
-    .returning(['conversationKey', 'waitAskedSince']),
+    .where('key', '=', of.key),
 );
 
 /** Fails the parts of the answer that nobody has begun to send. */

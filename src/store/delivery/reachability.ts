@@ -1,5 +1,6 @@
 import { closeAlert, openAlert } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
+import { elementsOf } from '../base/elements-of.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { endItems } from '../rows/item-states.ts';
@@ -50,18 +51,23 @@ export async function readWaitingLanes(tx: Tx, keys: readonly string[]): Promise
   return lanes.map(({ laneKey }) => laneKey);
 }
 
+/** Those of the conversations that can't be reached. */
+export async function readUnreachable(tx: Tx, keys: readonly string[]): Promise<readonly string[]> {
+  const rows = await unreachable.all(tx, { keys: JSON.stringify(keys) });
+  return rows.map(({ key }) => key);
+}
+
+const unreachable = prepared((db, of: QueryParams<{ keys: string }>, dialect) =>
+  db
+    .selectFrom('conversations')
+    .select('key')
+    .where('key', 'in', elementsOf(of.keys, dialect))
+    .where('unreachableAt', 'is not', null),
+);
+
 /** Who writes can be written to, whatever an earlier failure said. */
 export async function markReachable(tx: Tx, key: string): Promise<void> {
-  if (await clearUnreachable(tx, key)) await endUnreachable(tx, key);
-}
-
-/** The first half of `markReachable`: whether there is a second. */
-export async function clearUnreachable(tx: Tx, key: string): Promise<boolean> {
-  return (await clear.run(tx, { key })) > 0;
-}
-
-/** The second half. */
-export async function endUnreachable(tx: Tx, key: string): Promise<void> {
+  if ((await clear.run(tx, { key })) === 0) return;
   await closeAlert(tx, { kind: 'conversation-unreachable', subject: key });
 }
 

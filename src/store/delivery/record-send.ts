@@ -9,6 +9,7 @@ import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json, type StoredContent } from '../base/json.ts';
 import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
+import type { AskedWait } from './asked-wait.ts';
 import { endPart, failAnswer, reschedulePart, storeReceipts } from './end-part.ts';
 import { moveConversation, movedTo } from './move-conversation.ts';
 import { refundAttempt, removePart } from './part-states.ts';
@@ -33,12 +34,13 @@ export type PartEnd = Ambiguous & {
   readonly mayStandSince?: number | undefined;
 };
 
-export async function recordSend(tx: Tx, settling: PartEnd): Promise<void> {
+/** `asked`: the part's wait, if the caller has read it. */
+export async function recordSend(tx: Tx, settling: PartEnd, asked?: AskedWait): Promise<void> {
   const { conversationKey, partKey, result, mayStandSince } = settling;
   if (result.kind !== 'sent' && isWaitingNotice(partKey)) return removePart(tx, partKey);
   switch (result.kind) {
     case 'sent':
-      await endPart(tx, { key: partKey, state: 'sent', receipts: result.receipts });
+      await endPart(tx, { key: partKey, state: 'sent', receipts: result.receipts }, asked);
       return storeReceipts(tx, { conversationKey, partKey, receipts: result.receipts });
     case 'retry':
       await reschedulePart(tx, {

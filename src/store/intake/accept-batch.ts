@@ -17,7 +17,6 @@ import { markReachable, readWaitingLanes } from '../delivery/reachability.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
 import { proveLinks } from '../links/read-links.ts';
-import { lockLanes } from '../rows/lane-row.ts';
 import type { AcceptEventInput } from './accept-input.ts';
 import { acceptItem } from './accept-item.ts';
 import { moveAnchors } from './anchors.ts';
@@ -25,6 +24,7 @@ import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
 import { applyCommand } from './apply-command.ts';
 import { changeMembership, migrateConversation } from './change-conversation.ts';
 import { isOtherEvent } from './fingerprint.ts';
+import { readLaneViews } from './lane-views.ts';
 import type { AcceptInput, AcceptOutput, Proposal } from './proposal.ts';
 
 export type AcceptAndClaim = AcceptInput & {
@@ -47,34 +47,48 @@ export type AcceptedAndClaimed = AcceptOutput & {
 export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   name: 'acceptBatch',
   run: async (tx, input) => {
-    const [, , known] = await Promise.all([
+    const left = await readWaitingLanes(tx, conversationsLeft(input));
+    const [, , known, , views] = await Promise.all([
       moveCursorAt(tx, input),
       assertRolesUnchanged(tx, input),
       readKnownEvents(tx, input),
+      input.links && proveLinks(tx, input.links),
+      readLaneViews(tx, [...new Set([...laneKeysOf(tx, input), ...left])], conversationsOf(input)),
     ]);
-    if (input.links) await proveLinks(tx, input.links);
-    const lanes = laneKeysOf(tx, input);
-    const left = await readWaitingLanes(tx, conversationsLeft(input));
-    // A single one is locked by the step that needs it, unless that has a conversation by then.
-    if (lanes.length > 1 || left.length > 0) await lockLanes(tx, [...lanes, ...left]);
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
-    for (const proposal of input.proposals)
-      acceptances.push(await acceptOnce(tx, { input, proposal, effects }, known));
+    for (const proposal of input.proposals) {
+      acceptances.push(await acceptOnce(tx, { input, proposal, effects, views }, known));
+      if (!leavesLanes.has(proposal.decision.kind)) views.forget();
+    }
     await moveAnchors(tx, input.account, input.anchors ?? []);
     const runs = input.claims ? await claimDue(tx, input.claims, effects) : [];
     return { acceptances, effects, runs };
   },
 };
 
+/** Decisions that change no lane, or only one whose view they have taken. */
+const leavesLanes: ReadonlySet<Proposal['decision']['kind']> = new Set([
+  'accept',
+  'ignore',
+  'refuse',
+  'pair',
+]);
+
 function laneKeysOf(tx: StepTx, { proposals }: AcceptInput): readonly string[] {
-  const keys = proposals.flatMap(({ decision }) => {
+  return proposals.flatMap(({ decision }) => {
     if (decision.kind === 'accept') return [decision.item.lane.key];
     if (decision.kind !== 'command') return [];
     const step = tx.chatCommands.get(decision.command);
     return step?.locksFirst ? [] : [decision.lane.key, ...(step?.lanesOf?.(decision.input) ?? [])];
   });
-  return [...new Set(keys)];
+}
+
+/** Conversations with something to accept. */
+function conversationsOf({ proposals }: AcceptInput): readonly string[] {
+  return proposals.flatMap(({ decision, conversationKey }) =>
+    decision.kind === 'accept' ? [conversationKey] : [],
+  );
 }
 
 /** Conversations that the bot has left: what waits there ends. */

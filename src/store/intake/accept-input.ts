@@ -1,4 +1,5 @@
 import type { Effects } from '../base/effects.ts';
+import type { LaneViews } from './lane-views.ts';
 import type { AcceptInput, Proposal } from './proposal.ts';
 
 /** One event on its way in: what the whole batch shares, and where its effects are collected. */
@@ -6,4 +7,5 @@ export type AcceptEventInput = {
   readonly input: AcceptInput;
   readonly proposal: Proposal;
   readonly effects: Effects;
+  readonly views: LaneViews;
 };

@@ -6,16 +6,19 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
+import type { LaneSpec } from '../base/lane-spec.ts';
 import { readLiveChildren } from '../children/child-rows.ts';
-import { clearUnreachable, endUnreachable } from '../delivery/reachability.ts';
+import { markReachable } from '../delivery/reachability.ts';
 import { enforceCap } from '../items/enforce-cap.ts';
 import { type PlacedItem, placeItem } from '../items/enqueue-item.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';
 import { type OpenItem, readOpenItems } from '../items/open-items.ts';
 import { openHeld } from '../rows/item-states.ts';
-import { beginSession, ensureLane, type Lane, lockLane } from '../rows/lane-row.ts';
+import { beginSession, type Lane, makeLane } from '../rows/lane-row.ts';
+import { followConfiguration } from '../rows/lane-settings.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import type { AcceptEventInput } from './accept-input.ts';
+import type { LaneViews } from './lane-views.ts';
 
 /** The longest a lane waits for a file before it goes on without it, ms. */
 const fetchWaitMs = 20_000;
@@ -25,17 +28,9 @@ export async function acceptItem(
   accepting: AcceptEventInput,
   item: NewItem,
 ): Promise<Acceptance> {
-  const { key } = item.lane;
   const { conversationKey } = accepting.proposal;
-  const [isBack, locked, seen] = await Promise.all([
-    clearUnreachable(tx, conversationKey),
-    lockLane(tx, key),
-    readOpenItems(tx, key),
-  ]);
-  if (isBack) await endUnreachable(tx, conversationKey);
-  const known = await ensureLane(tx, item.lane, locked);
-  // Another step that makes the lane is waited for, and what it puts there was not seen.
-  const open = locked ? seen : await readOpenItems(tx, key);
+  if (accepting.views.mayBeUnreachable(conversationKey)) await markReachable(tx, conversationKey);
+  const { known, open } = await lockedView(tx, accepting.views, item.lane);
   const lane = await resetIfDue(tx, known, { item, open });
   const { messageId } = accepting.proposal;
   const bundle = await joinBundle(tx, lane, { item, accepting, open });
@@ -72,6 +67,19 @@ export async function acceptItem(
   if (isHeld) return { kind: 'held' };
   // Both are the caller's own ids; the store keeps them as plain text.
   return { kind: 'accepted', inboxId: inboxId(item.id), sessionKey: lane.key as SessionKey };
+}
+
+/** The lane as it is configured now, and what is open in it. */
+async function lockedView(
+  tx: Tx,
+  views: LaneViews,
+  spec: LaneSpec,
+): Promise<{ readonly known: Lane; readonly open: readonly OpenItem[] }> {
+  const { lane, open } = await views.take(tx, spec.key);
+  if (lane) return { known: await followConfiguration(tx, lane, spec.settings), open };
+  const made = await makeLane(tx, spec);
+  // Another step that makes the lane is waited for, and what it puts there was not seen.
+  return { known: made, open: await readOpenItems(tx, spec.key) };
 }
 
 type Arrived = { readonly item: NewItem; readonly open: readonly OpenItem[] };

@@ -1,5 +1,6 @@
 import type { ItemSource } from '#contracts/inbox-item.ts';
 import type { Tx } from '../base/command.ts';
+import { elementsOf } from '../base/elements-of.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
@@ -20,12 +21,33 @@ export function readOpenItems(tx: Tx, laneKey: string): Promise<readonly OpenIte
   return openItems.all(tx, { laneKey });
 }
 
+const columns = ['id', 'seq', 'kind', 'source', 'state', 'bundle', 'isFetching', 'dueAt'] as const;
+
 const openItems = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db
     .selectFrom('inbox')
-    .select(['id', 'seq', 'kind', 'source', 'state', 'bundle', 'isFetching', 'dueAt'])
+    .select(columns)
     .where('laneKey', '=', of.laneKey)
     .where(isOpenItem())
+    .orderBy('rank')
+    .orderBy('seq'),
+);
+
+/** The same for several lanes, in one read; each lane's are in its order. */
+export function readOpenItemsOf(
+  tx: Tx,
+  laneKeys: readonly string[],
+): Promise<readonly (OpenItem & { readonly laneKey: string })[]> {
+  return openItemsOf.all(tx, { laneKeys: JSON.stringify(laneKeys) });
+}
+
+const openItemsOf = prepared((db, of: QueryParams<{ laneKeys: string }>, dialect) =>
+  db
+    .selectFrom('inbox')
+    .select(['laneKey', ...columns])
+    .where('laneKey', 'in', elementsOf(of.laneKeys, dialect))
+    .where(isOpenItem())
+    .orderBy('laneKey')
     .orderBy('rank')
     .orderBy('seq'),
 );

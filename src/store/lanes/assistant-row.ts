@@ -1,7 +1,13 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { chargeCost, closeModelCalls, type ModelCallEnd, type Spent } from '../money/model-calls.ts';
+import {
+  chargeCost,
+  closeModelCalls,
+  type ModelCallEnd,
+  type OpenCalls,
+  type Spent,
+} from '../money/model-calls.ts';
 import { appendMessage, type Charge } from '../rows/append-transcript.ts';
 
 /** An assistant message as it is stored; later images replace earlier ones. */
@@ -18,6 +24,8 @@ type Writing = {
   readonly isFinished: boolean;
   /** The calls that wrote it, once they are over. */
   readonly calls?: readonly ModelCallEnd[];
+  /** What the caller has read of both behind its lane's lock. */
+  readonly before?: { readonly known: StoredImage | undefined; readonly open: OpenCalls };
 };
 
 /**
@@ -26,12 +34,12 @@ type Writing = {
  */
 export async function writeAssistant(
   tx: Tx,
-  { message, runId, isFinished, calls = [] }: Writing,
+  { message, runId, isFinished, calls = [], before }: Writing,
 ): Promise<boolean> {
   const { id, sessionId, parts, model } = message;
-  const known = await storedMessage.first(tx, { id });
+  const { known, open } = before ?? { known: await readImage(tx, id), open: undefined };
   if (known?.isFinished === 1) return false;
-  const spent = await closeModelCalls(tx, runId, calls);
+  const spent = await closeModelCalls(tx, runId, calls, open);
   const charge = chargeOf(spent);
   if (!charge) await chargeCost(tx, sessionId, spent);
   if (!known) {
@@ -53,6 +61,13 @@ function chargeOf({ cost, usage }: Spent): Charge | undefined {
       completionTokens: usage.outputTokens + usage.cacheReadTokens,
     }
   );
+}
+
+export type StoredImage = { readonly isFinished: number };
+
+/** An earlier image of the message; undefined when there is none. */
+export function readImage(tx: Tx, id: string): Promise<StoredImage | undefined> {
+  return storedMessage.first(tx, { id });
 }
 
 const storedMessage = prepared((db, of: QueryParams<{ id: string }>) =>

@@ -1,6 +1,8 @@
 import type { StepTx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
-import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
+import { isChildLane } from '../children/child-rows.ts';
+import { type ClaimedRun, type ClaimInput, claimBy, claimLane } from './claim-lane.ts';
+import { type ClaimFacts, lockForClaims } from './lock-claim.ts';
 
 /** Whose slots are free, and how many: one new run id for each. */
 export type ClaimTerms = Omit<ClaimInput, 'laneKey' | 'newRunId'> & {
@@ -22,19 +24,35 @@ export async function claimDue(
   const runs: ClaimedRun[] = [];
   const left: Effects['wakes'] = [];
   const seen = new Set<string>();
+  const isDue = ({ delayMs, class: laneClass }: Wake) => delayMs <= 0 && laneClass === terms.class;
+  const facts = await lockAhead(tx, effects.wakes.filter(isDue).slice(0, newRunIds.length));
   for (const wake of effects.wakes) {
     if (seen.has(wake.laneKey)) continue;
     const newRunId = newRunIds[runs.length];
-    if (newRunId === undefined || wake.delayMs > 0 || wake.class !== terms.class) {
+    if (newRunId === undefined || !isDue(wake)) {
       left.push(wake);
       continue;
     }
     seen.add(wake.laneKey);
-    const claimed = await claimLane.run(tx, { ...claim, laneKey: wake.laneKey, newRunId });
-    if (claimed.kind === 'again') effects.deliveries.push(...claimed.effects.deliveries);
+    const known = facts.get(wake.laneKey);
+    const input = { ...claim, laneKey: wake.laneKey, newRunId };
+    const claimed = await (known ? claimBy(tx, input, known) : claimLane.run(tx, input));
+    if (claimed.kind === 'again') {
+      effects.deliveries.push(...claimed.effects.deliveries);
+      // A command, or the end of a run, may have changed other lanes too.
+      facts.clear();
+    }
     if (claimed.kind === 'run') runs.push(claimed.run);
     else left.push(wake);
   }
   effects.wakes.splice(0, effects.wakes.length, ...left);
   return runs;
+}
+
+type Wake = Effects['wakes'][number];
+
+/** Facts of the lanes, in one go; a sub-agent's are read behind the claims before it, since its class has a limit. */
+async function lockAhead(tx: StepTx, wakes: readonly Wake[]): Promise<Map<string, ClaimFacts>> {
+  const keys = [...new Set(wakes.map(({ laneKey }) => laneKey))].filter((key) => !isChildLane(key));
+  return keys.length === 0 ? new Map() : lockForClaims(tx, keys);
 }

@@ -9,7 +9,6 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { json, targetText } from '../base/json.ts';
 import { isChildLane } from '../children/child-rows.ts';
 import { hasRoom } from '../children/class-room.ts';
-import { lockWithWaiting } from '../children/lock-lineage.ts';
 import { treeOf } from '../children/tree-of.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { type Choice, chooseBatch } from '../items/choose-batch.ts';
@@ -19,10 +18,11 @@ import { expireCalls } from '../rows/call-states.ts';
 import { endItems, takeItem } from '../rows/item-states.ts';
 import { giveUpLease, holdLane } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
-import { beginRun, type RunChoice, resumeRun } from '../rows/run-states.ts';
+import { beginRun, resumeRun } from '../rows/run-states.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
-import { type Framing, readUnshown, takeRows } from './take-rows.ts';
+import { type ClaimFacts, lockForClaim } from './lock-claim.ts';
+import { type Framing, takeRows } from './take-rows.ts';
 import { enqueueTitle, openingRunOf, sessionNamedIn } from './titles.ts';
 
 /** The lane to claim and the limits of the claim; times in ms. */
@@ -102,26 +102,31 @@ export type Claim =
 export const claimLane: StoreCommand<ClaimInput, Claim> = {
   name: 'claimLane',
   run: async (tx, input) => {
-    const { lane, waiting } = await lockWithWaiting(tx, input.laneKey);
-    if (!lane) return { kind: 'idle' };
-    const isMine = lane.holder === input.holder && lane.runId === null;
-    if (lane.leaseUntil > tx.now && !isMine)
-      return (await isParked(tx, lane))
-        ? { kind: 'parked' }
-        : { kind: 'busy', class: lane.class, delayMs: lane.leaseUntil - tx.now };
-    if (lane.runId !== null) return resume(tx, { lane, input, runId: lane.runId });
-    const isFull = !(await mayRun(tx, lane, input));
-    const choice = chooseBatch(waiting, lane.mode as QueueMode, tx.now);
-    const work = workOf(tx, lane, choice);
-    if (work && !isFull) return begin(tx, { lane, input, ...work });
-    if (choice.kind === 'command' && !work) return runCommand(tx, { lane, row: choice.row });
-    if (lane.holder !== null) await giveUpLease(tx, lane.key, 0);
-    if (work) return { kind: 'full' };
-    return choice.kind === 'later'
-      ? { kind: 'armed', class: lane.class, delayMs: choice.dueAt - tx.now }
-      : { kind: 'idle' };
+    const facts = await lockForClaim(tx, input.laneKey);
+    return facts ? claimBy(tx, input, facts) : { kind: 'idle' };
   },
 };
+
+/** The step itself, for a caller that has locked the lane and read what the claim goes by. */
+export async function claimBy(tx: StepTx, input: ClaimInput, facts: ClaimFacts): Promise<Claim> {
+  const { lane, waiting } = facts;
+  const isMine = lane.holder === input.holder && lane.runId === null;
+  if (lane.leaseUntil > tx.now && !isMine)
+    return (await isParked(tx, lane))
+      ? { kind: 'parked' }
+      : { kind: 'busy', class: lane.class, delayMs: lane.leaseUntil - tx.now };
+  if (lane.runId !== null) return resume(tx, { lane, input, runId: lane.runId });
+  const isFull = !(await mayRun(tx, lane, input));
+  const choice = chooseBatch(waiting, lane.mode as QueueMode, tx.now);
+  const work = workOf(tx, lane, choice);
+  if (work && !isFull) return begin(tx, { ...facts, input, ...work });
+  if (choice.kind === 'command' && !work) return runCommand(tx, { lane, row: choice.row });
+  if (lane.holder !== null) await giveUpLease(tx, lane.key, 0);
+  if (work) return { kind: 'full' };
+  return choice.kind === 'later'
+    ? { kind: 'armed', class: lane.class, delayMs: choice.dueAt - tx.now }
+    : { kind: 'idle' };
+}
 
 type Work = { readonly kind: RunKind; readonly rows: readonly WaitingRow[] };
 
@@ -139,32 +144,32 @@ async function mayRun(tx: Tx, lane: Lane, { caps }: ClaimInput): Promise<boolean
   return cap === undefined || hasRoom(tx, lane, cap);
 }
 
-async function begin(
-  tx: StepTx,
-  { lane, input, kind, rows }: Work & { lane: Lane; input: ClaimInput },
-): Promise<Claim> {
+type Beginning = Work & ClaimFacts & { readonly input: ClaimInput };
+
+async function begin(tx: StepTx, { lane, input, kind, rows, session, context }: Beginning): Promise<Claim> {
   const [head] = rows;
   const last = rows.at(-1);
   if (!head || !last) return { kind: 'idle' };
   const epoch = lane.epoch + 1;
   const runId = head.reservedRunId ?? input.newRunId;
   const treeId = (await treeOf(tx, lane, head)) ?? (await openingRunOf(tx, lane.key)) ?? runId;
-  const [{ firstMessageAt, ...choice }, context] = await Promise.all([
-    beginRun(tx, {
-      id: runId,
-      laneKey: lane.key,
-      sessionId: lane.sessionId,
-      kind,
-      epoch,
-      route: targetText(last.target),
-      authority: last.authority,
-      treeId,
-      model: modelFor(lane, kind, input),
-    }),
-    readUnshown(tx, lane),
-  ]);
+  const choice = {
+    model: session?.model ?? modelFor(lane, kind, input),
+    reasoning: session?.reasoning ?? null,
+  };
+  await beginRun(tx, {
+    id: runId,
+    laneKey: lane.key,
+    sessionId: lane.sessionId,
+    kind,
+    epoch,
+    route: targetText(last.target),
+    authority: last.authority,
+    treeId,
+    ...choice,
+  });
   await hold(tx, { lane, input, epoch, runId });
-  const isFirst = firstMessageAt === null;
+  const isFirst = session?.firstMessageAt === null;
   await take(tx, { lane, input, kind, rows, runId, context, isFirst });
   const beginsSession = isFirst && kind === 'turn';
   const { target, authority } = last;
@@ -302,14 +307,16 @@ async function hold(
   await holdLane(tx, { laneKey: lane.key, epoch, runId, holder: input.holder, leaseUntil });
 }
 
-type ClaimFacts = Pick<
+type RunFacts = Pick<
   ClaimedRun,
   'runId' | 'kind' | 'epoch' | 'target' | 'isResumed' | 'workedMs' | 'startedAt' | 'now'
 > & {
   readonly authority: string;
-} & RunChoice;
+  readonly model: string;
+  readonly reasoning: string | null;
+};
 
-function claimed(lane: Lane, { reasoning, ...facts }: ClaimFacts): ClaimedRun {
+function claimed(lane: Lane, { reasoning, ...facts }: RunFacts): ClaimedRun {
   return {
     ...facts,
     // Written by `/think`, which takes only levels.

@@ -7,7 +7,7 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockLineageAt } from '../children/lock-lineage.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/claim-delivery.ts';
 import type { NewPart } from '../delivery/insert-part.ts';
-import { insertReply } from '../delivery/insert-reply.ts';
+import { insertReply, lockForReply } from '../delivery/insert-reply.ts';
 import { closePreview } from '../delivery/part-states.ts';
 import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
@@ -18,11 +18,12 @@ import {
   type ModelCallEnd,
   type NewModelCall,
   openModelCall,
+  readOpenCalls,
 } from '../money/model-calls.ts';
 import { deliveryFailed, endAnswered } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { type AssistantImage, writeAssistant } from './assistant-row.ts';
+import { type AssistantImage, readImage, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { closeRun, type LaneExit, stopChildrenOf } from './close-run.ts';
 import {
@@ -84,14 +85,16 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
   name: 'commitAnswer',
   run: async (tx, input) => {
     const { message, runId, modelCalls: calls, mayKeepLane, framing } = input;
-    const { lane, waiting, run } = await lockRun(tx, input);
+    const { lane, waiting, run, beside } = await lockRun(tx, input, () => readBeside(tx, input));
     const effects = noEffects();
     const { cancelReason } = run;
     const stopped = { steers: [], cancelReason, next: undefined, effects, claimed: undefined };
     if (cancelReason !== undefined) return stopped;
-    const isFirst = await writeAssistant(tx, { message, runId, isFinished: true, ...(calls && { calls }) });
+    const { before, seen } = beside;
+    const writing = { message, runId, isFinished: true, before, ...(calls && { calls }) };
+    const isFirst = await writeAssistant(tx, writing);
     const parts = isFirst ? partsOf(lane, run, { ...input, answer: message.id }) : [];
-    const reply = await insertReply(tx, parts, input.sender);
+    const reply = await insertReply(tx, parts, { sender: input.sender, seen });
     if (reply.waiting !== undefined) effects.deliveries.push(reply.waiting);
     await closePreview(tx, input.preview);
     const chosen = chooseFor(lane, { run, waiting, delivery: input.delivery, now: tx.now });
@@ -110,6 +113,17 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
     return { steers: [], cancelReason, next, effects, claimed, nextRun };
   },
 };
+
+/** What the answer goes by besides its lane: its conversation comes behind the lane in the order of locks. */
+async function readBeside(tx: Tx, { message, runId, parts }: CommitAnswerInput) {
+  const [first] = parts;
+  const [known, open, seen] = await Promise.all([
+    readImage(tx, message.id),
+    readOpenCalls(tx, runId),
+    first && lockForReply(tx, first.route),
+  ]);
+  return { before: { known, open }, seen };
+}
 
 /** One commit between two runs of a lane, not two. What is not claimed here is for the holder to look at. */
 async function claimNext(
@@ -213,7 +227,7 @@ export const endRun: StoreCommand<Ending, { readonly next: LaneExit; readonly ef
     await requeueRetained(tx, { id: runId, laneKey: lane.key });
     if (message) await writeAssistant(tx, { message, runId, isFinished: true });
     const parts = partsOf(lane, run, { ...input, answer: `${runId}:end` });
-    const { waiting } = await insertReply(tx, parts, undefined);
+    const { waiting } = await insertReply(tx, parts, {});
     if (waiting !== undefined) effects.deliveries.push(waiting);
     await closePreview(tx, input.preview);
     const closing = { ...input, parts: parts.length, effects };

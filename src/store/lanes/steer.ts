@@ -93,20 +93,27 @@ export type SteerTarget = {
 };
 
 /**
- * Locks the run's lane with those above it, and reads what the run's next step goes by, in one go and behind the lock.
- * Throws `stale_epoch`.
+ * Locks the run's lane with those above it, and reads what the run's next step goes by, with whatever `beside` asks
+ * for: all in one go, the lock first. Throws `stale_epoch`.
  */
-export async function lockRun(
+export async function lockRun<Beside>(
   tx: Tx,
   { laneKey, epoch, runId }: RunFence,
-): Promise<{ readonly lane: Lane; readonly waiting: readonly WaitingRow[]; readonly run: SteerTarget }> {
+  beside: () => Promise<Beside>,
+): Promise<{
+  readonly lane: Lane;
+  readonly waiting: readonly WaitingRow[];
+  readonly run: SteerTarget;
+  readonly beside: Beside;
+}> {
   await lockAbove(tx, laneKey);
-  const [lane, waiting, run] = await Promise.all([
+  const [lane, waiting, run, other] = await Promise.all([
     lockLaneAt(tx, laneKey, epoch),
     readWaiting(tx, laneKey),
     readSteered(tx, runId),
+    beside(),
   ]);
-  return { lane, waiting, run };
+  return { lane, waiting, run, beside: other };
 }
 
 export async function readSteered(tx: Tx, runId: string): Promise<SteerTarget> {

@@ -3,6 +3,7 @@ import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { cleanLabel } from '../../texts/clean-untrusted.ts';
 import type { StepTx, Tx } from '../base/command.ts';
+import { elementsOf } from '../base/elements-of.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
@@ -25,7 +26,7 @@ export type Taking = {
   readonly runId: string;
   readonly framing: Framing;
   readonly rows: readonly WaitingRow[];
-  /** Result of `readUnshown`, if the caller has read it. */
+  /** What no run was shown of the lane, if the caller has read it. */
   readonly context?: readonly string[];
   /** All but the last count as merged into it; else each is answered by itself. */
   readonly merges: boolean;
@@ -52,7 +53,11 @@ export async function takeRows(
 
   const before = [
     await takeOverflow(tx, { lane, runId, framing }),
-    await showContext(tx, context ?? (await readUnshown(tx, lane)), { laneKey: lane.key, runId, framing }),
+    await showContext(tx, context ?? (await unshownIn(tx, lane)), {
+      laneKey: lane.key,
+      runId,
+      framing,
+    }),
   ];
   for (const text of before)
     if (text !== undefined) await append('system', [{ type: 'text', data: { text } }]);
@@ -107,17 +112,25 @@ async function showContext(
   ].join('\n');
 }
 
-/** The lane's remembered messages that no run was shown, each as it is stored. */
-export async function readUnshown(tx: Tx, { key: laneKey }: Lane): Promise<readonly string[]> {
-  return (await unshownContext.all(tx, { laneKey })).map(({ content }) => content);
+async function unshownIn(tx: Tx, { key }: Lane): Promise<readonly string[]> {
+  return (await readUnshown(tx, [key])).map(({ content }) => content);
 }
 
-const unshownContext = prepared((db, of: QueryParams<{ laneKey: string }>) =>
+/** The lanes' remembered messages that no run was shown, each as it is stored. */
+export function readUnshown(
+  tx: Tx,
+  laneKeys: readonly string[],
+): Promise<readonly { readonly laneKey: string; readonly content: string }[]> {
+  return unshownContext.all(tx, { laneKeys: JSON.stringify(laneKeys) });
+}
+
+const unshownContext = prepared((db, of: QueryParams<{ laneKeys: string }>, dialect) =>
   db
     .selectFrom('groupContext')
-    .select('content')
-    .where('laneKey', '=', of.laneKey)
+    .select(['laneKey', 'content'])
+    .where('laneKey', 'in', elementsOf(of.laneKeys, dialect))
     .where('shownInRun', 'is', null)
+    .orderBy('laneKey')
     .orderBy('seq'),
 );
 

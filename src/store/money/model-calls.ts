@@ -73,8 +73,38 @@ export type ModelCallEnd = { readonly id: string; readonly latencyMs: number; re
 /** Cost of the calls that were closed, micro-dollars, and the usage of the last one that was counted or estimated. */
 export type Spent = { readonly cost: number; readonly usage: Usage | undefined };
 
-/** Closes the calls that are still open, and what their budgets held. The caller charges the session. */
-export async function closeModelCalls(tx: Tx, runId: string, ends: readonly ModelCallEnd[]): Promise<Spent> {
+/** What the open calls of a run hold in budgets, by their ids. */
+export type OpenCalls = ReadonlyMap<
+  string,
+  { readonly reserved: number; readonly budgetKeys: string | null }
+>;
+
+/** Reads the run's open calls. The caller holds the lane's lock, and so they stay open until it closes them. */
+export async function readOpenCalls(tx: Tx, runId: string): Promise<OpenCalls> {
+  const rows = await openCalls.all(tx, { runId });
+  return new Map(rows.map(({ id, ...held }) => [id, held]));
+}
+
+const openCalls = prepared((db, of: QueryParams<{ runId: string }>) =>
+  db
+    .selectFrom('modelCalls')
+    .select(['id', 'reserved', 'budgetKeys'])
+    .where('runId', '=', of.runId)
+    .where('state', '=', 'open'),
+);
+
+/**
+ * Closes the calls that are still open, and what their budgets held. The caller charges the session; `known` is what
+ * it has read of the run.
+ */
+export async function closeModelCalls(
+  tx: Tx,
+  runId: string,
+  ends: readonly ModelCallEnd[],
+  known?: OpenCalls,
+): Promise<Spent> {
+  if (ends.length === 0) return { cost: 0, usage: undefined };
+  const open = new Map(known ?? (await readOpenCalls(tx, runId)));
   const bounds = await readBounds(tx, runId, ends);
   let [cost, usage]: [number, Usage | undefined] = [0, undefined];
   for (const { id, latencyMs, end } of ends) {
@@ -82,8 +112,9 @@ export async function closeModelCalls(tx: Tx, runId: string, ends: readonly Mode
     const said = end.state === 'void' ? undefined : end;
     const [model, counted] = [said?.model ?? null, said?.usage ?? noTokens];
     const values = { id, runId, state: end.state, model, cost: price, latencyMs, now: tx.now, ...counted };
-    const row = await closeRow.first(tx, values);
-    if (row === undefined) continue;
+    const row = open.get(id);
+    if (!open.delete(id) || row === undefined) continue;
+    await closeRow.post(tx, values);
     if (row.budgetKeys !== null) await settleRow(tx, row.budgetKeys, { reserved: row.reserved, cost: price });
     cost += price;
     usage = said?.usage ?? usage;
@@ -117,8 +148,7 @@ const closeRow = prepared((db, of: QueryParams<Closing>) =>
     }))
     .where('runId', '=', of.runId)
     .where('id', '=', of.id)
-    .where('state', '=', 'open')
-    .returning(['reserved', 'budgetKeys']),
+    .where('state', '=', 'open'),
 );
 
 async function settleRow(

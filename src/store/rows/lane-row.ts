@@ -1,10 +1,11 @@
 import { type Selectable, sql } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../base/command.ts';
+import { elementsOf } from '../base/elements-of.ts';
 import { insertNewRow, insertRow } from '../base/insert-row.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { locking, lockRows } from '../base/row-locks.ts';
+import { locking } from '../base/row-locks.ts';
 import type { LanesTable } from '../base/tables.ts';
 import { followConfiguration } from './lane-settings.ts';
 
@@ -21,11 +22,22 @@ export async function lockLane(tx: Tx, key: string): Promise<Lane | undefined> {
  * holds its parent's after an `@`, which no segment of a key has. One writer has no order to keep.
  */
 export async function lockLanes(tx: Tx, keys: readonly string[]): Promise<void> {
-  if (tx.dialect !== 'postgres' || keys.length === 0) return;
-  const depth = sql<number>`length(key) - length(replace(key, '@', ''))`;
-  const rows = tx.db.selectFrom('lanes').select('key').where('key', 'in', keys);
-  await lockRows(tx, rows.orderBy(depth).orderBy('key'));
+  if (tx.dialect === 'postgres' && keys.length > 0) await lockAndReadLanes(tx, keys);
 }
+
+/** The same, and returns those that there are. */
+export function lockAndReadLanes(tx: Tx, keys: readonly string[]): Promise<readonly Lane[]> {
+  return lockedLanes.all(tx, { keys: JSON.stringify(keys) });
+}
+
+const lockedLanes = locking((db, of: QueryParams<{ keys: string }>, dialect) =>
+  db
+    .selectFrom('lanes')
+    .selectAll()
+    .where('key', 'in', elementsOf(of.keys, dialect))
+    .orderBy(sql<number>`length(key) - length(replace(key, '@', ''))`)
+    .orderBy('key'),
+);
 
 /**
  * Locks those of the lanes that nobody else has locked, and returns their keys. It never waits, so a step that has
@@ -54,10 +66,14 @@ export async function lockLaneAt(tx: Tx, key: string, epoch: number): Promise<La
   );
 }
 
-/** Locks the lane unless `locked` is it, making it and its first session when they do not exist. */
-export async function ensureLane(tx: Tx, spec: LaneSpec, locked?: Lane): Promise<Lane> {
-  const known = locked ?? (await lockLane(tx, spec.key));
-  if (known) return followConfiguration(tx, known, spec.settings);
+/** Locks the lane, making it and its first session when they do not exist. */
+export async function ensureLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
+  const known = await lockLane(tx, spec.key);
+  return known ? followConfiguration(tx, known, spec.settings) : makeLane(tx, spec);
+}
+
+/** Makes the lane with its first session, and locks it: also when another step has just made it. */
+export async function makeLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
   const { settings } = spec;
   const isNew = await insertNewRow(tx, 'lanes', {
     key: spec.key,

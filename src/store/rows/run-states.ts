@@ -1,6 +1,7 @@
 /** Writes what becomes of a run, and nothing else does: `active ⇄ parked`, then `finished`. */
 import type { RunKind } from '#contracts/run-kind.ts';
 import type { Tx } from '../base/command.ts';
+import { insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
 export type NewRun = {
@@ -14,59 +15,16 @@ export type NewRun = {
   readonly authority: string;
   /** The tree that the run's children belong to. */
   readonly treeId: string;
-  /** Name of its model, unless the session has another. */
+  /** Name of its model. */
   readonly model: string;
+  readonly reasoning: string | null;
 };
 
-/** Model and reasoning of a run: its session's choice, else its agent's model. */
-export type RunChoice = { readonly model: string; readonly reasoning: string | null };
-
-/** `firstMessageAt`: position of the first message that its session has of anybody; notes are none. */
-type Begun = RunChoice & { readonly firstMessageAt: number | null };
-
-/** Stores a new run, active in its first attempt, and returns which model it has. */
-export async function beginRun(tx: Tx, run: NewRun): Promise<Begun> {
-  return begin.one(tx, { ...run, now: tx.now });
+/** Stores a new run, active in its first attempt. */
+export async function beginRun(tx: Tx, run: NewRun): Promise<void> {
+  const fresh = { state: 'active' as const, attempts: 1, isHandedOver: 0, nextOrdinal: 1, workedMs: 0 };
+  await insertRow(tx, 'runs', { ...run, ...fresh, startedAt: tx.now });
 }
-
-// The session's choice is read by the insert: a message costs no read of its own for it.
-const begin = prepared((db, of: QueryParams<NewRun & { readonly now: number }>) =>
-  db
-    .insertInto('runs')
-    .values((eb) => {
-      const chosen = eb.selectFrom('sessions').where('id', '=', of.sessionId);
-      return {
-        id: of.id,
-        laneKey: of.laneKey,
-        sessionId: of.sessionId,
-        kind: of.kind,
-        epoch: of.epoch,
-        route: of.route,
-        authority: of.authority,
-        treeId: of.treeId,
-        model: eb.fn.coalesce(chosen.select('model'), of.model),
-        reasoning: chosen.select('reasoning'),
-        state: 'active',
-        attempts: 1,
-        isHandedOver: 0,
-        nextOrdinal: 1,
-        workedMs: 0,
-        startedAt: of.now,
-      };
-    })
-    .returning((eb) => [
-      'model',
-      'reasoning',
-      eb
-        .selectFrom('transcript')
-        .where('transcript.sessionId', '=', of.sessionId)
-        .where('role', '=', 'user')
-        .select('position')
-        .orderBy('position')
-        .limit(1)
-        .as('firstMessageAt'),
-    ]),
-);
 
 /** Another attempt at the run begins, be it that the run was parked. */
 export async function resumeRun(

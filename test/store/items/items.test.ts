@@ -226,6 +226,18 @@ describeEachDatabase('what waits', (open) => {
     expect(await drain()).toEqual([['<overflow>\nalpha\n</context>', 'c']]);
   });
 
+  it('counts for each event of a batch as the one before has left it', async () => {
+    const { say, worker, lane, conversation, drain } = await aQueue(open(), { cap: 1, drop: 'new' });
+    const messageId = unique('m');
+    await say('a', { messageId });
+    const about = { ...aMessage({ conversation, text: '', messageId }), eventKey: unique('event') };
+    const gone = { ...about, decision: { kind: 'delete', note: '', route: aRoute(conversation) } } as const;
+    const next = ['b', 'c'].map((text) => aMessage({ conversation, text, lane }));
+    const { acceptances } = await worker.accept(gone, ...next);
+    expect(acceptances.slice(1).map(({ kind }) => kind)).toEqual(['accepted', 'refused']);
+    expect(await drain()).toEqual([['b']]);
+  });
+
   it('gives way to the cap by its age, not by its place', async () => {
     const { say, change, numbers, drain } = await aQueue(open(), { cap: 2, drop: 'old' });
     await say('a');

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/store/base/command.ts';
+import { recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
+import { needsBoundary } from '../../../src/store/lanes/steer.ts';
+import { readArrivalFacts } from '../../../src/store/reads/arrival-facts.ts';
+import { readContext } from '../../../src/store/reads/read-transcript.ts';
+import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
+import { openStore } from '../../support/open-store.ts';
+import { countRoundTrips } from '../../support/round-trips.ts';
+import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from '../builders.ts';
+import { counted, rate } from '../call-builders.ts';
+
+describe.skipIf(databaseServer === undefined)('a message and its answer', () => {
+  const close: (() => Promise<void>)[] = [];
+  const opened: { store?: Store } = {};
+  beforeAll(async () => {
+    const { url } = await makeDatabase((end) => close.push(end));
+    opened.store = await openStore({ kind: 'postgres', url });
+  });
+  afterAll(async () => {
+    await opened.store?.close();
+    for (const end of close) await end();
+  });
+
+  it('take ten round trips, however many come at once', async () => {
+    const { store } = opened;
+    if (!store) throw new Error('no store');
+    await roundTripsOf(store, ['c1', 'c2', 'c3']);
+    expect(await roundTripsOf(store, ['c1'])).toEqual({ arrival: 4, reads: 2, answer: 2, delivery: 2 });
+    const { arrival } = await roundTripsOf(store, ['c1', 'c2', 'c3']);
+    expect(arrival).toBe(4);
+  });
+});
+
+/** What each stage takes for a message in each of the conversations; behind the arrival that of the first. */
+async function roundTripsOf(store: Store, conversations: readonly string[]) {
+  const worker = aWorker(store);
+  const epoch = await worker.hold();
+  const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
+  const proposals = conversations.map((conversation) =>
+    aMessage({
+      conversation,
+      text: 'hello',
+      lane: aLane(conversation, { settings: { ...defaults, mode: 'followup' } }),
+    }),
+  );
+  const claims = {
+    ...{ holder, leaseMs: 60_000, framing, maxAttempts: 3, class: 'main' },
+    models: { byAgent: {}, byDefault: 'demo' },
+    rates: { demo: rate },
+    newRunIds: conversations.map(() => unique('run')),
+  };
+  const links = { peers: ['test:ann'], identities: [], accounts: [] };
+  const runs: Awaited<ReturnType<typeof acceptBatch.run>>['runs'][number][] = [];
+  const arrival = await countRoundTrips(async () => {
+    const people = { senders: ['ann'], peers: ['test:ann'], identities: [] };
+    await store.read(readArrivalFacts, { account, conversations, ...people });
+    const input = { account, epoch, holder, proposals, links, claims, cursor: '1' };
+    runs.push(...(await store.write(acceptBatch, input)).runs);
+  });
+  const trips: number[] = [];
+  for (const run of runs) {
+    const reads = await countRoundTrips(async () => {
+      await store.read(readContext, run);
+      await store.read(needsBoundary, run);
+    });
+    const sent: Awaited<ReturnType<typeof worker.answer>>[] = [];
+    const answer = await countRoundTrips(async () => {
+      sent.push(await worker.answer(run, 'hello', { sender: policy, modelCalls: [counted(run)] }));
+    });
+    const claimed = sent[0]?.claimed;
+    if (claimed?.delivery.kind !== 'part') throw new Error('nothing was claimed');
+    const { conversationKey, delivery } = claimed;
+    const settling = { ...policy, conversationKey, epoch: delivery.epoch, partKey: delivery.part.key };
+    const result = { kind: 'sent', receipts: [] } as const;
+    const settled = await countRoundTrips(() =>
+      store.write(recordDelivery, { ...settling, result, claimsNext: true }),
+    );
+    trips.push(reads, answer, settled);
+  }
+  const [reads, answer, delivery] = trips;
+  return { arrival, reads, answer, delivery };
+}
