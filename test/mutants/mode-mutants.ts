@@ -88,7 +88,7 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'nobody is told that a message waits which waits no more',
     edits: [
       {
-        in: 'claimHead',
+        in: 'claimPart',
         find: 'if (await isObsolete(tx, part.key)) {',
         replace: 'if (part.key === "") {',
       },

@@ -1,4 +1,4 @@
-/** What a batch's items go by as they are accepted, read for all of them at once. */
+/** Views of the lanes that a batch's items enter, read for all of them at once. */
 import type { Tx } from '../base/command.ts';
 import { readUnreachable } from '../delivery/reachability.ts';
 import { type OpenItem, readOpenItems, readOpenItemsOf } from '../items/open-items.ts';

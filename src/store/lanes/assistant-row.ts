@@ -24,7 +24,7 @@ type Writing = {
   readonly isFinished: boolean;
   /** The calls that wrote it, once they are over. */
   readonly calls?: readonly ModelCallEnd[];
-  /** What the caller has read of both behind its lane's lock. */
+  /** Both as the caller has read them behind its lane's lock. */
   readonly before?: { readonly known: StoredImage | undefined; readonly open: OpenCalls };
 };
 

@@ -114,7 +114,7 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
   },
 };
 
-/** What the answer goes by besides its lane: its conversation comes behind the lane in the order of locks. */
+/** Reads all that the answer goes by besides its lane: its conversation comes behind the lane in the order of locks. */
 async function readBeside(tx: Tx, { message, runId, parts }: CommitAnswerInput) {
   const [first] = parts;
   const [known, open, seen] = await Promise.all([

@@ -6,7 +6,7 @@ import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { type Lane, lockAndReadLanes } from '../rows/lane-row.ts';
 import { readUnshown } from './take-rows.ts';
 
-/** What a session has chosen for its runs, and the position of the first message that it has of anybody; notes are none. */
+/** A session's choice for its runs, and the position of the first message that it has of anybody; notes are none. */
 type SessionFacts = {
   readonly model: string | null;
   readonly reasoning: string | null;

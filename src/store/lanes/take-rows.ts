@@ -26,7 +26,7 @@ export type Taking = {
   readonly runId: string;
   readonly framing: Framing;
   readonly rows: readonly WaitingRow[];
-  /** What no run was shown of the lane, if the caller has read it. */
+  /** Messages of the lane that no run was shown, if the caller has read them. */
   readonly context?: readonly string[];
   /** All but the last count as merged into it; else each is answered by itself. */
   readonly merges: boolean;

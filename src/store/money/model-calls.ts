@@ -73,7 +73,7 @@ export type ModelCallEnd = { readonly id: string; readonly latencyMs: number; re
 /** Cost of the calls that were closed, micro-dollars, and the usage of the last one that was counted or estimated. */
 export type Spent = { readonly cost: number; readonly usage: Usage | undefined };
 
-/** What the open calls of a run hold in budgets, by their ids. */
+/** Open calls of a run by their ids, and amounts that they hold in budgets. */
 export type OpenCalls = ReadonlyMap<
   string,
   { readonly reserved: number; readonly budgetKeys: string | null }
