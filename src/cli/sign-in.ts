@@ -48,6 +48,6 @@ export function describeLinks({ url, phoneUrl }: z.infer<typeof linksSchema>, sh
 
 function phoneHint(host: string): string {
   return isWildcard(host)
-    ? "On a phone, replace the address in this link by this machine's own: Parley can't tell it, as in a container."
+    ? "On a phone, write this machine's address instead of 127.0.0.1. Parley can't know it here, for example in a container."
     : "A phone can't reach this address. For that, set PARLEY_HOST=0.0.0.0 and restart Parley.";
 }

@@ -77,7 +77,8 @@ const buttonsIn = (chat: number) =>
 describe("the newcomer's first hour", () => {
   test('changes nothing for a person who leaves the questions', slow, async () => {
     const person = onboard();
-    await person.answer('Which model answers?', `${down}${down}${down}${enter}`);
+    await person.answer('Which model answers?', enter);
+    await person.answer(/◆ +API key of Anthropic/, `${key}${enter}`);
     await person.answer('Which network', leave);
     expect(await person.ended).toBe(1);
     expect(person.shown()).toContain('Nothing was changed.');

@@ -33,8 +33,7 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   const [own = '127.0.0.1'] = ownAddresses('0.0.0.0');
   expect(await statusOf(`${own}:${port}`)).toBe(200);
   const phone = phoneAddress('0.0.0.0', port);
-  const wayForPhone =
-    phone === undefined ? 'On a phone, replace the address' : `same network:\n\n  ${phone}/`;
+  const wayForPhone = phone === undefined ? 'On a phone, write this machine' : `same network:\n\n  ${phone}/`;
   expect((await parley('signin')).stdout).toContain(wayForPhone);
   expect(await statusOf('parley.home')).toBe(421);
   await home.write('parley.config.json', '{ "allowedHosts": ["parley.home"], "port": 1, /* later */ }');

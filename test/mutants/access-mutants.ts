@@ -62,6 +62,19 @@ export const accessMutants: readonly Mutant[] = [
     test: { file: questions, name: 'forgets the stranger’s message when nobody answers in time' },
   },
   {
+    name: 'onboarding writes as it goes',
+    invariant: 'who leaves onboarding has changed nothing',
+    edits: [
+      {
+        in: 'askAll',
+        find: 'const { network, ...ofNetwork }',
+        replace: `await write([model], setting.environment, setting.home);
+  const { network, ...ofNetwork }`,
+      },
+    ],
+    test: { file: 'test/e2e/first-hour-newcomer.test.ts', name: 'changes nothing for a person who leaves' },
+  },
+  {
     name: 'an owner’s command leaves no trace',
     invariant: 'an owner is asked where they wrote last, be it a command',
     edits: [{ in: 'applyCommand', find: `spec.chatKind === 'dm'`, replace: `spec.chatKind === 'group'` }],

@@ -27,7 +27,7 @@ export async function askOwner(
 /** Asks which groups are answered. */
 export async function askGroups(ask: Prompter): Promise<Answers> {
   const groupPolicy = await ask.choose('Which groups does it answer in, when it is mentioned?', [
-    { value: 'allowlist', label: 'Those I allow', hint: 'mention it there, and it asks you' },
+    { value: 'allowlist', label: 'Those I allow', hint: 'add or mention it there, and it asks you' },
     { value: 'disabled', label: 'None' },
     { value: 'open', label: 'All', hint: 'anyone there may use your model' },
   ]);
