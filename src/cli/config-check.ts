@@ -6,11 +6,10 @@ import type { ChannelSettings, Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { configError, describeIssue, describeUnknownKey, namesAt, type Problem } from '../config/problem.ts';
 import { revealSettings } from '../config/secret.ts';
-import { findUnpriced } from '../models/unpriced.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
-import { priceHint, unpricedText } from './price-warning.ts';
 import { settingsSources } from './settings-sources.ts';
+import { warnOfUnpriced } from './unpriced-models.ts';
 
 /** A part with its own settings, which only its own schema checks. */
 export type ConfiguredParts = {
@@ -22,8 +21,8 @@ export async function runConfigCheck(parts: ConfiguredParts): Promise<ExitCode> 
   const config = loadConfig();
   await checkConfig(config, parts);
   process.stdout.write(`The configuration is valid (${settingsSources(config)}).\n`);
-  const unpriced = findUnpriced(config);
-  if (unpriced.length > 0) process.stdout.write(`Warning: ${unpricedText(unpriced)}; ${priceHint}.\n`);
+  const unpriced = warnOfUnpriced(config);
+  if (unpriced) process.stdout.write(`Warning: ${unpriced.detail}; ${unpriced.fix}.\n`);
   return 0;
 }
 

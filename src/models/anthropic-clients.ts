@@ -3,32 +3,23 @@ import type { APIError } from '@anthropic-ai/sdk';
 import { faultOf } from './anthropic-failure.ts';
 import { type ApiFault, lostConnection } from './api-fault.ts';
 import { KeyRing } from './key-ring.ts';
-
-export type AnthropicAccess = {
-  /** Tried in turn on 401, billing and quota errors. */
-  readonly apiKeys: readonly string[];
-  /** Default: https://api.anthropic.com */
-  readonly baseUrl?: string;
-  readonly fetch?: typeof globalThis.fetch;
-};
+import { type ApiAccess, beginMs } from './provider-options.ts';
 
 type Sdk = typeof import('@anthropic-ai/sdk');
 
 /** Anthropic's own server. */
 export const anthropicHost = 'https://api.anthropic.com';
-/** How long the API may take to begin an answer; silence after that is the loop's to judge. */
-const TIMEOUT_MS = 600_000;
 
 /**
  * One SDK client per API key. The SDK is loaded when it is first needed, because loading it takes 100 ms that the
  * start of the gateway does not have.
  */
 export class AnthropicClients {
-  readonly #access: AnthropicAccess;
+  readonly #access: ApiAccess;
   readonly #ring: KeyRing<Anthropic>;
   #loading: Promise<Sdk> | undefined;
 
-  constructor(access: AnthropicAccess) {
+  constructor(access: ApiAccess) {
     this.#access = access;
     this.#ring = new KeyRing(access.apiKeys, async (key) => createClient(await this.#sdk(), key, access));
   }
@@ -51,13 +42,13 @@ export class AnthropicClients {
   }
 }
 
-function createClient({ Anthropic }: Sdk, apiKey: string, { baseUrl, fetch }: AnthropicAccess): Anthropic {
+function createClient({ Anthropic }: Sdk, apiKey: string, { baseUrl, fetch }: ApiAccess): Anthropic {
   return new Anthropic({
     apiKey,
     baseURL: baseUrl ?? anthropicHost,
     // retry.ts decides.
     maxRetries: 0,
-    timeout: TIMEOUT_MS,
+    timeout: beginMs,
     // Its log would print message bodies, and its tracing would read the environment.
     logLevel: 'off',
     openTelemetry: false,

@@ -12,7 +12,7 @@ import type {
   ModelPrices,
   ModelRequest,
 } from '#contracts/model.ts';
-import { type AnthropicAccess, AnthropicClients } from './anthropic-clients.ts';
+import { AnthropicClients } from './anthropic-clients.ts';
 import { EventReader, mergeUsage } from './anthropic-events.ts';
 import { toAnthropicRequest } from './anthropic-request.ts';
 import { aborted, brokenStream, cutOff, unbuilt } from './api-fault.ts';
@@ -21,28 +21,12 @@ import { type Connection, openConnection } from './connection.ts';
 import { costOf, noUsage } from './cost.ts';
 import { failureError } from './model-failure.ts';
 import { lookUpPrices } from './prices.ts';
-
-export type AnthropicOptions = AnthropicAccess & {
-  readonly model: string;
-  /** Instead of the list prices. */
-  readonly prices?: ModelPrices;
-  /** The provider's name in the configuration, for people and the ledger. */
-  readonly name?: string;
-  readonly contextWindow?: number;
-  /** Longest answer that calls ask for. */
-  readonly answerTokens?: number;
-};
+import { configuredInfo, type ProviderOptions } from './provider-options.ts';
 
 /** Claude through Anthropic's own SDK, whose retries are off (retry.ts decides). */
-export function createAnthropicProvider(options: AnthropicOptions): LlmProvider {
-  const { prices, answerTokens, contextWindow } = options;
-  const known = claudeModel(options.model);
-  const model = {
-    ...known,
-    ...(prices && { prices }),
-    ...(contextWindow !== undefined && { contextWindow }),
-    ...(answerTokens !== undefined && { answerTokens }),
-  };
+export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
+  const { prices } = options;
+  const model = configuredInfo(claudeModel(options.model), options);
   const clients = new AnthropicClients(options);
 
   /** `phase`: until the request is on its way a fault is our own, and the same a second time. */

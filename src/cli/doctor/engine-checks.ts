@@ -1,9 +1,8 @@
 import type { Config } from '../../config/config.ts';
-import { findUnpriced } from '../../models/unpriced.ts';
 import { findRedisServer, inspectRedis } from '../../redis/inspect-redis.ts';
 import { installCommand, isRecentEnough } from '../../redis/server-process.ts';
 import { inspectStore } from '../../store/inspect-store.ts';
-import { priceHint, unpricedText } from '../price-warning.ts';
+import { warnOfUnpriced } from '../unpriced-models.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
 /** The Redis of the configuration, or the program that Parley would start. */
@@ -83,6 +82,6 @@ export async function checkStore({ databaseUrl, dataDir }: Config): Promise<Doct
 
 /** Budgets can't hold a model whose prices nobody knows. Absent without budgets. */
 export function checkPrices(config: Config): readonly DoctorCheck[] {
-  const unpriced = findUnpriced(config);
-  return unpriced.length === 0 ? [] : [warning('budgets', unpricedText(unpriced), priceHint)];
+  const unpriced = warnOfUnpriced(config);
+  return unpriced ? [warning('budgets', unpriced.detail, unpriced.fix)] : [];
 }

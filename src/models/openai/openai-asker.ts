@@ -2,7 +2,8 @@ import type OpenAI from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
 import type { ModelFailure, ModelRequest } from '#contracts/model.ts';
 import { aborted, brokenStream, unbuilt } from '../api-fault.ts';
-import { type OpenAiAccess, OpenAiClients } from './openai-clients.ts';
+import type { ApiAccess } from '../provider-options.ts';
+import { OpenAiClients } from './openai-clients.ts';
 import type { OpenAiModel } from './openai-models.ts';
 import { type OpenAiRequest, toOpenAiRequest } from './openai-request.ts';
 
@@ -21,7 +22,7 @@ export class OpenAiAsker {
   readonly #model: OpenAiModel;
   readonly #unsupported = new Set<string>();
 
-  constructor(access: OpenAiAccess, model: OpenAiModel) {
+  constructor(access: ApiAccess, model: OpenAiModel) {
     this.#clients = new OpenAiClients(access);
     this.#model = model;
   }

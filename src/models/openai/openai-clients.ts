@@ -2,32 +2,23 @@ import type OpenAI from 'openai';
 import type { APIError } from 'openai';
 import { type ApiFault, lostConnection } from '../api-fault.ts';
 import { KeyRing } from '../key-ring.ts';
+import { type ApiAccess, beginMs } from '../provider-options.ts';
 import { faultOf, unsupportedIn } from './openai-failure.ts';
-
-export type OpenAiAccess = {
-  /** Tried in turn on 401, billing and quota errors; a server of one's own may need none. */
-  readonly apiKeys: readonly string[];
-  /** Default: https://api.openai.com/v1 */
-  readonly baseUrl?: string;
-  readonly fetch?: typeof globalThis.fetch;
-};
 
 type Sdk = typeof import('openai');
 
 /** OpenAI's own server. */
 export const openAiHost = 'https://api.openai.com/v1';
-/** How long the API may take to begin an answer; silence after that is the loop's to judge. */
-const TIMEOUT_MS = 600_000;
 /** Sent to servers that ask for no key: the SDK insists on one. */
 const NO_KEY = 'none';
 
 /** One SDK client per API key. The SDK is loaded when it is first needed: it takes 370 ms and 35 MB. */
 export class OpenAiClients {
-  readonly #access: OpenAiAccess;
+  readonly #access: ApiAccess;
   readonly #ring: KeyRing<OpenAI>;
   #loading: Promise<Sdk> | undefined;
 
-  constructor(access: OpenAiAccess) {
+  constructor(access: ApiAccess) {
     this.#access = access;
     const keys = access.apiKeys.length > 0 ? access.apiKeys : [NO_KEY];
     this.#ring = new KeyRing(keys, async (key) => createClient(await this.#sdk(), key, access));
@@ -58,13 +49,13 @@ export class OpenAiClients {
   }
 }
 
-function createClient({ OpenAI }: Sdk, apiKey: string, { baseUrl, fetch }: OpenAiAccess): OpenAI {
+function createClient({ OpenAI }: Sdk, apiKey: string, { baseUrl, fetch }: ApiAccess): OpenAI {
   return new OpenAI({
     apiKey,
     baseURL: baseUrl ?? openAiHost,
     // retry.ts decides.
     maxRetries: 0,
-    timeout: TIMEOUT_MS,
+    timeout: beginMs,
     // Its log would print message bodies. The rest it would read from the environment.
     logLevel: 'off',
     organization: null,

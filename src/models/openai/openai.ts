@@ -11,31 +11,16 @@ import type {
 import { aborted, cutOff } from '../api-fault.ts';
 import { type Connection, openConnection } from '../connection.ts';
 import { failureError } from '../model-failure.ts';
+import { configuredInfo, type ProviderOptions } from '../provider-options.ts';
 import { OpenAiAsker } from './openai-asker.ts';
-import type { OpenAiAccess } from './openai-clients.ts';
 import { ChunkReader, type ReaderTerms } from './openai-events.ts';
 import { isSameModel, openAiModel } from './openai-models.ts';
 import { chargeOf, countedUsage, type WireTimings, type WireUsage } from './openai-usage.ts';
 
-export type OpenAiOptions = OpenAiAccess & {
-  /** The provider's name in the configuration, for people and the ledger. */
-  readonly name?: string;
-  readonly model: string;
-  /** Instead of what is known of the model. */
-  readonly prices?: ModelPrices;
-  readonly contextWindow?: number;
-  readonly answerTokens?: number;
-};
-
 /** Any model behind the Chat Completions API, through OpenAI's SDK, whose retries are off (retry.ts decides). */
-export function createOpenAiProvider(options: OpenAiOptions): LlmProvider {
-  const { prices, contextWindow, answerTokens } = options;
-  const model = {
-    ...openAiModel(options.model),
-    ...(prices && { prices }),
-    ...(contextWindow !== undefined && { contextWindow }),
-    ...(answerTokens !== undefined && { answerTokens }),
-  };
+export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
+  const { prices } = options;
+  const model = configuredInfo(openAiModel(options.model), options);
   const asker = new OpenAiAsker(options, model);
   const pricesOf = (id: string) =>
     prices ?? (isSameModel(id, model.id) ? model.prices : openAiModel(id).prices);

@@ -1,16 +1,26 @@
 import type { Config } from '../config/config.ts';
 import { findModel } from '../config/model-settings.ts';
-import { createBudgetRules } from './budget-rules.ts';
-import { openAiModel } from './openai/openai-models.ts';
-import { lookUpPrices, noPrices } from './prices.ts';
+import { createBudgetRules } from '../models/budget-rules.ts';
+import { openAiModel } from '../models/openai/openai-models.ts';
+import { lookUpPrices, noPrices } from '../models/prices.ts';
 
 type PricedConfig = Pick<
   Config,
   'providers' | 'models' | 'model' | 'agents' | 'budgets' | 'defaultAgent' | 'timeZone'
 >;
 
-/** Names models that may answer although nobody knows their prices, so that no budget can hold them; none without budgets. */
-export function findUnpriced(config: PricedConfig): readonly string[] {
+/** Warns of models that may answer although nobody knows their prices, so that no budget holds them. */
+export function warnOfUnpriced(config: PricedConfig): { detail: string; fix: string } | undefined {
+  const names = findUnpriced(config);
+  if (names.length === 0) return undefined;
+  return {
+    detail: `budgets are set, but Parley knows no prices for ${names.join(', ')}, so calls to ${names.length === 1 ? 'it' : 'them'} aren't limited`,
+    fix: 'set models.<alias>.prices and use the alias; a model that costs nothing has prices of 0',
+  };
+}
+
+/** None without budgets. */
+function findUnpriced(config: PricedConfig): readonly string[] {
   if (createBudgetRules(config).uncounted === 'all') return [];
   const named = [
     config.model,

@@ -1,0 +1,38 @@
+import type { ModelInfo, ModelPrices } from '#contracts/model.ts';
+
+/** How a provider's server is reached. */
+export type ApiAccess = {
+  /** Tried in turn on 401, billing and quota errors; a server of one's own may need none. */
+  readonly apiKeys: readonly string[];
+  /** Default: the provider's own server. */
+  readonly baseUrl?: string;
+  readonly fetch?: typeof globalThis.fetch;
+};
+
+/** How long a server may take to begin an answer, ms; silence after that is the loop's to judge. */
+export const beginMs = 600_000;
+
+/** One model at its provider, as configured. */
+export type ProviderOptions = ApiAccess & {
+  readonly model: string;
+  /** The provider's name in the configuration, for people and the ledger. */
+  readonly name?: string;
+  /** Instead of what is known of the model. */
+  readonly prices?: ModelPrices;
+  readonly contextWindow?: number;
+  /** Longest answer that calls ask for, tokens. */
+  readonly answerTokens?: number;
+};
+
+/** Replaces what is known of a model by what is configured. */
+export function configuredInfo<Known extends ModelInfo>(
+  known: Known,
+  { prices, contextWindow, answerTokens }: ProviderOptions,
+): Known {
+  return {
+    ...known,
+    ...(prices && { prices }),
+    ...(contextWindow !== undefined && { contextWindow }),
+    ...(answerTokens !== undefined && { answerTokens }),
+  };
+}
