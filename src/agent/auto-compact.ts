@@ -1,4 +1,4 @@
-import { type ContextLimits, planCompaction } from './compaction-cut.ts';
+import { type ContextLimits, mostMessages, planCompaction } from './compaction-cut.ts';
 import type { TurnMiddleware } from './loop-config.ts';
 
 /**
@@ -15,7 +15,7 @@ export function autoCompact(
     beforeTurn: async ({ stats, messages }) => {
       const oldTokens = stats.contextTokens;
       const wasAbove = isAbove;
-      isAbove = oldTokens > threshold || messages.length > limits.mostMessages;
+      isAbove = oldTokens > threshold || messages.length > mostMessages;
       const hasCrossed = isAbove && !wasAbove;
       if (!hasCrossed) return { kind: 'continue' };
       if (planCompaction(messages, undefined, limits) !== undefined)

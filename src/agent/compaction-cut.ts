@@ -7,12 +7,8 @@ import { estimateTokens, messageTokens } from './context-size.ts';
 export type ContextLimits = {
   /** Compaction is due above this. */
   readonly threshold: number;
-  /** Compaction is also due above so many messages: reading and pairing them takes time in every turn. */
-  readonly mostMessages: number;
   /** How much of the newest messages stays as it was written. */
   readonly tail: number;
-  /** How many of them at most. */
-  readonly tailMessages: number;
   /** Longest summary, with the identifiers that are appended to it. */
   readonly summary: number;
 };
@@ -23,12 +19,12 @@ const longestContext = 200_000;
 const longestTail = 20_000;
 const longestSummary = 6_000;
 /**
- * Each message in the context adds about a 750th of the processor time of a short conversation's turn: it is read,
+ * Compaction is also due above so many messages. Each message in the context adds about a 750th of the processor time of a short conversation's turn: it is read,
  * paired and sent in every turn. So a turn before a summary takes 1.8 × the time of a short one, and 2 × is the goal.
  * Fewer would forget sooner and save little: each message is summarised once, however often that happens.
  */
-const mostMessages = 600;
-/** A third of them, so that a summary frees far more than it has to. */
+export const mostMessages = 600;
+/** As many of the newest stay at most: a third of them, so that a summary frees far more than it has to. */
 const tailMessages = 200;
 /** A compaction leaves at most this share of what there was, and is not begun if it would leave more. */
 const mostLeft = 0.7;
@@ -42,8 +38,6 @@ export function contextLimits(window: number): ContextLimits {
   const threshold = Math.min(longestContext, window - Math.min(reserve, Math.floor(window / 4)));
   return {
     threshold,
-    mostMessages,
-    tailMessages,
     tail: Math.min(longestTail, Math.floor(threshold * tailShare)),
     summary: Math.min(longestSummary, Math.floor(threshold * summaryShare)),
   };
@@ -71,7 +65,7 @@ export function planCompaction(
   const oldTokens = estimateTokens(summary === undefined ? messages : [summary, ...messages]);
   if (oldTokens < least) return undefined;
   const keepTokens = Math.min(limits.tail, Math.floor(oldTokens * tailShare));
-  const index = cutOf(messages, keepTokens, limits.tailMessages);
+  const index = cutOf(messages, keepTokens, tailMessages);
   if (index === undefined) return undefined;
   const summaryTokens = Math.min(limits.summary, Math.floor(oldTokens * summaryShare));
   const newTokens = summaryTokens + estimateTokens(messages.slice(index));
