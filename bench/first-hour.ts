@@ -18,6 +18,9 @@ const patienceMs = 300_000;
 const key = 'sk-ant-api03-0000000001';
 const ann = { id: 4711, is_bot: false, first_name: 'Ann' };
 
+/** Process groups that were started, for a run that fails. */
+const groups = new Set<number>();
+
 type Shell = { readonly clone: string; readonly env: Readonly<Record<string, string>> };
 
 export async function measureFirstHour(): Promise<readonly Figure[]> {
@@ -66,12 +69,13 @@ export async function measureFirstHour(): Promise<readonly Figure[]> {
       figure('the clone with its installation', size, '≤ 300 MB', 'MB'),
     ];
   } finally {
+    for (const pid of groups) endGroup(pid);
     await Promise.all([telegram.close(), model.close()]);
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-/** Resolves when its table is printed. */
+/** Resolves when its table is printed; rejects when it ends before. */
 function start({ clone, env }: Shell): Promise<ChildProcess> {
   const child = spawn('npm', ['start'], {
     cwd: clone,
@@ -79,20 +83,35 @@ function start({ clone, env }: Shell): Promise<ChildProcess> {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  return withDeadline(patienceMs, 'npm start printed no table', (resolve) => {
+  if (child.pid !== undefined) groups.add(child.pid);
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`npm start ended with ${code}`);
+  });
+  const running = withDeadline<ChildProcess>(patienceMs, 'npm start printed no table', (resolve) => {
     let shown = '';
     child.stdout.on('data', (chunk: Buffer) => {
       shown += chunk.toString();
       if (shown.includes('Parley is running')) resolve(child);
     });
   });
+  return Promise.race([running, ended]);
 }
 
+/** Ends all of npm's group: the gateway is in it. */
 async function stop(child: ChildProcess): Promise<void> {
   const ended = once(child, 'exit');
-  // npm's own group: the gateway is in it.
-  if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
+  if (child.pid === undefined) return;
+  process.kill(-child.pid, 'SIGTERM');
   await ended;
+  groups.delete(child.pid);
+}
+
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
 }
 
 /** Says the line in a pipe to `parley chat`, which ends with its answer. */
