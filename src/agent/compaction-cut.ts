@@ -3,7 +3,7 @@ import { type AgentMessage, toolCallsOf } from '#contracts/message.ts';
 import { isCounted } from './call-pairs.ts';
 import { estimateTokens, messageTokens } from './context-size.ts';
 
-/** Sizes in tokens, but for those of messages. */
+/** Sizes in tokens. */
 export type ContextLimits = {
   /** Compaction is due above this. */
   readonly threshold: number;
@@ -19,9 +19,10 @@ const longestContext = 200_000;
 const longestTail = 20_000;
 const longestSummary = 6_000;
 /**
- * Compaction is also due above so many messages. Each message in the context adds about a 750th of the processor time of a short conversation's turn: it is read,
- * paired and sent in every turn. So a turn before a summary takes 1.8 × the time of a short one, and 2 × is the goal.
- * Fewer would forget sooner and save little: each message is summarised once, however often that happens.
+ * Compaction is also due above so many messages. Each adds about a 750th of the processor time of a short
+ * conversation's turn, in every turn: it is read, paired and sent. So the turn before a summary takes 1.8 × the time of
+ * a short one, where the goal is 2 ×. Fewer would forget sooner and save little: each message is summarised once,
+ * however often that happens.
  */
 export const mostMessages = 600;
 /** As many of the newest stay at most: a third of them, so that a summary frees far more than it has to. */
