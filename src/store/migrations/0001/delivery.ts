@@ -18,6 +18,7 @@ export const deliveryTables: SchemaOf<'conversations' | 'outbox' | 'receipts' | 
       deliveryUntil: bigint,
     },
     key: ['key'],
+    fill: 70,
     indexes: { conversationsCommanded: { on: ['commandedAt'], where: `"commandedAt" is not null` } },
   },
   outbox: {

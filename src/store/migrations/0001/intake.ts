@@ -18,6 +18,7 @@ export const intakeTables: SchemaOf<
       commandsHash: textOrNull,
     },
     key: ['key'],
+    fill: 50,
   },
   anchors: {
     columns: { account: text, conversation: text, anchor: text },

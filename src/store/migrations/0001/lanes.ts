@@ -35,6 +35,7 @@ export const laneTables: SchemaOf<
       lastActivityAt: bigint,
     },
     key: ['key'],
+    fill: 70,
     indexes: {
       lanesUnfinished: { on: ['leaseUntil'], where: `"runId" is not null` },
       lanesKept: { on: ['holder'], where: `"runId" is null and "leaseUntil" > 0` },
@@ -69,6 +70,7 @@ export const laneTables: SchemaOf<
       endedAt: bigintOrNull,
     },
     key: ['id'],
+    fill: 70,
     indexes: { sessionsKey: { on: ['key', 'createdAt'] } },
   },
   transcript: {
@@ -117,6 +119,7 @@ export const laneTables: SchemaOf<
       workedMs: bigint,
     },
     key: ['id'],
+    fill: 80,
     indexes: { runsOutOfBudget: { on: ['parkedAt'], where: `"budgetWait" is not null` } },
   },
   toolCalls: {
@@ -159,11 +162,13 @@ export const laneTables: SchemaOf<
     },
     key: ['runId', 'id'],
     isUnderKey: true,
+    fill: 80,
   },
   budgets: {
     columns: { key: text, spent: bigint, reserved: bigint, raisedTo: bigintOrNull, touchedAt: bigint },
     key: ['key'],
     isUnderKey: true,
+    fill: 50,
   },
   children: {
     columns: {

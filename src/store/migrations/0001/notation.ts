@@ -33,6 +33,11 @@ type TableSchema<Table> = {
    * less to write for each of them.
    */
   readonly isUnderKey?: true;
+  /**
+   * Its rows are changed in place, by columns that no index has: PostgreSQL fills its pages only so far, %, which
+   * leaves room beside a row for its next version. The indexes then stay as they are.
+   */
+  readonly fill?: number;
   /** By their names, which are unique in the database. */
   readonly indexes?: { readonly [name: string]: Index<keyof Table> };
 };
@@ -43,9 +48,9 @@ export type SchemaOf<Names extends keyof Tables> = { readonly [Name in Names]: T
 /** Creates the tables and their indexes. */
 export async function createTables(db: Kysely<unknown>, schema: SchemaOf<keyof Tables>): Promise<void> {
   const isSqlite = db.getExecutor().adapter instanceof SqliteAdapter;
-  for (const [table, { columns, key, isUnderKey, indexes = {} }] of Object.entries(schema)) {
+  for (const [table, { columns, key, isUnderKey, fill = 100, indexes = {} }] of Object.entries(schema)) {
     const types = Object.entries(columns).map(([column, type]) => `"${column}" ${type}`);
-    const end = isSqlite && isUnderKey ? ' without rowid' : '';
+    const end = isSqlite ? (isUnderKey ? ' without rowid' : '') : ` with (fillfactor = ${fill})`;
     await run(db, `create table "${table}" (${types.join(', ')}, primary key (${list(key)}))${end}`);
     for (const [name, { on, isUnique, where }] of Object.entries<Index<string>>(indexes)) {
       const kind = isUnique ? 'unique index' : 'index';
