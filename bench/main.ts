@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- <part> …] [--write] [--quick]`: measures Parley beside the bare floor, and its lanes
- * alone (`steps`, `lanes`, `restart`, `sustained`). `--write` puts each part, as soon as it is measured, into its
+ * alone (`steps`, `lanes`, `restart`, `sustained`, `offered`). `--write` puts each part, as soon as it is measured, into its
  * section of docs/benchmarks.md, those of the lanes into docs/lanes.md. The figures are printed, never asserted; a
  * lost, doubled or disordered message ends the run with an error.
  */

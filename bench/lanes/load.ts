@@ -61,7 +61,8 @@ export class LoadGenerator {
       else await this.#offer(intake, batch);
       if (this.#problem) throw this.#problem;
     }
-    const deadline = now() + patienceMs;
+    // Messages offered beyond the rate are answered as fast as they can be.
+    const deadline = now() + patienceMs + load.durationMs;
     while (this.#open.size > 0 && !load.isOnlyStored) {
       if (this.#problem) throw this.#problem;
       if (now() > deadline) throw new Error(`${this.#open.size} messages without an answer`);

@@ -31,12 +31,18 @@ const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Sheet[]>>>
       return [await measureRestart(kind, postgres, { waiting, longestMs: isQuick ? 5_000 : 40_000 })];
     }),
   sustained: ({ isQuick }) =>
-    onEach(async (kind, postgres) => {
-      const times = isQuick
-        ? { durationMs: 20_000, everyMs: 5_000 }
-        : { durationMs: 600_000, everyMs: 60_000 };
-      return [await measureSustained(kind, postgres, times)];
-    }),
+    onEach(async (kind, postgres) => [
+      await measureSustained(kind, postgres, { ...timesFor(isQuick), workers: 1 }),
+    ]),
+  offered: async ({ isQuick }) => {
+    const cluster = await findPostgres();
+    if (!cluster) return [];
+    try {
+      return [await measureSustained('PostgreSQL', cluster.url, { ...timesFor(isQuick), workers: 2 })];
+    } finally {
+      await cluster.stop();
+    }
+  },
   lanes: (pace) =>
     onEach(async (kind, postgres) => {
       const few = pace.isQuick ? [10, 1_000] : [10, 1_000, 100_000];
@@ -46,6 +52,10 @@ const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Sheet[]>>>
       return [await measureThroughput(kind, postgres, { lanesOf, ...times })];
     }),
 };
+
+function timesFor(isQuick: boolean): { readonly durationMs: number; readonly everyMs: number } {
+  return isQuick ? { durationMs: 20_000, everyMs: 5_000 } : { durationMs: 600_000, everyMs: 60_000 };
+}
 
 /** Measurements of the lanes alone. Not part of a run without names: they take long. */
 export const lanesReport: MeasuredReport = {

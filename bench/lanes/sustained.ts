@@ -12,18 +12,20 @@ export type SustainedPace = {
   readonly durationMs: number;
   /** Between two looks. */
   readonly everyMs: number;
+  /** Beside the process that receives; 0: it does everything. */
+  readonly workers: number;
 };
 
-/** So many messages a second for so long: what they take must not grow, and nothing may wait at the end. */
+/** So many messages a second for so long: what they take must not grow, and at the end each has its answer. */
 export async function measureSustained(
   kind: Ground['kind'],
   postgres: string | undefined,
-  { durationMs, everyMs }: SustainedPace,
+  { durationMs, everyMs, workers }: SustainedPace,
 ): Promise<Sheet> {
   const ground = await prepareGround(kind, postgres);
   const processes: Parley[] = [];
   try {
-    await startAll(ground, 1, processes);
+    await startAll(ground, workers, processes);
     await seedLanes(ground.database, await readPattern(ground.database), { from: 1, to: lanes });
     const [parley] = processes;
     if (!parley) throw new Error('no process runs');
@@ -41,10 +43,11 @@ export async function measureSustained(
     await look();
     const { messages, elapsedMs } = await loaded;
     return {
-      title: `${kind}: ${perSecond} messages/s for ${round(durationMs / 60_000, 1)} minutes`,
+      title: `${kind}: ${perSecond} messages/s for ${round(durationMs / 60_000, 1)} minutes${workers > 1 ? `, ${workers} workers` : ''}`,
       about: [
         `${count(messages)} messages to ${count(lanes)} lanes, each answered and sent once, in its order; the last ${count(elapsedMs - durationMs)} ms after the last`,
-        'one was offered. Offered by the clock: what waits counts from when it was due. Memory after a collection of garbage.',
+        'one was offered. Offered by the clock: what waits counts from when it was due. Memory of each process, after a',
+        'collection of garbage. Oldest: for how long the first of what waits has been stored.',
         'Each lane has one message every 20 s. In fewer lanes the sessions grow faster, and a run reads its whole session (see',
         '“One lane, by the length of its session”).',
       ],
@@ -56,6 +59,7 @@ export async function measureSustained(
         'WAL MB',
         'database MB',
         'waiting',
+        'oldest s',
         '→ model ms',
         '→ sent ms',
         'processor ms/message',
@@ -72,9 +76,9 @@ async function figuresOf(ground: Ground, processes: readonly Parley[]): Promise<
   const { database } = ground;
   const { accepted, sent, all } = await timesOf(processes, true);
   const [row] = await database.query(
-    `select (select count(*) from inbox where state in ('held', 'waiting')) as rows, (select count(*) from outbox) as sent`,
+    `select (select count(*) from inbox where ${isOpen}) as rows, (select count(*) from outbox) as sent,
+      (select min("createdAt") from inbox where ${isOpen}) as oldest`,
   );
-  const [figures] = all;
   const usage = await usageOf(ground, processes);
   const spent = usage.parley + usage.database + usage.redis;
   const wal = await database.walBytes();
@@ -83,16 +87,19 @@ async function figuresOf(ground: Ground, processes: readonly Parley[]): Promise<
   lastOf.set(ground, { spent, messages });
   const each = last === undefined ? Number.NaN : (spent - last.spent) / (messages - last.messages);
   return [
-    round(figures?.residentMb ?? Number.NaN),
-    round(figures?.heapMb ?? Number.NaN),
+    all.map(({ residentMb }) => round(residentMb)).join(' + '),
+    all.map(({ heapMb }) => round(heapMb)).join(' + '),
     round(redisMb(ground)),
     wal === undefined ? '–' : round(wal / 2 ** 20),
     count((await database.sizeBytes()) / 2 ** 20),
     String(row?.rows),
+    row?.oldest == null ? '–' : round((Date.now() - Number(row.oldest)) / 1000),
     middleAndTail(accepted),
     middleAndTail(sent),
     round(each, 2),
   ];
 }
+
+const isOpen = `state in ('held', 'waiting')`;
 
 const lastOf = new WeakMap<Ground, { readonly spent: number; readonly messages: number }>();

@@ -77,7 +77,7 @@ export async function startAll(ground: Ground, workers: number, into: Parley[]):
 
 export async function offer(receiver: Parley, load: Load): Promise<LoadResult> {
   receiver.tell({ kind: 'load', load });
-  return (await receiver.next('loaded', load.durationMs + 180_000)).result;
+  return (await receiver.next('loaded', 2 * load.durationMs + 180_000)).result;
 }
 
 type Cell = {
