@@ -17,20 +17,18 @@ export type StoredReply = {
   readonly isUnreachable: boolean;
 };
 
+type Delivering = { readonly sender?: DeliveryPolicy | undefined; readonly seen?: Conversation | undefined };
+
 /**
- * Stores the parts of one reply, all to one conversation and stored by no step before, in that
- * conversation's order. With a
- * `sender` the conversation's head part is claimed for it in the same step: one commit less between the
- * answer and its delivery. When nothing stands before the reply, that part is stored as claimed. `seen` is its
- * conversation if the caller has locked it.
+ * Stores the parts of one reply, all to one conversation and stored by no step before, in that conversation's order.
+ * With a `sender` the conversation's head part is claimed for it in the same step: one commit less between the answer
+ * and its delivery. When nothing stands before the reply, that part is stored as claimed. `seen` is its conversation
+ * if the caller has locked it.
  */
 export async function insertReply(
   tx: StepTx,
   parts: readonly NewPart[],
-  {
-    sender,
-    seen,
-  }: { readonly sender?: DeliveryPolicy | undefined; readonly seen?: Conversation | undefined },
+  { sender, seen }: Delivering,
 ): Promise<StoredReply> {
   const [first] = parts;
   if (!first) return { waiting: undefined, claimed: undefined, isUnreachable: false };
