@@ -27,14 +27,31 @@ export function holds<T>(
   };
   if (property.isAsync()) {
     const asynchronous = property as fc.IAsyncProperty<T>;
+    const lastCase = followCases(asynchronous);
     return fc
       .assert(asynchronous, first)
       .then(() => fc.check(asynchronous, others))
+      .finally(lastCase)
       .then(report);
   }
   const synchronous = property as fc.IProperty<T>;
   fc.assert(synchronous, first);
   return report(fc.check(synchronous, others));
+}
+
+/**
+ * Returns what waits for the end of the last case: fast-check turns away from the one in which the time is over, which
+ * would go on beside the next test, on databases that are gone.
+ */
+function followCases<T>(property: fc.IAsyncProperty<T>): () => Promise<unknown> {
+  const run = property.run.bind(property);
+  let last: Promise<unknown> = Promise.resolve();
+  property.run = (value) => {
+    const outcome = run(value);
+    last = outcome;
+    return outcome;
+  };
+  return () => last;
 }
 
 function report<T>(details: fc.RunDetails<T>): void {

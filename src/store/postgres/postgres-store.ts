@@ -88,8 +88,7 @@ function lender(pool: pg.Pool): Lender {
 }
 
 async function migrateDatabase(url: string, migrations: StoreSetup['migrations']): Promise<void> {
-  const pool = new pg.Pool({ connectionString: url, max: 1 });
-  pool.on('error', () => undefined);
+  const pool = withoutUncaughtErrors(new pg.Pool({ connectionString: url, max: 1 }));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   try {
     await migrate(db, migrations);
@@ -113,9 +112,14 @@ function createPool({ url, poolSize }: { readonly url: string; readonly poolSize
     // Our integers are milliseconds and counters, far below 2^53.
     types: { getTypeParser: (oid, format) => (oid === int8 ? Number : pg.types.getTypeParser(oid, format)) },
   });
-  // An idle connection that breaks is replaced by the pool; the next command says if that fails.
+  return withoutUncaughtErrors(pool);
+}
+
+/** Without listeners, a connection that breaks would end the process. */
+function withoutUncaughtErrors(pool: pg.Pool): pg.Pool {
+  // One that breaks at rest is replaced by the pool; the next command says if that fails.
   pool.on('error', () => undefined);
-  // One that breaks in a transaction, between two queries, fails the next query; untold, it would end the process.
+  // One that breaks in a transaction, between two queries, fails the next query.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }

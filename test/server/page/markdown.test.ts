@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FormattedText } from '#contracts/formatted-text.ts';
-import { costRatio } from '../../support/cost-ratio.ts';
+import { growthOf } from '../../growth/measure.ts';
 import { holds } from '../../support/holds.ts';
 import { pageModule } from './page-module.ts';
 
@@ -63,11 +63,11 @@ describe('markdown of the page', () => {
     );
   });
 
-  it('takes at most three times as long for the worst text of twice the length', () => {
-    const units = ['*', '**a', '[', '[a](', '`', '> ', '_*', '**a *b '];
-    const read = (length: number) => {
-      for (const unit of units) readMarkdown(unit.repeat(length / unit.length));
-    };
-    expect(costRatio(read, 20_000)).toBeLessThan(3);
-  });
+  it.each(['*', '**a', '[', '[a](', '`', '> ', '_*', '**a *b '])(
+    'takes at most three times as long for twice the length of %j',
+    (unit) => {
+      const textOf = (length: number) => unit.repeat(length / unit.length);
+      expect(growthOf({ run: readMarkdown, textOf }, 40_000).kind).not.toBe('steep');
+    },
+  );
 });

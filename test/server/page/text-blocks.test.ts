@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatMarkdown } from '../../../src/replies/markdown.ts';
-import { costRatio } from '../../support/cost-ratio.ts';
+import { growthOf } from '../../growth/measure.ts';
 import { holds } from '../../support/holds.ts';
 import { pageModule } from './page-module.ts';
 
@@ -86,14 +86,12 @@ describe('lists and tables of the page', () => {
     );
   });
 
-  it('take at most three times as long for the worst text of twice the length', () => {
-    const units = ['• ', '• a\n', '  • a\n', 'a\n', '\n', '1. \n'];
-    const read = (length: number) => {
-      for (const unit of units) {
-        const text = unit.repeat(length / unit.length);
-        readBlocks(text, 0, text.length);
-      }
-    };
-    expect(costRatio(read, 40_000)).toBeLessThan(3);
-  });
+  it.each(['• ', '• a\n', '  • a\n', 'a\n', '\n', '1. \n'])(
+    'take at most three times as long for twice the length of %j',
+    (unit) => {
+      const textOf = (length: number) => unit.repeat(length / unit.length);
+      const read = (text: string) => readBlocks(text, 0, text.length);
+      expect(growthOf({ run: read, textOf }, 80_000).kind).not.toBe('steep');
+    },
+  );
 });

@@ -1,0 +1,16 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { holds } from './holds.ts';
+
+test('a property has the case ended in which its time was over', async () => {
+  const timeMs = 10;
+  let [begun, ended] = [0, 0];
+  const property = fc.asyncProperty(fc.nat(), async () => {
+    begun += 1;
+    if (begun > 1) await wait(10 * timeMs);
+    ended += 1;
+  });
+  await holds(property, { interruptAfterTimeLimit: timeMs });
+  expect([begun, ended]).toEqual([2, 2]);
+});
