@@ -1,4 +1,5 @@
 import { keyOf, nobody } from '#channel-kit/event-mapping.ts';
+import { keepRecent } from '#channel-kit/keep-recent.ts';
 import type { InboundEnvelope, Sender } from '#contracts/envelope.ts';
 import type { ListedGroup, ListedPerson } from './api.ts';
 import { type Bot, readAci, routeOf } from './ids.ts';
@@ -21,6 +22,8 @@ export type GroupBookDeps = {
 
 /** How often a group that the list does not have is asked for again, ms. */
 const unknownForMs = 60_000;
+/** Groups outside the list that are remembered: anybody may name one. */
+const mostOutside = 1_000;
 
 /**
  * Facts that messages lack about their groups: title, administrators, and whether the bot is in. Asked in the
@@ -31,7 +34,7 @@ export class GroupBook {
   readonly #deps: GroupBookDeps;
   readonly #known = new Map<string, KnownGroup>();
   readonly #askedAt = new Map<string, number>();
-  /** Who has changed a group since the last look. */
+  /** Who has changed a group since it was last listed. */
   readonly #changedBy = new Map<string, Sender>();
 
   constructor(deps: GroupBookDeps) {
@@ -44,13 +47,13 @@ export class GroupBook {
 
   /** Whether these events make another look at the list worth while. */
   needsLook(events: readonly InboundEnvelope[], changed: readonly GroupChange[]): boolean {
-    for (const { group, by } of changed) this.#changedBy.set(group, by);
+    for (const { group, by } of changed) keepRecent(this.#changedBy, mostOutside, [group, by]);
     const now = this.#deps.now();
     const unknown = events
       .filter(({ chat, route }) => chat.kind === 'group' && !this.#known.has(route.conversation))
       .map(({ route }) => route.conversation)
       .filter((id) => now - (this.#askedAt.get(id) ?? 0) > unknownForMs);
-    for (const id of unknown) this.#askedAt.set(id, now);
+    for (const id of unknown) keepRecent(this.#askedAt, mostOutside, [id, now]);
     return changed.length > 0 || unknown.length > 0;
   }
 
@@ -60,12 +63,10 @@ export class GroupBook {
    */
   async look(signal: AbortSignal): Promise<void> {
     const bot = this.#deps.bot();
-    const listed = await this.#deps.list(signal);
-    const changedBy = new Map(this.#changedBy);
-    this.#changedBy.clear();
-    for (const entry of listed) {
+    for (const entry of await this.#deps.list(signal)) {
       const { internal_id: id } = entry;
-      const by = changedBy.get(id);
+      const by = this.#changedBy.get(id);
+      this.#changedBy.delete(id);
       const wasMember = this.#known.get(id)?.isMember ?? (by === undefined ? undefined : false);
       const group = readGroup(entry, bot);
       this.#known.set(id, group);
