@@ -75,7 +75,8 @@ export async function actAndDie(args: readonly string[]): Promise<number | undef
   child.on('message', (message) => {
     operations = (message as { operations: number }).operations;
   });
-  const [code, signal] = await once(child, 'exit');
+  // A message may still be on its way when its sender has ended.
+  const [[code, signal]] = await Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
   if (signal !== 'SIGKILL' && code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
   return operations;
 }

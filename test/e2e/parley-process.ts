@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { patienceMs } from '../support/patience.ts';
@@ -95,6 +95,12 @@ function readiness(
   child: ChildProcess,
   { ended, options }: { ended: ParleyProcess['ended']; options: ParleyOptions },
 ): Promise<Ready> {
+  const closed = new Promise((resolve) => child.once('close', resolve));
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk) => {
+      said = (said + chunk).slice(-2000);
+    });
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill('SIGKILL');
@@ -109,8 +115,9 @@ function readiness(
       clearTimeout(timer);
       const isKilled = options.killAt !== undefined || options.killAfterMs !== undefined;
       if (signal === 'SIGKILL' && isKilled) return resolve({ url: '', signInLink: '' });
-      const log = await readFile(logFileOf(options), 'utf8').catch(() => '');
-      reject(new Error(`Parley ended with ${code ?? signal} before it was ready:\n${log.slice(-2000)}`));
+      // What it said last may still be on its way.
+      await closed;
+      reject(new Error(`Parley ended with ${code ?? signal} before it was ready:\n${said}`));
     });
   });
 }
