@@ -1,6 +1,6 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { elementsOf } from '../base/elements-of.ts';
+import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockRows } from '../base/row-locks.ts';
 
@@ -26,7 +26,7 @@ const rolesInAccount = prepared((db, of: QueryParams<{ account: string; peerIds:
     .selectFrom('people')
     .select(['peerId', 'role'])
     .where('account', '=', of.account)
-    .where('peerId', 'in', elementsOf(of.peerIds, dialect)),
+    .where('peerId', ...oneOf(of.peerIds, dialect)),
 );
 
 /** The stored roles of these people (`channel:peer`); of somebody with several, the lesser. */

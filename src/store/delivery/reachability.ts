@@ -1,7 +1,7 @@
 import { closeAlert, openAlert } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
-import { elementsOf } from '../base/elements-of.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
+import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { endItems } from '../rows/item-states.ts';
 import { tryLockLanes } from '../rows/lane-row.ts';
@@ -61,7 +61,7 @@ const unreachable = prepared((db, of: QueryParams<{ keys: string }>, dialect) =>
   db
     .selectFrom('conversations')
     .select('key')
-    .where('key', 'in', elementsOf(of.keys, dialect))
+    .where('key', ...oneOf(of.keys, dialect))
     .where('unreachableAt', 'is not', null),
 );
 

@@ -8,8 +8,8 @@ import { assertRolesUnchanged } from '../access/sender-roles.ts';
 import { readButton } from '../approvals/ask.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
-import { elementsOf } from '../base/elements-of.ts';
 import { insertRow } from '../base/insert-row.ts';
+import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
@@ -168,7 +168,7 @@ const knownEvents = prepared((db, of: QueryParams<{ account: string; eventKeys: 
     .selectFrom('ledger')
     .select(['eventKey', 'fingerprint'])
     .where('account', '=', of.account)
-    .where('eventKey', 'in', elementsOf(of.eventKeys, dialect)),
+    .where('eventKey', ...oneOf(of.eventKeys, dialect)),
 );
 
 async function applyDecision(tx: StepTx, accepting: AcceptEventInput): Promise<Acceptance> {

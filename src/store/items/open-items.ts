@@ -1,7 +1,7 @@
 import type { ItemSource } from '#contracts/inbox-item.ts';
 import type { Tx } from '../base/command.ts';
-import { elementsOf } from '../base/elements-of.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
+import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** Items not taken yet: held for their bundle, or waiting. */
@@ -45,7 +45,7 @@ const openItemsOf = prepared((db, of: QueryParams<{ laneKeys: string }>, dialect
   db
     .selectFrom('inbox')
     .select(['laneKey', ...columns])
-    .where('laneKey', 'in', elementsOf(of.laneKeys, dialect))
+    .where('laneKey', ...oneOf(of.laneKeys, dialect))
     .where(isOpenItem())
     .orderBy('laneKey')
     .orderBy('rank')

@@ -1,5 +1,5 @@
 import type { Tx } from '../base/command.ts';
-import { elementsOf } from '../base/elements-of.ts';
+import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockAbove } from '../children/lock-lineage.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
@@ -70,5 +70,5 @@ const sessionsOf = prepared((db, of: QueryParams<{ keys: string }>, dialect) =>
         .$asScalar()
         .as('firstMessageAt'),
     )
-    .where('lanes.key', 'in', elementsOf(of.keys, dialect)),
+    .where('lanes.key', ...oneOf(of.keys, dialect)),
 );

@@ -3,8 +3,8 @@ import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { cleanLabel } from '../../texts/clean-untrusted.ts';
 import type { StepTx, Tx } from '../base/command.ts';
-import { elementsOf } from '../base/elements-of.ts';
 import { json } from '../base/json.ts';
+import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 import type { WaitingRow } from '../items/waiting-rows.ts';
@@ -128,7 +128,7 @@ const unshownContext = prepared((db, of: QueryParams<{ laneKeys: string }>, dial
   db
     .selectFrom('groupContext')
     .select(['laneKey', 'content'])
-    .where('laneKey', 'in', elementsOf(of.laneKeys, dialect))
+    .where('laneKey', ...oneOf(of.laneKeys, dialect))
     .where('shownInRun', 'is', null)
     .orderBy('laneKey')
     .orderBy('seq'),

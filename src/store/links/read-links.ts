@@ -1,6 +1,6 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { elementsOf } from '../base/elements-of.ts';
+import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** Chat links that concern the given accounts. */
@@ -31,14 +31,17 @@ export const readLinks: StoreQuery<
 };
 
 const identitiesOf = prepared((db, of: QueryParams<{ peers: string }>, dialect) =>
-  db.selectFrom('links').select('identity').where('peer', 'in', elementsOf(of.peers, dialect)),
+  db
+    .selectFrom('links')
+    .select('identity')
+    .where('peer', ...oneOf(of.peers, dialect)),
 );
 
 const accountsIn = prepared((db, of: QueryParams<{ identities: string }>, dialect) =>
   db
     .selectFrom('links')
     .select(['peer', 'identity'])
-    .where('identity', 'in', elementsOf(of.identities, dialect))
+    .where('identity', ...oneOf(of.identities, dialect))
     .orderBy('linkedAt')
     .orderBy('peer'),
 );
@@ -47,7 +50,7 @@ const lanesOf = prepared((db, of: QueryParams<{ identities: string }>, dialect) 
   db
     .selectFrom('laneAliases')
     .select(['key', 'laneKey'])
-    .where('identity', 'in', elementsOf(of.identities, dialect)),
+    .where('identity', ...oneOf(of.identities, dialect)),
 );
 
 /** The given accounts, and their links. */

@@ -1,5 +1,5 @@
 import type { StoreQuery } from '../base/command.ts';
-import { elementsOf } from '../base/elements-of.ts';
+import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** Facts that intake needs about a conversation. */
@@ -33,5 +33,5 @@ const conversationRows = prepared((db, of: QueryParams<{ keys: string }>, dialec
   db
     .selectFrom('conversations')
     .select(['key', 'canonicalId', 'activation', 'admittedBy'])
-    .where('key', 'in', elementsOf(of.keys, dialect)),
+    .where('key', ...oneOf(of.keys, dialect)),
 );

@@ -1,9 +1,9 @@
 import { type Selectable, sql } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../base/command.ts';
-import { elementsOf } from '../base/elements-of.ts';
 import { insertNewRow, insertRow } from '../base/insert-row.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
+import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 import type { LanesTable } from '../base/tables.ts';
@@ -34,7 +34,7 @@ const lockedLanes = locking((db, of: QueryParams<{ keys: string }>, dialect) =>
   db
     .selectFrom('lanes')
     .selectAll()
-    .where('key', 'in', elementsOf(of.keys, dialect))
+    .where('key', ...oneOf(of.keys, dialect))
     .orderBy(sql<number>`length(key) - length(replace(key, '@', ''))`)
     .orderBy('key'),
 );

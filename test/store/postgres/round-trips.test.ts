@@ -33,6 +33,32 @@ describe.skipIf(databaseServer === undefined)('a message and its answer', () => 
   });
 });
 
+describe.skipIf(databaseServer === undefined)('a message among many conversations', () => {
+  it('finds its lane and its conversation by their keys', async ({ onTestFinished }) => {
+    const { url, read } = await makeDatabase(onTestFinished);
+    const play = async () => {
+      const store = await openStore({ kind: 'postgres', url });
+      await roundTripsOf(store, ['c1', 'c2', 'c3']).finally(() => store.close());
+    };
+    await play();
+    for (const table of ['lanes', 'conversations']) {
+      const copy = `jsonb_populate_record(null::${table}, to_jsonb(one) || jsonb_build_object('key', 'x' || n))`;
+      await read(`insert into ${table} select (${copy}).* from (select * from ${table} limit 1) as one,
+        generate_series(1, 10000) as n; analyze ${table}; select pg_stat_force_next_flush()`);
+    }
+    const scans = async () => {
+      const [row] = await read(`select sum(seq_scan)::int as whole, sum(idx_scan)::int as "byKey"
+        from pg_stat_user_tables where relname in ('lanes', 'conversations')`);
+      return row as { whole: number; byKey: number };
+    };
+    const before = await scans();
+    await play();
+    // Counted when the connection has ended.
+    await expect.poll(async () => (await scans()).byKey).toBeGreaterThan(before.byKey + 20);
+    expect((await scans()).whole).toBe(before.whole);
+  });
+});
+
 /** What each stage takes for a message in each of the conversations; behind the arrival that of the first. */
 async function roundTripsOf(store: Store, conversations: readonly string[]) {
   const worker = aWorker(store);
