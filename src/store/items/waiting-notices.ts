@@ -81,12 +81,11 @@ export const storeWaitingNotices: StoreCommand<{ readonly notices: readonly Wait
 async function tell(tx: Tx, { inboxId, content }: WaitingNotice, effects: Effects): Promise<void> {
   const row = await tx.db
     .selectFrom('inbox')
-    .select(['id', 'laneKey', 'route', 'bundle', 'account', 'senderId'])
+    .select(['id', 'laneKey', 'route', 'bundle', 'account', 'senderId', 'state', 'notifiedAt'])
     .where('id', '=', inboxId)
-    .where('state', '=', 'waiting')
-    .where('notifiedAt', 'is', null)
     .executeTakeFirst();
-  if (!row) return;
+  // Judged here: asked for it too, PostgreSQL may read everything that still waits, for each notice.
+  if (row?.state !== 'waiting' || row.notifiedAt !== null) return;
   const isSaid = content !== undefined && !(await knowsAlready(tx, row, content));
   const notifiedAt = isSaid ? tx.now : 0;
   await tx.db.updateTable('inbox').set({ notifiedAt }).where('id', '=', inboxId).execute();
