@@ -84,7 +84,7 @@ async function tell(tx: Tx, { inboxId, content }: WaitingNotice, effects: Effect
     .select(['id', 'laneKey', 'route', 'bundle', 'account', 'senderId', 'state', 'notifiedAt'])
     .where('id', '=', inboxId)
     .executeTakeFirst();
-  // Judged here: asked for it too, PostgreSQL may read everything that still waits, for each notice.
+  // Judged here: by statistics from when little waited, PostgreSQL would read all that waits to find this one.
   if (row?.state !== 'waiting' || row.notifiedAt !== null) return;
   const isSaid = content !== undefined && !(await knowsAlready(tx, row, content));
   const notifiedAt = isSaid ? tx.now : 0;
