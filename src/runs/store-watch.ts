@@ -8,9 +8,9 @@ export type StoreWatch = {
 };
 
 /**
- * A store that is away ends no run, and neither does a lane that is another's by now. The loop takes a fault of its
- * questions for the run's end; `check` throws it before that is recorded, so that the run stands as it is stored and
- * its next holder goes on.
+ * A run must not end because the store is away or another process has taken its lane. The loop ends the run when one
+ * of its questions fails; `check` throws that fault before the end is recorded, so the run stays as it is stored and
+ * the lane's next holder resumes it.
  */
 export function createStoreWatch(): StoreWatch {
   let fault: unknown;

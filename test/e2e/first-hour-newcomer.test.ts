@@ -180,7 +180,7 @@ describe("the newcomer's first hour", () => {
     'lets strangers in by a button, and by the command in its text; each is then answered',
     slow,
     async () => {
-      // What is stored outlives the process: the button too.
+      // The button is stored, so it works after a restart.
       const [{ callback_data: pressed = '' } = {}] = buttonsIn(eve.id);
       await gateway.kill();
       gateway = await home.start();

@@ -152,7 +152,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     expect(await lucky.outcomes()).toEqual(['answered']);
   });
 
-  it('waits with its history whole when it is the summary that has no room, and goes on with both', async () => {
+  it('pauses with its history intact when the budget has no room for the summary, then finishes both', async () => {
     const usage = { inputTokens: 7_000, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 };
     const long = callsTools({ id: '1', name: 'act' }).map((event) =>
       event.type === 'complete' ? { ...event, usage, cost: dear } : event,

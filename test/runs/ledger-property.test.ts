@@ -1,6 +1,6 @@
 /**
- * The ledger against what the local server counted: whatever the model does wrong, whoever stops a run or its
- * sub-agents, wherever the process dies.
+ * Compares the ledger with what the local server counted, whatever goes wrong with the model, whoever stops a run or
+ * its sub-agents, and wherever the process dies.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
