@@ -29,6 +29,7 @@ export async function measureFirstHour(): Promise<readonly Figure[]> {
   const shell = {
     clone: join(folder, 'parley'),
     env: {
+      ...networkSettings(),
       PATH: process.env.PATH ?? '',
       HOME: folder,
       npm_config_cache: join(folder, 'npm-cache'),
@@ -73,6 +74,16 @@ export async function measureFirstHour(): Promise<readonly Figure[]> {
     await Promise.all([telegram.close(), model.close()]);
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** How this machine reaches npm's registry. */
+function networkSettings(): Record<string, string> {
+  const names = /^(?:npm_config_(?:(?:user|global)config|registry|cafile)|(?:https?|no)_proxy|node_extra_ca_certs|ssl_cert_(?:file|dir))$/i;
+  return Object.fromEntries(
+    Object.entries(process.env).filter(
+      (entry): entry is [string, string] => names.test(entry[0]) && entry[1] !== undefined,
+    ),
+  );
 }
 
 /** Resolves when its table is printed; rejects when it ends before. */
