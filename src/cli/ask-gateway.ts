@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { startCommand } from '#channel-kit/own-commands.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
-import { startCommand } from '../config/own-commands.ts';
 import { readAddress } from '../server/address-file.ts';
 import { pageAddress } from '../server/page-address.ts';
 

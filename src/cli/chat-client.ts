@@ -5,9 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
+import { startCommand } from '#channel-kit/own-commands.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { startCommand } from '../config/own-commands.ts';
 import { type ChatLink, createChatLink } from './chat-link.ts';
 import { type ChatOutput, type ChatScreen, createStreamScreen, createTtyScreen } from './chat-screen.ts';
 import { type ChatTranscript, emptyTranscript, received, resumeFrom, sent } from './chat-transcript.ts';

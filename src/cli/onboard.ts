@@ -1,8 +1,8 @@
+import { parleyCommand, startCommand } from '#channel-kit/own-commands.ts';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Config } from '../config/config.ts';
 import { type Environment, homeFolder, readSurroundings } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { parleyCommand, startCommand } from '../config/own-commands.ts';
 import { type WrittenSettings, writeSettings, writeVariables } from '../config/write-settings.ts';
 import { askGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';

@@ -1,4 +1,4 @@
-import { chatCommand } from '../config/own-commands.ts';
+import { chatCommand } from '#channel-kit/own-commands.ts';
 
 export type StatusTable = {
   /** Absent in a process without a page. */

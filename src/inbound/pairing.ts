@@ -1,6 +1,6 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hashPairingCode, newApprovalId, newOneTimeCode } from '../commands/one-time-code.ts';
-import { parleyCommand } from '../config/own-commands.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { KeptMessage } from '../store/base/json.ts';
 import type { Decision } from '../store/intake/proposal.ts';

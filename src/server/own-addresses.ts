@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
+import { isContainer } from '#channel-kit/own-commands.ts';
 import { isWildcard, pageAddress } from './page-address.ts';
 
 /**
@@ -41,7 +41,7 @@ function isReachable({ internal, family, address }: NetworkInterfaceInfo): boole
 
 const thisMachine = {
   interfaces: networkInterfaces,
-  isContainer: () => existsSync('/.dockerenv') || existsSync('/run/.containerenv'),
+  isContainer,
 };
 
 function isLoopback(host: string): boolean {
