@@ -3,14 +3,21 @@ import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Config } from '../config/config.ts';
 import { type Environment, homeFolder, readSurroundings } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { type WrittenSettings, writeSettings, writeVariables } from '../config/write-settings.ts';
+import {
+  assertWritable,
+  type SettingsChange,
+  writeSettings,
+  writeVariables,
+} from '../config/write-settings.ts';
+import { checkKeys } from '../models/key-check.ts';
 import { askGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 import { askGroups, askOwner } from './onboard/access-questions.ts';
 import type { Answers } from './onboard/answers.ts';
-import { askModel } from './onboard/model-questions.ts';
+import { askModel, type ModelDeps } from './onboard/model-questions.ts';
 import { askNetwork, type ChosenNetwork } from './onboard/network-questions.ts';
 import { openPrompter, PersonLeft, type Prompter } from './onboard/prompter.ts';
+import { wordsForEffect, wordsForWritten } from './onboard/report-settings.ts';
 
 /**
  * Asks for a model, a network, the owner and the groups, and tries each credential. Writes only at the end:
@@ -18,13 +25,38 @@ import { openPrompter, PersonLeft, type Prompter } from './onboard/prompter.ts';
  */
 export async function runOnboard(channels: readonly ChannelEntry[]): Promise<ExitCode> {
   const home = homeFolder();
-  const environment = readSurroundings(home);
+  return onboard({
+    channels,
+    home,
+    read: () => readSurroundings(home),
+    check: checkKeys,
+    open: openPrompter,
+  });
+}
+
+export type OnboardDeps = {
+  readonly channels: readonly ChannelEntry[];
+  readonly home: string;
+  /** Reads the environment and the `.env` files anew. */
+  read(): Environment;
+  readonly check: typeof checkKeys;
+  readonly open: typeof openPrompter;
+};
+
+/** As `runOnboard`, with what it works on. */
+export async function onboard({ channels, home, read, check, open }: OnboardDeps): Promise<ExitCode> {
+  const environment = read();
   const config = loadConfig(environment, home);
-  const ask = await openPrompter('Setting Parley up. Each credential is tried as you type it.');
+  // Else the answers would be typed in vain.
+  await assertWritable(environment, home);
+  const ask = await open('Setting Parley up. Each credential is tried as you type it.');
   try {
-    const { answers, network, isPaired } = await askAll(ask, { channels, environment, config, home });
+    const setting = { channels, environment, config, home, check };
+    const { answers, network, isPaired } = await askAll(ask, setting);
     for (const line of await write(answers, environment, home)) ask.say(line);
-    ask.end(await nextStep(loadConfig(undefined, home), { network, isPaired }));
+    const after = loadConfig(read(), home);
+    for (const line of wordsForEffect(after, settingsOf(answers))) ask.say(line);
+    ask.end(await nextStep(after, { network, isPaired }));
     return 0;
   } catch (error) {
     if (!(error instanceof PersonLeft)) throw error;
@@ -33,37 +65,33 @@ export async function runOnboard(channels: readonly ChannelEntry[]): Promise<Exi
   }
 }
 
-type Setting = {
-  readonly channels: readonly ChannelEntry[];
-  readonly environment: Environment;
-  readonly config: Config;
-  readonly home: string;
-};
+type Setting = ModelDeps & { readonly channels: readonly ChannelEntry[]; readonly home: string };
 
 async function askAll(ask: Prompter, setting: Setting) {
-  const model = await askModel(ask, setting.config);
+  const model = await askModel(ask, setting);
   const { network, ...ofNetwork } = await askNetwork({ ask, ...setting });
   if (network === undefined) return { answers: [model, ofNetwork], network, isPaired: false };
   const { isPaired, ...owner } = await askOwner(ask, network);
   return { answers: [model, ofNetwork, owner, await askGroups(ask)], network, isPaired };
 }
 
-/** Says for each file what was written there, and what of it doesn't count. */
+const settingsOf = (answers: readonly Answers[]): SettingsChange =>
+  Object.assign({}, ...answers.map((each) => each.settings));
+
+/** Says for each file what was written there, and which variables of it don't count. */
 async function write(
   answers: readonly Answers[],
   environment: Environment,
   home: string,
 ): Promise<readonly string[]> {
   const variables = Object.assign({}, ...answers.map((each) => each.variables));
-  const settings = Object.assign({}, ...answers.map((each) => each.settings));
+  const settings = settingsOf(answers);
   return [
-    ...(Object.keys(settings).length > 0 ? [wordsFor(await writeSettings(settings, environment, home))] : []),
+    ...(Object.keys(settings).length > 0
+      ? [wordsForWritten(await writeSettings(settings, environment, home))]
+      : []),
     ...(Object.keys(variables).length > 0 ? await keep(variables, environment, home) : []),
   ];
-}
-
-function wordsFor({ path, isWritten, text }: WrittenSettings): string {
-  return isWritten ? `Settings: ${path}` : `${path} has comments, which I keep. Add this to it:\n${text}`;
 }
 
 async function keep(

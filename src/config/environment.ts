@@ -46,8 +46,8 @@ export type Environment = {
 };
 
 /** Reads the environment and the `.env` files: the only place in Parley that does. */
-export function readSurroundings(home: string): Environment {
-  const { values, files, problems } = withEnvFiles(withFullPaths(process.env), home);
+export function readSurroundings(home: string, source: NodeJS.ProcessEnv = process.env): Environment {
+  const { values, files, problems } = withEnvFiles(withFullPaths(source), home);
   return { ...readEnvironment(values), files, problems };
 }
 

@@ -18,8 +18,11 @@ const presets: Readonly<Record<string, ProviderPreset>> = {
   demo: { kind: 'demo', needsKey: false },
 };
 
-/** Answers without a name in the configuration, by provider. */
-const defaultIds = { anthropic: 'claude-sonnet-5-5', openai: 'gpt-6-luna' } as const;
+/** The model of each vendor that answers unless the configuration names another. */
+export const vendorModels = {
+  anthropic: 'anthropic/claude-sonnet-5-5',
+  openai: 'openai/gpt-6-luna',
+} as const;
 
 export type ModelConfig = Pick<Config, 'providers' | 'models' | 'model'>;
 
@@ -105,8 +108,8 @@ function providerOf(
 
 function defaultModel(providers: Readonly<Record<string, ProviderSettings>>): string {
   const { anthropic, openai } = providers;
-  if (anthropic && anthropic.needs === undefined) return `anthropic/${defaultIds.anthropic}`;
-  if (openai && openai.needs === undefined) return `openai/${defaultIds.openai}`;
+  if (anthropic && anthropic.needs === undefined) return vendorModels.anthropic;
+  if (openai && openai.needs === undefined) return vendorModels.openai;
   return 'demo';
 }
 

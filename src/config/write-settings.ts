@@ -1,17 +1,38 @@
-import { chown, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import {
+  access,
+  chown,
+  constants,
+  mkdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { isContainer, parleyCommand } from '#channel-kit/own-commands.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { configFilePath, readConfigFile } from './config-file.ts';
 import type { Environment } from './environment.ts';
+import { valueAt } from './problem.ts';
 
-/** Settings to be written into the configuration file; lists are added to, all else is replaced. */
+/** Settings to be written into the configuration file; lists are added to, undefined removes, all else is replaced. */
 export type SettingsChange = { readonly [name: string]: unknown };
 
-/** `isWritten` is false for a file with comments, which would be lost: then `text` is to be added by hand. */
-export type WrittenSettings = { readonly path: string; readonly isWritten: boolean; readonly text: string };
+/** `isWritten` is false for a file with comments, which would be lost: then the change is to be made by hand. */
+export type WrittenSettings = {
+  readonly path: string;
+  readonly isWritten: boolean;
+  /** The file as it is now, or what to add to it. */
+  readonly text: string;
+  /** Settings that were in the file and go, as `providers.openai.baseUrl`. */
+  readonly removed: readonly string[];
+};
 
-/** Adds to the configuration file, which keeps all that it holds. Throws `config_invalid` for a broken file. */
+/** Changes the configuration file, which keeps the rest of what it holds. Throws `config_invalid` for a broken file. */
 export async function writeSettings(
   change: SettingsChange,
   { values }: Environment,
@@ -19,12 +40,24 @@ export async function writeSettings(
 ): Promise<WrittenSettings> {
   const path = configFilePath(values.PARLEY_CONFIG, home);
   const before = await readIfThere(path);
-  if (before !== undefined && readConfigFile(path, home).problems.length > 0)
-    throw new ParleyError('config_invalid', `${path} isn't valid. Run: parley config check`);
+  const parsed = before === undefined ? { content: {}, problems: [] } : readConfigFile(path, home);
+  if (parsed.problems.length > 0)
+    throw new ParleyError('config_invalid', `${path} isn't valid. Run: ${parleyCommand} config check`);
   const content = before === undefined ? {} : parsePlain(before);
-  const text = JSON.stringify(merge(content ?? {}, change), undefined, 2);
+  const text = JSON.stringify(merge(content ?? {}, change) ?? {}, undefined, 2);
   if (content !== undefined) await replaceFile(path, `${text}\n`);
-  return { path, isWritten: content !== undefined, text };
+  const removed = findRemovals(change).filter((setting) => valueAt(parsed.content, setting) !== undefined);
+  return {
+    ...{ path, isWritten: content !== undefined, text },
+    removed: removed.map((setting) => setting.join('.')),
+  };
+}
+
+function findRemovals(change: SettingsChange, at: readonly string[] = []): readonly (readonly string[])[] {
+  return Object.entries(change).flatMap(([name, value]) => {
+    if (isRecord(value)) return findRemovals(value, [...at, name]);
+    return value === undefined ? [[...at, name]] : [];
+  });
 }
 
 function parsePlain(text: string): unknown {
@@ -45,6 +78,29 @@ export async function writeVariables(
   const before = (await readIfThere(path)) ?? '';
   await replaceFile(path, withVariables(before, variables), 0o600);
   return path;
+}
+
+/**
+ * Throws ParleyError `invalid_input` when the configuration file or `.env` couldn't be written, as on a read-only mount.
+ * Changes nothing.
+ */
+export async function assertWritable(environment: Environment, home: string): Promise<void> {
+  const files = [configFilePath(environment.values.PARLEY_CONFIG, home), envFileFor(environment, home)];
+  for (const file of files) {
+    // The file is replaced as a whole, so its folder decides.
+    let folder = dirname(await realpath(file).catch(() => file));
+    while (!existsSync(folder)) folder = dirname(folder);
+    try {
+      await access(folder, constants.W_OK);
+      if ((await stat(folder)).isDirectory()) continue;
+    } catch {
+      // Said below.
+    }
+    const hint = isContainer()
+      ? 'In a container its files come from the host: write config/parley.config.json and .env there, as docs/docker.md shows.'
+      : 'Run this as its owner, or write the settings yourself, as docs/configuration.md shows.';
+    throw new ParleyError('invalid_input', `Parley can't write ${file}. ${hint}`);
+  }
 }
 
 /** The file that is read already; a new one lies beside the data that PARLEY_DATA_DIR names, or else at home. */
@@ -75,11 +131,15 @@ function quoted(value: string): string {
   return `${mark}${value}${mark}`;
 }
 
+/** Undefined for what nothing is left of. */
 function merge(before: unknown, change: unknown): unknown {
   if (Array.isArray(before) && Array.isArray(change)) return [...new Set([...before, ...change])];
-  if (!isRecord(before) || !isRecord(change)) return change;
-  const merged = Object.entries(change).map(([name, value]) => [name, merge(before[name], value)]);
-  return { ...before, ...Object.fromEntries(merged) };
+  if (!isRecord(change)) return change;
+  const old = isRecord(before) ? before : {};
+  const changed = Object.entries(change).map(([name, value]) => [name, merge(old[name], value)]);
+  const all = Object.entries({ ...old, ...Object.fromEntries(changed) });
+  const left = all.filter(([, value]) => value !== undefined);
+  return left.length === 0 && changed.length > 0 ? undefined : Object.fromEntries(left);
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

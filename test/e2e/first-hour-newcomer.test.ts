@@ -89,10 +89,10 @@ describe("the newcomer's first hour", () => {
     const person = onboard();
     await person.answer('Which model answers?', enter);
     await person.answer(/◆ +API key of Anthropic/, `sk-ant-wrong-one${enter}`);
-    await person.answer('Anthropic rejects it: 401 invalid x-api-key', '');
+    await person.answer('rejects it: 401 invalid x-api-key', '');
     await person.answer('Type it again', enter);
     await person.answer(/◆ +API key of Anthropic/, `${key}${enter}`);
-    await person.answer('Anthropic accepts it.', '');
+    await person.answer('accepts it.', '');
     await person.answer('Which network', enter);
     await person.answer('Token of the bot', `${telegram.token}${enter}`);
     await person.answer('on, as', '');
@@ -104,7 +104,10 @@ describe("the newcomer's first hour", () => {
     expect(person.shown()).toContain('npm start');
     expect(person.shown()).toContain('pair approve <code> makes you its owner');
     for (const secret of [key, telegram.token]) expect(person.shown()).not.toContain(secret);
-    expect(JSON.parse(await fileOf('parley.config.json'))).toEqual({ access: { groupPolicy: 'allowlist' } });
+    expect(JSON.parse(await fileOf('parley.config.json'))).toEqual({
+      model: 'anthropic/claude-sonnet-5-5',
+      access: { groupPolicy: 'allowlist' },
+    });
     expect(await fileOf('.env')).toBe(`ANTHROPIC_API_KEY=${key}\nTELEGRAM_BOT_TOKEN=${telegram.token}\n`);
     expect((await stat(join(home.path, '.env'))).mode & 0o777).toBe(0o600);
     expect(model.requests).toEqual([]);
@@ -162,6 +165,7 @@ describe("the newcomer's first hour", () => {
       expect(person.shown()).toContain('Restart Parley to use it. Then write to your bot.');
     }
     expect(JSON.parse(await fileOf('parley.config.json'))).toEqual({
+      model: 'anthropic/claude-sonnet-5-5',
       owners: towns.map(({ name, ownerId }) => `${name}:${ownerId}`),
       access: { groupPolicy: 'allowlist' },
     });

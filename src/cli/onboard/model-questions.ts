@@ -1,6 +1,8 @@
-import type { Config, ProviderSettings } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
+import type { Environment } from '../../config/environment.ts';
+import { findModel, vendorModels } from '../../config/model-settings.ts';
 import { findSecretProblem, Secret } from '../../config/secret.ts';
-import { checkKeys, type KeyAnswer } from '../../models/key-check.ts';
+import type { checkKeys, KeyAnswer } from '../../models/key-check.ts';
 import type { Answers } from './answers.ts';
 import type { Option, Prompter } from './prompter.ts';
 
@@ -8,13 +10,32 @@ const timeoutMs = 15_000;
 /** So many models of a server are offered to choose from. */
 const mostModels = 15;
 const vendors = {
-  anthropic: { name: 'Anthropic', where: 'https://console.anthropic.com → API keys' },
-  openai: { name: 'OpenAI', where: 'https://platform.openai.com → API keys' },
+  anthropic: {
+    name: 'Anthropic',
+    where: 'https://console.anthropic.com → API keys',
+    addressVariable: 'ANTHROPIC_BASE_URL',
+  },
+  openai: {
+    name: 'OpenAI',
+    where: 'https://platform.openai.com → API keys',
+    addressVariable: 'OPENAI_BASE_URL',
+  },
 } as const;
 type Vendor = keyof typeof vendors;
 
+/** The name in `providers` of the server that onboarding asks for; its key never goes to a vendor, nor theirs to it. */
+const ownServer = 'server';
+
+export type ModelDeps = {
+  readonly config: Config;
+  readonly environment: Environment;
+  /** Tries the keys of a provider. */
+  readonly check: typeof checkKeys;
+};
+
 /** Asks for the model and tries its key. */
-export async function askModel(ask: Prompter, config: Config): Promise<Answers> {
+export async function askModel(ask: Prompter, deps: ModelDeps): Promise<Answers> {
+  const { config } = deps;
   const kept: readonly Option<'keep'>[] =
     config.model === 'demo' ? [] : [{ value: 'keep', label: `Keep ${config.model}` }];
   const choice = await ask.choose<Vendor | 'server' | 'demo' | 'keep'>('Which model answers?', [
@@ -24,32 +45,52 @@ export async function askModel(ask: Prompter, config: Config): Promise<Answers> 
     { value: 'server', label: 'A server of your own', hint: 'Ollama, llama.cpp, vLLM, OpenRouter' },
     { value: 'demo', label: 'The demo model for now', hint: 'a script; needs no key' },
   ]);
-  if (choice === 'server') return askServer(ask);
-  if (choice === 'demo' || choice === 'keep') return { variables: {}, settings: {} };
-  return askKey(ask, choice, config.providers[choice]);
+  switch (choice) {
+    case 'keep':
+      return { variables: {}, settings: {} };
+    case 'demo':
+      return { variables: {}, settings: { model: 'demo' } };
+    case 'server':
+      return askServer(ask, deps);
+    default:
+      return askKey(ask, choice, deps);
+  }
 }
 
-async function askKey(
-  ask: Prompter,
-  vendor: Vendor,
-  provider: ProviderSettings | undefined,
-): Promise<Answers> {
-  const { name, where } = vendors[vendor];
-  const address = provider?.baseUrl === undefined ? {} : { baseUrl: provider.baseUrl };
-  const variable = provider?.keysEnv ?? `${vendor.toUpperCase()}_API_KEY`;
+async function askKey(ask: Prompter, vendor: Vendor, deps: ModelDeps): Promise<Answers> {
+  const { config, environment, check } = deps;
+  const { name, where, addressVariable } = vendors[vendor];
+  const variable = config.providers[vendor]?.keysEnv ?? `${vendor.toUpperCase()}_API_KEY`;
+  // One in the file is removed below: the person chose the vendor.
+  const baseUrl = environment.values[addressVariable];
+  const asked = baseUrl === undefined ? name : new URL(baseUrl).host;
   ask.say(`You find your key at ${where}.`);
+  if (baseUrl !== undefined)
+    ask.say(`${addressVariable} is set, so ${asked} gets the key and the messages, not ${name}.`);
   for (;;) {
     const key = await ask.secret(`API key of ${name}`, (value) => keyProblem(value));
-    const tried = await ask.attempt(`Asking ${name} for its models, which is free`, async () => {
-      const [answer] = await checkKeys(
-        { kind: vendor, apiKeys: [new Secret(key)], ...address },
+    const tried = await ask.attempt(`Asking ${asked} for its models, which is free`, async () => {
+      const [answer] = await check(
+        { kind: vendor, apiKeys: [new Secret(key)], ...(baseUrl !== undefined && { baseUrl }) },
         AbortSignal.timeout(timeoutMs),
       );
-      return wordsFor(name, answer);
+      return wordsFor(asked, answer);
     });
-    if (tried.isWell || (await keepAnyway(ask, 'The key')))
-      return { variables: { [variable]: key }, settings: {} };
+    if (!tried.isWell && !(await keepAnyway(ask, 'The key'))) continue;
+    return {
+      variables: { [variable]: key },
+      settings: {
+        model: modelAt(vendor, baseUrl, config),
+        providers: { [vendor]: { baseUrl: undefined } },
+      },
+    };
   }
+}
+
+/** The vendor's model that answers already, or its default; an id of another server may mean nothing to the vendor. */
+function modelAt(vendor: Vendor, baseUrl: string | undefined, config: Config): string {
+  const isOfVendor = findModel(config.model, config)?.provider === vendor;
+  return isOfVendor && config.providers[vendor]?.baseUrl === baseUrl ? config.model : vendorModels[vendor];
 }
 
 function keyProblem(value: string): string | undefined {
@@ -83,7 +124,9 @@ export async function keepAnyway(ask: Prompter, what: string): Promise<boolean> 
   return choice === 'keep';
 }
 
-async function askServer(ask: Prompter): Promise<Answers> {
+async function askServer(ask: Prompter, { config, check }: ModelDeps): Promise<Answers> {
+  const known = config.providers[ownServer];
+  const variable = known?.keysEnv ?? 'SERVER_API_KEY';
   for (;;) {
     const baseUrl =
       (await ask.text('Its address, up to /v1 (empty: Ollama on this machine)', {
@@ -96,14 +139,16 @@ async function askServer(ask: Prompter): Promise<Answers> {
     const tried = await ask.attempt(`Asking ${new URL(baseUrl).host} for its models`, async () => {
       const apiKeys = key === '' ? [] : [new Secret(key)];
       const signal = AbortSignal.timeout(timeoutMs);
-      const [answer] = await checkKeys({ kind: 'openai', apiKeys, baseUrl }, signal);
+      const [answer] = await check({ kind: 'openai', apiKeys, baseUrl }, signal);
       return wordsFor(new URL(baseUrl).host, answer);
     });
     if (!tried.isWell && !(await keepAnyway(ask, 'The server'))) continue;
     const id = await askModelId(ask, tried.models);
+    // The key of an earlier server isn't for this one.
+    const isKeySet = key !== '' || (known?.apiKeys.length ?? 0) > 0;
     return {
-      variables: key === '' ? {} : { OPENAI_API_KEY: key },
-      settings: { model: `openai/${id}`, providers: { openai: { baseUrl } } },
+      variables: isKeySet ? { [variable]: key } : {},
+      settings: { model: `${ownServer}/${id}`, providers: { [ownServer]: { baseUrl } } },
     };
   }
 }

@@ -1,0 +1,44 @@
+import type { Config } from '../../config/config.ts';
+import { findModel } from '../../config/model-settings.ts';
+import { valueAt } from '../../config/problem.ts';
+import type { SettingsChange, WrittenSettings } from '../../config/write-settings.ts';
+
+/** Says where the settings went, or what to do by hand in a file with comments. */
+export function wordsForWritten({ path, isWritten, text, removed }: WrittenSettings): string {
+  const names = removed.join(', ');
+  if (isWritten) return `Settings: ${path}${names === '' ? '' : ` (removed: ${names})`}`;
+  const removal = names === '' ? '' : `\nAnd remove from it: ${names}`;
+  return `${path} has comments, which I keep. Add this to it:\n${text}${removal}`;
+}
+
+/**
+ * Says which model answers by the settings as they were read again, and which of the written ones don't count. `changed`:
+ * what was chosen.
+ */
+export function wordsForEffect(config: Config, changed: SettingsChange): readonly string[] {
+  const hidden = config.hiddenSettings.filter(
+    ({ setting }) => valueAt(changed, setting.split('.')) !== undefined,
+  );
+  const agent = config.agents.find(({ id }) => id === config.defaultAgent);
+  const isOwnModel = agent?.model !== undefined && agent.model !== config.model;
+  return [
+    ...hidden.map(
+      ({ setting, by }) => `${by} ${placeOf(by, config)} counts instead of ${setting}: unset it there.`,
+    ),
+    ...(isOwnModel && 'model' in changed
+      ? [`The agent ${agent.id} names its own model in ${config.configPath}: change it there.`]
+      : []),
+    `The model that answers: ${describeModel(agent?.model ?? config.model, config)}`,
+  ];
+}
+
+function placeOf(variable: string, { envFiles }: Config): string {
+  const file = envFiles.find(({ names }) => names.includes(variable));
+  return file === undefined ? "of this shell's environment" : `in ${file.path}`;
+}
+
+/** `openai/gpt-6-luna`, and the server unless it is the vendor's own. */
+function describeModel(name: string, config: Config): string {
+  const baseUrl = config.providers[findModel(name, config)?.provider ?? '']?.baseUrl;
+  return baseUrl === undefined ? name : `${name} at ${new URL(baseUrl).host}`;
+}

@@ -1,0 +1,151 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type OnboardDeps, onboard } from '../../src/cli/onboard.ts';
+import { readSurroundings } from '../../src/config/environment.ts';
+
+let home: string;
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'parley-onboard-'));
+  onTestFinished(() => rm(home, { recursive: true, force: true }));
+});
+
+const gptKey = 'sk-proj-0000000001';
+const claudeKey = 'sk-ant-api03-0000000001';
+const keyOf = (vendor: string) => `API key of ${vendor}`;
+const gpt = { 'Which model answers?': 'openai', [keyOf('OpenAI')]: gptKey };
+const claude = { 'Which model answers?': 'anthropic', [keyOf('Anthropic')]: claudeKey };
+const house = 'http://127.0.0.1:9/v1';
+const ownServer = {
+  'Which model answers?': 'server',
+  'Its address, up to /v1 (empty: Ollama on this machine)': house,
+  'Its API key (empty: none)': '',
+  'Which of its models?': 'qwen3',
+};
+const demo = { 'Which model answers?': 'demo' };
+
+type Shell = Readonly<Record<string, string>>;
+
+/** Onboards with the answers, without a network. */
+async function choose(answers: Shell, shell: Shell = {}) {
+  const said: string[] = [];
+  const asked: Parameters<OnboardDeps['check']>[0][] = [];
+  const all: Shell = { 'Which network do you write to it on?': '', ...answers };
+  const answerTo = (question: string): string => {
+    const answer = all[question];
+    if (answer === undefined) throw new Error(`“${question}” has no answer here`);
+    return answer;
+  };
+  const code = await onboard({
+    channels: [],
+    home,
+    // Port 0: no gateway is looked for.
+    read: () => readSurroundings(home, { PARLEY_PORT: '0', ...shell }),
+    check: async (provider) => {
+      asked.push(provider);
+      return [{ kind: 'accepted', models: ['qwen3'] }];
+    },
+    open: async () => ({
+      choose: async (question, options) => {
+        const option = options.find(({ value }) => value === answerTo(question));
+        if (option === undefined) throw new Error(`${answerTo(question)} isn't offered`);
+        return option.value;
+      },
+      text: async (question) => answerTo(question),
+      secret: async (question) => answerTo(question),
+      attempt: async (_what, work) => {
+        const tried = await work();
+        said.push(tried.text);
+        return tried;
+      },
+      say: (text) => said.push(text),
+      end: (text) => said.push(text),
+    }),
+  });
+  return { code, said: said.join('\n'), asked };
+}
+
+const settings = async () => JSON.parse(await readFile(join(home, 'parley.config.json'), 'utf8'));
+
+describe('the model that onboarding is told', () => {
+  it('answers from then on: Claude after a server of one’s own', async () => {
+    await choose(ownServer);
+    expect(await settings()).toEqual({ model: 'server/qwen3', providers: { server: { baseUrl: house } } });
+    const { said } = await choose(claude);
+    expect(said).toContain('The model that answers: anthropic/claude-sonnet-5-5\n');
+    expect(await settings()).toMatchObject({ model: 'anthropic/claude-sonnet-5-5' });
+  });
+
+  it('answers from then on: GPT beside a key of Anthropic', async () => {
+    await choose(claude);
+    const { said } = await choose(gpt);
+    expect(said).toContain('The model that answers: openai/gpt-6-luna\n');
+  });
+
+  it('answers from then on: the demo beside a key', async () => {
+    await choose(gpt);
+    expect((await choose(demo)).said).toContain('The model that answers: demo\n');
+  });
+
+  it('stays the vendor’s own choice when only its key is typed anew', async () => {
+    await writeFile(join(home, 'parley.config.json'), '{"model":"openai/gpt-5-mini"}');
+    await writeFile(join(home, '.env'), 'OPENAI_API_KEY=sk-old-00000001\n');
+    await choose(gpt);
+    expect(await settings()).toEqual({ model: 'openai/gpt-5-mini' });
+  });
+
+  it('is asked at the vendor, whatever address the file has', async () => {
+    const before = { port: 7500, model: 'openai/qwen3', providers: { openai: { baseUrl: house } } };
+    await writeFile(join(home, 'parley.config.json'), JSON.stringify(before));
+    const { asked, said } = await choose(gpt);
+    expect(asked).toEqual([{ kind: 'openai', apiKeys: [expect.anything()] }]);
+    expect(said).toContain('(removed: providers.openai.baseUrl)');
+    expect(said).toContain('The model that answers: openai/gpt-6-luna\n');
+    expect(await settings()).toEqual({ port: 7500, model: 'openai/gpt-6-luna' });
+  });
+
+  it('is to be written by hand into a file with comments, also what goes', async () => {
+    const before = `{ "model": "openai/qwen3", "providers": { "openai": { "baseUrl": "${house}" } } } // mine`;
+    await writeFile(join(home, 'parley.config.json'), before);
+    const { said } = await choose(gpt);
+    expect(said).toContain('"model": "openai/gpt-6-luna"\n}\nAnd remove from it: providers.openai.baseUrl');
+    expect(said).toContain('The model that answers: openai/qwen3 at 127.0.0.1:9\n');
+  });
+
+  it('is named with what hides it', async () => {
+    await writeFile(join(home, '.env'), 'PARLEY_MODEL=demo\n');
+    const first = await choose(gpt);
+    expect(first.said).toContain(
+      `PARLEY_MODEL in ${join(home, '.env')} counts instead of model: unset it there.`,
+    );
+    expect(first.said).toContain('The model that answers: demo\n');
+    const second = await choose(gpt, { PARLEY_MODEL: '', OPENAI_BASE_URL: house });
+    expect(second.asked).toMatchObject([{ baseUrl: house }]);
+    expect(second.said).toContain(
+      'OPENAI_BASE_URL is set, so 127.0.0.1:9 gets the key and the messages, not OpenAI.',
+    );
+    expect(second.said).toContain('127.0.0.1:9 accepts it.');
+  });
+
+  it('is the agent’s own where that names one', async () => {
+    await writeFile(join(home, 'parley.config.json'), '{"agents":[{"id":"main","model":"demo"}]}');
+    const { said } = await choose(gpt);
+    expect(said).toContain('The agent main names its own model in ');
+    expect(said).toContain('The model that answers: demo\n');
+  });
+});
+
+it('gives no server the key of another', async () => {
+  await choose(gpt);
+  await choose({ ...ownServer, 'Its API key (empty: none)': 'house-key-0001' });
+  const { asked } = await choose(ownServer);
+  expect(asked).toEqual([{ kind: 'openai', apiKeys: [], baseUrl: house }]);
+  expect(await readFile(join(home, '.env'), 'utf8')).toBe(`OPENAI_API_KEY=${gptKey}\nSERVER_API_KEY=\n`);
+});
+
+it('asks nothing where it could not write the answers', async () => {
+  await writeFile(join(home, 'a-file'), '');
+  const shell = { PARLEY_DATA_DIR: join(home, 'a-file', 'data') };
+  await expect(choose({}, shell)).rejects.toThrow(/Parley can't write .*a-file/);
+});
