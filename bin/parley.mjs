@@ -32,7 +32,7 @@ if (typeof process.execve === 'function') {
   process.execve(node, [node, ...args], env);
 }
 const child = spawn(node, args, { stdio: 'inherit', env });
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2']) process.on(signal, () => child.kill(signal));
 child.on('exit', (code, signal) => {
   process.exitCode = code ?? (signal === null ? 1 : 128);
 });

@@ -4,9 +4,10 @@ import type { Log } from '#contracts/log.ts';
 import type { Config } from '../config/config.ts';
 import { compareSettings, type ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { readProcessAddresses } from '../processes/process-address.ts';
+import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 import { askRunningGateway, changeAtGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
+import { reloadSignal } from './signals.ts';
 
 export type ReloaderDeps = {
   /** As this process began. */
@@ -41,13 +42,15 @@ export function createReloader({ config, log, load, apply }: ReloaderDeps): () =
 const resultSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('applied'),
+    /** The process that answered. */
+    pid: z.int(),
     applied: z.array(z.string()),
     needsRestart: z.array(z.string()),
   }),
   z.object({ kind: z.literal('refused'), problem: z.string() }),
 ]);
 
-/** Lets the running gateway read its configuration anew and says what came of it; its workers are told to do the same. */
+/** Lets the running gateway read its configuration anew and says what came of it; every other process is told to do the same. */
 export async function runReload(): Promise<ExitCode> {
   const config = loadConfig();
   const { url } = await askRunningGateway(config);
@@ -58,11 +61,32 @@ export async function runReload(): Promise<ExitCode> {
     result.applied.length === 0 ? 'Nothing new to apply.' : `Applied: ${result.applied.join(', ')}.`,
     ...(result.needsRestart.length === 0 ? [] : [`After a restart: ${result.needsRestart.join(', ')}.`]),
   ];
-  for (const { pid, role } of await readProcessAddresses(config.dataDir)) {
-    if (role !== 'worker') continue;
-    process.kill(pid, 'SIGHUP');
-    lines.push(`Told worker ${pid}; its log says what it applied.`);
-  }
+  lines.push(...tellOthers(await readProcessAddresses(config.dataDir), result.pid));
   process.stdout.write(`${lines.join('\n')}\n`);
   return 0;
+}
+
+type Kill = (pid: number, signal: NodeJS.Signals) => void;
+type Told = Pick<ProcessAddress, 'pid' | 'role'>;
+
+/** Has the processes read their configuration anew, all but the one that was asked; a line for each. */
+export function tellOthers(
+  processes: readonly Told[],
+  asked: number,
+  kill: Kill = (pid, signal) => void process.kill(pid, signal),
+): readonly string[] {
+  return processes.filter(({ pid }) => pid !== asked).map((other) => tell(other, kill));
+}
+
+function tell({ pid, role }: Told, kill: Kill): string {
+  try {
+    kill(pid, reloadSignal);
+    return `Told ${role} ${pid}; its log says what it applied.`;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    // It has ended since: its next start reads the new settings.
+    return code === 'ESRCH'
+      ? `${role} ${pid} has ended.`
+      : `${role} ${pid} couldn't be told (${code}), so it keeps the earlier settings. Restart it.`;
+  }
 }

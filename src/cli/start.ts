@@ -14,6 +14,7 @@ import type { ExitCode } from './exit-code.ts';
 import { gcWhenIdle } from './gc-when-idle.ts';
 import { createReloader } from './reload.ts';
 import { settingsSources } from './settings-sources.ts';
+import { signalsOf } from './signals.ts';
 import { renderStatusTable, type StatusTable } from './status-table.ts';
 import { readVersion } from './version.ts';
 
@@ -57,16 +58,19 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
   const logger = await createLogger({ level: config.logLevel, isPretty: isInteractive() });
   for (const secret of secretsOf(config)) logger.redactor.add(secret);
   const { log } = logger;
-  const stopped = waitForStop();
+  const signals = signalsOf(isInteractive());
+  const stopped = firstOf(signals.stop);
   let sections = noSections;
   let running: RunningGateway | undefined;
+  let latest: Config | undefined;
   const apply = (next: Config) => {
+    latest = next;
     for (const secret of secretsOf(next)) logger.redactor.add(secret);
     logger.setLevel(next.logLevel);
     running?.apply(next);
   };
   const reload = createReloader({ config, log, load, apply });
-  if (!isInteractive()) process.on('SIGHUP', () => void reload());
+  for (const signal of signals.reload) process.on(signal, () => void reload());
   try {
     const gateway = await startGateway({
       reload,
@@ -83,6 +87,8 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
       },
     });
     running = gateway;
+    // Read anew during the start.
+    if (latest !== undefined) gateway.apply(latest);
     await Promise.race([gateway.settled, stopped]);
     const settings = settingsSources(config);
     showTable(gateway, settings);
@@ -113,12 +119,9 @@ function keepCompiledCode(sections: Sections): void {
   setTimeout(() => sections.run('compile cache', flushCompileCache), 60_000).unref();
 }
 
-/** A terminal that closes ends what runs in it; elsewhere SIGHUP means a reload. */
-function waitForStop(): Promise<NodeJS.Signals> {
+function firstOf(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
-    if (isInteractive()) process.once('SIGHUP', resolve);
+    for (const signal of signals) process.once(signal, resolve);
   });
 }
 

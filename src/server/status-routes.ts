@@ -25,7 +25,10 @@ export function mountStatus(app: FastifyInstance, deps: StatusDeps): void {
 
   const { metrics, reload } = deps;
   if (reload !== undefined)
-    app.post('/api/reload', { config: { access: 'signed-in' } }, async () => reload.call(deps));
+    app.post('/api/reload', { config: { access: 'signed-in' } }, async () => ({
+      ...(await reload.call(deps)),
+      pid: process.pid,
+    }));
 
   app.get('/api/commands', { config: { access: 'signed-in' } }, async () => ({
     commands: deps.commands ?? [],

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { createReloader } from '../../src/cli/reload.ts';
+import { createReloader, tellOthers } from '../../src/cli/reload.ts';
+import { reloadSignal, signalsOf } from '../../src/cli/signals.ts';
 import type { Config } from '../../src/config/config.ts';
 import { compareSettings } from '../../src/config/live-settings.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
@@ -62,4 +63,40 @@ it('puts the new rules in force for those who hold the old policy', () => {
   expect(gate.dmScope).toBe(base.dmScope);
   apply({ ...base, rateLimit: { perSenderPerMinute: 3 } });
   expect(gate.rateLimit).not.toBe(rateLimit);
+});
+
+it('tells every other process, whatever its role, and names who has to be restarted', () => {
+  const told: [number, NodeJS.Signals][] = [];
+  const processes = [
+    { pid: 1, role: 'gateway' },
+    { pid: 2, role: 'gateway' },
+    { pid: 3, role: 'worker' },
+    { pid: 4, role: 'worker' },
+    { pid: 5, role: 'worker' },
+  ] as const;
+  const failures: Readonly<Record<number, string>> = { 4: 'EPERM', 5: 'ESRCH' };
+  const lines = tellOthers(processes, 1, (pid, signal) => {
+    const code = failures[pid];
+    if (code !== undefined) throw Object.assign(new Error(code), { code });
+    told.push([pid, signal]);
+  });
+  expect(told).toEqual([
+    [2, reloadSignal],
+    [3, reloadSignal],
+  ]);
+  expect(lines).toEqual([
+    'Told gateway 2; its log says what it applied.',
+    'Told worker 3; its log says what it applied.',
+    "worker 4 couldn't be told (EPERM), so it keeps the earlier settings. Restart it.",
+    'worker 5 has ended.',
+  ]);
+});
+
+it.each([true, false])('ends no process by telling it, in a terminal: %s', (isInTerminal) => {
+  const { stop, reload } = signalsOf(isInTerminal);
+  expect(reload).toContain(reloadSignal);
+  expect(stop).not.toContain(reloadSignal);
+  // The terminal closes.
+  expect(stop.includes('SIGHUP')).toBe(isInTerminal);
+  expect(reload.filter((signal) => stop.includes(signal))).toEqual([]);
 });

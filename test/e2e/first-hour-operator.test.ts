@@ -44,6 +44,10 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   writeFileSync(join(home.path, 'parley.config.json'), '{ "allowedHost": [] }');
   process.kill(gateway.pid, 'SIGHUP');
   await expect.poll(() => gateway.output()).toContain('Did you mean \\"allowedHosts\\"');
+  await home.write('parley.config.json', '{ "logLevels": "info" }');
+  // As `parley reload` tells the other processes.
+  process.kill(gateway.pid, 'SIGUSR2');
+  await expect.poll(() => gateway.output()).toContain('Did you mean \\"logLevel\\"');
   await home.write('parley.config.json', '{}');
 
   // A shell without the service's variables is told so, and hears the gateway instead of a guess.
@@ -54,7 +58,7 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   await ask(home, 'question-1');
   const backup = await parley('backup');
   expect(backup).toMatchObject({ code: 0, stdout: expect.stringContaining('read back') });
-  const [, name = ''] = /parley restore (\S+)/.exec(backup.stdout) ?? [];
+  const [, name = ''] = / restore (\S+)/.exec(backup.stdout) ?? [];
   await ask(home, 'question-2');
   expect((await parley('restore', name)).stderr).toContain(`in use by process ${gateway.pid}`);
   await gateway.kill();
