@@ -2,7 +2,7 @@
 export const reloadSignal = 'SIGUSR2';
 
 /**
- * What ends a process, and what lets it read its configuration anew. A terminal that closes sends SIGHUP to end what runs
+ * Lists the signals that end a process, and those that let it read its configuration anew. A terminal that closes sends SIGHUP to end what runs
  * in it; elsewhere a supervisor means a reload by it.
  */
 export function signalsOf(isInTerminal: boolean): {

@@ -26,6 +26,7 @@ type Vendor = keyof typeof vendors;
 /** The name in `providers` of the server that onboarding asks for; its key never goes to a vendor, nor theirs to it. */
 const ownServer = 'server';
 
+/** The settings as they are before the questions, and how a key is tried. */
 export type ModelDeps = {
   readonly config: Config;
   readonly environment: Environment;
