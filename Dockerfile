@@ -18,6 +18,8 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts && npm cache clean --force
 COPY bin ./bin
 COPY --from=bundle /app/dist ./dist
+# `docker compose exec parley parley …`, as Parley's texts name it.
+RUN ln -s /app/bin/parley.mjs /usr/local/bin/parley
 
 ENV NODE_ENV=production PARLEY_DATA_DIR=/data PARLEY_HOST=0.0.0.0
 RUN mkdir /data /backups && chown node:node /data /backups && chmod 700 /data /backups

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { commandsOf } from '../../src/channel-kit/own-commands.ts';
 import { environmentNames } from '../../src/config/environment.ts';
 
 // The defaults of docker-compose.yml against the list of threat 15: every rule is checked on the file
@@ -36,6 +37,10 @@ const compose = z.object({
 type Compose = z.output<typeof compose>;
 
 const original = readFileSync('docker-compose.yml', 'utf8');
+const documents = [
+  ...['docker-compose.yml', 'README.md', 'channels/signal/README.md'],
+  ...readdirSync('docs').flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+].map((path) => readFileSync(path, 'utf8'));
 const read = (text: string) => compose.parse(parse(text, { merge: true }));
 
 type ServiceRule = (service: Service, name: string, file: Compose) => boolean;
@@ -223,6 +228,35 @@ describe('the rest of the set-up', () => {
     expect(dockerfile).toMatch(/^FROM node:24\.\d+\.\d+-/m);
     expect(dockerfile.match(/^USER .*$/gm)?.at(-1)).toBe('USER 1000:1000');
     expect(dockerfile).toContain('--ignore-scripts');
+  });
+
+  it('has the command that texts and documents name', () => {
+    const { parley, chat } = commandsOf('image');
+    expect(parley).toBe('docker compose exec parley parley');
+    expect(chat.startsWith(`${parley} `)).toBe(true);
+    const dockerfile = readFileSync('Dockerfile', 'utf8');
+    expect(dockerfile).toMatch(/^RUN ln -s \/app\/bin\/parley\.mjs \/usr\/local\/bin\/parley$/m);
+    expect(readFileSync('bin/parley.mjs', 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect(statSync('bin/parley.mjs').mode & 0o111).toBe(0o111);
+    const typed = documents.flatMap(
+      (text) => text.match(/docker compose (?:exec|run --rm) parley \S+/g) ?? [],
+    );
+    expect(typed.length).toBeGreaterThan(5);
+    expect(typed.filter((command) => !command.endsWith(' parley parley'))).toEqual([]);
+  });
+
+  it('tells the first person how to be let in, and back in', () => {
+    const page = readFileSync('docs/docker.md', 'utf8');
+    for (const command of ['pair approve <code>', 'signin'])
+      expect(page).toContain(`parley parley ${command}`);
+  });
+
+  // https://docs.docker.com/reference/cli/docker/compose/restart/: changes of environment variables don't count.
+  it('applies changes of .env by making the container anew, not by a restart', () => {
+    const lines = documents.flatMap((text) => text.split(/\n|(?<=\.) /));
+    const restarts = lines.filter((line) => /compose restart/.test(line) && !/^\| `config\//.test(line));
+    expect(restarts.filter((line) => /\.env/.test(line))).toEqual([]);
+    expect(lines.filter((line) => /^\| `\.env` \| `docker compose up -d`/.test(line))).toHaveLength(1);
   });
 
   it('ships an example of the environment that holds no value one could forget to change', () => {
