@@ -8,9 +8,10 @@ export function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {};
 }
 
-/** An id among the fields as it came; empty when there is none. */
+/** An id among the fields as it came; empty when there is none, or it is no text and no number. */
 export function idIn(value: unknown, name = 'id'): string {
-  return String(fieldsOf(value)[name] ?? '');
+  const id = fieldsOf(value)[name];
+  return typeof id === 'string' || typeof id === 'number' ? String(id) : '';
 }
 
 /** The id of an object as a snowflake, `0` when it has none: before every other one. */

@@ -15,6 +15,8 @@ const counts = {
 const awkward = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   fc.constantFrom('', '0', -1, 0, 1e300, '1e300', null, '\u0000', '\ud800', '9'.repeat(20), '__proto__'),
+  // No text can be made of it.
+  fc.constant({ toString: '' }),
 );
 
 /** Well formed in most of its fields, and odd in some. */
