@@ -228,6 +228,7 @@ async function openLiveView(
     isPreviewOn: deps.settings.isPreviewOn,
     route,
     runId: run.runId,
+    epoch: run.epoch,
     standing,
     store,
     clock,

@@ -24,6 +24,8 @@ export type PreviewPlace = {
   readonly adapter: ChannelAdapter;
   readonly route: ReplyRoute;
   readonly runId: string;
+  /** The claim's: what another holder of the run has shown has other keys. */
+  readonly epoch: number;
   /** The preview left by an earlier holder of this run. */
   readonly standing: LivePreview | undefined;
   readonly store: Store;
@@ -60,13 +62,12 @@ function draftIdOf(runId: string): number {
 class EditedMessage implements PreviewSurface {
   readonly #place: PreviewPlace;
   #standing: LivePreview | undefined;
-  #count: number;
+  #count = 0;
   #isOver = false;
 
   constructor(place: PreviewPlace) {
     this.#place = place;
     this.#standing = place.standing;
-    this.#count = place.standing ? 1 : 0;
   }
 
   async show(text: FormattedText): Promise<void> {
@@ -87,8 +88,9 @@ class EditedMessage implements PreviewSurface {
 
   /** Stored before it is sent and its platform id after, so that a restart finds what it left. */
   async #send(text: FormattedText): Promise<void> {
-    const { runId, route, store, probe } = this.#place;
-    const key = `${runId}:preview:${this.#count++}`;
+    const { runId, epoch, route, store, probe } = this.#place;
+    // A network may take a second part of one key for a repeat of the first, which an answer has long replaced.
+    const key = `${runId}:preview:${epoch}.${this.#count++}`;
     const part = { key: partKey(key), route, content: { kind: 'text', text } } as const;
     await store.write(recordPreview, { kind: 'sending', key, runId, part });
     const result = await this.#call(key, part.content);

@@ -64,6 +64,7 @@ describe('what a person sees while a run works', () => {
       isPreviewOn: true,
       route: aRoute(crypto.randomUUID()),
       runId: crypto.randomUUID(),
+      epoch: 1,
       standing: undefined,
       store: open(),
       clock: systemClock,
@@ -102,11 +103,31 @@ describe('what a person sees while a run works', () => {
 
   it('goes on in the message that an earlier holder of the run left', async () => {
     const network = aNetwork();
-    const view = aView(network.adapter, { standing: { key: 'run:preview:0', messageId: '77' } });
+    const view = aView(network.adapter, { standing: { key: 'run:preview:1.0', messageId: '77' } });
     view.push('again');
     await vi.waitFor(() => expect(network.sent).toMatchObject([{ kind: 'edit', messageId: '77' }]));
-    expect(await view.finishPreview()).toEqual({ key: 'run:preview:0', messageId: '77' });
+    expect(await view.finishPreview()).toEqual({ key: 'run:preview:1.0', messageId: '77' });
     await view.end();
+  });
+
+  it('has a key that no earlier holder of the run has used, whose answer may have taken it over', async () => {
+    const runId = crypto.randomUUID();
+    const keys = new Set<string>();
+    for (const [epoch, standing] of [
+      [1],
+      [2],
+      [3, { key: `${runId}:preview:2.0`, messageId: '77' }],
+    ] as const) {
+      const network = aNetwork();
+      const view = aView(network.adapter, { runId, epoch, standing });
+      // Its answer takes over what stands.
+      if (standing) view.next();
+      view.push('an answer');
+      await vi.waitFor(() => expect(network.shown()).toEqual([['text', 'an answer']]));
+      keys.add((await view.finishPreview())?.key ?? '');
+      await view.end();
+    }
+    expect(keys).toEqual(new Set([1, 2, 3].map((epoch) => `${runId}:preview:${epoch}.0`)));
   });
 
   it.each<SendResult>([
@@ -131,7 +152,7 @@ describe('what a person sees while a run works', () => {
     await vi.waitFor(() => expect(clockReads).toBeGreaterThan(readsSoFar));
     await view.end();
     expect(network.sent).toHaveLength(1);
-    const [part] = await open().read(readPartStates, { keys: [`${runId}:preview:0`] });
+    const [part] = await open().read(readPartStates, { keys: [`${runId}:preview:1.0`] });
     expect(part?.state).toBe(answer.kind);
   });
 
