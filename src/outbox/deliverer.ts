@@ -222,21 +222,21 @@ async function callPlatform(
 const settleAgainMs = 500;
 
 /**
- * If this process dies, the platform's answer is lost and the part counts as unknown: so an unreachable store
- * is retried while the lease surely holds.
+ * Only this process knows the platform's answer; without it the part would count as unknown. So an unreachable store
+ * is asked until it is back, even past the lease: nobody could take it over meanwhile, and whoever has since then has
+ * raised the epoch.
  */
 async function settle(
-  { store, clock, settings }: DelivererDeps,
+  { store, clock }: DelivererDeps,
   settling: RecordDeliveryInput,
   stopping: AbortSignal,
 ): Promise<Delivery> {
-  const until = clock.now() + leaseOf(settings) - settings.sendTimeoutMs;
   for (;;) {
     try {
       return await store.write(recordDelivery, settling);
     } catch (error) {
       const isAway = hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
-      if (!isAway || stopping.aborted || clock.now() >= until) throw error;
+      if (!isAway || stopping.aborted) throw error;
       await clock.wait(settleAgainMs, stopping);
     }
   }

@@ -10,36 +10,55 @@ import { noProbe } from '../../src/contracts/probe.ts';
 import { createDeliverer } from '../../src/outbox/deliverer.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
-import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
+import { aLane, aMessage, aWorker, holder, routeFor, unique } from '../store/builders.ts';
 import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-it('keeps what the platform said while the store is away for a moment', async () => {
+const away = () => Promise.reject(new ParleyError('store_unavailable', 'away'));
+
+/** Delivers a reply of two parts beside a store whose records of results go as `fault` has it. */
+async function deliverBeside(fault: (attempt: number, write: () => Promise<unknown>) => Promise<unknown>) {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-outbox-'));
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
-  let failures = 0;
+  let attempts = 0;
   const shaky: Store = {
     ...store,
     write: (command, input) => {
-      if (command.name !== recordDelivery.name || failures > 0) return store.write(command, input);
-      failures += 1;
-      return Promise.reject(new ParleyError('store_unavailable', 'away'));
+      const write = () => store.write(command, input);
+      if (command.name !== recordDelivery.name) return write();
+      attempts += 1;
+      // It resolves with what the write resolves with, or rejects.
+      return fault(attempts, write) as ReturnType<typeof write>;
     },
   };
   const conversation = unique('c');
   const worker = aWorker(store);
   await worker.accept(aMessage({ conversation, text: 'hi' }));
-  await worker.answer(await worker.claimRun(aLane(conversation).key), 'hello');
+  const run = await worker.claimRun(aLane(conversation).key);
+  const parts = ['one', 'two'].map((text) => ({
+    route: routeFor(run),
+    content: { kind: 'text', text: { text, spans: [] } } as const,
+    purpose: 'reply' as const,
+  }));
+  await worker.answer(run, 'one two', { parts });
 
   const sent: Outbound[] = [];
+  let time = Date.now();
   const deliverer = createDeliverer({
     store: shaky,
     holder,
-    clock: systemClock,
+    // Each wait is longer than the lease of a delivery.
+    clock: {
+      ...systemClock,
+      now: () => time,
+      wait: async () => {
+        time += 100_000;
+      },
+    },
     log: silentLog,
     journal: { begin: () => undefined, end: () => undefined },
     probe: noProbe,
@@ -58,9 +77,19 @@ it('keeps what the platform said while the store is away for a moment', async ()
     onSettled: () => undefined,
   });
   deliverer.deliver(`test/bot/${conversation}`);
-  await vi.waitFor(async () => expect(await stateOf(store, conversation)).toEqual(['sent']));
+  await vi.waitFor(async () => expect(await stateOf(store, conversation)).toEqual(['sent', 'sent']));
   await deliverer.stop();
-  expect({ failures, sent: sent.length }).toEqual({ failures: 1, sent: 1 });
+  return { attempts, sent: sent.length };
+}
+
+it('keeps what the platform said until the store is back, however long that takes', async () => {
+  const outcome = await deliverBeside((attempt, write) => (attempt <= 3 ? away() : write()));
+  expect(outcome).toEqual({ attempts: 5, sent: 2 });
+});
+
+it('sends the next part when the store has claimed it and could not say so', async () => {
+  const outcome = await deliverBeside((attempt, write) => (attempt === 1 ? write().then(away) : write()));
+  expect(outcome).toEqual({ attempts: 3, sent: 2 });
 });
 
 function stateOf(store: Store, conversation: string) {
@@ -72,6 +101,7 @@ function stateOf(store: Store, conversation: string) {
           .selectFrom('outbox')
           .select('state')
           .where('conversationKey', '=', key)
+          .orderBy('place')
           .execute();
         return rows.map(({ state }) => state);
       },

@@ -104,7 +104,8 @@ export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
     await recordSend(tx, input, asked);
     if (!input.claimsNext) return leave(tx, input, { kind: 'empty' });
     // Anything else that has become of the part may have changed what comes behind it.
-    return input.result.kind === 'sent' ? claimPart(tx, input, next) : claimHead(tx, input);
+    const head = input.result.kind === 'sent' ? next : await headPart.first(tx, input);
+    return claimPart(tx, input, head && asUnclaimed(head));
   },
 };
 
@@ -130,6 +131,15 @@ type Head = DeliveryPolicy & { readonly conversationKey: string; readonly epoch:
 
 async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
   return claimPart(tx, head, await headPart.first(tx, head));
+}
+
+/**
+ * What stands in `sending` behind a part whose holder still has the conversation was claimed as that part was recorded
+ * before, and the answer of that commit was lost: nobody has begun to send it. A repeat may be of a send that arrived.
+ */
+function asUnclaimed(part: HeadPart): HeadPart {
+  if (part.state !== 'sending' || part.attempts !== 1) return part;
+  return { ...part, state: 'pending', attempts: 0, sendingAt: null };
 }
 
 /** Claims the part if it is to be sent now, else the next one that is. */
@@ -158,7 +168,7 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
       await endPart(tx, { key: part.key, state: 'unknown', ...(problem !== null && { problem }) });
       continue;
     }
-    const attempts = part.attempts + (step === 'send' ? 1 : 0);
+    const attempts = step === 'send' ? part.attempts + 1 : Math.max(part.attempts, firstRepeat);
     await beginSending.post(tx, { key: part.key, sendingAt: part.sendingAt ?? tx.now, attempts });
     await hold.post(tx, { ...head, until: tx.now + head.leaseMs });
     return {
@@ -199,6 +209,9 @@ const partsOf = (db: Kysely<Tables>, of: QueryParams<{ conversationKey: string }
     .where(isOpenPart())
     .where('purpose', '<>', 'preview')
     .orderBy('place');
+
+/** A part in `sending` at its first attempt can't stand yet; one that is looked for had an attempt before. */
+const firstRepeat = 2;
 
 /** However long a platform recognises a repeat, a call that never gets an answer ends. */
 const mostRepeats = 10;

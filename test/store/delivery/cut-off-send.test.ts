@@ -65,9 +65,11 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
           result,
           claimsNext: false,
         }),
-      dies: async () => {
+      /** `begun`: its journal, if that can be read. */
+      dies: async (begun?: readonly string[]) => {
+        const sends = begun && [{ holder, begun }];
         holder = unique('boot');
-        await open().write(addProcess, { id: holder, folder });
+        await open().write(addProcess, { id: holder, folder, ...(sends && { sends }) });
       },
       states: async () =>
         (
@@ -119,9 +121,18 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect((await sending.claim()).step).toBe('look-up');
     await sending.dies();
     const looking = await sending.claim();
-    expect([looking.step, looking.attempts]).toEqual(['look-up', 1]);
+    expect([looking.step, looking.attempts]).toEqual(['look-up', 2]);
     await sending.settle(looking, found('m7'));
     expect(await sending.states()).toEqual(['sent m7']);
+  });
+
+  it('is looked for also when a process died that had been about to look', async () => {
+    const sending = await begin(searchable);
+    await sending.settle(await sending.claim(), cutOff);
+    expect((await sending.claim()).step).toBe('look-up');
+    await sending.dies([]);
+    const looking = await sending.claim();
+    expect([looking.step, typeof looking.mayStandSince]).toEqual(['look-up', 'number']);
   });
 
   it('is sent anew when it is found never to have arrived', async () => {
