@@ -110,7 +110,7 @@ function approvePeople(file: string, { account, network }: { account: string; ne
 export function contentsOf(door: Door): string {
   const tables = {
     inbox: `select "content" from "inbox" where "account" = @account`,
-    groupContext: `select "content" from "groupContext" where "account" = @account`,
+    groupContext: `select "content" from "groupContext" where "conversationKey" like @account || '/%'`,
     transcript: `select "parts" as "content" from "transcript" where @account <> ''`,
     ledger: `select "raw" as "content" from "ledger" where "account" = @account and "raw" is not null`,
     conversations: `select "movedTo" as "content" from "conversations"

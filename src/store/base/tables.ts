@@ -172,7 +172,8 @@ export type InboxTable = {
 export type GroupContextTable = {
   laneKey: string;
   seq: number;
-  account: string;
+  /** Of the conversation that it was said in; empty for what the gateway notes. */
+  conversationKey: string;
   messageId: string | null;
   content: string;
   shownInRun: string | null;

@@ -84,7 +84,8 @@ async function tellAgent(
     sentAt: tx.now,
     attachments: [],
   };
-  await rememberContext(tx, { laneKey, account: '', messageId: undefined, content, limit: deliveryNotes });
+  const note = { laneKey, conversationKey: '', messageId: undefined, content, limit: deliveryNotes };
+  await rememberContext(tx, note);
 }
 
 const deliveryNotes = 50;

@@ -36,13 +36,7 @@ export async function acceptItem(
   const bundle = await joinBundle(tx, lane, { item, accepting, open });
   if (!bundle && !item.passesGate) {
     const { content, contextLimit: limit } = item;
-    await rememberContext(tx, {
-      laneKey: lane.key,
-      account: accepting.input.account,
-      messageId,
-      content,
-      limit,
-    });
+    await rememberContext(tx, { laneKey: lane.key, conversationKey, messageId, content, limit });
     return { kind: 'ignored', reason: 'not-mentioned' };
   }
   const room = await enforceCap(tx, { lane, item, accepting, open });

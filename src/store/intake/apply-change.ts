@@ -118,14 +118,14 @@ export async function applyReaction(
   accepting: AcceptEventInput,
   { content, limit }: ReactionDecision,
 ): Promise<Acceptance> {
-  const { proposal, input } = accepting;
+  const { conversationKey, messageId } = accepting.proposal;
   const target = await findReacted(tx, accepting);
   if (!target) return { kind: 'ignored', reason: 'unknown-message' };
   await lockLane(tx, target.laneKey);
   await rememberContext(tx, {
     laneKey: target.laneKey,
-    account: input.account,
-    messageId: proposal.messageId,
+    conversationKey,
+    messageId,
     content: { ...content, prompt: content.prompt.replaceAll('{message}', () => target.message) },
     limit,
   });
@@ -208,18 +208,21 @@ async function deleteContext(
   return { kind: 'noted', effect: 'context-removed' };
 }
 
-function findContext(tx: Tx, { proposal, input }: AcceptEventInput) {
-  return tx.db
-    .selectFrom('ledger')
-    .innerJoin('groupContext', (join) =>
-      join
-        .onRef('groupContext.messageId', '=', 'ledger.messageId')
-        .onRef('groupContext.account', '=', 'ledger.account'),
-    )
-    .select(['groupContext.laneKey', 'groupContext.seq', 'groupContext.content'])
-    .where('ledger.account', '=', input.account)
-    .where('ledger.conversationKey', '=', proposal.conversationKey)
-    .where('ledger.messageId', '=', proposal.messageId ?? '')
-    .where('groupContext.shownInRun', 'is', null)
-    .executeTakeFirst();
+/** The remembered message, in its locked lane. What was noted about it, such as a reaction, stays as it is. */
+async function findContext(tx: Tx, { proposal }: AcceptEventInput) {
+  const find = async () => {
+    const rows = await tx.db
+      .selectFrom('groupContext')
+      .select(['laneKey', 'seq', 'content'])
+      .where('conversationKey', '=', proposal.conversationKey)
+      .where('messageId', '=', proposal.messageId ?? '')
+      .where('messageId', 'is not', null)
+      .where('shownInRun', 'is', null)
+      .execute();
+    return rows.find(({ content }) => json.content(content).note === undefined);
+  };
+  const seen = await find();
+  if (!seen) return undefined;
+  await lockLane(tx, seen.laneKey);
+  return find();
 }

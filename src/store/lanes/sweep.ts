@@ -238,7 +238,7 @@ export const closeBundles: StoreCommand<
       for (const row of rows) {
         await rememberContext(tx, {
           laneKey,
-          account: row.account,
+          conversationKey: row.conversationKey,
           messageId: row.messageId ?? undefined,
           content: json.content(row.content),
           limit,

@@ -1,6 +1,6 @@
 import { type ReplyRoute, type RunTarget, routeOf } from '#contracts/route.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { accountKeyOf, conversationKeyOf } from '../base/conversation-key.ts';
+import { conversationKeyOf } from '../base/conversation-key.ts';
 
 export type SeenQuestion = {
   readonly run: { readonly laneKey: string; readonly sessionId: string; readonly target: RunTarget };
@@ -45,7 +45,7 @@ async function wasContext(tx: Tx, { route, laneKey, sessionId, messageId }: Aske
     .select('groupContext.seq')
     .where('groupContext.laneKey', '=', laneKey)
     .where('groupContext.messageId', '=', messageId)
-    .where('groupContext.account', '=', accountKeyOf(route))
+    .where('groupContext.conversationKey', '=', conversationKeyOf(route))
     .where('runs.sessionId', '=', sessionId)
     .executeTakeFirst();
   return shown !== undefined;

@@ -4,7 +4,8 @@ import { takeSeq } from './lane-row.ts';
 
 type Remembered = {
   readonly laneKey: string;
-  readonly account: string;
+  /** Empty for what the gateway notes: nobody changes that. */
+  readonly conversationKey: string;
   readonly messageId: string | undefined;
   readonly content: InboxContent;
   readonly limit: number;
@@ -13,7 +14,7 @@ type Remembered = {
 /** Keeps an unmentioned message for the next triggering one; only the newest `limit` are kept. */
 export async function rememberContext(
   tx: Tx,
-  { laneKey, account, messageId, content, limit }: Remembered,
+  { laneKey, conversationKey, messageId, content, limit }: Remembered,
 ): Promise<void> {
   const seq = await takeSeq(tx, laneKey);
   await tx.db
@@ -21,7 +22,7 @@ export async function rememberContext(
     .values({
       laneKey,
       seq,
-      account,
+      conversationKey,
       messageId: messageId ?? null,
       content: JSON.stringify(content),
       at: tx.now,

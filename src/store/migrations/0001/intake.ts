@@ -97,12 +97,18 @@ export const intakeTables: SchemaOf<
     columns: {
       laneKey: text,
       seq: bigint,
-      account: text,
+      conversationKey: text,
       messageId: textOrNull,
       content: text,
       shownInRun: textOrNull,
       at: bigint,
     },
     key: ['laneKey', 'seq'],
+    indexes: {
+      groupContextMessage: {
+        on: ['conversationKey', 'messageId'],
+        where: `"messageId" is not null and "shownInRun" is null`,
+      },
+    },
   },
 };
