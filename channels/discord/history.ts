@@ -42,7 +42,15 @@ export type HistoryDeps = {
   gap(gap: ChannelGap): void;
 };
 
-type Filling = { readonly held: BufferedEvents[]; readonly start: () => void; isStarted: boolean };
+type Filling = {
+  readonly held: BufferedEvents[];
+  readonly start: () => void;
+  isStarted: boolean;
+  /** The gateway tells nothing of the channel now: read to its end, it still isn't live. */
+  isUntold: boolean;
+  /** What was read before the last of them lacks messages. */
+  changes: number;
+};
 
 const pageSize = 100;
 /** Readings that nobody waits for; those with live events behind them go at once. */
@@ -81,14 +89,25 @@ export class History {
     this.#live.clear();
   }
 
-  /** Events of these channels were not told for a while. */
-  stale(channelIds: readonly string[]): void {
-    for (const id of channelIds) this.#live.delete(id);
+  /** The channel is read before its next events are passed on. */
+  stale(channelId: string): void {
+    this.#live.delete(channelId);
+  }
+
+  /** Events of these channels are not told, until their guild is planned again. */
+  untold(channelIds: readonly string[]): void {
+    for (const id of channelIds) {
+      this.#live.delete(id);
+      const filling = this.#filling.get(id);
+      if (filling !== undefined) filling.isUntold = true;
+    }
   }
 
   /** A channel that has just been made: nothing can have been missed there. */
   begin(channelId: string): void {
-    if (!this.#filling.has(channelId)) this.#live.add(channelId);
+    const filling = this.#filling.get(channelId);
+    if (filling === undefined) this.#live.add(channelId);
+    else filling.isUntold = false;
   }
 
   /** Reads the conversations of a guild that have something new. */
@@ -97,7 +116,7 @@ export class History {
       const after = this.#startOf(place);
       if (this.#live.has(place.id)) continue;
       if (lastMessageId === undefined || !isLater(lastMessageId, after)) this.begin(place.id);
-      else this.#fill(place.id);
+      else this.#fillAgain(place.id);
     }
   }
 
@@ -122,12 +141,22 @@ export class History {
     filling.start();
   }
 
+  /** What is being read may have been read while nothing was told. */
+  #fillAgain(channelId: string): void {
+    const filling = this.#fill(channelId);
+    if (!filling.isUntold) return;
+    filling.isUntold = false;
+    filling.changes += 1;
+  }
+
   #fill(channelId: string): Filling {
     const known = this.#filling.get(channelId);
     if (known !== undefined) return known;
     const filling: Filling = {
       held: [],
       isStarted: false,
+      isUntold: false,
+      changes: 0,
       start: () => {
         if (filling.isStarted || this.#stopped.signal.aborted) return;
         filling.isStarted = true;
@@ -149,15 +178,15 @@ export class History {
 
   async #run(channelId: string, filling: Filling): Promise<void> {
     let changes = -1;
-    while (changes !== this.#changes && !this.#stopped.signal.aborted) {
-      changes = this.#changes;
+    while (changes !== this.#changes + filling.changes && !this.#stopped.signal.aborted) {
+      changes = this.#changes + filling.changes;
       await this.#readPatiently(channelId);
       if (filling.held.some(({ needsPeer }) => needsPeer)) await this.#learnPeer(channelId);
     }
     this.#working -= 1;
     if (this.#stopped.signal.aborted) return;
     this.#filling.delete(channelId);
-    this.#live.add(channelId);
+    if (!filling.isUntold) this.#live.add(channelId);
     void this.#deps.store(filling.held.flatMap(({ entries }) => entries()));
     this.#pump();
   }

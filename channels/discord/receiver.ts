@@ -268,7 +268,7 @@ export class Receiver {
     this.#awaitedGuilds.delete(isGuild ? id : '');
     if (isGuild && fieldsOf(d).unavailable === true) {
       this.#awaitedGuilds.add(id);
-      this.#history.stale(this.#directory.placesOf(id).map(({ place }) => place.id));
+      this.#history.untold(this.#directory.placesOf(id).map(({ place }) => place.id));
       return;
     }
     const known = [...this.#anchors.keys()].map((anchor) => anchor.split('/')[0] ?? '');
@@ -292,7 +292,7 @@ export class Receiver {
       }
       case 'unplaced':
         // Nothing is known of the conversation, or not whose it is: that is asked for first.
-        this.#history.stale([reading.channelId]);
+        this.#history.stale(reading.channelId);
         this.#history.hand(reading.channelId, {
           needsPeer: true,
           entries: () => this.#reader.readAgain(dispatch),

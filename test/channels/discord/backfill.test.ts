@@ -160,6 +160,29 @@ describe('a guild that is away for a while', () => {
     expect(intake.texts).toEqual(['meanwhile', 'told by nobody']);
   });
 
+  it('loses nothing of a channel that was being read when it went away', async () => {
+    const { server, ada, bob, guild, general, begin, readings } = await aDiscordStage();
+    const first = await begin();
+    await first.adapter.stop();
+    server.people.sends({ from: ada, channel: general, text: 'missed' });
+    const route = 'GET /channels/:channel/messages';
+    server.fault({ kind: 'page', status: 502 }, { route, times: Number.POSITIVE_INFINITY });
+    const { intake } = await begin(first.intake.restarted());
+    await server.waitFor(() => readings(general.id).length > 0);
+    server.places.losesGuild(guild);
+    const { heartbeats } = server.gateway.counts;
+    server.gateway.askForHeartbeat();
+    await server.waitFor(() => server.gateway.counts.heartbeats > heartbeats);
+    server.clearFaults();
+    // Without the faults Discord says that the bot sees no such channel now, which ends the reading.
+    server.people.sends({ from: bob, text: 'meanwhile' });
+    await intake.waitFor(() => intake.texts.length === 1);
+    server.people.sends({ from: ada, channel: general, text: 'told by nobody' });
+    server.places.findsGuild(guild);
+    await intake.waitFor(() => intake.texts.length === 3);
+    expect(intake.texts).toEqual(['meanwhile', 'missed', 'told by nobody']);
+  });
+
   it('that has removed the bot makes its conversations unreachable', async () => {
     const { server, ada, guild, general, begin } = await aDiscordStage();
     const { intake } = await begin();
