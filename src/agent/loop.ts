@@ -100,7 +100,7 @@ async function* runAgentLoop(
       tools: new Map(context.tools.map((tool) => [tool.name, tool])),
       specs: toolSpecs(context.tools),
       guard: createLoopGuard(config.limits.repeatedCalls),
-      callIds: new Set(context.messages.flatMap(({ parts }) => toolCallsOf(parts).map(({ id }) => id))),
+      callIds: new Set([...shownCallIds(context), ...resumption.callIds]),
     };
     for (const call of resumption.earlier) run.guard.admit(call);
     end = yield* runTurns(run, prompts, resumption);
@@ -111,6 +111,10 @@ async function* runAgentLoop(
   }
   yield { type: 'agent_end', messages: conversation.added, ...end };
   return conversation.added;
+}
+
+function shownCallIds({ messages }: AgentContext): readonly string[] {
+  return messages.flatMap(({ parts }) => toolCallsOf(parts).map(({ id }) => id));
 }
 
 async function* runTurns(

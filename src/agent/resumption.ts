@@ -26,6 +26,8 @@ export type OpenBatch = {
 };
 
 export type Resumption = {
+  /** Ids of all calls that the run has made, also of those that a summary stands for. */
+  readonly callIds: readonly string[];
   /** The calls before the batch, in source order, for the loop guard. */
   readonly earlier: readonly ToolCallData[];
   /** Turns before the batch, or before the next model call without one. */
@@ -35,7 +37,7 @@ export type Resumption = {
 };
 
 /** A run that has done nothing yet. */
-export const noResumption: Resumption = { earlier: [], turns: 0 };
+export const noResumption: Resumption = { callIds: [], earlier: [], turns: 0 };
 
 /** Finds the calls of `entries` in the transcript. A call whose state is not known counts as started. */
 export function findResumption(messages: readonly AgentMessage[], entries: readonly CallEntry[]): Resumption {
@@ -47,6 +49,7 @@ export function findResumption(messages: readonly AgentMessage[], entries: reado
   const isOpen = last !== undefined && calling.at(-1) === last;
   const before = isOpen ? calling.slice(0, -1) : calling;
   return {
+    callIds: entries.map(({ callId }) => callId),
     earlier: before.flatMap(({ parts }) => toolCallsOf(parts)),
     turns: before.length,
     ...(isOpen && { batch: openBatch(last, messages.slice(messages.indexOf(last) + 1), states) }),

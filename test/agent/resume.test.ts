@@ -291,6 +291,17 @@ describe('a run that is resumed', () => {
     expect(JSON.stringify(model.requests[0]?.messages)).toContain('one more');
   });
 
+  it('gives no call the id of one that it has made and that a summary stands for now', async () => {
+    const ran: string[] = [];
+    await resume({
+      tools: [noting(ran, 'act')],
+      entries: [{ callId: 'act', state: 'done' }],
+      messages: [],
+      plays: [callsTools({ id: 'act', name: 'act' })],
+    });
+    expect(ran).toEqual(['act_2']);
+  });
+
   it('refuses to go on behind a message that is not its own', () => {
     const context = aContext([], [userSays('p', 'go'), calling('a', ['one'])]);
     const go = () => agentLoopResume(context, [], aConfig(), new AbortController().signal);
