@@ -223,8 +223,7 @@ const settleAgainMs = 500;
 
 /**
  * Only this process knows the platform's answer; without it the part would count as unknown. So an unreachable store
- * is asked until it is back, even past the lease: nobody could take it over meanwhile, and whoever has since then has
- * raised the epoch.
+ * is asked until it is back, even past the lease: a process that has taken the conversation over has raised its epoch.
  */
 async function settle(
   { store, clock }: DelivererDeps,

@@ -17,6 +17,7 @@ export const HEARTBEAT_REST_LIMIT = 300;
 /** A letter, a digit or a pictograph: without one, what is left beside a token is only its punctuation. */
 const SAYS_SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{So}]/u;
 
+/** Decides by the rule above. Takes time linear in the text's length. */
 export function judgeSilence(text: string, context: SilenceContext): Silence {
   const written = text.trim();
   const { rest, isSilent } = stripHeads(written, context);

@@ -4,6 +4,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
 import type { ToolSender } from '../outbox/tool-sender.ts';
 import { sanitizeOutbound } from '../replies/sanitize.ts';
+import { judgeSilence } from '../replies/silence.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 
 const inputSchema = z.object({
@@ -34,16 +35,19 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
     parallelSafe: false,
     replay: 'durable',
     authority: 'guest',
-    execute: async ({ text, to }, ctx) => {
+    execute: async ({ text: written, to }, ctx) => {
       if (to !== undefined && to !== run.sessionKey && run.authority !== 'owner') {
         throw new Error('Only the owner may have messages sent to other conversations.');
       }
       const { laneKey, epoch, runId } = { laneKey: run.sessionKey, epoch: run.epoch, runId: run.runId };
       if (run.route === undefined)
         throw new Error('This turn has no conversation to send to; answer in text.');
+      const silence = judgeSilence(sanitizeOutbound(written).text, 'chat');
+      if (silence.kind === 'silent') return { text: 'Nothing was sent: this text asks for silence.' };
+      const { text } = silence;
       const { replyTo: _, ...route } = run.route;
       const limits = deps.capabilitiesFor(run)?.text ?? { maxLength: 2000 };
-      const texts = await deps.shaper.shape(sanitizeOutbound(text).text, limits);
+      const texts = await deps.shaper.shape(text, limits);
       const contents = texts.map((each): OutboundContent => ({ kind: 'text', text: each }));
       if (contents.length === 0) throw new Error('There is nothing to send in this text.');
       const key = `${runId}:tool:${ctx.callId}`;

@@ -172,7 +172,7 @@ export type InboxTable = {
 export type GroupContextTable = {
   laneKey: string;
   seq: number;
-  /** Of the conversation that it was said in; empty for what the gateway notes. */
+  /** Conversation in which it was said; empty for what the gateway notes. */
   conversationKey: string;
   messageId: string | null;
   content: string;

@@ -134,8 +134,9 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
 }
 
 /**
- * What stands in `sending` behind a part whose holder still has the conversation was claimed as that part was recorded
- * before, and the answer of that commit was lost: nobody has begun to send it. A repeat may be of a send that arrived.
+ * Frees a part that the holder finds in `sending` behind the one it records: it was claimed as that one was recorded
+ * before, and the answer of that commit was lost, so nobody has begun to send it. A repeat may be of a send that
+ * arrived.
  */
 function asUnclaimed(part: HeadPart): HeadPart {
   if (part.state !== 'sending' || part.attempts !== 1) return part;
