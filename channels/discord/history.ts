@@ -48,7 +48,7 @@ type Filling = {
   isStarted: boolean;
   /** The gateway tells nothing of the channel now: read to its end, it still isn't live. */
   isUntold: boolean;
-  /** What was read before the last of them lacks messages. */
+  /** Times that its guild went away and came back: a reading that began before the last of them lacks messages. */
   changes: number;
 };
 
@@ -141,7 +141,7 @@ export class History {
     filling.start();
   }
 
-  /** What is being read may have been read while nothing was told. */
+  /** Reads the channel; anew if its guild was away while it was read. */
   #fillAgain(channelId: string): void {
     const filling = this.#fill(channelId);
     if (!filling.isUntold) return;
