@@ -29,7 +29,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'a step decides by what it has read behind the lock of its lane',
     edits: [
       {
-        in: 'lockRun',
+        in: 'lockForAnswer',
         find: 'const [lane, waiting, $$RUN] = await Promise.all([$$LOCK, readWaiting(tx, laneKey), $$REST]);',
         replace:
           'const [waiting, lane, $$RUN] = await Promise.all([readWaiting(tx, laneKey), $$LOCK, $$REST]);',

@@ -37,7 +37,7 @@ export async function writeAssistant(
   { message, runId, isFinished, calls = [], before }: Writing,
 ): Promise<boolean> {
   const { id, sessionId, parts, model } = message;
-  const { known, open } = before ?? { known: await readImage(tx, id), open: undefined };
+  const { known, open } = before ?? { known: await storedMessage.first(tx, { id }), open: undefined };
   if (known?.isFinished === 1) return false;
   const spent = await closeModelCalls(tx, runId, calls, open);
   const charge = chargeOf(spent);
@@ -63,12 +63,8 @@ function chargeOf({ cost, usage }: Spent): Charge | undefined {
   );
 }
 
+/** An earlier image of a message. */
 export type StoredImage = { readonly isFinished: number };
-
-/** An earlier image of the message; undefined when there is none. */
-export function readImage(tx: Tx, id: string): Promise<StoredImage | undefined> {
-  return storedMessage.first(tx, { id });
-}
 
 const storedMessage = prepared((db, of: QueryParams<{ id: string }>) =>
   db.selectFrom('transcript').select('isFinished').where('id', '=', of.id),

@@ -7,7 +7,7 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockLineageAt } from '../children/lock-lineage.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/claim-delivery.ts';
 import type { NewPart } from '../delivery/insert-part.ts';
-import { insertReply, lockForReply } from '../delivery/insert-reply.ts';
+import { insertReply } from '../delivery/insert-reply.ts';
 import { closePreview } from '../delivery/part-states.ts';
 import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
@@ -18,23 +18,15 @@ import {
   type ModelCallEnd,
   type NewModelCall,
   openModelCall,
-  readOpenCalls,
 } from '../money/model-calls.ts';
 import { deliveryFailed, endAnswered } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { type AssistantImage, readImage, writeAssistant } from './assistant-row.ts';
+import { type AssistantImage, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { closeRun, type LaneExit, stopChildrenOf } from './close-run.ts';
-import {
-  asSteers,
-  type Boundary,
-  chooseFor,
-  lockRun,
-  readSteered,
-  type Steering,
-  type SteerTarget,
-} from './steer.ts';
+import { lockForAnswer } from './lock-answer.ts';
+import { asSteers, type Boundary, chooseFor, readSteered, type Steering, type SteerTarget } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
 /** A part of a reply, before its key is made. */
@@ -85,12 +77,12 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
   name: 'commitAnswer',
   run: async (tx, input) => {
     const { message, runId, modelCalls: calls, mayKeepLane, framing } = input;
-    const { lane, waiting, run, beside } = await lockRun(tx, input, () => readBeside(tx, input));
+    const answer = { messageId: message.id, route: input.parts[0]?.route };
+    const { lane, waiting, run, before, seen } = await lockForAnswer(tx, input, answer);
     const effects = noEffects();
     const { cancelReason } = run;
     const stopped = { steers: [], cancelReason, next: undefined, effects, claimed: undefined };
     if (cancelReason !== undefined) return stopped;
-    const { before, seen } = beside;
     const writing = { message, runId, isFinished: true, before, ...(calls && { calls }) };
     const isFirst = await writeAssistant(tx, writing);
     const parts = isFirst ? partsOf(lane, run, { ...input, answer: message.id }) : [];
@@ -113,17 +105,6 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
     return { steers: [], cancelReason, next, effects, claimed, nextRun };
   },
 };
-
-/** Reads all that the answer goes by besides its lane: its conversation comes behind the lane in the order of locks. */
-async function readBeside(tx: Tx, { message, runId, parts }: CommitAnswerInput) {
-  const [first] = parts;
-  const [known, open, seen] = await Promise.all([
-    readImage(tx, message.id),
-    readOpenCalls(tx, runId),
-    first && lockForReply(tx, first.route),
-  ]);
-  return { before: { known, open }, seen };
-}
 
 /** One commit between two runs of a lane, not two. What is not claimed here is for the holder to look at. */
 async function claimNext(

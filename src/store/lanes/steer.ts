@@ -1,3 +1,4 @@
+import type { Selectable } from 'kysely';
 import type { AgentMessage } from '#contracts/message.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import type { RunTarget } from '#contracts/route.ts';
@@ -5,7 +6,7 @@ import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { lockAbove } from '../children/lock-lineage.ts';
+import type { RunsTable } from '../base/run-tables.ts';
 import { chooseSteers, type SteerDelivery } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
@@ -92,32 +93,13 @@ export type SteerTarget = {
   readonly nextOrdinal: number;
 };
 
-/**
- * Locks the run's lane with those above it, and reads what the run's next step goes by, with whatever `beside` asks
- * for: all in one go, the lock first. Throws `stale_epoch`.
- */
-export async function lockRun<Beside>(
-  tx: Tx,
-  { laneKey, epoch, runId }: RunFence,
-  beside: () => Promise<Beside>,
-): Promise<{
-  readonly lane: Lane;
-  readonly waiting: readonly WaitingRow[];
-  readonly run: SteerTarget;
-  readonly beside: Beside;
-}> {
-  await lockAbove(tx, laneKey);
-  const [lane, waiting, run, other] = await Promise.all([
-    lockLaneAt(tx, laneKey, epoch),
-    readWaiting(tx, laneKey),
-    readSteered(tx, runId),
-    beside(),
-  ]);
-  return { lane, waiting, run, beside: other };
+export async function readSteered(tx: Tx, runId: string): Promise<SteerTarget> {
+  return steerTarget(await runById.one(tx, { runId }));
 }
 
-export async function readSteered(tx: Tx, runId: string): Promise<SteerTarget> {
-  const { route, authority, cancelReason, nextOrdinal } = await runById.one(tx, { runId });
+type RunRow = Pick<Selectable<RunsTable>, 'route' | 'authority' | 'cancelReason' | 'nextOrdinal'>;
+
+export function steerTarget({ route, authority, cancelReason, nextOrdinal }: RunRow): SteerTarget {
   return { target: json.target(route), authority, cancelReason: cancelReason ?? undefined, nextOrdinal };
 }
 

@@ -80,7 +80,7 @@ export type OpenCalls = ReadonlyMap<
 >;
 
 /** Reads the run's open calls. The caller holds the lane's lock, and so they stay open until it closes them. */
-export async function readOpenCalls(tx: Tx, runId: string): Promise<OpenCalls> {
+async function readOpenCalls(tx: Tx, runId: string): Promise<OpenCalls> {
   const rows = await openCalls.all(tx, { runId });
   return new Map(rows.map(({ id, ...held }) => [id, held]));
 }
