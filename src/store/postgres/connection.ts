@@ -29,13 +29,13 @@ export class Connection {
     this.#client = client;
   }
 
-  /** Begins a transaction; `onClock` learns the database's time, ms since the epoch, before any later answer. */
-  begin(onClock: (now: number) => void): void {
+  /** Begins a transaction; `onClock`, if given, learns the database's time, ms since the epoch, before any later answer. */
+  begin(onClock: ((now: number) => void) | undefined): void {
     this.#failure = undefined;
     this.#transactions += 1;
     if (this.#transactions >= this.#plansUntil) this.#renewPlans();
     this.post({ sql: 'begin', parameters: [] });
-    this.#send(clock, (rows) => onClock(Number(rows[0]?.now)));
+    if (onClock) this.#send(clock, (rows) => onClock(Number(rows[0]?.now)));
   }
 
   /** Throws what a statement that nobody waited for has failed with: nothing was committed then. */

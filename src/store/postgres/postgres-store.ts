@@ -25,21 +25,21 @@ export async function openPostgresStore(
   await migrateDatabase(options.url, setup.migrations);
   const pool = createPool(options);
   const withConnection = lender(pool);
-  /** Steps that have read the clock before their first answer. */
-  const readsClockFirst = new Set<string>();
+  const clocks = new Map<string, Clock>();
   const runOnce = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> =>
     withConnection(async (connection) => {
       const tx = new PostgresTx(connection, setup);
-      connection.begin((now) => tx.advanceNow(now));
+      const clock = clocks.get(command.name) ?? 'by-lock';
+      connection.begin(clock === 'asked' ? (now) => tx.advanceNow(now) : undefined);
       try {
-        if (readsClockFirst.has(command.name)) tx.advanceNow(await connection.readClock());
+        if (clock === 'awaited') tx.advanceNow(await connection.readClock());
         const output = await command.run(tx, input);
         tx.end();
         await connection.commit();
         return output;
       } catch (error) {
         tx.end();
-        if (error instanceof ClockUnread) readsClockFirst.add(command.name);
+        if (error instanceof ClockUnread) clocks.set(command.name, clock === 'by-lock' ? 'asked' : 'awaited');
         await connection.rollback();
         throw error;
       }
@@ -163,7 +163,13 @@ class PostgresTx implements StepTx {
   }
 }
 
-/** The clock's answer comes with the first other one; the step is run again, and then waits for it. */
+/**
+ * How a step learns the time: from the row that it locks first, which is where most begin; else from a question of its
+ * own, whose answer comes with the first other one; and waits for that when it needs the time before it asks anything.
+ */
+type Clock = 'by-lock' | 'asked' | 'awaited';
+
+/** The step is run again, and asks. */
 class ClockUnread extends Error {}
 
 async function repeatOnConflict<T>(attempt: () => Promise<T>): Promise<T> {
