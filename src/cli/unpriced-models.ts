@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import { findModel } from '../config/model-settings.ts';
 import { createBudgetRules } from '../models/budget-rules.ts';
 import { openAiModel } from '../models/openai/openai-models.ts';
-import { lookUpPrices, noPrices } from '../models/prices.ts';
+import { isPriced, lookUpPrices } from '../models/prices.ts';
 
 type PricedConfig = Pick<
   Config,
@@ -28,14 +28,13 @@ function findUnpriced(config: PricedConfig): readonly string[] {
     ...Object.keys(config.models),
   ].filter((name) => name !== undefined);
   const withFallbacks = named.flatMap((name) => [name, ...(findModel(name, config)?.fallbacks ?? [])]);
-  return [...new Set(withFallbacks)].filter((name) => !isPriced(name, config));
+  return [...new Set(withFallbacks)].filter((name) => !hasPrices(name, config));
 }
 
 /** The demo costs nothing; a model of one's own that does says so by prices of 0. */
-function isPriced(name: string, config: PricedConfig): boolean {
+function hasPrices(name: string, config: PricedConfig): boolean {
   const model = findModel(name, config);
   const kind = model && config.providers[model.provider]?.kind;
   if (model === undefined || kind === undefined || kind === 'demo' || model.prices) return true;
-  const { input, output } = kind === 'anthropic' ? lookUpPrices(model.id) : openAiModel(model.id).prices;
-  return input !== noPrices.input || output !== noPrices.output;
+  return isPriced(kind === 'anthropic' ? lookUpPrices(model.id) : openAiModel(model.id).prices);
 }

@@ -15,7 +15,6 @@ import type { FinishReason } from '#contracts/message.ts';
 import type { ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
 import { REDACTED } from './anthropic-request.ts';
 import { costOf, noUsage } from './cost.ts';
-import { lookUpPrices } from './prices.ts';
 
 type OpenBlock =
   | { readonly kind: 'text' }
@@ -25,27 +24,35 @@ type OpenBlock =
 
 type Stop = { readonly reason: StopReason | null; readonly category: string };
 
+/** How an answer is named and priced. */
+export type AnswerTerms = {
+  /** Id of the model that was asked, for an answer that names none. */
+  readonly model: string;
+  /** Gives the prices of an answer by the model that it names. */
+  readonly pricesOf: (model: string) => ModelPrices;
+};
+
 /** Reads one answer. */
 export class EventReader {
   readonly #blocks = new Map<number, OpenBlock>();
-  readonly #prices: ModelPrices | undefined;
+  readonly #terms: AnswerTerms;
   #usage = noUsage;
-  #model = '';
+  #model: string;
   #stop: Stop | undefined;
   /** Whole blocks that say or ask something, and whether one of them asks for nothing in particular. */
   #saidBlocks = 0;
   #hasBareCall = false;
 
-  /** `prices`: the configured ones; without them the list prices of the model that answers count. */
-  constructor(prices: ModelPrices | undefined) {
-    this.#prices = prices;
+  constructor(terms: AnswerTerms) {
+    this.#terms = terms;
+    this.#model = terms.model;
   }
 
   /** The model events of one stream event. After `complete` or `error` the answer is over. */
   read(event: RawMessageStreamEvent): readonly ModelEvent[] {
     switch (event.type) {
       case 'message_start':
-        this.#model = textIn(event.message?.model);
+        this.#model = textIn(event.message?.model) || this.#model;
         this.#usage = mergeUsage(this.#usage, event.message?.usage);
         return [];
       case 'content_block_start':
@@ -148,7 +155,7 @@ export class EventReader {
     }
     const finish = finishOf(this.#stop?.reason ?? null);
     const [usage, model] = [this.#usage, this.#model];
-    const cost = costOf(usage, this.#prices ?? lookUpPrices(model));
+    const cost = costOf(usage, this.#terms.pricesOf(model));
     return { type: 'complete', finish, usage, cost, model };
   }
 }

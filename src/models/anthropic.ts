@@ -9,24 +9,24 @@ import type {
   ModelAnswer,
   ModelEvent,
   ModelFailure,
-  ModelPrices,
+  ModelInfo,
   ModelRequest,
 } from '#contracts/model.ts';
 import { AnthropicClients } from './anthropic-clients.ts';
-import { EventReader, mergeUsage } from './anthropic-events.ts';
+import { type AnswerTerms, EventReader, mergeUsage } from './anthropic-events.ts';
 import { toAnthropicRequest } from './anthropic-request.ts';
 import { aborted, brokenStream, cutOff, unbuilt } from './api-fault.ts';
 import { claudeModel } from './claude-models.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { costOf, noUsage } from './cost.ts';
 import { failureError } from './model-failure.ts';
-import { lookUpPrices } from './prices.ts';
+import { isPriced, lookUpPrices } from './prices.ts';
 import { configuredInfo, type ProviderOptions } from './provider-options.ts';
 
 /** Claude through Anthropic's own SDK, whose retries are off (retry.ts decides). */
 export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
-  const { prices } = options;
   const model = configuredInfo(claudeModel(options.model), options);
+  const terms = answerTerms(model, options);
   const clients = new AnthropicClients(options);
 
   /** `phase`: until the request is on its way a fault is our own, and the same a second time. */
@@ -49,7 +49,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
         client.messages.create({ ...params, stream: true }, { headers, signal: connection.signal }),
       );
       phase = 'reading';
-      yield* translate(events[Symbol.asyncIterator](), { connection, reader: new EventReader(prices) });
+      yield* translate(events[Symbol.asyncIterator](), { connection, reader: new EventReader(terms) });
     } catch (error) {
       yield { type: 'error', failure: await failureOf(error, { signal, phase }) };
     } finally {
@@ -63,7 +63,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
       const message = await clients.call((client) =>
         client.messages.create({ ...params, stream: false }, { headers, signal }),
       );
-      return answerIn(message, prices);
+      return answerIn(message, terms);
     } catch (error) {
       if (error instanceof ParleyError) throw error;
       throw failureError(await failureOf(error, { signal, phase: 'asking' }), error);
@@ -78,15 +78,25 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
   };
 }
 
+/** A proxy may name a model that nobody knows, or none: that answer costs as much as what was asked. */
+function answerTerms(asked: ModelInfo, { prices }: Pick<ProviderOptions, 'prices'>): AnswerTerms {
+  const pricesOf = (answered: string) => {
+    const listed = lookUpPrices(answered);
+    return prices ?? (isPriced(listed) ? listed : asked.prices);
+  };
+  return { model: asked.id, pricesOf };
+}
+
 /** Throws `model_…` when the model refused. */
 function answerIn(
-  { content, stop_reason, usage: wire, model }: Message,
-  prices: ModelPrices | undefined,
+  { content, stop_reason, usage: wire, model: named }: Message,
+  terms: AnswerTerms,
 ): ModelAnswer {
   if (stop_reason === 'refusal') throw failureError({ kind: 'refused', detail: 'refused' });
   const texts = content.filter((block): block is TextBlock => block.type === 'text');
   const usage = mergeUsage(noUsage, wire);
-  const cost = costOf(usage, prices ?? lookUpPrices(model));
+  const model = named || terms.model;
+  const cost = costOf(usage, terms.pricesOf(model));
   return { text: texts.map((block) => block.text).join(''), usage, cost, model };
 }
 

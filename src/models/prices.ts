@@ -32,6 +32,11 @@ const dollarsPerMillion: Record<string, ModelPrices> = {
 /** Prices of a model that costs nothing, or whose prices nobody knows. */
 export const noPrices: ModelPrices = { input: 0, output: 0, cacheWrite: 0, cacheRead: 0 };
 
+/** Whether anything costs something at these prices. */
+export function isPriced({ input, output }: ModelPrices): boolean {
+  return input !== noPrices.input || output !== noPrices.output;
+}
+
 /** List prices of a model by its id, dated ids included. An unknown model costs nothing. */
 export function lookUpPrices(modelId: string): ModelPrices {
   return dollarsPerMillion[undated(modelId)] ?? noPrices;

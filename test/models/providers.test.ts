@@ -72,6 +72,37 @@ const spawnTool = { ...listTool, name: 'sessions_spawn' };
 const callingRequest = aRequest({ messages: [aUserMessage('spawn two')], tools: [spawnTool] });
 providerContract('the demo', demo, { signs: false, cost: 0, callingRequest });
 
+describe.each([
+  {
+    api: 'Anthropic',
+    start: startAnthropicServer,
+    create: createAnthropicProvider,
+    model: 'claude-sonnet-5-5',
+  },
+  { api: 'OpenAI', start: startOpenAiServer, create: createOpenAiProvider, model: 'gpt-5' },
+])('an answer of $api by a name that has no prices', ({ start, create, model }) => {
+  it.each([
+    ['another name', '"model":"bedrock/some-model"', 'bedrock/some-model'],
+    ['no name', '"its-model":""', model],
+  ])('costs as much as what was asked: %s', async (_what, named, expected) => {
+    const server = await start();
+    onTestFinished(server.close);
+    const fetch: typeof globalThis.fetch = async (...call) => {
+      const answer = await globalThis.fetch(...call);
+      const text = (await answer.text()).replaceAll(/"model":"[^"]*"/g, named);
+      return new Response(text, { headers: { 'content-type': answer.headers.get('content-type') ?? '' } });
+    };
+    const access = { apiKeys: ['test-key'], model, baseUrl: server.url };
+    const [direct, proxied] = [create(access), create({ ...access, fetch })];
+    const streamed = (await eventsOf(direct)).at(-1);
+    expect(streamed).toMatchObject({ type: 'complete', cost: expect.any(Number) });
+    expect((await eventsOf(proxied)).at(-1)).toEqual({ ...streamed, model: expected });
+    const whole = await direct.send(aRequest(), new AbortController().signal);
+    const sent = await proxied.send(aRequest(), new AbortController().signal);
+    expect([whole.cost > 0, sent]).toEqual([true, { ...whole, model: expected }]);
+  });
+});
+
 describe('an OpenAI-compatible server', () => {
   const open = async (options: Parameters<typeof startOpenAiServer>[0], model: string) => {
     const server = await startOpenAiServer(options);

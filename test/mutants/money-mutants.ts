@@ -38,12 +38,21 @@ export const moneyMutants: readonly Mutant[] = [
     invariant: 'each try is priced by the model that answered',
     edits: [
       {
-        in: 'EventReader',
-        find: 'lookUpPrices(model)',
-        replace: "lookUpPrices(model === '' ? model : 'claude-sonnet-5-5')",
+        in: 'answerTerms',
+        find: 'lookUpPrices(answered)',
+        replace: "lookUpPrices(answered === '' ? answered : 'claude-sonnet-5-5')",
       },
     ],
     test: { file: 'test/models/metering.test.ts', name: 'gives every try, also of a fallback, one row' },
+  },
+  {
+    name: 'renamed model for nothing',
+    invariant: 'an answer by a name that has no prices costs as much as what was asked',
+    edits: [
+      { in: 'answerTerms', find: 'isPriced(listed) ? listed : asked.prices', replace: 'listed' },
+      { in: 'chargeOf', find: 'costOf(usage, asked)', replace: 'costOf(usage, answered)' },
+    ],
+    test: { file: 'test/models/providers.test.ts', name: 'costs as much as what was asked' },
   },
   {
     name: 'spent budget kills',

@@ -4,10 +4,16 @@
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import type { FinishReason } from '#contracts/message.ts';
-import type { ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
+import type { ModelEvent, Usage } from '#contracts/model.ts';
 import { REASONING_CONTENT, REASONING_DETAILS } from './openai-request.ts';
 import { ToolCallReader } from './openai-tool-calls.ts';
-import { chargeOf, countedUsage, type WireTimings, type WireUsage } from './openai-usage.ts';
+import {
+  type AnswerPrices,
+  chargeOf,
+  countedUsage,
+  type WireTimings,
+  type WireUsage,
+} from './openai-usage.ts';
 
 /** A chunk with what other servers add to it. Everything may be missing. */
 type Chunk = Partial<Omit<ChatCompletionChunk, 'usage' | 'choices'>> & {
@@ -24,7 +30,7 @@ type Delta = Partial<ChatCompletionChunk.Choice.Delta> & {
 
 export type ReaderTerms = {
   readonly model: string;
-  readonly pricesOf: (model: string) => ModelPrices;
+  readonly pricesOf: (model: string) => AnswerPrices;
   /** Usage of the call when the server does not say. */
   readonly estimate: (answerLength: number) => Usage;
 };

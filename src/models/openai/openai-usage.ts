@@ -1,6 +1,6 @@
 import type { ModelPrices, Usage } from '#contracts/model.ts';
 import { costOf } from '../cost.ts';
-import { noPrices } from '../prices.ts';
+import { isPriced } from '../prices.ts';
 
 /** Counts as the servers send them; each may be absent or nonsense. */
 export type WireUsage = {
@@ -60,12 +60,22 @@ function usageOfTimings({ prompt_n, cache_n, predicted_n }: WireTimings): Usage 
   };
 }
 
-/** Micro-dollars: by the prices, or as the server charged when no price is known. */
-export function chargeOf(usage: Usage, wire: WireUsage | undefined, prices: ModelPrices): number {
-  const isPriced = prices.input !== noPrices.input || prices.output !== noPrices.output;
+/** Prices of the model that an answer names, and of the one that was asked. */
+export type AnswerPrices = { readonly answered: ModelPrices; readonly asked: ModelPrices };
+
+/**
+ * Micro-dollars: by the prices of the model that answered, or as the server charged when they aren't known, or else
+ * as what was asked, since a proxy may name its models as it likes.
+ */
+export function chargeOf(
+  usage: Usage,
+  wire: WireUsage | undefined,
+  { answered, asked }: AnswerPrices,
+): number {
+  if (isPriced(answered)) return costOf(usage, answered);
   const told = wire?.cost;
-  if (isPriced || typeof told !== 'number' || !(told > 0) || told > 10_000) return costOf(usage, prices);
-  return Math.ceil(told * 1_000_000);
+  const isTold = typeof told === 'number' && told > 0 && told <= 10_000;
+  return isTold ? Math.ceil(told * 1_000_000) : costOf(usage, asked);
 }
 
 function countIn(value: unknown): number {

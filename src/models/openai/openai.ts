@@ -1,29 +1,27 @@
 import type { ChatCompletion, ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { ParleyError } from '#contracts/errors.ts';
-import type {
-  LlmProvider,
-  ModelAnswer,
-  ModelEvent,
-  ModelPrices,
-  ModelRequest,
-  Usage,
-} from '#contracts/model.ts';
+import type { LlmProvider, ModelAnswer, ModelEvent, ModelRequest, Usage } from '#contracts/model.ts';
 import { aborted, cutOff } from '../api-fault.ts';
 import { type Connection, openConnection } from '../connection.ts';
 import { failureError } from '../model-failure.ts';
 import { configuredInfo, type ProviderOptions } from '../provider-options.ts';
 import { OpenAiAsker } from './openai-asker.ts';
 import { ChunkReader, type ReaderTerms } from './openai-events.ts';
-import { isSameModel, openAiModel } from './openai-models.ts';
-import { chargeOf, countedUsage, type WireTimings, type WireUsage } from './openai-usage.ts';
+import { openAiModel } from './openai-models.ts';
+import {
+  type AnswerPrices,
+  chargeOf,
+  countedUsage,
+  type WireTimings,
+  type WireUsage,
+} from './openai-usage.ts';
 
 /** Any model behind the Chat Completions API, through OpenAI's SDK, whose retries are off (retry.ts decides). */
 export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
   const { prices } = options;
   const model = configuredInfo(openAiModel(options.model), options);
   const asker = new OpenAiAsker(options, model);
-  const pricesOf = (id: string) =>
-    prices ?? (isSameModel(id, model.id) ? model.prices : openAiModel(id).prices);
+  const pricesOf = (id: string) => ({ answered: prices ?? openAiModel(id).prices, asked: model.prices });
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     if (signal.aborted) return yield { type: 'error', failure: aborted };
@@ -69,7 +67,7 @@ type AnswerTerms = {
   readonly model: string;
   /** When the server does not say. */
   readonly usage: Usage;
-  readonly pricesOf: (model: string) => ModelPrices;
+  readonly pricesOf: (model: string) => AnswerPrices;
 };
 
 /** Throws `model_refused` when the model refused, `model_failed` without an answer. */
