@@ -12,6 +12,7 @@ import {
 } from '../store/money/budgets.ts';
 import { readPayer } from '../store/reads/read-payer.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
+import { readBudgetWait } from '../store/waits/budget-waits.ts';
 import { dollarText } from '../texts/money.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
@@ -26,7 +27,8 @@ type Input =
       readonly budgets: readonly (BudgetLimit & BudgetState)[];
       readonly mayRaise: boolean;
     }
-  | { readonly kind: 'raise'; readonly budget: BudgetLimit }
+  /** `waitKey`: of the same scope, but of another day or person, and the conversation's run waits for it. */
+  | { readonly kind: 'raise'; readonly budget: BudgetLimit; readonly waitKey?: string }
   | { readonly kind: 'unknown'; readonly name: string; readonly names: string }
   | { readonly kind: 'not-permitted' };
 
@@ -45,8 +47,10 @@ export const budget = chatCommand<Request, Input, Input>({
   load,
   apply: async (tx, _scene, input) => {
     if (input.kind !== 'raise') return input;
-    await closeAlert(tx, { kind: 'budget-spent', subject: input.budget.key, isSilent: true });
-    await raiseBudget(tx, input.budget);
+    const { key, limit } = input.budget;
+    const keys = [...new Set([key, input.waitKey ?? key])].toSorted();
+    for (const each of keys) await raiseBudget(tx, { key: each, limit });
+    for (const subject of keys) await closeAlert(tx, { kind: 'budget-spent', subject, isSilent: true });
     return input;
   },
   say,
@@ -72,7 +76,11 @@ async function load(deps: CommandDeps, call: CommandCall, request: Request): Pro
   const { name, limit } = request;
   const limits = await limitsHere(deps, call, { ofRun: true });
   const found = limits.find(({ scope, key }) => scope === name.toLowerCase() || key === name);
-  if (found) return { kind: 'raise', budget: { ...found, limit } };
+  if (found) {
+    const wait = await store.read(readBudgetWait, { laneKey: call.lane.key });
+    const isOther = wait?.scope === found.scope && wait.key !== found.key;
+    return { kind: 'raise', budget: { ...found, limit }, ...(isOther && { waitKey: wait.key }) };
+  }
   const scope = scopeOf(name);
   if (scope && (await store.read(hasBudget, { key: name })))
     return { kind: 'raise', budget: { scope, key: name, limit } };

@@ -61,7 +61,7 @@ export function createBudgetRules({ budgets, agents, defaultAgent, timeZone }: B
     uncounted: uncountedOf({ budgets, agents }),
     limitsOf: ({ runId, agentId, topAgentId, sessionId, treeId, person, at }) => {
       const [own, top] = [ofAgent(agentId), ofAgent(topAgentId)];
-      const day = dayOf(at);
+      const { day, endsAt } = dayOf(at);
       const all = [
         { scope: 'run', limit: own?.run ?? budgets.run, id: runId },
         { scope: 'session', limit: top?.session ?? budgets.session, id: sessionId },
@@ -70,11 +70,12 @@ export function createBudgetRules({ budgets, agents, defaultAgent, timeZone }: B
           scope: 'person',
           limit: top?.person ?? budgets.person,
           id: person === undefined ? undefined : `${person}:${day}`,
+          endsAt,
         },
-        { scope: 'gateway', limit: budgets.gateway, id: day },
+        { scope: 'gateway', limit: budgets.gateway, id: day, endsAt },
       ] as const;
-      return all.flatMap(({ scope, limit, id }) =>
-        limit === undefined || id === undefined ? [] : [{ scope, limit, key: `${scope}:${id}` }],
+      return all.flatMap(({ id, limit, ...rest }) =>
+        limit === undefined || id === undefined ? [] : [{ ...rest, limit, key: `${rest.scope}:${id}` }],
       );
     },
   };
@@ -87,13 +88,37 @@ function uncountedOf({ budgets, agents }: Pick<BudgetSettings, 'budgets' | 'agen
   return free.length === agents.length ? 'all' : free.map(({ id }) => id);
 }
 
-/** Gives the date of a time, ms since the epoch, as `2026-11-22`. */
-function dayIn(timeZone: string): (at: number) => string {
+/** A date as `2026-11-22`, and its end, ms since the epoch. */
+type Day = { readonly day: string; readonly endsAt: number };
+
+/** Gives the day of a time, ms since the epoch. */
+function dayIn(timeZone: string): (at: number) => Day {
   const format = new Intl.DateTimeFormat('en-CA', {
     timeZone,
     year: 'numeric',
     month: '2-digit',
     day: '2-digit',
   });
-  return (at) => format.format(at);
+  let known: (Day & { readonly from: number }) | undefined;
+  return (at) => {
+    if (known === undefined || at < known.from || at >= known.endsAt) {
+      const day = format.format(at);
+      known = { from: at, day, endsAt: endOf((time) => format.format(time) === day, at) };
+    }
+    return known;
+  };
+}
+
+/** No day is longer, ms. */
+const longestDayMs = 30 * 3_600_000;
+
+/** When the day of a time ends: days differ in length where clocks are changed. */
+function endOf(isSameDay: (at: number) => boolean, at: number): number {
+  let [last, end] = [at, at + longestDayMs];
+  while (end - last > 1) {
+    const middle = Math.floor((last + end) / 2);
+    if (isSameDay(middle)) last = middle;
+    else end = middle;
+  }
+  return end;
 }

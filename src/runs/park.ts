@@ -85,7 +85,7 @@ async function letGo(
   return { kind };
 }
 
-/** A day, so that a budget of a day is looked at again on the next. */
+/** So long a run waits at most for a budget that no new day replaces, ms. */
 const roomWaitMs = 86_400_000;
 
 /**
@@ -113,10 +113,11 @@ async function waitForRoom(
   },
 ): Promise<ParkOutcome> {
   const { refusal, calls } = waiting;
-  const { scope, isHeld } = refusal;
+  const { scope, isHeld, endsAt } = refusal;
   const route = isHeld ? undefined : routeOf(run.target);
   const notice = route && { route, text: pauseNotice(run, scope, deps.notices) };
-  const pause = { ...waiting, reason: `room in the ${scope} budget`, waitMs: roomWaitMs };
+  const waitMs = endsAt === undefined ? roomWaitMs : Math.max(0, endsAt - deps.clock.now());
+  const pause = { ...waiting, reason: `room in the ${scope} budget`, waitMs };
   return letGo(deps, run, pause, (parking) =>
     deps.store.write(parkForBudget, { ...parking, refusal, modelCalls: calls.endAll(), notice }),
   );

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import type { AgentId } from '../../src/contracts/ids.ts';
 import { createBudgetRules } from '../../src/models/budget-rules.ts';
+import { parkForBudget } from '../../src/store/lanes/park-for-budget.ts';
+import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { callIdOf } from '../../src/store/money/model-calls.ts';
 import { reserveCall } from '../../src/store/money/reserve-call.ts';
 import { counted, rate } from '../store/call-builders.ts';
@@ -88,5 +90,20 @@ describeEachDatabase('/usage and /budget', (open) => {
     );
     expect((await ask(bob, '/budget')).text).toContain('$0.0000 of $7.00 spent');
     expect((await ask(ann, '/budget moon 7')).text).toMatch(/^No budget “moon” applies here\. Use one of: /);
+  });
+
+  it('raise what the paused run waits for as well: a day ago, or before a link, that was another', async () => {
+    const { ann, town, ask } = start();
+    const { laneKey, epoch, runId } = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));
+    const key = `person:${refOf(ann)}:2001-05-07`;
+    const refusal = { scope: 'person', key, limit: 1, needs: 5, isHeld: false } as const;
+    const pause = { reason: 'room', workedMs: 0, waitMs: 600_000, modelCalls: [], notice: undefined };
+    await open().write(parkForBudget, { laneKey, epoch, runId, refusal, ...pause });
+    const withRoom = async () => (await open().read(readSweep, {})).withRoom.map((run) => run.runId);
+    await ask(ann, '/budget session 3');
+    expect(await withRoom()).not.toContain(runId);
+    await ask(ann, '/budget person 3');
+    expect(await withRoom()).toContain(runId);
+    expect((await ask(ann, '/budget')).text).toContain('Budget per person and day: $0.0000 of $3.00 spent');
   });
 });

@@ -42,6 +42,18 @@ describe('the budgets of a call', () => {
     expect(limitsIn({ budgets, timeZone: 'Europe/Berlin' }).limits).toEqual({ 'gateway:2026-11-23': 5 });
   });
 
+  it('end with that day, however long it is', () => {
+    const { limitsOf } = createBudgetRules({
+      ...{ budgets: { gateway: 5 }, agents: [], defaultAgent, timeZone: 'Europe/Berlin' },
+    });
+    const endOf = (at: number) => limitsOf({ agentId: 'main', topAgentId: 'main', at })[0]?.endsAt;
+    // Clocks are put back on the 25th of October, and forward on the 29th of March.
+    const ends = [Date.UTC(2026, 9, 25, 23), Date.UTC(2026, 2, 29, 22), Date.UTC(2026, 10, 22, 23)];
+    expect([endOf(Date.UTC(2026, 9, 24, 22)), endOf(Date.UTC(2026, 2, 28, 23))]).toEqual(ends.slice(0, 2));
+    const last = Date.UTC(2026, 10, 22, 22, 59, 59, 999);
+    expect([endOf(last), endOf(last + 1)]).toEqual([ends[2], Date.UTC(2026, 10, 23, 23)]);
+  });
+
   it('are an agent’s own in place of the common ones; a sub-agent spends those of the agent above it', () => {
     const agents = [
       { id: 'main', budgets: { run: 10, tree: 30 } },

@@ -67,6 +67,18 @@ export const moneyMutants: readonly Mutant[] = [
     test: { file: 'test/runs/budget-pause.test.ts', name: 'goes on by itself when it was raised' },
   },
   {
+    name: 'new day unknown',
+    invariant: 'a run that waits for a day’s budget has that of the next day to try',
+    edits: [
+      {
+        in: 'hasWaitedInVain',
+        find: 'endsAt === undefined || needs > limit',
+        replace: 'endsAt !== limit + needs',
+      },
+    ],
+    test: { file: 'test/runs/budget-pause.test.ts', name: 'tries the budget of each new day at midnight' },
+  },
+  {
     name: 'summary without room kills',
     invariant: 'a run whose summary has no room in a budget waits for that too',
     edits: [

@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import type { Clock } from '../../src/contracts/clock.ts';
 import type { AgentId } from '../../src/contracts/ids.ts';
 import type { ModelEvent } from '../../src/contracts/model.ts';
 import type { Authority } from '../../src/contracts/outcome.ts';
@@ -17,6 +18,7 @@ import { readContext } from '../../src/store/reads/read-transcript.ts';
 import { resumeWithRoom } from '../../src/store/waits/budget-waits.ts';
 import { readParked } from '../../src/store/waits/parked.ts';
 import { aTool } from '../agent/support/builders.ts';
+import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { until } from '../e2e/until.ts';
 import { onlyModel } from '../models/only-model.ts';
@@ -35,6 +37,7 @@ type Beginning = {
   readonly text?: string;
   /** Of the model, tokens. */
   readonly window?: number;
+  readonly clock?: Clock;
 };
 
 const costing = (events: readonly ModelEvent[], cost: number): readonly ModelEvent[] =>
@@ -44,7 +47,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
   const depsFor = (
     plays: readonly Play[],
     budgets: BudgetSettings['budgets'],
-    { holder, window = 200_000 }: { holder: string; window?: number },
+    { holder, window = 200_000, clock = systemClock }: { holder: string; window?: number; clock?: Clock },
   ) => {
     const model = scriptedModel(...plays);
     const active = someActiveRuns(open(), holder);
@@ -56,10 +59,11 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     const settings = { agents: [], defaultAgent: 'main' as AgentId, timeZone: 'UTC' };
     const deps: RunDeps = {
       ...runDeps(open(), { active, model, tools: [act] }),
+      clock,
       models: onlyModel({ ...demo, stream: model.stream, model: () => info }),
       budgets: createRunBudgets({
         store: open(),
-        clock: systemClock,
+        clock,
         rules: createBudgetRules({ ...settings, budgets }),
         config: { owners: [], identityLinks: {} },
       }),
@@ -71,10 +75,10 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
   const begin = async (
     plays: readonly Play[],
     budgets: BudgetSettings['budgets'],
-    { authority = 'owner', text = 'go', window }: Beginning = {},
+    { authority = 'owner', text = 'go', ...scene }: Beginning = {},
   ) => {
     const holder = unique('boot');
-    const { deps, model, ran } = depsFor(plays, budgets, { holder, ...(window && { window }) });
+    const { deps, model, ran } = depsFor(plays, budgets, { holder, ...scene });
     const conversation = unique('c');
     const laneKey = aLane(conversation).key;
     const driver = createLaneDriver({
@@ -103,6 +107,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
         await worker.accept(raiseOrder(conversation, budget));
       },
       expire: () => sql(`update lanes set "leaseUntil" = 0 where key = '${laneKey}'`),
+      waitMs: () => open().read(waitIn, laneKey),
     };
   };
 
@@ -150,6 +155,29 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     await lucky.expire();
     await lucky.drive();
     expect(await lucky.outcomes()).toEqual(['answered']);
+  });
+
+  it('tries the budget of each new day at midnight, until one has room', async () => {
+    const minute = 60_000;
+    const clock = manualClock(Date.UTC(2001, 4, 7, 23, 50));
+    const gateway = 20_000;
+    const spend = async () =>
+      (await begin([costing(says('first'), dear)], { gateway }, { clock })).drive();
+    await spend();
+    const run = await begin([says('done')], { gateway }, { clock });
+    await run.drive();
+    expect(await run.waitMs()).toBe(10 * minute);
+    clock.advance(10 * minute);
+    await spend();
+    await run.expire();
+    await run.drive();
+    expect(await run.waitMs()).toBe(24 * 60 * minute);
+    clock.advance(24 * 60 * minute);
+    await run.expire();
+    await run.drive();
+    expect(await run.outcomes()).toEqual(['answered']);
+    const paused = expect.stringMatching(/^The budget for .* is used up, so I’ve paused\./);
+    expect(await run.said()).toEqual([paused, paused, 'done']);
   });
 
   it('pauses with its history intact when the budget has no room for the summary, then finishes both', async () => {
@@ -256,6 +284,20 @@ const saidIn: StoreQuery<string, readonly string[]> = {
       const content = json.outbound(row.content);
       return content.kind === 'text' ? content.text.text : content.kind;
     });
+  },
+};
+
+/** How long the lane's run may wait; undefined when it isn't parked. */
+const waitIn: StoreQuery<string, number | undefined> = {
+  query: 'waitIn',
+  run: async (tx, laneKey) => {
+    const row = await tx.db
+      .selectFrom('lanes')
+      .innerJoin('runs', 'runs.id', 'lanes.runId')
+      .select(['leaseUntil', 'parkedAt'])
+      .where('lanes.key', '=', laneKey)
+      .executeTakeFirst();
+    return row?.parkedAt ? row.leaseUntil - row.parkedAt : undefined;
   },
 };
 

@@ -19,6 +19,7 @@ import { endItems, takeItem } from '../rows/item-states.ts';
 import { giveUpLease, holdLane } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { beginRun, resumeRun } from '../rows/run-states.ts';
+import { hasWaitedInVain } from '../waits/budget-waits.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
 import { type ClaimFacts, lockForClaim } from './lock-claim.ts';
@@ -73,7 +74,7 @@ export type ClaimedRun = {
   readonly beginsSession?: true;
   /** It was asked to stop while nobody worked on it: it does nothing more but end. */
   readonly cancelReason?: string;
-  /** Its wait for room in a budget was over before there was any. */
+  /** Its wait for room in a budget was over before there was any, and no new day brings some. */
   readonly hasWaited?: true;
   /** How long it had worked when it was parked last, ms. */
   readonly workedMs: number;
@@ -270,7 +271,7 @@ async function resume(
       }),
       sessionId,
       ...(cancelReason !== null && { cancelReason }),
-      ...(run.state === 'parked' && run.budgetWait !== null && { hasWaited: true }),
+      ...(run.state === 'parked' && hasWaitedInVain(run.budgetWait) && { hasWaited: true }),
     },
   };
 }

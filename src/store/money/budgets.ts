@@ -10,7 +10,13 @@ import { ensureRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** A budget that a call counts against, and its configured limit in micro-dollars. */
-export type BudgetLimit = { readonly scope: BudgetScope; readonly key: string; readonly limit: number };
+export type BudgetLimit = {
+  readonly scope: BudgetScope;
+  readonly key: string;
+  readonly limit: number;
+  /** When the day that it holds for is over, ms since the epoch; absent: it holds for no day. */
+  readonly endsAt?: number;
+};
 
 /** A budget without room for a call that needs so many micro-dollars. */
 export type BudgetRefusal = BudgetLimit & {

@@ -1,12 +1,13 @@
 /**
- * Runs that wait for room in a budget. There is room when somebody raises it, when calls give back what they held and
- * didn't cost, or on another day; the sweep finds it. Until then they are parked as runs are that wait for a result.
+ * Runs that wait for room in a budget. There is room when somebody raises it, or when calls give back what they held
+ * and didn't cost; the sweep finds it. A wait for a day's budget is over at midnight, and the next day's is tried.
+ * Until then they are parked as runs are that wait for a result.
  */
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isOutOfBudget } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import type { BudgetRefusal } from '../money/budgets.ts';
+import type { BudgetLimit, BudgetRefusal } from '../money/budgets.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { unpark } from './parked.ts';
 
@@ -27,8 +28,7 @@ export async function readRunsWithRoom(tx: Tx): Promise<readonly RunOutOfBudget[
   const waiting = (await outOfBudget.all(tx, { parkedAfter: 0 })).map(({ id, laneKey, budgetWait }) => ({
     runId: id,
     laneKey,
-    // Written by `parkForBudget`.
-    ...(JSON.parse(budgetWait ?? '') as BudgetRefusal),
+    ...refusalIn(budgetWait ?? ''),
   }));
   if (waiting.length === 0) return [];
   const keys = [...new Set(waiting.map(({ key }) => key))];
@@ -69,6 +69,35 @@ export function withRoom<Wait extends BudgetWait>(
     used.set(key, before + needs);
     return true;
   });
+}
+
+/**
+ * Whether a run has waited long enough, now that its wait for this budget is over. A new day has a budget of its own,
+ * which is tried like any other, unless the call is larger than all of it.
+ */
+export function hasWaitedInVain(budgetWait: string | null): boolean {
+  if (budgetWait === null) return false;
+  const { endsAt, needs, limit } = refusalIn(budgetWait);
+  return endsAt === undefined || needs > limit;
+}
+
+/** Reads the budget that the lane's run is parked for; undefined when it is parked for none. */
+export const readBudgetWait: StoreQuery<{ readonly laneKey: string }, BudgetLimit | undefined> = {
+  query: 'readBudgetWait',
+  run: async (tx, { laneKey }) => {
+    const run = await tx.db
+      .selectFrom('lanes')
+      .innerJoin('runs', 'runs.id', 'lanes.runId')
+      .select('runs.budgetWait')
+      .where('lanes.key', '=', laneKey)
+      .executeTakeFirst();
+    return run?.budgetWait ? refusalIn(run.budgetWait) : undefined;
+  },
+};
+
+function refusalIn(budgetWait: string): BudgetRefusal {
+  // Written by `parkForBudget`.
+  return JSON.parse(budgetWait) as BudgetRefusal;
 }
 
 /** Lets a run go on that waits for room in a budget. Repeating it changes nothing. */
