@@ -6,10 +6,16 @@ export interface LlmProvider {
   readonly id: string;
   /** Streams one answer; exactly one `complete` or `error` event ends it. Abort ends it with `error` kind `aborted`. */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
-  /** One answer without streaming, for titles and summaries. Throws ParleyError with a `model_…` code. */
-  send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer>;
+  /**
+   * One answer without streaming, for summaries. Throws ParleyError with a `model_…` code, and what `onWait` rejects
+   * with.
+   */
+  send(request: ModelRequest, signal: AbortSignal, onWait?: OnWait): Promise<ModelAnswer>;
   model(): ModelInfo;
 }
+
+/** Called before each wait for another try of a call, ms. */
+export type OnWait = (waitMs: number) => Promise<void>;
 
 /** Limits and abilities of a model; sizes in tokens. */
 export type ModelInfo = {

@@ -6,7 +6,14 @@
  */
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
+import type {
+  LlmProvider,
+  ModelAnswer,
+  ModelEvent,
+  ModelFailure,
+  ModelRequest,
+  OnWait,
+} from '#contracts/model.ts';
 import { failureOfError } from './model-failure.ts';
 import { createProviderWaits, type ProviderWaits } from './provider-waits.ts';
 
@@ -63,7 +70,7 @@ function waitOf(askedMs: number | undefined, tried: number, random: number): num
 }
 
 /**
- * A provider that retries and falls back. Each wait is announced by a `retrying` warning with its length
+ * A provider that retries and falls back. A stream announces each wait by a `retrying` warning with its length
  * (the run tells the person once the waits exceed its limit), each change of model by a `fallback` one.
  */
 export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProvider {
@@ -89,7 +96,7 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
     }
   }
 
-  async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
+  async function send(request: ModelRequest, signal: AbortSignal, onWait?: OnWait): Promise<ModelAnswer> {
     for (const [index, current] of providers.entries()) {
       const next = providers[index + 1];
       const waits = waitsOf(current);
@@ -104,6 +111,7 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
           const step = decide(failureOfError(error), { tried, next, signal });
           if (step.kind === 'end') throw error;
           if (step.kind === 'fallback') break;
+          await onWait?.(step.waitMs);
           await wait(step);
           if (signal.aborted) throw error;
         }

@@ -4,7 +4,7 @@ import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
-import type { LlmProvider } from '#contracts/model.ts';
+import type { LlmProvider, OnWait } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ContextLimits, planCompaction } from '../agent/compaction-cut.ts';
 import {
@@ -43,6 +43,7 @@ export type CompactionOrder = {
   readonly hint?: string | undefined;
   /** Called before a model is asked, with the size of the context. */
   begin?(oldTokens: number): void;
+  readonly onWait?: OnWait;
   /** End of a run that does nothing else, with the sizes to name. */
   end?(sizes: Sizes): SummaryInput['end'];
 };
@@ -73,7 +74,8 @@ export async function compactSession(
   // Places of what it was forked from are those of another session: that is summarised as a whole.
   const index = Math.max(plan.index, context.forked);
   const kept = context.messages.slice(index);
-  const writing = { ...plan, index, context, hint: order.hint, progress: progress.tell };
+  const { hint, onWait } = order;
+  const writing = { ...plan, index, context, hint, onWait, progress: progress.tell };
   const written = await writeSummary(deps, writing, signal);
   const newTokens = written.tokens + estimateTokens(kept);
   const sizes = { oldTokens: plan.oldTokens, newTokens };
@@ -112,6 +114,7 @@ type Writing = {
   readonly summaryTokens: number;
   readonly context: RunContext;
   readonly hint: string | undefined;
+  readonly onWait: OnWait | undefined;
   progress(read: number): void;
 };
 
@@ -127,7 +130,7 @@ const frameUnits = 200;
 /** Half of the room is for the text, a sixth for the facts, a third for identifiers that both have left out. */
 async function writeSummary(
   deps: CompactorDeps,
-  { index, summaryTokens, context, hint, progress }: Writing,
+  { index, summaryTokens, context, ...telling }: Writing,
   signal: AbortSignal,
 ): Promise<Written> {
   const units = summaryTokens * unitsPerToken - frameUnits;
@@ -137,8 +140,7 @@ async function writeSummary(
     messages: old,
     earlier: known?.text,
     known: known?.facts ?? [],
-    hint,
-    progress,
+    ...telling,
     units: Math.floor(units / 2),
     factUnits: Math.floor(units / 6),
   };
@@ -158,6 +160,7 @@ type Fold = {
   /** Facts that are remembered so far. */
   readonly known: readonly string[];
   readonly hint: string | undefined;
+  readonly onWait: OnWait | undefined;
   progress(read: number): void;
   /** Longest text of the summary, UTF-16 units. */
   readonly units: number;
@@ -194,7 +197,7 @@ async function foldOnce(
   fold: Fold & { readonly slices: readonly string[] },
   signal: AbortSignal,
 ): Promise<Folded> {
-  const { slices, earlier, known, hint, units, factUnits, progress } = fold;
+  const { slices, earlier, known, hint, units, factUnits, onWait, progress } = fold;
   let [text, facts] = [earlier, known];
   let answeredBy = '';
   for (const [index, slice] of slices.entries()) {
@@ -207,7 +210,7 @@ async function foldOnce(
       maxTokens: Math.max(leastAnswer, Math.ceil((units + factUnits) / unitsPerToken)),
       reasoning: 'off' as const,
     };
-    const answer = await model.send(request, signal);
+    const answer = await model.send(request, signal, onWait);
     signal.throwIfAborted();
     const { summary, changes } = parseSummary(answer.text);
     if (isBlank(summary)) throw new ParleyError('model_failed', 'the summary was empty');

@@ -1,10 +1,13 @@
 /** A run that only summarises its session: `/compact`, or a caller's `summarize`. */
+import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { BudgetSpentError } from '#contracts/call-ledger.ts';
+import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { routeOf } from '#contracts/route.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import { faultText } from '../agent/fault-text.ts';
+import { openRunScope } from '../agent/run-scope.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneExit } from '../store/lanes/close-run.ts';
@@ -14,16 +17,18 @@ import { handOver } from '../store/lanes/leases.ts';
 import { readCompactHint } from '../store/reads/read-compact-hint.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import type { ActiveRuns } from './active-runs.ts';
+import { createBusyNotice } from './busy-notice.ts';
 import { type CompactionOrder, type CompactorDeps, compactSession, type Sizes } from './compactor.ts';
 import { budgetNotice } from './end-notice.ts';
-import { childRunOf } from './run-history.ts';
+import { childRunOf, timeLeft } from './run-history.ts';
 import { createStop, type StopController } from './stop-controller.ts';
 
 export type CompactDeps = CompactorDeps & {
+  readonly clock: Clock;
   readonly notices: Notices;
   readonly active: ActiveRuns;
-  /** How long a run may finish in when the process stops, ms. */
-  readonly settings: { readonly handOverMs: number };
+  /** How long a run may work, and finish in when the process stops, ms. */
+  readonly settings: { readonly limits: { readonly runTimeoutMs: number }; readonly handOverMs: number };
   start(effects: Effects): void;
   publish(laneKey: string, event: TimelineEvent): void;
 };
@@ -44,6 +49,7 @@ export async function executeCompact(
   active.add(attempt);
   if (run.cancelReason !== undefined) active.cancel(runId, run.cancelReason);
   publish(laneKey, { kind: 'run', runId, state: 'started' });
+  if (!run.isResumed) deps.stream(laneKey, () => [{ stream: 'lifecycle', runId, phase: 'start' }]);
   try {
     const end = await summarise(deps, run, { stopping, mayKeepLane: options.mayKeepLane });
     if (end === 'lost') return undefined;
@@ -54,6 +60,7 @@ export async function executeCompact(
     }
     const ended = 'effects' in end ? end : await store.write(endRun, { ...end, ...held, message: undefined });
     deps.start(ended.effects);
+    deps.stream(laneKey, () => [lifecycleEnd(end, runId)]);
     probe.reach('finished');
     return ended.next;
   } finally {
@@ -62,6 +69,12 @@ export async function executeCompact(
     publish(laneKey, { kind: 'run', runId, state: 'ended' });
     publish(laneKey, { kind: 'changed' });
   }
+}
+
+function lifecycleEnd(end: Ended | End, runId: string): AgentStreamEvent {
+  if ('effects' in end || end.outcome === 'answered') return { stream: 'lifecycle', runId, phase: 'end' };
+  const reason = end.outcome === 'cancelled' ? 'aborted' : end.endReason;
+  return { stream: 'lifecycle', runId, phase: 'error', reason };
 }
 
 type Compaction =
@@ -85,15 +98,19 @@ async function summarise(
     modelCalls: deps.calls.endAll(),
     mayKeepLane: mayKeepLane(),
   });
+  const child = await childRunOf(store, run);
   const order: CompactionOrder = {
     run,
-    child: await childRunOf(store, run),
+    child,
     hint: await store.read(readCompactHint, { runId }),
+    onWait: createBusyNotice(deps, run),
     begin: (oldTokens) => tell({ phase: 'start', oldTokens, threshold: limits.threshold }),
     end: (sizes) => endOf('answered', 'command', fillNotice(notices.compacted, rounded(sizes))),
   };
+  const limitMs = timeLeft(deps.settings.limits.runTimeoutMs, run, child);
+  const scope = openRunScope(stopping.signal, deps.clock, limitMs);
   try {
-    const done = await compactSession(deps, order, stopping.signal);
+    const done = await compactSession(deps, order, scope.signal);
     if (done.kind === 'too-short') return endOf('answered', 'command', notices.compactTooShort);
     tell({ phase: done.stored.kind === 'ended' ? 'done' : 'failed' });
     if (done.stored.kind === 'ended') return done.stored;
@@ -103,9 +120,12 @@ async function summarise(
     tell({ phase: 'failed' });
     if (reason === 'handover' || reason === 'lost') return reason;
     if (reason !== undefined) return endOf('cancelled', reason);
+    if (scope.abortReason() === 'timeout') return endOf('failed', 'timeout', notices.runTimeout);
     if (!isModelFault(error)) throw error;
     log.warn({ runId, laneKey, error }, 'compaction.failed');
     return endOf('failed', 'compaction_failed', noticeOf(error, notices), faultText(error));
+  } finally {
+    scope.close();
   }
 }
 

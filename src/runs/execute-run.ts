@@ -279,7 +279,7 @@ async function runLoop(
     transformContext: async (all) =>
       sections.run('fit history', () => fitContext(pruneResults(all), info.contextWindow)),
     ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
-    ...compactionOf(deps, run, { child, calls, watch }),
+    ...compactionOf(deps, run, { child, calls, watch, onWait: recorder.tellBusy }),
     convertToLlm: createConverter({ loadImage, sections }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
     keepMarks: (marks) => watch.ask(recorder.keepMarks(marks)),

@@ -7,8 +7,7 @@ import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { Log } from '#contracts/log.ts';
 import { type AgentMessage, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
-import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
-import type { OutboundContent } from '#contracts/outbound.ts';
+import type { ModelEvent, ModelFailure, OnWait } from '#contracts/model.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Mark } from '../agent/mend-history.ts';
@@ -21,7 +20,7 @@ import type { AssistantImage } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneExit } from '../store/lanes/close-run.ts';
 import { type CommitAnswerInput, commitAnswer, endRun } from '../store/lanes/commit-answer.ts';
-import { commitToolTurn, endToolTurn, saveImage, storeNotice } from '../store/lanes/commit-turn.ts';
+import { commitToolTurn, endToolTurn, saveImage } from '../store/lanes/commit-turn.ts';
 import { markUnsendable } from '../store/lanes/mark-unsendable.ts';
 import { type Boundary, needsBoundary, type Steering, takeSteers } from '../store/lanes/steer.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
@@ -31,6 +30,7 @@ import type { RunFence } from '../store/rows/run-fence.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
+import { createBusyNotice } from './busy-notice.ts';
 import type { RunCalls } from './call-ledger.ts';
 import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
 import { silenceContextOf } from './silence-context.ts';
@@ -69,8 +69,6 @@ export type Outbox = {
 };
 
 const imageIntervalMs = 250;
-/** After this long of waiting for the model, the person is told once. */
-const busyNoticeMs = 15_000;
 
 type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>;
 
@@ -82,6 +80,8 @@ export class RunRecorder {
   left: LaneLeft | undefined;
   /** It has taken in what it has no time left to read: another attempt goes on with that. */
   hasUnread = false;
+  /** Counts a wait for another try of a model call, ms. */
+  readonly tellBusy: OnWait;
   /** The budget that the run waits for; the run has not ended. */
   outOfBudget: BudgetRefusal | undefined;
   readonly #run: ClaimedRun;
@@ -90,7 +90,6 @@ export class RunRecorder {
   readonly #tools: ToolTurns;
   #turn = 0;
   #savedAt: number | undefined;
-  #retryWaitMs = 0;
   /** The answer that is not on record yet. */
   #current: AgentMessage | undefined;
   #boundary: Boundary | undefined;
@@ -102,6 +101,7 @@ export class RunRecorder {
     this.#deps = deps;
     this.#held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
     this.#tools = new ToolTurns(this.#held, deps);
+    this.tellBusy = createBusyNotice(deps, run);
   }
 
   /** Messages sent by an earlier holder of this run, which the next answer need not repeat. */
@@ -168,24 +168,13 @@ export class RunRecorder {
       log.info({ runId: this.#run.runId, detail: event.detail }, 'model.asked-again');
       live.anew();
     }
-    if (event.type === 'warning' && event.kind === 'retrying') await this.#tellBusy(event.waitMs);
+    if (event.type === 'warning' && event.kind === 'retrying') await this.tellBusy(event.waitMs);
     const now = clock.now();
     // From the first token on, however late that is: a short answer is written once, by its own commit.
     this.#savedAt ??= now;
     if (now - this.#savedAt < imageIntervalMs) return;
     this.#savedAt = now;
     store.writeAlong(saveImage, { ...this.#held, message: this.#imageOf(message) });
-  }
-
-  async #tellBusy(waitMs: number): Promise<void> {
-    const before = this.#retryWaitMs;
-    this.#retryWaitMs += waitMs;
-    const route = this.#route;
-    if (before > busyNoticeMs || this.#retryWaitMs <= busyNoticeMs || !route) return;
-    const { store, notices, start } = this.#deps;
-    const key = `${this.#run.runId}:busy`;
-    const content: OutboundContent = { kind: 'text', text: { text: notices.modelBusy, spans: [] } };
-    start(await store.write(storeNotice, { ...this.#held, key, route, content }));
   }
 
   async #messageEnd(message: AgentMessage): Promise<void> {

@@ -1,4 +1,5 @@
 /** How a run's context is kept within its model's window. */
+import type { OnWait } from '#contracts/model.ts';
 import { autoCompact } from '../agent/auto-compact.ts';
 import { contextLimits } from '../agent/compaction-cut.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
@@ -30,13 +31,14 @@ type Compacting = {
   readonly child: ChildRun | undefined;
   readonly calls: RunCalls;
   readonly watch: StoreWatch;
+  readonly onWait: OnWait;
 };
 
 /** The loop's ways to have its context summarised, and to read it anew. */
 export function compactionOf(
   deps: RunCompactionDeps,
   run: ClaimedRun,
-  { child, calls, watch }: Compacting,
+  { child, calls, watch, onWait }: Compacting,
 ): Required<Pick<AgentLoopConfig, 'middleware' | 'compact' | 'reloadMessages'>> {
   const { log, store } = deps;
   const { runId, laneKey } = run;
@@ -48,7 +50,7 @@ export function compactionOf(
       const tail = reason === 'overflow' ? Math.floor(limits.tail / 2) : limits.tail;
       const deeper = { ...compactor, limits: { ...limits, tail } };
       try {
-        const done = await watch.ask(compactSession(deeper, { run, child }, signal));
+        const done = await watch.ask(compactSession(deeper, { run, child, onWait }, signal));
         return done.kind === 'compacted' ? 'compacted' : 'failed';
       } catch (error) {
         if (!signal.aborted) log.warn({ runId, laneKey, reason, error }, 'compaction.failed');

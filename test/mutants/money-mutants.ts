@@ -91,6 +91,12 @@ export const moneyMutants: readonly Mutant[] = [
     test: { file: 'test/runs/budget-pause.test.ts', name: 'waits with its history whole' },
   },
   {
+    name: 'summary without an end',
+    invariant: 'a run that only summarises ends within the time of a run',
+    edits: [{ in: 'summarise', find: 'deps.settings.limits.runTimeoutMs', replace: '2 ** 31 - 1' }],
+    test: { file: 'test/runs/compaction.test.ts', name: 'is summarised within the time of a run' },
+  },
+  {
     name: 'room given twice',
     invariant: 'no more waiting runs go on than their budget has room for',
     edits: [{ in: 'withRoom', find: 'used.set(key, before + needs);', replace: '' }],

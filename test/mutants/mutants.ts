@@ -75,7 +75,7 @@ export const mutants: readonly Mutant[] = [
         find: 'start(answered.effects); live.next();',
         replace: `start(answered.effects);
     for (const part of answerParts(plan, { target: this.#run.target, standing }))
-      start(await store.write(storeNotice, { ...this.#held, key: message.id, ...part }));
+      start(await store.write((await import('../store/lanes/commit-turn.ts')).storeNotice, { ...this.#held, key: message.id, ...part }));
     live.next();`,
       },
     ],

@@ -10,7 +10,6 @@ import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import { createRunBudgets } from '../../src/runs/run-budgets.ts';
 import type { StoreQuery } from '../../src/store/base/command.ts';
-import { json } from '../../src/store/base/json.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import type { BudgetLimit } from '../../src/store/money/budgets.ts';
 import { readPayer } from '../../src/store/reads/read-payer.ts';
@@ -27,6 +26,7 @@ import { describeEachDatabase } from '../store/each-database.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
+import { saidIn } from './said-in.ts';
 
 /** An answer of 1,000 tokens may cost 10,000 micro-dollars, a prompt 4,000 at least. */
 const prices = { input: 2e6, output: 10e6, cacheRead: 2e6, cacheWrite: 2e6 };
@@ -270,22 +270,6 @@ function raiseOrder(conversation: string, budget: BudgetLimit) {
     decision: { ...decision, lane: aLane(conversation), route: aRoute(conversation) },
   };
 }
-
-const saidIn: StoreQuery<string, readonly string[]> = {
-  query: 'saidIn',
-  run: async (tx, conversation) => {
-    const rows = await tx.db
-      .selectFrom('outbox')
-      .select('content')
-      .where('conversationKey', '=', `test/bot/${conversation}`)
-      .orderBy('place')
-      .execute();
-    return rows.map((row) => {
-      const content = json.outbound(row.content);
-      return content.kind === 'text' ? content.text.text : content.kind;
-    });
-  },
-};
 
 /** How long the lane's run may wait; undefined when it isn't parked. */
 const waitIn: StoreQuery<string, number | undefined> = {

@@ -3,10 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { renderTrace } from '../../src/cli/render-trace.ts';
 import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
 import { textOf } from '../../src/contracts/message.ts';
+import type { LlmProvider } from '../../src/contracts/model.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
+import { metered } from '../../src/models/metering.ts';
+import type { Models } from '../../src/models/models.ts';
+import { withRetry } from '../../src/models/retry.ts';
 import { executeRun, type RunDeps, type RunOptions } from '../../src/runs/execute-run.ts';
 import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
+import { manualClock } from '../agent/support/manual-clock.ts';
+import { aPatientClock } from '../models/builders.ts';
 import { onlyModel } from '../models/only-model.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
@@ -15,6 +21,7 @@ import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { openOwnStore } from './own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
+import { saidIn } from './said-in.ts';
 
 describe('a conversation that grows too long', () => {
   const store = openOwnStore();
@@ -40,7 +47,7 @@ describe('a conversation that grows too long', () => {
     const scripted = { requests: [], stream: provider.stream };
     const deps = {
       ...runDeps(store(), { active, model: scripted, tools: [] }),
-      models: onlyModel(provider),
+      models: { ...onlyModel(provider), stackFor: stackOf(provider) },
       stream: (_laneKey: string, make: () => readonly AgentStreamEvent[]) => void told.push(...make()),
       ...over,
     };
@@ -75,6 +82,11 @@ describe('a conversation that grows too long', () => {
   const summariesFrom = (start: number) => model.requests.slice(start).filter(({ body }) => isSummary(body));
   const compactionsOf = (id: string) =>
     told.filter((event) => event.stream === 'compaction' && event.runId === id);
+  const lifecycleOf = (id: string) =>
+    told.flatMap((event) => {
+      if (event.stream !== 'lifecycle' || event.runId !== id) return [];
+      return event.phase === 'error' ? `error: ${event.reason}` : event.phase;
+    });
   const stored = () => told.filter((event) => event.stream === 'compaction' && event.phase === 'done').length;
   const storyOf = async (id: string) => {
     const found = await store().read(readWhy, { id, withExcerpts: false });
@@ -181,6 +193,10 @@ describe('a conversation that grows too long', () => {
     expect((await outcomes(conversation)).slice(-2)).toEqual(['cancelled', 'answered']);
     const phases = compactionsOf(made).map((event) => 'phase' in event && event.phase);
     expect(phases).toEqual(['start', 'failed', 'start', 'done']);
+    expect([lifecycleOf(runId), lifecycleOf(made)]).toEqual([
+      ['start', 'error: aborted'],
+      ['start', 'end'],
+    ]);
     const story = await storyOf(made);
     expect(story).toMatch(/model claude-opus-4-6 \(summary\): \d+ tokens in, \d+ out.*, \$0\.\d+/);
     expect(story).toContain('the history was summarised as');
@@ -203,6 +219,50 @@ describe('a conversation that grows too long', () => {
     ]);
     expect(textOf((await contextOf(sessionId)).summary?.parts ?? [])).toContain(sizes.summary);
     for (const each of [stopped, leaving]) await each.close();
+  });
+
+  it('is summarised within the time of a run: a model that never answers holds nobody up for longer', async () => {
+    model.script((body) => (isSummary(body) ? { hang: true } : plain(body)));
+    const conversation = unique('c');
+    for (const text of ['one', 'two', 'three']) await say(conversation, text);
+    await askToCompact(conversation, 'Keep the plan.');
+    const clock = manualClock();
+    const { work, close } = aProcess(8_000, { clock });
+    const asked = model.requests.length + 1;
+    const working = work(conversation);
+    await model.waitForRequest(asked);
+    clock.advance(10_000);
+    const { run } = await working;
+    await close();
+    expect((await outcomes(conversation)).at(-1)).toBe('failed');
+    expect((await store().read(saidIn, conversation)).at(-1)).toBe('Sorry, that took too long, so I stopped.');
+    expect(lifecycleOf(run.runId)).toEqual(['start', 'error: timeout']);
+  });
+
+  it('has its person told once that the model is busy, whoever asked for the summary', async () => {
+    let busy = 0;
+    model.script((body) => {
+      if (!isSummary(body) || busy === 0) return plain(body);
+      busy -= 1;
+      return { status: 529 };
+    });
+    const conversation = unique('c');
+    const notices = async () => {
+      const said = await store().read(saidIn, conversation);
+      return said.filter((text) => text.startsWith('The model is busy')).length;
+    };
+    for (const text of ['one', 'two', 'three']) await say(conversation, text);
+    // Three waits are 14 s in all, and the fourth is told.
+    busy = 5;
+    await askToCompact(conversation, 'Keep the plan.');
+    const asked = aProcess(8_000);
+    await asked.work(conversation);
+    await asked.close();
+    expect([busy, await notices()]).toEqual([0, 1]);
+    busy = 5;
+    for (let turn = 0; busy > 0 && turn < 14; turn += 1) await say(conversation, `Question ${turn}?`);
+    expect([busy, await notices()]).toEqual([0, 2]);
+    expect(new Set(await outcomes(conversation))).toEqual(new Set(['answered']));
   });
 
   it('is not summarised beyond a budget, which the person is told', async () => {
@@ -260,6 +320,12 @@ describe('a conversation that grows too long', () => {
       )
       .then((lane) => (lane?.runId ? { runId: lane.runId } : undefined));
 });
+
+/** As the configuration builds it: each try is a row, and waits take no time. */
+function stackOf(provider: LlmProvider): Models['stackFor'] {
+  const retrying = { clock: aPatientClock(), random: () => 0 };
+  return (_name, ledger) => withRetry(ledger ? metered(provider, ledger) : provider, retrying);
+}
 
 function isSummary({ system }: WireBody): boolean {
   return JSON.stringify(system ?? '').includes('keep the memory');
