@@ -42,11 +42,11 @@ export const usage = chatCommand<Record<never, never>, Found, Found>({
   },
 });
 
-function sayUsage({ cost, models, unsure }: SessionUsage, texts: Notices): string[] {
-  const [own, calls] = models.reduce(([sum, n], each) => [sum + each.cost, n + each.calls], [0, 0]);
+function sayUsage({ cost, models, childrenCost, unsure }: SessionUsage, texts: Notices): string[] {
+  const calls = models.reduce((sum, each) => sum + each.calls, 0);
   const lines = [fillNotice(texts.usageSession, { cost: dollarText(cost), calls })];
   for (const model of models) lines.push(fillNotice(texts.usageModel, wordsOf(model)));
-  if (cost > own) lines.push(fillNotice(texts.usageChildren, { cost: dollarText(cost - own) }));
+  if (childrenCost > 0) lines.push(fillNotice(texts.usageChildren, { cost: dollarText(childrenCost) }));
   if (unsure > 0) lines.push(fillNotice(texts.usageUnsure, { calls: unsure }));
   return lines;
 }

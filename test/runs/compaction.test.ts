@@ -10,6 +10,7 @@ import type { Models } from '../../src/models/models.ts';
 import { withRetry } from '../../src/models/retry.ts';
 import { executeRun, type RunDeps, type RunOptions } from '../../src/runs/execute-run.ts';
 import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
+import { readUsage } from '../../src/store/reads/read-usage.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { aPatientClock } from '../models/builders.ts';
@@ -203,6 +204,13 @@ describe('a conversation that grows too long', () => {
     const { summaries, cost, charged } = await ledgerOf(sessionId);
     expect(summaries).toEqual(['unknown', 'unknown', 'settled']);
     expect(charged).toBe(cost);
+    const usage = await store().read(readUsage, { sessionId });
+    const own = usage?.models.reduce((sum, each) => sum + each.cost, 0);
+    expect([own, usage?.childrenCost, usage?.unsure], 'also of a run that left no message').toEqual([
+      cost,
+      0,
+      2,
+    ]);
     const progress = told.flatMap((event) =>
       event.stream === 'summarize' && event.runId === made ? event : [],
     );
@@ -235,7 +243,9 @@ describe('a conversation that grows too long', () => {
     const { run } = await working;
     await close();
     expect((await outcomes(conversation)).at(-1)).toBe('failed');
-    expect((await store().read(saidIn, conversation)).at(-1)).toBe('Sorry, that took too long, so I stopped.');
+    expect((await store().read(saidIn, conversation)).at(-1)).toBe(
+      'Sorry, that took too long, so I stopped.',
+    );
     expect(lifecycleOf(run.runId)).toEqual(['start', 'error: timeout']);
   });
 

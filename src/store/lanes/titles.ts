@@ -24,6 +24,11 @@ export function titleLaneOf(sessionId: string): string {
   return `title:${sessionId}`;
 }
 
+/** Id of the session in which a session is named. */
+export function titleSessionOf(sessionId: string): string {
+  return `title-${sessionId}`;
+}
+
 /** The session that is named in the lane; undefined for every other lane. */
 export function sessionNamedIn(laneKey: string): string | undefined {
   return /^title:([^:]+)$/.exec(laneKey)?.[1];
@@ -45,7 +50,7 @@ export async function enqueueTitle(tx: Tx, { lane, rows, messages }: Opening): P
   const text = openingOf(rows, messages);
   if (text === '') return;
   const { sessionId } = lane;
-  const titleSession = `title-${sessionId}`;
+  const titleSession = titleSessionOf(sessionId);
   const key = titleLaneOf(sessionId);
   await enqueueItem(
     tx,

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { Usage } from '#contracts/model.ts';
 import type { StoreQuery } from '../base/command.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import { titleLaneOf, titleSessionOf } from '../lanes/titles.ts';
 
 /** Calls of one model, with their tokens and their cost in micro-dollars. */
 export type ModelUsage = Usage & { readonly model: string; readonly calls: number; readonly cost: number };
@@ -9,8 +11,10 @@ export type ModelUsage = Usage & { readonly model: string; readonly calls: numbe
 export type SessionUsage = {
   /** Sub-agents included. */
   readonly cost: number;
-  /** Its own calls, the dearest model first. */
+  /** Its own calls, with those for its title and its summaries, the dearest model first. */
   readonly models: readonly ModelUsage[];
+  /** Part of the cost: that of all sub-agents below it which have ended. */
+  readonly childrenCost: number;
   /** Calls whose cost nobody knows: they count at their bound. */
   readonly unsure: number;
 };
@@ -21,16 +25,15 @@ export const readUsage: StoreQuery<{ readonly sessionId: string }, SessionUsage 
   run: async (tx, { sessionId }) => {
     const session = await tx.db
       .selectFrom('sessions')
-      .select('cost')
+      .select(['key', 'cost'])
       .where('id', '=', sessionId)
       .executeTakeFirst();
     if (!session) return undefined;
-    // Calls are found by their run, runs by what they have left in the transcript.
+    // Calls have no index by session. Each run has taken something in its lane, also one that left no message behind.
     const runs = tx.db
-      .selectFrom('transcript')
+      .selectFrom('inbox')
       .select('runId')
-      .distinct()
-      .where('sessionId', '=', sessionId)
+      .where('laneKey', 'in', [session.key, titleLaneOf(sessionId)])
       .where('runId', 'is not', null);
     const sum = (column: keyof Usage | 'cost') =>
       sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`;
@@ -47,7 +50,7 @@ export const readUsage: StoreQuery<{ readonly sessionId: string }, SessionUsage 
         sql<number>`cast(sum(case when state = 'unknown' then 1 else 0 end) as bigint)`.as('unsure'),
       ])
       .where('runId', 'in', runs)
-      .where('sessionId', '=', sessionId)
+      .where('sessionId', 'in', [sessionId, titleSessionOf(sessionId)])
       .where('state', 'in', ['settled', 'unknown'])
       .groupBy('model')
       .orderBy('cost', 'desc')
@@ -56,7 +59,19 @@ export const readUsage: StoreQuery<{ readonly sessionId: string }, SessionUsage 
     return {
       cost: session.cost,
       models: rows.map(({ unsure: _, ...row }) => row),
+      childrenCost: (await costBelow.one(tx, { sessionId })).cost,
       unsure: rows.reduce((all, { unsure }) => all + unsure, 0),
     };
   },
 };
+
+const costBelow = prepared((db, of: QueryParams<{ sessionId: string }>) => {
+  const query = sql<{ readonly cost: number }>`
+    with recursive below(id, cost) as (
+      select id, cost from children where "parentSessionId" = ${of.sessionId}
+      union all
+      select children.id, children.cost from children join below on children."parentSessionId" = below.id
+    )
+    select cast(coalesce(sum(cost), 0) as bigint) as cost from below`;
+  return { compile: () => query.compile(db) };
+});

@@ -8,6 +8,7 @@ import { spawnChild } from '../../../src/store/children/spawn-child.ts';
 import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
 import { readSweep } from '../../../src/store/lanes/sweep.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
+import { readUsage } from '../../../src/store/reads/read-usage.ts';
 import { aCommand, aMessage, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker, fenceOf, tend } from '../family.ts';
@@ -215,6 +216,9 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await find(child.id)).toMatchObject({ status: 'failed', result: 'wait for it' });
     expect(await open().read(costOf, { sessionId: child.id })).toBe(14);
     expect(await open().read(costOf, { sessionId: run.sessionId })).toBe(21);
+    const belowOf = async ({ sessionId }: { sessionId: string }) =>
+      (await open().read(readUsage, { sessionId }))?.childrenCost;
+    expect([await belowOf(run), await belowOf(childRun)]).toEqual([14, 7]);
   });
 
   it('counts against the tree of the run that spawned it, also through announcements', async () => {

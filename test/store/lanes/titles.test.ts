@@ -9,6 +9,7 @@ import { titleLaneOf, titleOf } from '../../../src/store/lanes/titles.ts';
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { readPayer } from '../../../src/store/reads/read-payer.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
+import { readUsage } from '../../../src/store/reads/read-usage.ts';
 import { aLane, aMessage, aWorker, demoOnly, routeFor, type Saying, unique } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
@@ -151,6 +152,8 @@ describeEachDatabase('a title', (open) => {
     expect((await sessionOf(run)).cost).toBe(100);
     await answer(run, 'Mine.', { modelCalls: [counted(run)] });
     expect((await sessionOf(run)).cost).toBe(200);
+    const usage = await open().read(readUsage, { sessionId: run.sessionId });
+    expect(usage).toMatchObject({ cost: 200, childrenCost: 0, models: [{ calls: 2, cost: 200 }] });
   });
 
   it('is for conversations only, of which a list names no other', async () => {
