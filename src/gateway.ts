@@ -151,7 +151,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
   const { deliverer, post } = wireOutbox(stage, host);
   const server = front && (await openServer(stage, { host, gate, ...front }));
   const runs = stage.works
-    ? await wireRuns(stage, { host, post, active, wakes, outbox: deliverer })
+    ? await wireRuns(stage, { gate, host, post, active, wakes, outbox: deliverer })
     : undefined;
   const workers = runs?.workers;
   const sweeper = startSweeper({
@@ -313,6 +313,7 @@ function wireOutbox(
 }
 
 type RunParts = {
+  readonly gate: InboundPolicy;
   readonly outbox: Deliverer;
   readonly host: ChannelHost;
   readonly post: ToolSender;
@@ -323,7 +324,7 @@ type RunParts = {
 /** Steps 5 to 8: workers claim lanes and execute their runs. */
 async function wireRuns(
   stage: StageDeps,
-  { host, post, active, wakes, outbox }: RunParts,
+  { gate, host, post, active, wakes, outbox }: RunParts,
 ): Promise<{ readonly plugins: readonly PluginReport[]; readonly workers: LaneWorkers }> {
   const { config, log, closers, redis, motion, timelines, streams, clock } = stage;
   const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.dispatch }) });
@@ -338,7 +339,7 @@ async function wireRuns(
   const agents = createAgents(config);
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
-  const budgets = createRunBudgets({ ...stage, rules: createBudgetRules(config) });
+  const budgets = createRunBudgets({ ...stage, rules: createBudgetRules(config), policy: gate });
   const rates = ratesOf(models);
   const runDeps: RunDeps = {
     ...stage,

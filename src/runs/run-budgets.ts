@@ -1,7 +1,7 @@
 import { isUncounted, type UncountedAgents } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { BudgetRules } from '../models/budget-rules.ts';
-import { identityLinksFrom } from '../sessions/identity-links.ts';
+import type { IdentityLinks } from '../sessions/identity-links.ts';
 import { readOwnerRoute } from '../store/alerts/owner-route.ts';
 import type { Store } from '../store/base/command.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
@@ -21,16 +21,16 @@ export type RunBudgetsDeps = {
   readonly store: Pick<Store, 'read'>;
   readonly clock: Clock;
   readonly rules: BudgetRules;
-  readonly config: {
-    readonly owners: readonly string[];
-    /** Accounts of one person, as configured. */
-    readonly identityLinks: Readonly<Record<string, readonly string[]>>;
+  /** Rules of the configuration, which a reload changes in place. */
+  readonly policy: {
+    readonly access: { readonly owners: ReadonlySet<string> };
+    /** Accounts of one person. */
+    readonly identityLinks: IdentityLinks;
   };
 };
 
 /** Creates the budgets of this process's runs. */
-export function createRunBudgets({ store, clock, rules, config }: RunBudgetsDeps): RunBudgets {
-  const identityLinks = identityLinksFrom(config.identityLinks);
+export function createRunBudgets({ store, clock, rules, policy }: RunBudgetsDeps): RunBudgets {
   return {
     uncounted: rules.uncounted,
     limitsFor: (run) => {
@@ -41,11 +41,13 @@ export function createRunBudgets({ store, clock, rules, config }: RunBudgetsDeps
         payer ??= store.read(readPayer, { runId });
         const { person, identity, ...rest } = await payer;
         // A run that nobody sent a message for has no person's budget.
-        const name = person === undefined ? undefined : (identityLinks.get(person) ?? identity ?? person);
+        const name = person && (policy.identityLinks.get(person) ?? identity ?? person);
         return rules.limitsOf({ ...rest, runId, agentId, person: name, at: clock.now() });
       };
     },
-    hasOwner: async () =>
-      (await store.read(readOwnerRoute, { owners: config.owners, avoid: [] })) !== undefined,
+    hasOwner: async () => {
+      const owners = [...policy.access.owners];
+      return (await store.read(readOwnerRoute, { owners, avoid: [] })) !== undefined;
+    },
   };
 }

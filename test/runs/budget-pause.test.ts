@@ -1,14 +1,18 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { AgentId } from '../../src/contracts/ids.ts';
 import type { ModelEvent } from '../../src/contracts/model.ts';
 import type { Authority } from '../../src/contracts/outcome.ts';
+import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import { type BudgetSettings, createBudgetRules } from '../../src/models/budget-rules.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
+import { settingsApplier } from '../../src/roles/apply-settings.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import { createRunBudgets } from '../../src/runs/run-budgets.ts';
+import { identityLinksFrom } from '../../src/sessions/identity-links.ts';
 import type { StoreQuery } from '../../src/store/base/command.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import type { BudgetLimit } from '../../src/store/money/budgets.ts';
@@ -16,6 +20,7 @@ import { readPayer } from '../../src/store/reads/read-payer.ts';
 import { readContext } from '../../src/store/reads/read-transcript.ts';
 import { resumeWithRoom } from '../../src/store/waits/budget-waits.ts';
 import { readParked } from '../../src/store/waits/parked.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
@@ -65,7 +70,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
         store: open(),
         clock,
         rules: createBudgetRules({ ...settings, budgets }),
-        config: { owners: [], identityLinks: {} },
+        policy: { access: { owners: new Set() }, identityLinks: identityLinksFrom({}) },
       }),
     };
     return { deps, model, ran };
@@ -161,8 +166,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     const minute = 60_000;
     const clock = manualClock(Date.UTC(2001, 4, 7, 23, 50));
     const gateway = 20_000;
-    const spend = async () =>
-      (await begin([costing(says('first'), dear)], { gateway }, { clock })).drive();
+    const spend = async () => (await begin([costing(says('first'), dear)], { gateway }, { clock })).drive();
     await spend();
     const run = await begin([says('done')], { gateway }, { clock });
     await run.drive();
@@ -236,6 +240,27 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     await second.drive();
     expect(await second.outcomes()).toEqual(['answered']);
     expect(await second.said()).toEqual(['done']);
+  });
+
+  it('is that of the person whom a reload has linked the account to, and of the owners it names', async () => {
+    const config = loadConfig({ values: {}, unknown: [] }, '/nowhere');
+    const policy = createInboundPolicy(config, noticesFor('en'));
+    const reload = settingsApplier({ config, notices: policy.notices }, { gate: policy, front: undefined });
+    const rules = createBudgetRules({ ...config, budgets: { person: 1 } });
+    const budgets = createRunBudgets({ store: open(), clock: systemClock, rules, policy });
+    const [worker, conversation, ann] = [aWorker(open()), unique('c'), unique('ann')];
+    await worker.accept(aMessage({ conversation, text: 'go', sender: ann }));
+    const limits = budgets.limitsFor(await worker.claimRun(aLane(conversation).key));
+    const keys = async () => (await limits()).map(({ key }) => key);
+    expect([await keys(), await budgets.hasOwner()]).toEqual([
+      [expect.stringContaining(`person:test:${ann}:`)],
+      false,
+    ]);
+    reload({ ...config, identityLinks: { [`of-${ann}`]: [`test:${ann}`] }, owners: [`test:${ann}`] });
+    expect([await keys(), await budgets.hasOwner()]).toEqual([
+      [expect.stringContaining(`person:of-${ann}:`)],
+      true,
+    ]);
   });
 
   it('halts a sub-agent within one step: its next call isn’t made', async () => {

@@ -19,6 +19,7 @@ import { withRetry } from '../../src/models/retry.ts';
 import type { ActiveRuns } from '../../src/runs/active-runs.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import { createRunBudgets } from '../../src/runs/run-budgets.ts';
+import { identityLinksFrom } from '../../src/sessions/identity-links.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { claimLane } from '../../src/store/lanes/claim-lane.ts';
 import { addProcess } from '../../src/store/processes/process-records.ts';
@@ -240,7 +241,7 @@ function depsOf(store: Store, { hasBudget, url }: Scene, active: ActiveRuns): Ru
   const deps = runDeps(store, { active, model: scriptedModel(), tools: [] });
   const budgets = hasBudget ? { session: limit, tree: limit, run: limit } : {};
   const rules = createBudgetRules({ budgets, agents: [], defaultAgent: 'main' as AgentId });
-  const config = { owners: [], identityLinks: {} };
+  const policy = { access: { owners: new Set<string>() }, identityLinks: identityLinksFrom({}) };
   const settings = { ...deps.settings, handOverMs: 0 };
   const spawning = {
     store,
@@ -252,7 +253,7 @@ function depsOf(store: Store, { hasBudget, url }: Scene, active: ActiveRuns): Ru
   return {
     ...deps,
     settings,
-    budgets: createRunBudgets({ store, clock: systemClock, rules, config }),
+    budgets: createRunBudgets({ store, clock: systemClock, rules, policy }),
     toolsFor: (run) => [act, createSpawnTool({ ...spawning, probe: noProbe, start: () => undefined }, run)],
   };
 }
