@@ -57,9 +57,12 @@ export const budget = chatCommand<Request, Input, Input>({
   isRefused: ({ kind }) => kind === 'not-permitted',
 });
 
+/** Three digits after a mark are thousands to some people: `1,000` and `1.000` name no amount. */
+const order = /^(\S{1,300})\s+\$?(\d{1,7}(?:[.,]\d{1,2})?|\d{1,7}\.\d{4,6}|0\.\d{3})$/;
+
 function parse(words: string): Request | Problem {
   if (words === '') return {};
-  const [, name, amount] = /^(\S{1,300})\s+\$?(\d{1,7}(?:[.,]\d{1,6})?)$/.exec(words) ?? [];
+  const [, name, amount] = order.exec(words) ?? [];
   if (name === undefined || amount === undefined) return { problem: 'budgetUsage' };
   return { name, limit: microDollars(Number(amount.replace(',', '.'))) };
 }

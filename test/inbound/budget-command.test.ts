@@ -92,6 +92,20 @@ describeEachDatabase('/usage and /budget', (open) => {
     expect((await ask(ann, '/budget moon 7')).text).toMatch(/^No budget “moon” applies here\. Use one of: /);
   });
 
+  it('take an amount of dollars in either notation, and none that may mean thousands', async () => {
+    const { ann, ask } = start();
+    const usage = 'Use /budget alone, or with a budget and an amount in dollars: /budget session 10';
+    for (const unclear of ['1,000', '1.000', '1,2345', '1,000.50', '-1'])
+      expect((await ask(ann, `/budget person ${unclear}`)).text, unclear).toBe(usage);
+    const said = async (amount: string) => (await ask(ann, `/budget person ${amount}`)).text;
+    for (const [amount, dollars] of [
+      ['2,50', '$2.50'],
+      ['$1000.5', '$1000.50'],
+      ['0.005', '$0.0050'],
+    ] as const)
+      expect(await said(amount)).toContain(`is now ${dollars} for today.`);
+  });
+
   it('raise what the paused run waits for as well: a day ago, or before a link, that was another', async () => {
     const { ann, town, ask } = start();
     const { laneKey, epoch, runId } = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));
