@@ -1,23 +1,30 @@
 /** In a group: when the agent answers. */
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
 import { dismissGroup } from '../store/access/admit-group.ts';
 import { setActivation } from '../store/delivery/insert-part.ts';
 import type { NoticeKey } from '../texts/notices.ts';
-import { adminsInGroups, chatCommand } from './chat-command.ts';
+import { adminsInGroups, type CommandPolicy, chatCommand } from './chat-command.ts';
 
 /** `off`: an owner had let the group in, and it is answered no more. `usage`: the words name nothing. */
 type Wish = 'mention' | 'always' | 'off' | 'usage';
-type Said = Wish | 'in-dm' | 'not-here';
+/** The configuration lets every group in, or names this one: no command changes that. */
+type Kept = 'open' | 'not-here';
+type Said = Wish | Kept | 'in-dm';
 
 const texts = {
   mention: 'activationMention',
   always: 'activationAlways',
   off: 'activationOff',
+  open: 'activationOpen',
   'not-here': 'activationNotHere',
   usage: 'activationUsage',
   'in-dm': 'activationInDm',
 } as const satisfies Record<Said, NoticeKey>;
 
-export const activation = chatCommand<{ readonly wish: Wish }, { readonly wish: Wish | 'in-dm' }, Said>({
+type Input = { readonly wish: Wish | 'in-dm'; readonly keptBy?: Kept };
+
+export const activation = chatCommand<{ readonly wish: Wish }, Input, Said>({
   name: 'activation',
   usage: 'mention|always|off',
   menu: 'activationMenu',
@@ -27,11 +34,23 @@ export const activation = chatCommand<{ readonly wish: Wish }, { readonly wish: 
     return { wish: isKnown ? wish : 'usage' };
   },
   right: adminsInGroups,
-  load: (_, { envelope }, { wish }) => ({ wish: envelope.chat.kind === 'dm' ? 'in-dm' : wish }),
-  apply: async (tx, { conversationKey }, { wish }) => {
+  load: ({ policy }, { envelope }, { wish }) => {
+    if (envelope.chat.kind === 'dm') return { wish: 'in-dm' };
+    const keptBy = findKept(policy.access, envelope);
+    return { wish, ...(keptBy && { keptBy }) };
+  },
+  apply: async (tx, { conversationKey }, { wish, keptBy }) => {
     if (wish === 'mention' || wish === 'always') await setActivation(tx, conversationKey, wish);
-    if (wish === 'off') return (await dismissGroup(tx, conversationKey)) ? 'off' : 'not-here';
-    return wish;
+    if (wish !== 'off') return wish;
+    const wasAdmitted = await dismissGroup(tx, conversationKey);
+    return keptBy ?? (wasAdmitted ? 'off' : 'not-here');
   },
   say: (said, notices) => notices[texts[said]],
 });
+
+function findKept(access: CommandPolicy['access'], { route, chat }: InboundEnvelope): Kept | undefined {
+  if (access.groupPolicy === 'open') return 'open';
+  const places = [route.conversation, ...(chat.parent === undefined ? [] : [chat.parent])];
+  const isNamed = places.some((place) => access.allowGroups.has(platformRef(route.channel, place)));
+  return isNamed ? 'not-here' : undefined;
+}

@@ -59,6 +59,8 @@ export type CommandPolicy = {
     readonly owners: ReadonlySet<string>;
     readonly allowFrom: ReadonlySet<string>;
     readonly dmPolicy: string;
+    readonly groupPolicy: string;
+    readonly allowGroups: ReadonlySet<string>;
   };
   readonly dmScope: DmScope;
   readonly identityLinks: IdentityLinks;

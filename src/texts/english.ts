@@ -114,6 +114,8 @@ export const english = {
   statusSession: 'Session: messages {messages}, tokens in the last call {tokens}, cost {cost}',
   activationUsage: 'Use /activation mention, /activation always or /activation off.',
   activationOff: 'I don’t answer here any more. If my owner mentions me, I’ll ask again.',
+  activationOpen:
+    'I answer in every group (access.groupPolicy). My owner can change that, or set /activation mention.',
   activationNotHere:
     'This group is enabled in parley.config.json: my owner can take it out of access.allowGroups.',
   activationInDm:

@@ -118,6 +118,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   statusSession: 'Sitzung: Nachrichten {messages}, Tokens im letzten Aufruf {tokens}, Kosten {cost}',
   activationUsage: 'Sende /activation mention, /activation always oder /activation off.',
   activationOff: 'Ich antworte hier nicht mehr. Erwähnt mich mein Besitzer, frage ich wieder.',
+  activationOpen:
+    'Ich antworte in jeder Gruppe (access.groupPolicy). Mein Besitzer kann das ändern oder /activation mention setzen.',
   activationNotHere:
     'Diese Gruppe ist in parley.config.json freigeschaltet: Mein Besitzer kann sie aus access.allowGroups nehmen.',
   activationInDm:

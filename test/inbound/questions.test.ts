@@ -7,7 +7,14 @@ import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { readPendingContent } from '../store/access-builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
-import { type Account, anAccount, createIntakeFixture, labelOf, refOf } from './support/intake-fixture.ts';
+import {
+  type Account,
+  anAccount,
+  createIntakeFixture,
+  type IntakeFixtureSettings,
+  labelOf,
+  refOf,
+} from './support/intake-fixture.ts';
 
 /** A town with an owner on each of two networks, who has written there; everybody else is a stranger. */
 async function aTown(store: Store, more: Partial<Parameters<typeof createIntakeFixture>[1]> = {}) {
@@ -225,6 +232,19 @@ describeEachDatabase('a question to the owner', (open, beside) => {
       command: 'approve',
     });
     expect((await town.send(ann, 'Hello bot', there)).kind).toBe('accepted');
+  });
+
+  it('says what lets a group in where /activation off cannot take it out', async () => {
+    const [owner, group] = [anAccount('alpha'), `-${anAccount('alpha').peer}`];
+    const off = async (access: NonNullable<IntakeFixtureSettings['access']>) => {
+      const town = createIntakeFixture(open(), { config: { owners: [refOf(owner)] }, access });
+      await town.send(owner, '/activation off', { group, mentionsBot: true });
+      return (await town.said({ channel: 'alpha', peer: group })).at(-1);
+    };
+    expect(await off({ groupPolicy: 'open' })).toMatch(/^I answer in every group \(access\.groupPolicy\)\./);
+    expect(await off({ groupPolicy: 'allowlist', allowGroups: [`alpha:${group}`] })).toMatch(
+      /^This group is enabled in parley\.config\.json/,
+    );
   });
 
   it('is asked when the owner adds the bot to a group, and of nobody else', async () => {
