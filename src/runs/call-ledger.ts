@@ -66,6 +66,8 @@ type Try = {
   readonly prompt: PromptText | undefined;
   readonly model: string;
   readonly purpose: ModelPurpose;
+  /** Bounds its cost, micro-dollars; absent where its row holds that. */
+  readonly bound?: () => number;
   end?: ModelCallEnd;
 };
 
@@ -117,12 +119,12 @@ class CallBook implements RunCalls {
     };
   }
 
-  #useReady({ model }: CallOpening): string | undefined {
+  #useReady(call: CallOpening): string | undefined {
     const id = this.#ready;
     this.#ready = undefined;
     const { clock, purpose } = this.#deps;
-    if (id !== undefined)
-      this.#tries.set(id, { openedAt: clock.now(), prompt: undefined, model: model.id, purpose });
+    const opened = { openedAt: clock.now(), prompt: undefined, model: call.model.id, purpose };
+    if (id !== undefined) this.#tries.set(id, { ...opened, bound: () => mostOf(call) });
     return id;
   }
 
@@ -159,7 +161,7 @@ class CallBook implements RunCalls {
   async close({ id }: CallTicket, end: CallEnd): Promise<void> {
     const each = this.#tries.get(id);
     if (each === undefined || each.end !== undefined) return;
-    each.end = { id, latencyMs: this.#latency(each), end };
+    each.end = this.#endOf(id, each, end);
     if (end.state === 'settled' && each.prompt && each.purpose === this.#deps.purpose)
       this.#known = knownPrompt(each.prompt, each.model, end.usage);
   }
@@ -171,10 +173,7 @@ class CallBook implements RunCalls {
   endAll(): readonly ModelCallEnd[] {
     const unused = this.#ready;
     return [
-      ...[...this.#tries].map(
-        ([id, each]): ModelCallEnd =>
-          each.end ?? { id, latencyMs: this.#latency(each), end: { state: 'unknown' } },
-      ),
+      ...[...this.#tries].map(([id, each]) => each.end ?? this.#endOf(id, each, { state: 'unknown' })),
       ...(unused === undefined ? [] : [{ id: unused, latencyMs: 0, end: { state: 'void' } } as const]),
     ];
   }
@@ -196,7 +195,15 @@ class CallBook implements RunCalls {
     this.#ready = call.id;
   }
 
-  #latency({ openedAt }: Try): number {
-    return Math.max(0, this.#deps.clock.now() - openedAt);
+  #endOf(id: string, { openedAt, bound }: Try, end: CallEnd): ModelCallEnd {
+    const latencyMs = Math.max(0, this.#deps.clock.now() - openedAt);
+    return { id, latencyMs, end, ...(end.state === 'unknown' && bound && { bound: bound() }) };
   }
+}
+
+/** Bounds the cost of a call that reserves nothing, micro-dollars. */
+function mostOf({ provider, model, request }: CallOpening): number {
+  const prompt = promptBound(promptTextOf(request), model.id, undefined);
+  const tokens = { prompt: Math.min(prompt, model.contextWindow), answer: request.maxTokens };
+  return boundOf(rateOf(provider, model), tokens);
 }

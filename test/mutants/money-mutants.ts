@@ -114,8 +114,8 @@ export const moneyMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'readBounds',
-        find: "end.state === 'unknown' ? [id] : []",
-        replace: "end.state === 'unknown' && id === '' ? [id] : []",
+        find: "end.state === 'unknown' && bound === undefined ? [id] : []",
+        replace: "end.state === 'unknown' && bound === -1 ? [id] : []",
       },
     ],
     test: { file: ledger, name: 'charges every end of a run that broke off' },

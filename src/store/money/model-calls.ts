@@ -68,7 +68,13 @@ export function callIdOf(epoch: number, n: number): string {
 }
 
 /** How a call ended, for its row. */
-export type ModelCallEnd = { readonly id: string; readonly latencyMs: number; readonly end: CallEnd };
+export type ModelCallEnd = {
+  readonly id: string;
+  readonly latencyMs: number;
+  readonly end: CallEnd;
+  /** Most that a call with an unknown end can have cost, micro-dollars; absent: by its row. */
+  readonly bound?: number;
+};
 
 /** Cost of the calls that were closed, micro-dollars, and the usage of the last one that was counted or estimated. */
 export type Spent = { readonly cost: number; readonly usage: Usage | undefined };
@@ -107,8 +113,8 @@ export async function closeModelCalls(
   const open = new Map(known ?? (await readOpenCalls(tx, runId)));
   const bounds = await readBounds(tx, runId, ends);
   let [cost, usage]: [number, Usage | undefined] = [0, undefined];
-  for (const { id, latencyMs, end } of ends) {
-    const price = end.state === 'settled' ? end.cost : (bounds.get(id) ?? 0);
+  for (const { id, latencyMs, end, bound } of ends) {
+    const price = end.state === 'settled' ? end.cost : (bound ?? bounds.get(id) ?? 0);
     const said = end.state === 'void' ? undefined : end;
     const [model, counted] = [said?.model ?? null, said?.usage ?? noTokens];
     const values = { id, runId, state: end.state, model, cost: price, latencyMs, now: tx.now, ...counted };
@@ -190,16 +196,22 @@ const addCost = prepared((db, of: QueryParams<{ sessionId: string; cost: number 
     .where('id', '=', of.sessionId),
 );
 
-/** System prompt and tools of a call, which are in no row, tokens. */
+/**
+ * About the system prompt, the tools and the images of a call, which are in no row, tokens: no bound, since long
+ * bootstrap files and many images are more. Only for a call without a reservation whose process died; a process that
+ * lives bounds it by its request.
+ */
 const promptOverhead = 30_000;
 
-/** Bounds of the calls whose cost nobody knows, by id, in one read. */
+/** Bounds by their rows the calls whose cost nobody knows, by id, in one read. */
 async function readBounds(
   tx: Tx,
   runId: string,
   ends: readonly ModelCallEnd[],
 ): Promise<ReadonlyMap<string, number>> {
-  const ids = ends.flatMap(({ id, end }) => (end.state === 'unknown' ? [id] : []));
+  const ids = ends.flatMap(({ id, end, bound }) =>
+    end.state === 'unknown' && bound === undefined ? [id] : [],
+  );
   if (ids.length === 0) return new Map();
   const rows = await tx.db
     .selectFrom('modelCalls')

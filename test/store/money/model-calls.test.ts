@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest';
+import { systemClock } from '../../../src/channel-kit/system-clock.ts';
 import type { CallEnd } from '../../../src/contracts/call-ledger.ts';
+import { noProbe } from '../../../src/contracts/probe.ts';
+import { createDemoProvider } from '../../../src/models/demo.ts';
+import { createRunCalls } from '../../../src/runs/call-ledger.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { handOver } from '../../../src/store/lanes/leases.ts';
@@ -7,6 +11,7 @@ import { type BudgetLimit, deleteOldBudgets, hasBudget } from '../../../src/stor
 import { callIdOf, type ModelCallEnd } from '../../../src/store/money/model-calls.ts';
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
+import { aRequest } from '../../models/builders.ts';
 import { aLane, aMessage, aWorker, endWithout, unique } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
@@ -114,6 +119,23 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     const longestAnswer = (rate.answerTokens * rate.output) / 1e6;
     expect(cost).toBeGreaterThan(longestAnswer + 30_000 * 2);
     expect(cost).toBeLessThan(longestAnswer + 31_000 * 2);
+  });
+
+  it('charges a call that broke off at what its request can have cost, however long that was', async () => {
+    const { run } = await asked();
+    const prices = { input: rate.input, output: rate.output, cacheRead: rate.input, cacheWrite: rate.input };
+    const info = createDemoProvider({ clock: systemClock }).model();
+    const model = { ...info, id: rate.model, prices };
+    const deps = { store: open(), clock: systemClock, probe: noProbe, purpose: 'turn', rate } as const;
+    const calls = createRunCalls({ ...deps, limits: async () => [] }, run);
+    const system = [{ text: 'x'.repeat(120_000), isStable: true }];
+    await calls.open({ provider: rate.provider, model, request: aRequest({ system, maxTokens: 1_000 }) });
+    await end(run, calls.endAll());
+    const { calls: rows, cost } = await moneyOf(run);
+    expect(rows.map(({ state }) => state)).toEqual(['unknown']);
+    const [input, output] = [rate.input / 1e6, rate.output / 1e6];
+    expect(cost).toBeGreaterThan(120_000 * input + 1_000 * output);
+    expect(cost).toBeLessThan(123_000 * input + 1_000 * output);
   });
 
   it('charges every end of a run that broke off: unknown at what was held, void nothing', async () => {
