@@ -6,7 +6,8 @@ import { startTelegramGateway } from './telegram-gateway.ts';
 
 type Mistake = Attempt & { readonly what: string; readonly says: RegExp };
 
-const mistakes: readonly Mistake[] = [
+/** Found as the configuration is read, which tells all of them together. */
+const inConfiguration: readonly Mistake[] = [
   {
     what: 'a token that is the word undefined',
     env: { TELEGRAM_BOT_TOKEN: 'undefined' },
@@ -35,7 +36,7 @@ const mistakes: readonly Mistake[] = [
   {
     what: 'a misspelt variable',
     env: { PARLEY_OWNER: 'telegram:1' },
-    says: /PARLEY_OWNER.*Did you mean PARLEY_OWNERS\?/,
+    says: /PARLEY_OWNER .*Did you mean PARLEY_OWNERS\?/,
   },
   {
     what: 'an owner by name',
@@ -43,27 +44,30 @@ const mistakes: readonly Mistake[] = [
     says: /PARLEY_OWNERS.*can change hands.*id/,
   },
   {
+    what: 'a database of another kind',
+    env: { DATABASE_URL: 'mysql://a@b/c' },
+    says: /DATABASE_URL.*isn't a PostgreSQL.*postgres:\/\//,
+  },
+  {
+    what: 'three mistakes in the file',
+    files: {
+      'parley.config.json':
+        '{ "prot": 1, "run": { "turns": "many" }, "channels": { "telegram": { "token": "123:abc" } } }',
+    },
+    says: /channels\.telegram\.token.*TELEGRAM_BOT_TOKEN[\s\S]*run\.turns in .*"many" isn't a number[\s\S]*"prot".*Did you mean "port"/,
+  },
+];
+
+const mistakes: readonly Mistake[] = [
+  {
     what: 'a file that is not JSON',
     files: { 'parley.config.json': '{ "port": 1,\n  oops }' },
     says: /parley\.config\.json: isn't valid JSON at line 2.*fix it/,
   },
   {
-    what: 'several mistakes in the file, all told at once',
-    files: {
-      'parley.config.json':
-        '{ "prot": 1, "run": { "turns": "many" }, "channels": { "telegram": { "token": "123:abc" } } }',
-    },
-    says: /3 problems:[\s\S]*channels\.telegram\.token.*TELEGRAM_BOT_TOKEN[\s\S]*run\.turns in .*"many" isn't a number[\s\S]*"prot".*Did you mean "port"/,
-  },
-  {
     what: 'a file that is not there',
     env: { PARLEY_CONFIG: 'nowhere.json' },
     says: /nowhere\.json: doesn't exist.*PARLEY_CONFIG/,
-  },
-  {
-    what: 'a database of another kind',
-    env: { DATABASE_URL: 'mysql://a@b/c' },
-    says: /DATABASE_URL.*isn't a PostgreSQL.*postgres:\/\//,
   },
   {
     what: 'no Redis to start',
@@ -113,6 +117,16 @@ describe.concurrent('a start with', () => {
     expect(words).toMatch(says);
     expect(code).toBe(1);
     expect(words).not.toMatch(/\n\s+at |wH2kd8s0aQ/);
+  });
+
+  test('mistakes all over the configuration ends at once and says of each what to do', async ({ expect }) => {
+    const all = (part: 'env' | 'files') =>
+      Object.fromEntries(inConfiguration.flatMap((mistake) => Object.entries(mistake[part] ?? {})));
+    const { code, words } = await tryToStart({ env: all('env'), files: all('files') });
+    for (const { what, says } of inConfiguration) expect(words, what).toMatch(says);
+    expect(words).toContain('has 11 problems:');
+    expect(code).toBe(1);
+    expect(words).not.toMatch(/\n\s+at |123:abc/);
   });
 
   test('a port that is taken ends at once and says what to do', async ({ expect, onTestFinished }) => {
