@@ -287,17 +287,25 @@ describe('a broken configuration', () => {
 });
 
 describe('the address of Redis (threat 14)', () => {
+  const isOpen = 'leads to another machine without a password';
+  const isOther = "isn't a Redis address";
+
   it.each([
-    'redis://redis.example:6379',
-    'redis://10.0.0.7',
-    'rediss://10.0.0.7',
-    'redis://0.0.0.0',
-    'redis://127.0.0.1.example.com',
-    'redis://:changeme@redis',
-    'http://127.0.0.1:6379',
-    'localhost:6379',
-  ])('refuses %s', (REDIS_URL) => {
-    expect(problemsOf(undefined, { REDIS_URL })).toContain('REDIS_URL in the environment');
+    ['redis://redis.example:6379', isOpen],
+    ['redis://redis.example', isOpen],
+    ['redis://10.0.0.7', isOpen],
+    ['rediss://10.0.0.7', isOpen],
+    ['redis://0.0.0.0', isOpen],
+    ['redis://127.0.0.1.example.com', isOpen],
+    ['redis://127.0.0.1.example.com:6379', isOpen],
+    ['redis://:changeme@redis', 'holds a password that is a placeholder'],
+    ['redis://:changeme@10.255.255.1', 'holds a password that is a placeholder'],
+    ['http://127.0.0.1:6379', isOther],
+    ['localhost:6379', isOther],
+  ])('refuses %s', (REDIS_URL, reason) => {
+    const problem = problemsOf(undefined, { REDIS_URL });
+    expect(problem).toContain('REDIS_URL in the environment');
+    expect(problem).toContain(reason);
   });
 
   it.each([

@@ -14,15 +14,6 @@ import { startOwnRedis } from '../e2e/redis-faults.ts';
 import { ada, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
 import { patienceMs } from '../support/patience.ts';
 
-const badAddresses = {
-  'redis://10.255.255.1:6379': 'leads to another machine without a password',
-  'redis://redis.example': 'leads to another machine without a password',
-  'redis://127.0.0.1.example.com:6379': 'leads to another machine without a password',
-  'rediss://10.255.255.1': 'leads to another machine without a password',
-  'redis://:changeme@10.255.255.1': 'holds a password that is a placeholder',
-  'http://127.0.0.1:6379': "isn't a Redis address",
-};
-
 describe('Redis as an attacker (threat 14)', () => {
   test.concurrent('is refused at start when it stands open to others', { timeout: 300_000 }, async ({
     expect,
@@ -30,10 +21,9 @@ describe('Redis as an attacker (threat 14)', () => {
   }) => {
     const dataDir = await mkdtemp(join(tmpdir(), 'parley-threat-'));
     onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
-    for (const [address, reason] of Object.entries(badAddresses)) {
-      const start = startParley({ dataDir, env: { REDIS_URL: address } });
-      await expect(start, address).rejects.toThrow(reason);
-    }
+    // Every other way to stand open: test/config/load-config.test.ts.
+    const start = startParley({ dataDir, env: { REDIS_URL: 'redis://10.255.255.1:6379' } });
+    await expect(start).rejects.toThrow('leads to another machine without a password');
   });
 
   test.concurrent('starts no run, ends no worker and learns nothing by a thousand forged jobs', {
