@@ -39,7 +39,7 @@ const first = every.filter(({ scenario }, index) => {
 });
 const others = shareOf(
   every.filter((one) => !first.includes(one)),
-  3,
+  6,
 );
 const cases = [...first, ...others];
 
