@@ -3,6 +3,7 @@ import { describe, test } from 'vitest';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import type { Turn } from '../platforms/anthropic/turn.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
+import { shareOf } from '../support/turn.ts';
 import { findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
 import { discordNetwork } from './networks/discord.ts';
 import type { Network } from './networks/network.ts';
@@ -101,44 +102,47 @@ async function playFamily(stage: Stage, { channel }: Network) {
 }
 
 describe.concurrent('a run with sub-agents at two depths', { timeout: 300_000 }, () => {
-  test.for(networks)('is steered, killed twice and answered once on $name', async (network, context) => {
-    const { expect, onTestFinished } = context;
-    const channels = { web: { enabled: false }, terminal: { enabled: false } };
-    const beside = network.part === 'telegram' ? [] : [network.part];
-    const stage = await openStage({ channels, subagents: { maxSpawnDepth: 2 } }, beside);
-    onTestFinished(() => stage.close());
-    const { standing, answered } = await playFamily(stage, network);
+  test.for(shareOf(networks, 3))(
+    'is steered, killed twice and answered once on $name',
+    async (network, context) => {
+      const { expect, onTestFinished } = context;
+      const channels = { web: { enabled: false }, terminal: { enabled: false } };
+      const beside = network.part === 'telegram' ? [] : [network.part];
+      const stage = await openStage({ channels, subagents: { maxSpawnDepth: 2 } }, beside);
+      onTestFinished(() => stage.close());
+      const { standing, answered } = await playFamily(stage, network);
 
-    expect(standing).toEqual(['All there is: Part 1, with all of it. Part 2. in blue']);
-    const end = { state: 'done', status: 'completed', told: 'tool' };
-    expect(subagentEnds(stage.dataDir)).toEqual([
-      { label: 'below', depth: 2, ...end },
-      { label: 'one', depth: 1, ...end },
-      { label: 'two', depth: 1, ...end },
-    ]);
-    // Each call has the one result that its sub-agent gave, and nobody is told besides.
-    const results = readStore(stage.dataDir, `select state from toolCalls where name = 'sessions_spawn'`);
-    expect(results).toEqual([{ state: 'done' }, { state: 'done' }, { state: 'done' }]);
-    expect(readStore(stage.dataDir, `select id from inbox where sourceKey like 'child:%'`)).toEqual([]);
-    // What a kill broke off is on record too, as a call of unknown cost.
-    const [ledger] = readStore(
-      stage.dataDir,
-      `select count(*) as calls, sum(inputTokens) as inputTokens, sum(outputTokens) as outputTokens from modelCalls
+      expect(standing).toEqual(['All there is: Part 1, with all of it. Part 2. in blue']);
+      const end = { state: 'done', status: 'completed', told: 'tool' };
+      expect(subagentEnds(stage.dataDir)).toEqual([
+        { label: 'below', depth: 2, ...end },
+        { label: 'one', depth: 1, ...end },
+        { label: 'two', depth: 1, ...end },
+      ]);
+      // Each call has the one result that its sub-agent gave, and nobody is told besides.
+      const results = readStore(stage.dataDir, `select state from toolCalls where name = 'sessions_spawn'`);
+      expect(results).toEqual([{ state: 'done' }, { state: 'done' }, { state: 'done' }]);
+      expect(readStore(stage.dataDir, `select id from inbox where sourceKey like 'child:%'`)).toEqual([]);
+      // What a kill broke off is on record too, as a call of unknown cost.
+      const [ledger] = readStore(
+        stage.dataDir,
+        `select count(*) as calls, sum(inputTokens) as inputTokens, sum(outputTokens) as outputTokens from modelCalls
        where state = 'settled'`,
-    );
-    expect(ledger).toEqual({
-      calls: answered,
-      inputTokens: answered * used.input_tokens,
-      outputTokens: answered * used.output_tokens,
-    });
-    const [own] = readStore(stage.dataDir, 'select sum(promptTokens) as tokens from children');
-    const [below] = readStore(
-      stage.dataDir,
-      `select sum(inputTokens) as tokens from modelCalls join runs on runs.id = modelCalls.runId
+      );
+      expect(ledger).toEqual({
+        calls: answered,
+        inputTokens: answered * used.input_tokens,
+        outputTokens: answered * used.output_tokens,
+      });
+      const [own] = readStore(stage.dataDir, 'select sum(promptTokens) as tokens from children');
+      const [below] = readStore(
+        stage.dataDir,
+        `select sum(inputTokens) as tokens from modelCalls join runs on runs.id = modelCalls.runId
         where runs.laneKey like 'agent:%'`,
-    );
-    expect(own).toEqual(below);
-    expect(stage.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
-    expect(findBreaches(stage.dataDir)).toEqual([]);
-  });
+      );
+      expect(own).toEqual(below);
+      expect(stage.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+      expect(findBreaches(stage.dataDir)).toEqual([]);
+    },
+  );
 });
