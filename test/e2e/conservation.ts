@@ -119,6 +119,11 @@ export async function untilLedger(dataDir: string, events: number, deadlineMs = 
   await untilStored(dataDir, 'select 1 from ledger', events, deadlineMs);
 }
 
+/** How many platform events have been written down. */
+export function countEvents(dataDir: string): number {
+  return readStore(dataDir, 'select 1 from ledger').length;
+}
+
 /** Every breach of the law, in words; empty when it holds. Call it at rest. */
 export function findBreaches(dataDir: string): readonly string[] {
   return [...findIn(dataDir, unfinished), ...findIn(dataDir, unlawful)];

@@ -1,9 +1,11 @@
 /** One person on several networks, several bots on one network: all in one gateway. */
-import { describe, test } from 'vitest';
+import { beforeAll, describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
-import { findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
+import { shareOf } from '../support/turn.ts';
+import { countEvents, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
+import { describeRow } from './describe-row.ts';
 import { link, untilTold } from './linking.ts';
 import { type Person, telegramPerson } from './person.ts';
 import { answerQuestion, answerTo, questionsIn } from './questions.ts';
@@ -35,13 +37,26 @@ async function openTwoBots(atEnd: Cleanup, config: object = {}): Promise<Opened>
   return { stage, work, atWork: (id) => telegramPerson(work, id) };
 }
 
-describe.concurrent('a person with several accounts', { timeout: 300_000 }, () => {
-  test('goes on in one conversation from network to network, each answer where its question was asked', async ({
+/** Each way to tell conversations apart, and who then shares one. */
+const dmScopes = [
+  ['per-account-channel-peer', ['telegram-501', 'work-501', 'telegram-502', 'signal']],
+  ['per-channel-peer', ['telegram-501 work-501', 'telegram-502', 'signal']],
+  ['per-peer', ['telegram-501 work-501', 'telegram-502', 'signal']],
+  ['main', ['telegram-501 work-501 telegram-502 signal']],
+] as const;
+
+describeRow('on two bots of one network and on a second network', (atEnd) => {
+  let opened: Opened;
+
+  beforeAll(async () => {
+    opened = await openTwoBots(atEnd);
+    await opened.stage.start();
+  });
+
+  test('a person goes on in one conversation from network to network, each answer where its question was asked', async ({
     expect,
-    onTestFinished,
   }) => {
-    const { stage, atWork } = await openTwoBots(onTestFinished);
-    await stage.start();
+    const { stage, atWork } = opened;
     const [telegram, signal, third] = [stage.person('telegram', 501), stage.person('signal'), atWork(777)];
     const gate = createGate();
     const isHeld = (body: WireBody) => questionsIn(body).at(-1) === 'question-on-signal';
@@ -77,6 +92,31 @@ describe.concurrent('a person with several accounts', { timeout: 300_000 }, () =
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
+  test('the bots answer each for itself, and the trouble of one is not the other’s', async ({ expect }) => {
+    const { stage, work, atWork } = opened;
+    const before = countEvents(stage.dataDir);
+    stage.model.script(answerQuestion);
+    const [telegram, third] = [stage.person('telegram', 503), atWork(779)];
+    telegram.says('question-one');
+    third.says('question-two');
+    await untilTold(telegram, new RegExp(answerTo('question-one')));
+    await untilTold(third, new RegExp(answerTo('question-two')));
+    third.says('/status');
+    expect(await untilTold(third, /^Agent/)).toContain('Account telegram.work (');
+
+    await work.goAway();
+    telegram.says('question-three');
+    await untilTold(telegram, new RegExp(answerTo('question-three')));
+    await work.comeBack();
+    third.says('question-four');
+    await untilTold(third, new RegExp(answerTo('question-four')));
+    await untilAtRest(stage.dataDir, before + 5);
+    expect(telegram.standing()).toEqual([answerTo('question-one'), answerTo('question-three')]);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+});
+
+describe.concurrent('a person with several accounts', { timeout: 300_000 }, () => {
   test('is linked over a kill and a restart, and taken apart again', async ({ expect, onTestFinished }) => {
     const { stage, atWork } = await openTwoBots(onTestFinished);
     const parley = await stage.start();
@@ -104,12 +144,7 @@ describe.concurrent('a person with several accounts', { timeout: 300_000 }, () =
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test.for([
-    ['per-account-channel-peer', ['telegram-501', 'work-501', 'telegram-502', 'signal']],
-    ['per-channel-peer', ['telegram-501 work-501', 'telegram-502', 'signal']],
-    ['per-peer', ['telegram-501 work-501', 'telegram-502', 'signal']],
-    ['main', ['telegram-501 work-501 telegram-502 signal']],
-  ] as const)(
+  test.for(shareOf(dmScopes, 4))(
     'is kept together and apart as %s says',
     async ([dmScope, groups], { expect, onTestFinished }) => {
       const { stage, atWork } = await openTwoBots(onTestFinished, { dmScope });
@@ -139,32 +174,4 @@ describe.concurrent('a person with several accounts', { timeout: 300_000 }, () =
       expect(findBreaches(stage.dataDir)).toEqual([]);
     },
   );
-});
-
-describe.concurrent('two bots of one network', { timeout: 300_000 }, () => {
-  test('answer each for itself, and the trouble of one is not the other’s', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { stage, work, atWork } = await openTwoBots(onTestFinished);
-    stage.model.script(answerQuestion);
-    await stage.start();
-    const [telegram, third] = [stage.person('telegram', 501), atWork(777)];
-    telegram.says('question-one');
-    third.says('question-two');
-    await untilTold(telegram, new RegExp(answerTo('question-one')));
-    await untilTold(third, new RegExp(answerTo('question-two')));
-    third.says('/status');
-    expect(await untilTold(third, /^Agent/)).toContain('Account telegram.work (');
-
-    await work.goAway();
-    telegram.says('question-three');
-    await untilTold(telegram, new RegExp(answerTo('question-three')));
-    await work.comeBack();
-    third.says('question-four');
-    await untilTold(third, new RegExp(answerTo('question-four')));
-    await untilAtRest(stage.dataDir, 5);
-    expect(telegram.standing()).toEqual([answerTo('question-one'), answerTo('question-three')]);
-    expect(findBreaches(stage.dataDir)).toEqual([]);
-  });
 });
