@@ -132,7 +132,8 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
   };
 }
 
-const repeatAfterMe: Script = (body) => ({ text: `You said: ${lastUserText(body)}` });
+/** What the model says without a script. */
+export const repeatAfterMe: Script = (body) => ({ text: `You said: ${lastUserText(body)}` });
 
 function replier(script: Script): (body: WireBody) => Promise<Reply> {
   let count = 0;
