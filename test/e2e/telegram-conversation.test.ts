@@ -1,10 +1,26 @@
-import { describe, test } from 'vitest';
+import { afterEach, beforeAll, describe, test } from 'vitest';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
-import { blocksOf, isTimeNote, type WireBody, withoutNotes } from '../platforms/anthropic/wire.ts';
+import { repeatAfterMe } from '../platforms/anthropic/server.ts';
+import {
+  blocksOf,
+  isTimeNote,
+  lastUserText,
+  type WireBody,
+  withoutNotes,
+} from '../platforms/anthropic/wire.ts';
 import type { TgUser } from '../platforms/telegram/types.ts';
-import { findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
+import { countEvents, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
+import { describeRow } from './describe-row.ts';
 import { shareGateway } from './shared-gateway.ts';
-import { ada, bob, eve, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import {
+  ada,
+  bob,
+  eve,
+  said,
+  startTelegramGateway,
+  type TelegramGateway,
+  untilSaid,
+} from './telegram-gateway.ts';
 import { until } from './until.ts';
 
 /** Everything the model was shown in one request but the time, as one text. */
@@ -23,14 +39,16 @@ function timesIn(text: string, part: string): number {
   return text.split(part).length - 1;
 }
 
-// Some of them want every message to have its own run.
-const [editor, stopper] = [590, 591];
+// Some of them want every message to have its own run, and of two only a few may wait.
+const [editor, stopper, summarized, dropped] = [590, 591, 593, 594];
 const followup = { mode: 'followup' };
-const aTalk = shareGateway({
-  config: {
-    queue: { conversations: { [`telegram:${editor}`]: followup, [`telegram:${stopper}`]: followup } },
-  },
-});
+const conversations = {
+  [`telegram:${editor}`]: followup,
+  [`telegram:${stopper}`]: followup,
+  [`telegram:${summarized}`]: { ...followup, cap: 2, drop: 'summarize' },
+  [`telegram:${dropped}`]: { ...followup, cap: 2, drop: 'old' },
+};
+const aTalk = shareGateway({ config: { queue: { conversations } } });
 
 /** Answers with its number; the first answer waits for the gate, if there is one. */
 const counting = (gate?: Gate) => (_body: WireBody, count: number) => ({
@@ -57,21 +75,36 @@ describe.concurrent('a direct message on Telegram', () => {
     expect(talk.said()).toEqual(['The sky is blue today.']);
     expect(talk.told(asked)).toBe(1);
   });
+});
 
-  test('continues its conversation after a restart, also when it was sent while Parley was away', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { telegram, model, dataDir, parley, start } = await startTelegramGateway({}, onTestFinished);
+describeRow('a gateway on Telegram that was stopped and started again', (atEnd) => {
+  const owner = { id: 503, is_bot: false, first_name: 'Olga' };
+  let gateway: TelegramGateway;
+
+  beforeAll(async () => {
+    gateway = await startTelegramGateway({ config: { owners: [`telegram:${owner.id}`] } }, atEnd);
+    const { telegram, dataDir, parley, start } = gateway;
     telegram.userSends({ from: ada, text: 'My cat is called Byron.' });
     await untilSaid(telegram, { chat: ada.id, text: 'You said: My cat is called Byron.' });
+    telegram.userSends({ from: eve, text: 'Hello?' });
+    await untilSaid(telegram, { chat: eve.id, text: /people I don’t know\. .*telegram:666$/ });
+    telegram.userSends({ from: eve, text: '/start' });
+    telegram.userSends({ from: eve, text: 'Anybody?' });
+    await untilAtRest(dataDir, 4);
     await parley().stop();
     telegram.userSends({ from: ada, text: 'What is my cat called?' });
     await start();
     await untilSaid(telegram, { chat: ada.id, text: 'You said: What is my cat called?' });
-    await untilAtRest(dataDir, 2);
+    telegram.userSends({ from: eve, text: 'Still nobody?' });
+    telegram.userSends({ from: bob, text: 'I may.' });
+    await untilSaid(telegram, { chat: bob.id, text: 'You said: I may.' });
+    await untilAtRest(dataDir, 7);
+  });
 
-    const { messages } = model.requests[1]?.body ?? { messages: [] };
+  test('continues a conversation, also when a message was sent while it was away', ({ expect }) => {
+    const { telegram, model, dataDir } = gateway;
+    const ofAda = model.requests.filter(({ body }) => shown(body).includes('Byron'));
+    const { messages } = ofAda[1]?.body ?? noBody;
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
     expect(messages.map((message) => blocksOf(message).at(-1)?.text)).toEqual([
       'My cat is called Byron.',
@@ -82,27 +115,47 @@ describe.concurrent('a direct message on Telegram', () => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('from somebody unknown gets one notice, again only for /start, and never reaches the model', async ({
+  test('gives somebody unknown one notice, again only for /start, and shows the model nothing of them', ({
     expect,
-    onTestFinished,
   }) => {
-    const { telegram, model, dataDir, parley, start } = await startTelegramGateway({}, onTestFinished);
-    telegram.userSends({ from: eve, text: 'Hello?' });
-    await untilSaid(telegram, { chat: eve.id, text: /people I don’t know\. .*telegram:666$/ });
-    telegram.userSends({ from: eve, text: '/start' });
-    telegram.userSends({ from: eve, text: 'Anybody?' });
-    await untilAtRest(dataDir, 3);
-    await parley().stop();
-    await start();
-    telegram.userSends({ from: eve, text: 'Still nobody?' });
-    telegram.userSends({ from: ada, text: 'I may.' });
-    await untilSaid(telegram, { chat: ada.id, text: 'You said: I may.' });
-
+    const { telegram, model, dataDir } = gateway;
     expect(said(telegram, eve.id)).toHaveLength(2);
-    expect(model.requests).toHaveLength(1);
+    expect(model.requests.map(({ body }) => lastUserText(body))).toEqual([
+      'My cat is called Byron.',
+      'What is my cat called?',
+      'I may.',
+    ]);
     const refused = readStore(dataDir, `select reason from ledger where outcome = 'refused'`);
     expect(refused).toEqual(Array(4).fill({ reason: 'dm-not-allowed' }));
-    await untilAtRest(dataDir, 5);
+  });
+
+  test('lets a message that comes while it works change the next model request of a task that uses tools', async ({
+    expect,
+  }) => {
+    const { telegram, model, dataDir } = gateway;
+    const [before, asked] = [countEvents(dataDir), model.requests.length];
+    const gate = createGate();
+    model.script((body, count) =>
+      count === 1
+        ? { toolCalls: [{ name: 'list', input: {} }], hold: { gate } }
+        : { text: shown(body).includes('in French') ? 'Voilà.' : 'There you are.' },
+    );
+    telegram.userSends({ from: owner, text: 'List my files.' });
+    await gate.reached;
+    telegram.userSends({ from: owner, text: 'Please answer in French.' });
+    await telegram.waitFor(() => telegram.updates.pending.length === 0);
+    gate.open();
+    await untilSaid(telegram, { chat: owner.id, text: 'Voilà.' });
+    await untilAtRest(dataDir, before + 2);
+
+    expect(model.requests).toHaveLength(asked + 2);
+    const last = model.requests.at(-1)?.body.messages.at(-1);
+    expect(last && withoutNotes(last).map(({ type, text }) => text ?? type)).toEqual([
+      'tool_result',
+      'Please answer in French.',
+    ]);
+    expect(said(telegram, owner.id)).toEqual(['Voilà.']);
+    expect(readStore(dataDir, 'select id from runs where laneKey like ?', `%:${owner.id}`)).toHaveLength(1);
     expect(findBreaches(dataDir)).toEqual([]);
   });
 });
@@ -139,30 +192,6 @@ describe.concurrent('a group on Telegram', () => {
     expect([timesIn(two, 'The roses want water.'), timesIn(two, 'And the lawn.')]).toEqual([1, 1]);
     expect(general).not.toContain('roses');
     expect(said(telegram, chat)).toEqual(['Answer 1.', 'Answer 2.', 'Answer 3.']);
-  });
-
-  test('keeps its session when it becomes a supergroup', async ({ expect, onTestFinished }) => {
-    const access = { dmPolicy: 'disabled', groupPolicy: 'allowlist', allowGroups: ['telegram:-1001'] };
-    const { telegram, model, dataDir } = await startTelegramGateway({ config: { access } }, onTestFinished);
-    const old = telegram.world.addGroup('family').chat.id;
-    expect(old).toBe(-1001);
-    telegram.userSends({ chat: old, from: ada, text: '@ParleyTestBot remember: milk' });
-    await untilSaid(telegram, { chat: old, text: /remember: milk$/ });
-    const gate = createGate();
-    model.script((body) => ({ text: `${timesIn(shown(body), 'remember: milk')} milk`, hold: { gate } }));
-    telegram.userSends({ chat: old, from: ada, text: '@ParleyTestBot what did I say?' });
-    await gate.reached;
-    const grown = telegram.people.migrates(old);
-    gate.open();
-    await untilSaid(telegram, { chat: grown, text: '2 milk' });
-    telegram.userSends({ chat: grown, from: ada, text: '@ParleyTestBot and again?' });
-    await telegram.waitFor(() => said(telegram, grown).length === 2);
-    await untilAtRest(dataDir, 4);
-
-    expect(said(telegram, grown)).toEqual(['2 milk', '2 milk']);
-    expect(readStore(dataDir, 'select key from lanes')).toHaveLength(1);
-    expect(readStore(dataDir, 'select id from sessions')).toHaveLength(1);
-    expect(findBreaches(dataDir)).toEqual([]);
   });
 
   test('is followed to its new id when only the refusal of a send tells of it', async ({ expect }) => {
@@ -238,34 +267,6 @@ const onePixel = Buffer.from(
 );
 
 describe.concurrent('a message that comes while Parley works', () => {
-  test('changes the next model request of a task that uses tools', async ({ expect, onTestFinished }) => {
-    const config = { owners: ['telegram:501'] };
-    const { telegram, model, dataDir } = await startTelegramGateway({ config }, onTestFinished);
-    const gate = createGate();
-    model.script((body, count) =>
-      count === 1
-        ? { toolCalls: [{ name: 'list', input: {} }], hold: { gate } }
-        : { text: shown(body).includes('in French') ? 'Voilà.' : 'There you are.' },
-    );
-    telegram.userSends({ from: ada, text: 'List my files.' });
-    await gate.reached;
-    telegram.userSends({ from: ada, text: 'Please answer in French.' });
-    await telegram.waitFor(() => telegram.updates.pending.length === 0);
-    gate.open();
-    await untilSaid(telegram, { chat: ada.id, text: 'Voilà.' });
-    await untilAtRest(dataDir, 2);
-
-    expect(model.requests).toHaveLength(2);
-    const last = model.requests[1]?.body.messages.at(-1);
-    expect(last && withoutNotes(last).map(({ type, text }) => text ?? type)).toEqual([
-      'tool_result',
-      'Please answer in French.',
-    ]);
-    expect(said(telegram, ada.id)).toEqual(['Voilà.']);
-    expect(readStore(dataDir, 'select id from runs')).toHaveLength(1);
-    expect(findBreaches(dataDir)).toEqual([]);
-  });
-
   test('does not hold back an answer that was finished', async ({ expect }) => {
     const talk = aTalk();
     const [writing, extending] = [createGate(), createGate()];
@@ -433,12 +434,14 @@ describe.concurrent('more than Parley takes in', () => {
   const drops = [
     {
       drop: 'summarize',
+      by: summarized,
       notice: /so I’ll read your oldest as one line/,
       outcome: 'merged',
       reason: 'summarized',
     },
     {
       drop: 'old',
+      by: dropped,
       notice: /^Too many messages are waiting, so I dropped your oldest: “(One|Two)\.”$/,
       outcome: 'refused',
       reason: 'queue-full',
@@ -447,25 +450,28 @@ describe.concurrent('more than Parley takes in', () => {
 
   test.for(drops)(
     'is told each time and recorded (drop: $drop)',
-    async ({ drop, notice, outcome, reason }, { expect, onTestFinished }) => {
-      const config = { queue: { dm: { mode: 'followup', cap: 2, drop } } };
-      const { telegram, model, dataDir } = await startTelegramGateway({ config }, onTestFinished);
+    async ({ drop, by, notice, outcome, reason }, { expect }) => {
+      const talk = aTalk('direct', by);
       const gate = createGate();
-      model.script((_body, count) => ({ text: `Answer ${count}.`, ...(count === 1 && { hold: { gate } }) }));
-      telegram.userSends({ from: ada, text: 'Zero.' });
+      talk.script(counting(gate));
+      talk.says(`Zero, ${talk.mark}.`);
       await gate.reached;
-      for (const text of ['One.', 'Two.', 'Three.', 'Four.']) telegram.userSends({ from: ada, text });
-      await telegram.waitFor(() => said(telegram, ada.id).filter((text) => notice.test(text)).length === 2);
+      for (const text of ['One.', 'Two.', 'Three.', 'Four.']) talk.says(text);
+      await talk.telegram.waitFor(() => talk.said().filter((text) => notice.test(text)).length === 2);
       gate.open();
-      await untilSaid(telegram, { chat: ada.id, text: 'Answer 3.' });
-      await untilAtRest(dataDir, 5);
-      const rows = readStore(dataDir, 'select outcome, outcomeReason as reason from inbox order by seq');
+      await talk.untilSaid('Answer 3.');
+      await talk.untilAtRest(5);
       const answered = { outcome: 'answered', reason: null };
-      expect(rows).toEqual([answered, { outcome, reason }, { outcome, reason }, answered, answered]);
-      const next = shown(model.requests[1]?.body ?? noBody);
+      expect(talk.rows('inbox', 'outcome, outcomeReason as reason')).toEqual([
+        answered,
+        { outcome, reason },
+        { outcome, reason },
+        answered,
+        answered,
+      ]);
+      const next = shown(talk.requests()[1]?.body ?? noBody);
       expect(['One.', 'Two.'].map((text) => timesIn(next, text))).toEqual(drop === 'old' ? [0, 0] : [1, 1]);
-      expect(said(telegram, ada.id)).toHaveLength(5);
-      expect(findBreaches(dataDir)).toEqual([]);
+      expect(talk.said()).toHaveLength(5);
     },
   );
 
@@ -488,29 +494,59 @@ describe.concurrent('more than Parley takes in', () => {
   });
 });
 
-describe.concurrent('who may do what in a group', () => {
-  test('is decided by ids: the owner turns mentions off, a guest cannot, another group hears nothing', async ({
+describeRow('a group on Telegram where only some are let in', (atEnd) => {
+  let gateway: TelegramGateway;
+  let [family, team, strangers] = [0, 0, 0];
+
+  beforeAll(async () => {
+    const allowGroups = ['telegram:-1001', 'telegram:-1002'];
+    const access = { dmPolicy: 'disabled', groupPolicy: 'allowlist', allowGroups };
+    gateway = await startTelegramGateway({ config: { access, owners: ['telegram:501'] } }, atEnd);
+    const add = (title: string) => gateway.telegram.world.addGroup(title).chat.id;
+    [family, team, strangers] = [add('family'), add('team'), add('strangers')];
+  });
+  afterEach(() => gateway.model.script(repeatAfterMe));
+
+  test('keeps its session when it becomes a supergroup', async ({ expect }) => {
+    const { telegram, model, dataDir } = gateway;
+    expect([family, team, strangers]).toEqual([-1001, -1002, -1003]);
+    telegram.userSends({ chat: family, from: bob, text: '@ParleyTestBot remember: milk' });
+    await untilSaid(telegram, { chat: family, text: /remember: milk$/ });
+    const gate = createGate();
+    model.script((body) => ({ text: `${timesIn(shown(body), 'remember: milk')} milk`, hold: { gate } }));
+    telegram.userSends({ chat: family, from: bob, text: '@ParleyTestBot what did I say?' });
+    await gate.reached;
+    const grown = telegram.people.migrates(family);
+    gate.open();
+    await untilSaid(telegram, { chat: grown, text: '2 milk' });
+    telegram.userSends({ chat: grown, from: bob, text: '@ParleyTestBot and again?' });
+    await telegram.waitFor(() => said(telegram, grown).length === 2);
+    await untilAtRest(dataDir, 4);
+
+    expect(said(telegram, grown)).toEqual(['2 milk', '2 milk']);
+    expect(readStore(dataDir, 'select key from lanes')).toHaveLength(1);
+    expect(readStore(dataDir, 'select id from sessions')).toHaveLength(1);
+    expect(findBreaches(dataDir)).toEqual([]);
+  });
+
+  test('obeys ids: the owner turns mentions off, a guest cannot, and another group hears nothing', async ({
     expect,
-    onTestFinished,
   }) => {
-    const access = { dmPolicy: 'disabled', groupPolicy: 'allowlist', allowGroups: ['telegram:-1001'] };
-    const settings = { config: { access, owners: ['telegram:501'] } };
-    const { telegram, model, dataDir } = await startTelegramGateway(settings, onTestFinished);
-    const chat = telegram.world.addGroup('family').chat.id;
-    const strange = telegram.world.addGroup('strangers').chat.id;
-    telegram.userSends({ chat: strange, from: bob, text: '@ParleyTestBot hello?' });
-    telegram.userSends({ chat, from: bob, text: '/activation@ParleyTestBot always' });
-    telegram.userSends({ chat, from: bob, text: 'Nobody is asked.' });
-    await untilLedger(dataDir, 3);
-    telegram.userSends({ chat, from: ada, text: '/activation@ParleyTestBot always' });
-    await untilSaid(telegram, { chat, text: 'I now answer every message here.' });
-    telegram.userSends({ chat, from: bob, text: 'And now?' });
-    await untilSaid(telegram, { chat, text: /And now\?$/ });
-    telegram.userSends({ chat, from: bob, text: '/stop all' });
-    telegram.userSends({ chat, from: bob, text: '/whoami' });
-    await untilSaid(telegram, { chat, text: /^You are telegram:502, here as guest\./ });
-    await untilAtRest(dataDir, 7);
-    expect(said(telegram, strange)).toEqual([]);
+    const { telegram, model, dataDir } = gateway;
+    const before = countEvents(dataDir);
+    telegram.userSends({ chat: strangers, from: bob, text: '@ParleyTestBot hello?' });
+    telegram.userSends({ chat: team, from: bob, text: '/activation@ParleyTestBot always' });
+    telegram.userSends({ chat: team, from: bob, text: 'Nobody is asked.' });
+    await untilLedger(dataDir, before + 3);
+    telegram.userSends({ chat: team, from: ada, text: '/activation@ParleyTestBot always' });
+    await untilSaid(telegram, { chat: team, text: 'I now answer every message here.' });
+    telegram.userSends({ chat: team, from: bob, text: 'And now?' });
+    await untilSaid(telegram, { chat: team, text: /And now\?$/ });
+    telegram.userSends({ chat: team, from: bob, text: '/stop all' });
+    telegram.userSends({ chat: team, from: bob, text: '/whoami' });
+    await untilSaid(telegram, { chat: team, text: /^You are telegram:502, here as guest\./ });
+    await untilAtRest(dataDir, before + 7);
+    expect(said(telegram, strangers)).toEqual([]);
     expect(model.requests.every(({ body }) => !shown(body).includes('hello?'))).toBe(true);
     expect(findBreaches(dataDir)).toEqual([]);
   });
