@@ -1,11 +1,10 @@
 /** Sub-agents through the real gateway, from a message on Telegram to the one answer. */
-import { describe, test } from 'vitest';
-import { runParley } from '../cli/run-parley.ts';
+import { beforeAll, describe, test } from 'vitest';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import type { Turn } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
-import { aDataFolder, startParley } from './parley-process.ts';
+import { describeRow } from './describe-row.ts';
 import { openStage, type Stage } from './stage.ts';
 import { hasResults, isSubagent, shows, spawns } from './subagent-play.ts';
 import { until } from './until.ts';
@@ -21,11 +20,16 @@ async function aStage(
   return stage;
 }
 
-/** Answers a child's task by naming it, and everything else by `parent`. */
-function playing(parent: (body: WireBody) => Turn, gate?: Gate): (body: WireBody) => Turn {
+/** Answers a child's task by naming it, behind its gate if it has one, and everything else by `parent`. */
+function playing(
+  parent: (body: WireBody) => Turn,
+  gateOf: (task: string) => Gate | undefined = () => undefined,
+): (body: WireBody) => Turn {
   return (body) => {
     if (!isSubagent(body)) return parent(body);
-    const text = `Result of ${wordsOf(body).at(-1)}, ${shows(body, 'blue horse') ? 'forked' : 'isolated'}.`;
+    const task = wordsOf(body).at(-1) ?? '';
+    const text = `Result of ${task}, ${shows(body, 'blue horse') ? 'forked' : 'isolated'}.`;
+    const gate = gateOf(task);
     return gate ? { text, hold: { gate } } : { text };
   };
 }
@@ -35,33 +39,6 @@ const children = (stage: Stage) =>
   readStore(stage.dataDir, 'select label, state, status, told, depth from children order by label');
 
 describe.concurrent('a message whose run starts sub-agents', () => {
-  test('is answered once, when both have announced their results', async ({ expect, onTestFinished }) => {
-    const stage = await aStage(onTestFinished);
-    stage.model.script(
-      playing((body) => {
-        if (!hasResults(body))
-          return spawns({ task: 'part-1', label: 'one' }, { task: 'part-2', label: 'two' });
-        if (both(body)) return { text: 'Here are both parts.' };
-        return { text: shows(body, 'Result of') ? 'ANNOUNCE_SKIP' : 'NO_REPLY' };
-      }),
-    );
-    await stage.start();
-    const person = stage.person('telegram');
-    person.says('Please do both parts');
-    await until(() => person.standing().length > 0, { what: 'the answer' });
-    await untilAtRest(stage.dataDir, 1);
-    expect(person.standing()).toEqual(['Here are both parts.']);
-    const done = { state: 'done', status: 'completed', told: 'lane', depth: 1 };
-    expect(children(stage)).toEqual([
-      { label: 'one', ...done },
-      { label: 'two', ...done },
-    ]);
-    const announced = `select outcome from inbox where sourceKey like 'child:%'`;
-    expect(readStore(stage.dataDir, announced)).toHaveLength(2);
-    expect(stage.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
-    expect(findBreaches(stage.dataDir)).toEqual([]);
-  });
-
   test('waits for both in one run; each sees what it was given, with the tools of a sub-agent and its own model', async ({
     expect,
     onTestFinished,
@@ -131,15 +108,18 @@ describe.concurrent('a message whose run starts sub-agents', () => {
     });
     const gate = createGate();
     stage.model.script(
-      playing((body) => {
-        if (!toolsOf(body).includes('sessions_spawn')) return { text: 'I do it alone.' };
-        if (!hasResults(body))
-          return spawns({ task: 'part-1', label: 'one' }, { task: 'part-2', label: 'two' });
-        if (shows(body, 'Result of')) return { text: 'ANNOUNCE_SKIP' };
-        gate.open();
-        const isRefused = shows(body, '"reason":"too_many_children","limit":1');
-        return { text: isRefused ? 'One part only.' : 'Nothing was refused.' };
-      }, gate),
+      playing(
+        (body) => {
+          if (!toolsOf(body).includes('sessions_spawn')) return { text: 'I do it alone.' };
+          if (!hasResults(body))
+            return spawns({ task: 'part-1', label: 'one' }, { task: 'part-2', label: 'two' });
+          if (shows(body, 'Result of')) return { text: 'ANNOUNCE_SKIP' };
+          gate.open();
+          const isRefused = shows(body, '"reason":"too_many_children","limit":1');
+          return { text: isRefused ? 'One part only.' : 'Nothing was refused.' };
+        },
+        () => gate,
+      ),
     );
     await stage.start();
     const person = stage.person('telegram');
@@ -157,55 +137,71 @@ describe.concurrent('a message whose run starts sub-agents', () => {
     expect(children(stage)).toHaveLength(1);
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
+});
 
-  test.for([true, false])(
-    'is answered once after kill -9 between spawn and end, waiting: %s',
-    async (wait, { expect, onTestFinished }) => {
-      const stage = await aStage(onTestFinished);
-      const gate = createGate();
-      const parent = (body: WireBody): Turn => {
-        if (!hasResults(body)) return spawns({ task: 'part-1', label: 'one', wait });
-        return { text: shows(body, 'Result of') ? 'Here it is.' : 'NO_REPLY' };
-      };
-      stage.model.script(playing(parent, gate));
-      const first = await stage.start();
-      const person = stage.person('telegram');
-      person.says('Please do one part');
-      await gate.reached;
-      await first.kill();
-      gate.open();
-      stage.model.script(playing(parent));
-      await stage.start();
+describeRow('a message whose run starts sub-agents, in one data folder,', (atEnd) => {
+  let stage: Stage;
+  const waited = { how: 'waited for', id: 501, task: 'part-waited', told: 'tool' };
+  const announced = { how: 'announced', id: 502, task: 'part-announced', told: 'lane' };
+  const parent = (body: WireBody): Turn => {
+    if (shows(body, 'both parts')) return announcing(body);
+    const { task } = shows(body, waited.how) ? waited : announced;
+    if (!hasResults(body)) return spawns({ task, label: task, wait: task === waited.task });
+    return { text: shows(body, 'Result of') ? 'Here it is.' : 'NO_REPLY' };
+  };
+
+  beforeAll(async () => {
+    stage = await aStage(atEnd);
+    const gates = new Map([waited, announced].map(({ task }) => [task, createGate()]));
+    stage.model.script(playing(parent, (task) => gates.get(task)));
+    const first = await stage.start();
+    for (const { how, id } of [waited, announced])
+      stage.person('telegram', id).says(`Please do one part, ${how}`);
+    for (const gate of gates.values()) await gate.reached;
+    await first.kill();
+    for (const gate of gates.values()) gate.open();
+    stage.model.script(playing(parent));
+    await stage.start();
+  });
+
+  test.for([waited, announced])(
+    'is answered once after a kill between spawn and end, the result $how',
+    async ({ id, task, told }, { expect }) => {
+      const person = stage.person('telegram', id);
       await until(() => person.standing().length > 0, { what: 'the answer' });
-      await untilAtRest(stage.dataDir, 1);
+      await untilAtRest(stage.dataDir, 2);
       expect(person.standing()).toEqual(['Here it is.']);
-      expect(children(stage)).toEqual([
-        { label: 'one', state: 'done', status: 'completed', told: wait ? 'tool' : 'lane', depth: 1 },
+      expect(children(stage).filter(({ label }) => label === task)).toEqual([
+        { label: task, state: 'done', status: 'completed', told, depth: 1 },
       ]);
       expect(findBreaches(stage.dataDir)).toEqual([]);
     },
   );
+
+  test('is answered once, when both have announced their results', async ({ expect }) => {
+    const person = stage.person('telegram', 503);
+    person.says('Please do both parts');
+    await until(() => person.standing().length > 0, { what: 'the answer' });
+    await untilAtRest(stage.dataDir, 3);
+    expect(person.standing()).toEqual(['Here are both parts.']);
+    const done = { state: 'done', status: 'completed', told: 'lane', depth: 1 };
+    expect(children(stage).filter(({ label }) => label === 'one' || label === 'two')).toEqual([
+      { label: 'one', ...done },
+      { label: 'two', ...done },
+    ]);
+    const items = `select outcome from inbox where sourceKey like 'child:%' and laneKey like '%:503'`;
+    expect(readStore(stage.dataDir, items)).toHaveLength(2);
+    expect(stage.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
 });
 
-test.concurrent('the demo model shows two sub-agents and one answer, without a key', async ({
-  expect,
-  onTestFinished,
-}) => {
-  const { path: dataDir, remove } = await aDataFolder();
-  const parley = await startParley({ dataDir, env: {} });
-  onTestFinished(async () => {
-    await parley.kill();
-    await remove();
-  });
-  const env = { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' };
-  const { stdout, stderr } = await runParley(['agent', '--message', 'spawn two', '--wait'], env);
-  expect(stderr).toBe('');
-  expect(stdout).toMatch(/Part 1 is done[\s\S]*Part 2 is done/);
-  expect(readStore(dataDir, 'select status, told from children')).toEqual([
-    { status: 'completed', told: 'tool' },
-    { status: 'completed', told: 'tool' },
-  ]);
-});
+/** Waits for nothing: each result comes as a message of its own, and the second is answered. */
+function announcing(body: WireBody): Turn {
+  if (!hasResults(body)) return spawns({ task: 'part-1', label: 'one' }, { task: 'part-2', label: 'two' });
+  if (both(body)) return { text: 'Here are both parts.' };
+  return { text: shows(body, 'Result of') ? 'ANNOUNCE_SKIP' : 'NO_REPLY' };
+}
 
 /** What was said to the model, oldest first. */
 function wordsOf(body: WireBody): readonly string[] {
