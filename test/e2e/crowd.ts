@@ -17,9 +17,22 @@ export type Crowd = {
   breaches(dataDir: string): readonly string[];
 };
 
+/** Tells a crowd from another one of the same gateway. */
+export type CrowdOptions = {
+  /** Stands in its texts. */
+  readonly name?: string;
+  /** Of its first person; the others follow. */
+  readonly firstId?: number;
+};
+
 /** Needs a model that repeats what it is told (the local one does), one run per message, and open DMs. */
-export function gatherCrowd(telegram: TelegramServer, size: number): Crowd {
-  return crowdOf(Array.from({ length: size }, (_, index) => telegramPerson(telegram, 1001 + index)));
+export function gatherCrowd(
+  telegram: TelegramServer,
+  size: number,
+  { name, firstId = 1001 }: CrowdOptions = {},
+): Crowd {
+  const people = Array.from({ length: size }, (_, index) => telegramPerson(telegram, firstId + index));
+  return crowdOf(people, name);
 }
 
 /** The same of people on any network; `name` keeps the texts of two crowds apart. */
@@ -59,12 +72,14 @@ export function crowdOf(people: readonly Person[], name = 'Person'): Crowd {
 export async function crowdAtWork(
   { telegram, model }: { readonly telegram: TelegramServer; readonly model: AnthropicServer },
   size: number,
+  options: CrowdOptions = {},
 ): Promise<{ readonly crowd: Crowd; readonly gate: Gate }> {
-  const crowd = gatherCrowd(telegram, size);
+  const crowd = gatherCrowd(telegram, size, options);
+  const asked = model.requests.length;
   const gate = createGate();
   model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
   crowd.speaks();
-  await model.waitForRequest(size);
+  await model.waitForRequest(asked + size);
   return { crowd, gate };
 }
 

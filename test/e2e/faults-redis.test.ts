@@ -1,42 +1,46 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, test } from 'vitest';
-import { createGate } from '../platforms/anthropic/gate.ts';
+import { beforeAll, test } from 'vitest';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
-import { untilAtRest, untilLedger } from './conservation.ts';
+import { countEvents, untilAtRest, untilLedger } from './conservation.ts';
 import { crowdAtWork, forCrowd, gatherCrowd } from './crowd.ts';
-import { flushAll, privateSocket, startOwnRedis, untilServing } from './redis-faults.ts';
-import { startTelegramGateway } from './telegram-gateway.ts';
+import { describeRow } from './describe-row.ts';
+import { flushAll, type OwnRedis, privateSocket, startOwnRedis, untilServing } from './redis-faults.ts';
+import { startTelegramGateway, type TelegramGateway } from './telegram-gateway.ts';
 
 const slowly = { chunkDelayMs: 20 };
 
-describe.concurrent('Parley loses nothing and doubles nothing when its Redis', () => {
-  test('stops for ten seconds: what was begun is answered meanwhile, what came is answered after', {
-    timeout: 300_000,
-  }, async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
-    const crowd = gatherCrowd(telegram, 5);
-    const gate = createGate();
-    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-    crowd.speaks();
-    await model.waitForRequest(5);
+describeRow('Parley loses nothing and doubles nothing when its Redis', (atEnd) => {
+  let gateway: TelegramGateway;
+
+  beforeAll(async () => {
+    gateway = await startTelegramGateway({ config: forCrowd }, atEnd);
+  });
+
+  test('stops for ten seconds: what was begun is answered meanwhile, what came is answered after', async ({
+    expect,
+  }) => {
+    const { telegram, dataDir } = gateway;
+    const before = countEvents(dataDir);
+    const { crowd, gate } = await crowdAtWork(gateway, 5, { name: 'Patient', firstId: 1001 });
     const redis = await untilServing(privateSocket(dataDir));
     process.kill(redis, 'SIGSTOP');
     const stoppedAt = performance.now();
     gate.open();
     await telegram.waitFor(() => crowd.answered() === 5);
     crowd.speaks();
-    await untilLedger(dataDir, 10);
+    await untilLedger(dataDir, before + 10);
     // The length of the stop is the fault itself.
     await pause(10_000 - (performance.now() - stoppedAt));
     process.kill(redis, 'SIGCONT');
-    await untilAtRest(dataDir, 10);
+    await untilAtRest(dataDir, before + 10);
     expect(crowd.breaches(dataDir)).toEqual([]);
     expect(crowd.count()).toBe(10);
   });
 
-  test('is killed again and again under load', { timeout: 300_000 }, async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
-    const crowd = gatherCrowd(telegram, 8);
+  test('is killed again and again under load', async ({ expect }) => {
+    const { telegram, model, dataDir } = gateway;
+    const before = countEvents(dataDir);
+    const crowd = gatherCrowd(telegram, 8, { name: 'Killed', firstId: 2001 });
     model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], ...slowly }));
     for (let times = 1; times <= 4; times++) {
       crowd.speaks();
@@ -44,77 +48,75 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
       process.kill(await untilServing(privateSocket(dataDir)), 'SIGKILL');
       await telegram.waitFor(() => crowd.answered() >= times * 8);
     }
-    await untilAtRest(dataDir, crowd.count());
+    await untilAtRest(dataDir, before + crowd.count());
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
-  test('is emptied again and again under load', { timeout: 300_000 }, async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
-    const crowd = gatherCrowd(telegram, 8);
+  test('is emptied again and again under load', async ({ expect }) => {
+    const { telegram, model, dataDir } = gateway;
+    const before = countEvents(dataDir);
+    const crowd = gatherCrowd(telegram, 8, { name: 'Emptied', firstId: 3001 });
     model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], ...slowly }));
     for (let times = 1; times <= 8; times++) {
       crowd.speaks();
       await flushAll(privateSocket(dataDir));
       await telegram.waitFor(() => crowd.answered() >= (times - 1) * 8);
     }
-    await untilAtRest(dataDir, crowd.count());
+    await untilAtRest(dataDir, before + crowd.count());
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
+});
 
-  test('is one of its owner, and that is emptied, killed and away for a while', {
-    timeout: 300_000,
-  }, async ({ expect, onTestFinished }) => {
-    const redis = await startOwnRedis(onTestFinished);
-    const settings = { config: forCrowd, env: { REDIS_URL: redis.socketPath } };
-    const { telegram, dataDir } = await startTelegramGateway(settings, onTestFinished);
-    const crowd = gatherCrowd(telegram, 6);
+describeRow('Parley loses nothing and doubles nothing when the Redis of its owner', (atEnd) => {
+  let redis: OwnRedis;
+  let gateway: TelegramGateway;
+
+  beforeAll(async () => {
+    redis = await startOwnRedis(atEnd);
+    gateway = await startTelegramGateway({ config: forCrowd, env: { REDIS_URL: redis.socketPath } }, atEnd);
+  });
+
+  test('is emptied, killed and away for a while', async ({ expect }) => {
+    const { telegram, dataDir } = gateway;
+    const before = countEvents(dataDir);
+    const crowd = gatherCrowd(telegram, 6, { name: 'Owned', firstId: 1001 });
     crowd.speaks();
     await flushAll(redis.socketPath);
     await telegram.waitFor(() => crowd.answered() === 6);
     await redis.kill();
     crowd.speaks();
-    await untilLedger(dataDir, 12);
+    await untilLedger(dataDir, before + 12);
     await pause(2000);
     await redis.start();
     crowd.speaks();
-    await untilAtRest(dataDir, 18);
+    await untilAtRest(dataDir, before + 18);
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
-  test('is gone when Parley is told to stop: it stops, and goes on where it was', {
-    timeout: 300_000,
-  }, async ({ expect, onTestFinished }) => {
-    const { redis, gateway, crowd, gate } = await aCrowdAtWork(onTestFinished);
+  test('is gone when Parley is told to stop: it stops, and goes on where it was', async ({ expect }) => {
     const { dataDir, parley, start } = gateway;
+    const before = countEvents(dataDir);
+    const { crowd, gate } = await crowdAtWork(gateway, 3, { name: 'Stopped', firstId: 2001 });
     await redis.kill();
     await parley().stop();
     await redis.start();
     gate.open();
     await start();
     crowd.speaks();
-    await untilAtRest(dataDir, 6);
+    await untilAtRest(dataDir, before + 6);
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
-  test('outlives a Parley that was killed: the next one goes on within seconds', {
-    timeout: 300_000,
-  }, async ({ expect, onTestFinished }) => {
-    const { gateway, crowd, gate } = await aCrowdAtWork(onTestFinished);
+  test('outlives a Parley that was killed: the next one goes on within seconds', async ({ expect }) => {
     const { telegram, dataDir, parley, start } = gateway;
+    const before = countEvents(dataDir);
+    const { crowd, gate } = await crowdAtWork(gateway, 3, { name: 'Outlived', firstId: 3001 });
     await parley().kill();
     gate.open();
     await start();
     await telegram.waitFor(() => crowd.answered() === 3);
     crowd.speaks();
-    await untilAtRest(dataDir, 6);
+    await untilAtRest(dataDir, before + 6);
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 });
-
-/** A gateway on a Redis of its owner, which outlives it, with three answers that wait for the gate. */
-async function aCrowdAtWork(atEnd: Parameters<typeof startTelegramGateway>[1]) {
-  const redis = await startOwnRedis(atEnd);
-  const settings = { config: forCrowd, env: { REDIS_URL: redis.socketPath } };
-  const gateway = await startTelegramGateway(settings, atEnd);
-  return { redis, gateway, ...(await crowdAtWork(gateway, 3)) };
-}
