@@ -1,5 +1,5 @@
-import { mkdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { mkdir, realpath } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
 import { type CopiedFile, copyTree, describeFile, syncFolder } from './durable-files.ts';
 import { entriesToKeep } from './folder-entries.ts';
@@ -23,6 +23,7 @@ export type BackupOptions = {
  */
 export async function makeBackup(options: BackupOptions, now = new Date()): Promise<FoundBackup> {
   const { dataDir, to = backupsIn(dataDir), settings } = options;
+  await assertCopiesNoBackup(dataDir, to);
   const draft = await beginBackup(to, timeName(now));
   try {
     const database = await copyDatabase(options, draft.path);
@@ -50,6 +51,27 @@ export async function makeBackup(options: BackupOptions, now = new Date()): Prom
   } catch (error) {
     await draft.discard();
     throw inWords(error, to);
+  }
+}
+
+/** A backup among the entries that it copies would hold itself, over and over. */
+async function assertCopiesNoBackup(dataDir: string, to: string): Promise<void> {
+  const [first] = relative(await realPlace(dataDir), await realPlace(to)).split('/');
+  if (first === '..' || first === basename(backupsIn(dataDir))) return;
+  throw new ParleyError(
+    'invalid_input',
+    `${to} lies in the data folder, which the backup copies. Name a folder outside ${dataDir}, or none to use ${backupsIn(dataDir)}.`,
+  );
+}
+
+/** The path without links, also of what isn't there yet. */
+async function realPlace(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    const isAbsent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    if (!isAbsent || dirname(path) === path) throw error;
+    return join(await realPlace(dirname(path)), basename(path));
   }
 }
 

@@ -1,6 +1,6 @@
-import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { makeBackup } from '../../src/backup/make-backup.ts';
 import { backupsIn, listBackups, readManifest } from '../../src/backup/manifest.ts';
 import {
@@ -36,6 +36,21 @@ it('holds database, files and settings for their owner alone, and was read back'
   expect(['manifest.json', 'parley.db', 'folder/token', 'folder/media/run'].map(mode)).toEqual([
     ...[0o600, 0o600, 0o600, 0o700],
   ]);
+  await verifyBackup({ path, manifest });
+});
+
+it('never copies itself: a place in the data folder is refused, also behind a link', async () => {
+  const dataDir = await aDataFolder();
+  const link = `${dataDir}-link`;
+  symlinkSync(join(dataDir, 'media'), link);
+  onTestFinished(() => rmSync(link));
+  for (const to of [dataDir, join(dataDir, 'media'), join(dataDir, 'mine/deep'), link, join(link, 'new')])
+    await expect(makeBackup({ dataDir, to, settings: [] }), to).rejects.toThrow('lies in the data folder');
+  expect(readdirSync(dataDir)).not.toContain('mine');
+  const { path, manifest } = await makeBackup({
+    ...{ dataDir, to: join(dataDir, 'backups/weekly'), settings: [] },
+  });
+  expect(manifest.entries).toEqual(['media', 'token']);
   await verifyBackup({ path, manifest });
 });
 
