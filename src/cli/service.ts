@@ -1,11 +1,21 @@
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { parleyCommand, startCommand } from '#channel-kit/own-commands.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
-import { homeFolder, servicePlaces, userConfigFolder } from '../config/environment.ts';
+import {
+  homeFolder,
+  readSurroundings,
+  servicePlaces,
+  sudoCaller,
+  userConfigFolder,
+} from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
 import type { ExitCode } from './exit-code.ts';
+import { findOwner, makeFolderFor, userHome } from './service-owner.ts';
 import { renderUnit, serviceName, unitPath } from './service-unit.ts';
 
 export type ServiceOptions = { readonly isSystem: boolean };
@@ -15,8 +25,25 @@ export async function runServiceInstall({
   isSystem,
   prints,
 }: ServiceOptions & { readonly prints: boolean }): Promise<ExitCode> {
-  const config = loadConfig();
-  const text = unitFor(config, isSystem);
+  const sudo = sudoCaller();
+  if (sudo !== undefined && !isSystem)
+    throw new ParleyError(
+      'invalid_input',
+      `A service of your own needs no sudo. Type: ${parleyCommand} service install\nFor the machine: sudo ${parleyCommand} service install --system`,
+    );
+  const home = installationHome();
+  const config = loadConfig(readSurroundings(home), home);
+  const { dataDir } = config;
+  const caller = sudo ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  const owner = isSystem ? findOwner({ dataDir, home, caller }) : caller;
+  const text = renderUnit({
+    ...{ isSystem, owner, dataDir, places: servicePlaces() },
+    node: process.execPath,
+    program: join(import.meta.dirname, '../../bin/parley.mjs'),
+    home: existsSync(home) ? home : dirname(dataDir),
+    // Longer than Parley's own deadline, so that a running tool is handed over, not killed.
+    stopS: Math.ceil(config.shutdownMs / 1000) + 5,
+  });
   if (prints) {
     process.stdout.write(text);
     return 0;
@@ -26,21 +53,22 @@ export async function runServiceInstall({
   if (isSystem && process.getuid?.() !== 0)
     throw new ParleyError(
       'invalid_input',
-      `Only root writes ${path}. Type: sudo parley service install --system`,
+      `Only root writes ${path}. Type: sudo ${parleyCommand} service install --system`,
     );
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  makeFolderFor(owner, dataDir);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text, { mode: 0o644 });
   const control = controlOf(isSystem);
   control('daemon-reload');
   control('enable', '--now', serviceName);
+  await assertStaysUp(() => stateOf(isSystem), systemClock);
   // Else a user's services end when the last session does.
   const stays = isSystem || spawnSync('loginctl', ['enable-linger'], { stdio: 'ignore' }).status === 0;
   const lines = [
     `Installed ${path}. Parley runs, and starts with the machine.`,
     ...(stays ? [] : ['It ends when you sign out, until somebody types: sudo loginctl enable-linger $USER']),
-    ...unseen(config),
-    'See: parley service status, parley logs -f',
+    ...unseen(config, home),
+    `See: ${parleyCommand} service status, ${parleyCommand} logs -f`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
   return 0;
@@ -71,35 +99,27 @@ export async function runServiceUninstall(): Promise<ExitCode> {
   control('disable', '--now', serviceName);
   rmSync(path);
   control('daemon-reload');
-  process.stdout.write(`Removed ${path}. The data stays in ${loadConfig().dataDir}.\n`);
+  process.stdout.write(
+    `Removed ${path}. The data stays in ${loadConfig(undefined, installationHome()).dataDir}.\n`,
+  );
   return 0;
 }
 
-function unitFor({ dataDir, shutdownMs }: Config, isSystem: boolean): string {
-  const home = homeFolder();
-  const owner = statSync(existsSync(dataDir) ? dataDir : existsSync(home) ? home : '/');
-  return renderUnit({
-    isSystem,
-    node: process.execPath,
-    program: join(import.meta.dirname, '../../bin/parley.mjs'),
-    home: existsSync(home) ? home : dirname(dataDir),
-    dataDir,
-    owner,
-    places: servicePlaces(),
-    // Longer than Parley's own deadline, so that a running tool is handed over, not killed.
-    stopS: Math.ceil(shutdownMs / 1000) + 5,
-  });
+/** Under sudo, HOME may be root's, which has nothing to do with the installation. */
+function installationHome(): string {
+  const sudo = sudoCaller();
+  return homeFolder(sudo && userHome(sudo));
 }
 
 /** Variables of this shell that no file sets: the service would not see them. */
-function unseen({ variables, envFiles }: Config): readonly string[] {
+function unseen({ variables, envFiles }: Config, home: string): readonly string[] {
   const inFiles = envFiles.flatMap(({ names }) => names);
   const places = Object.keys(servicePlaces());
   const lost = variables.filter((name) => !inFiles.includes(name) && !places.includes(name));
   return lost.length === 0
     ? []
     : [
-        `Set in this shell only, so the service doesn't see them: ${lost.join(', ')}. Put them into ${join(homeFolder(), '.env')}, then: parley service install`,
+        `Set in this shell only, so the service doesn't see them: ${lost.join(', ')}. Put them into ${join(home, '.env')}, then: ${parleyCommand} service install`,
       ];
 }
 
@@ -111,7 +131,7 @@ function installed(): { readonly isSystem: boolean; readonly path: string } {
   }
   throw new ParleyError(
     'invalid_input',
-    'There is no service. Install it: parley service install. Without it, Parley logs to the terminal it was started in.',
+    `There is no service. Install it: ${parleyCommand} service install. Without it, Parley logs to the terminal it was started in.`,
   );
 }
 
@@ -127,6 +147,27 @@ function failed(args: readonly string[], { stderr, error }: SpawnSyncReturns<str
   return new ParleyError('invalid_input', `systemctl ${args.join(' ')} failed: ${reason}`);
 }
 
+/** As `systemctl is-active` says: `active`, or `activating` while systemd waits to try again. */
+function stateOf(isSystem: boolean): string {
+  const { stdout } = spawnSync('systemctl', [...scope(isSystem), 'is-active', serviceName], {
+    encoding: 'utf8',
+  });
+  return stdout?.trim() || 'unknown';
+}
+
+/** Looks for 3 s: what can't start ends within a moment. Throws ParleyError `invalid_input` that says where to look. */
+export async function assertStaysUp(state: () => string, clock: Pick<Clock, 'wait'>): Promise<void> {
+  for (let look = 0; look < 6; look++) {
+    await clock.wait(500);
+    const now = state();
+    if (now !== 'active')
+      throw new ParleyError(
+        'invalid_input',
+        `The service is installed, but Parley doesn't stay up (systemd: ${now}). To see why: ${parleyCommand} logs`,
+      );
+  }
+}
+
 const scope = (isSystem: boolean) => (isSystem ? [] : ['--user']);
 
 /** Its folder is there when systemd runs the machine (sd_booted(3)); the programs alone may be in a container too. */
@@ -134,6 +175,6 @@ function requireSystemd(): void {
   if (existsSync('/run/systemd/system')) return;
   throw new ParleyError(
     'invalid_input',
-    "systemd doesn't run here. In Docker: docker compose logs -f parley. Elsewhere, let your own supervisor run: parley start",
+    `systemd doesn't run here. In Docker: docker compose logs -f parley. Elsewhere, let your own supervisor run: ${startCommand}`,
   );
 }

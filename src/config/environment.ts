@@ -66,13 +66,13 @@ declare const PARLEY_IS_PACKAGED: true | undefined;
 
 /**
  * The folder of this installation's `.env`, `parley.config.json` and `data`, whatever folder a command is typed in: the
- * clone; for an installed package `parley` below XDG_DATA_HOME, by default ~/.local/share.
+ * clone; for an installed package `parley` below XDG_DATA_HOME, by default ~/.local/share of `userHome`.
  */
-export function homeFolder(): string {
+export function homeFolder(userHome: string = homedir()): string {
   const { PARLEY_TEST_HOME: given, XDG_DATA_HOME: shared } = process.env;
   if (given) return given;
   if (typeof PARLEY_IS_PACKAGED === 'undefined') return resolve(import.meta.dirname, '../..');
-  return join(shared || join(homedir(), '.local/share'), 'parley');
+  return join(shared || join(userHome, '.local/share'), 'parley');
 }
 
 /**
@@ -105,6 +105,12 @@ export function servicePlaces(): Readonly<Record<string, string>> {
     ...(file && { PARLEY_CONFIG: file }),
     ...(shared && { XDG_DATA_HOME: shared }),
   };
+}
+
+/** The user who typed `sudo` before this command; undefined without it. */
+export function sudoCaller(): { readonly uid: number; readonly gid: number } | undefined {
+  const [uid, gid] = [Number(process.env.SUDO_UID), Number(process.env.SUDO_GID)];
+  return process.getuid?.() === 0 && uid > 0 && gid > 0 ? { uid, gid } : undefined;
 }
 
 /** Where programs keep this user's settings. */

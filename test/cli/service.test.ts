@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { assertStaysUp } from '../../src/cli/service.ts';
+import { findOwner, makeFolderFor, userHome } from '../../src/cli/service-owner.ts';
 import { renderUnit, type ServiceUnit, serviceName, unitPath } from '../../src/cli/service-unit.ts';
 import { runParley } from './run-parley.ts';
 
@@ -38,6 +40,50 @@ it('writes what systemd would read as something else so that it reads it as it i
 it('goes where systemd looks', () => {
   expect(unitPath(true, '/home/x/.config')).toBe('/etc/systemd/system/parley.service');
   expect(unitPath(false, '/home/x/.config')).toBe('/home/x/.config/systemd/user/parley.service');
+});
+
+const isRoot = process.getuid?.() === 0;
+const ada = { uid: 1000, gid: 1001 };
+const root = { uid: 0, gid: 0 };
+function aFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-service-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
+it.runIf(isRoot)(
+  'runs as the owner of the data, of a fresh clone, or as who typed sudo, and gives them its folder',
+  () => {
+    const clone = aFolder();
+    chownSync(clone, ada.uid, ada.gid);
+    const dataDir = join(clone, 'deep/data');
+    expect(findOwner({ dataDir, home: clone, caller: root })).toEqual(ada);
+    makeFolderFor(ada, dataDir);
+    for (const path of [dataDir, join(clone, 'deep')])
+      expect(statSync(path), path).toMatchObject({ ...ada, mode: 0o40700 });
+
+    // A package: neither its home nor its data is there yet.
+    const home = join(aFolder(), 'nowhere');
+    expect(findOwner({ dataDir: join(home, 'data'), home, caller: ada })).toEqual(ada);
+    const ofRoot = { dataDir: join(home, 'data'), home, caller: root };
+    expect(() => findOwner(ofRoot)).toThrow('Parley would run as root');
+    mkdirSync(ofRoot.dataDir, { recursive: true });
+    expect(findOwner(ofRoot)).toEqual(root);
+  },
+);
+
+it.runIf(isRoot && existsSync('/usr/bin/getent'))('finds the home that sudo hides', () => {
+  expect(userHome({ uid: 0, gid: 0 })).toBe('/root');
+  expect(userHome({ uid: 4_000_000_001, gid: 0 })).toBeUndefined();
+});
+
+it('says when the service does not stay up', async () => {
+  const states = ['active', 'active', 'activating'];
+  const clock = { wait: async () => {} };
+  await expect(assertStaysUp(() => states.shift() ?? '', clock)).rejects.toThrow(
+    "doesn't stay up (systemd: activating)",
+  );
+  await assertStaysUp(() => 'active', clock);
 });
 
 it.runIf(existsSync('/usr/bin/systemd-analyze'))('has nothing that systemd objects to', () => {
