@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { ChannelCheck } from '#contracts/channel-abilities.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { ListedContact, Mode, SignalApi } from './api.ts';
@@ -94,7 +95,7 @@ async function findAccount(
       accounts.length === 0
         ? 'the server has no account'
         : `the server has ${accounts.length} account(s), ${number === undefined ? 'and SIGNAL_NUMBER names none' : `but not ${number}`}`;
-    const fix = 'link one with `parley channels login signal`, or set SIGNAL_NUMBER to one it has';
+    const fix = `link one with \`${parleyCommand} channels login signal\`, or set SIGNAL_NUMBER to one it has`;
     return { check: { name, result: 'failed', detail, fix } };
   } catch (error) {
     const fix = 'look at the log of signal-cli-rest-api: signal-cli itself does not answer';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { readStateFile, replaceFile } from '#channel-kit/state-file.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { SignalApi } from './api.ts';
@@ -31,7 +32,10 @@ export async function findNumber(
     number === undefined
       ? `signal-cli-rest-api has ${accounts.length} accounts; set SIGNAL_NUMBER to the one to use`
       : 'SIGNAL_NUMBER is no account of this signal-cli-rest-api';
-  throw new ParleyError('channel_unauthorised', `${what}, or link one with \`parley channels login signal\``);
+  throw new ParleyError(
+    'channel_unauthorised',
+    `${what}, or link one with \`${parleyCommand} channels login signal\``,
+  );
 }
 
 /**

@@ -2,10 +2,12 @@
  * Puts a backup in the place of what is there. Everything is copied and checked first; then files change places by renames
  * that a plan on the disk names, so the next process can end what a kill interrupted. The state before is kept.
  */
+
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { copyTree, describeFile, syncFolder } from './durable-files.ts';
@@ -127,7 +129,7 @@ function refuseOtherKind({ database }: Manifest, databaseUrl: string | undefined
   const fix =
     needed === 'sqlite'
       ? 'set DATABASE_URL to the database it belongs to'
-      : 'unset DATABASE_URL, or bring it into PostgreSQL with: parley import sqlite';
+      : `unset DATABASE_URL, or bring it into PostgreSQL with: ${parleyCommand} import sqlite`;
   throw new ParleyError('invalid_input', `This backup is of ${database.kind}; ${fix}.`);
 }
 

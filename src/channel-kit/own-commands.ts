@@ -39,7 +39,8 @@ declare const PARLEY_IS_PACKAGED: true | undefined;
 
 function ownInstallation(): Installation {
   if (typeof PARLEY_IS_PACKAGED === 'undefined') return 'clone';
-  return isContainer() ? 'image' : 'package';
+  // Where the Dockerfile puts the bundle; a package in somebody's own container lies elsewhere.
+  return isContainer() && import.meta.dirname.startsWith('/app/dist/') ? 'image' : 'package';
 }
 
 const own = commandsOf(ownInstallation());

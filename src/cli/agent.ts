@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
@@ -70,7 +71,7 @@ export async function runAgent({ waits, asJson, ...input }: AgentCall): Promise<
 
 function failureOf(runId: string, { outcome, reason }: { outcome: string; reason?: string }): string {
   const why = reason === undefined ? '' : ` (${reason})`;
-  return `The agent gave no answer: ${outcome}${why}. To see what happened, run: parley why ${runId}`;
+  return `The agent gave no answer: ${outcome}${why}. To see what happened, run: ${parleyCommand} why ${runId}`;
 }
 
 async function ask<Output>(schema: z.ZodType<Output>, url: string, request: RequestInit): Promise<Output> {

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve } from 'node:path';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { makeBackup } from '../backup/make-backup.ts';
 import { backupsIn, type FoundBackup, listBackups, readManifest } from '../backup/manifest.ts';
@@ -27,7 +28,7 @@ export async function runBackup({ to }: { readonly to?: string }): Promise<ExitC
     ...(databaseUrl && { databaseUrl: databaseUrl.reveal() }),
   });
   process.stdout.write(
-    `${describe(backup)}\n  ${backup.path}\nTo bring it back: stop Parley, then parley restore ${shortName(backup, dataDir)}\n`,
+    `${describe(backup)}\n  ${backup.path}\nTo bring it back: stop Parley, then ${parleyCommand} restore ${shortName(backup, dataDir)}\n`,
   );
   return 0;
 }
@@ -55,7 +56,7 @@ async function restore(config: Config, backup: FoundBackup): Promise<ExitCode> {
     ...backup.manifest.settings.map(
       ({ from, file }) => `Not replaced: ${from}. In the backup: ${join(backup.path, file)}`,
     ),
-    'Answers that waited to be sent are not sent by themselves: they may have been sent since. See: parley outbox list',
+    `Answers that waited to be sent are not sent by themselves: they may have been sent since. See: ${parleyCommand} outbox list`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
   return 0;
@@ -110,7 +111,7 @@ async function findBackup(dataDir: string, name: string): Promise<FoundBackup> {
     const manifest = await readManifest(path);
     if (manifest !== undefined) return { path, manifest };
   }
-  throw new ParleyError('invalid_input', `${name} isn't a backup. See: parley restore`);
+  throw new ParleyError('invalid_input', `${name} isn't a backup. See: ${parleyCommand} restore`);
 }
 
 function settingsOutside({ configPath, envFiles, dataDir }: Config): readonly string[] {

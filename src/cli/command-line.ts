@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { ConfiguredParts } from './config-check.ts';
@@ -130,7 +131,7 @@ function addAgentCommands(agent: Command, finish: Finish): void {
     .option('--json', 'as JSON')
     .action(async ({ json = false, wait = false, message, ...input }: AgentOptions) => {
       if (message === undefined)
-        throw new ParleyError('invalid_input', 'Give --message <text>, or run: parley agent init');
+        throw new ParleyError('invalid_input', `Give --message <text>, or run: ${parleyCommand} agent init`);
       const { runAgent } = await import('./agent.ts');
       await finish(runAgent({ ...input, message, waits: wait, asJson: json }));
     });

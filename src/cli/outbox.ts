@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { stripText } from '../logging/redaction.ts';
 import type { StoreCommand } from '../store/base/command.ts';
@@ -38,5 +39,5 @@ async function operate(
   const operated = await withStore((store) => store.write(command, { key }));
   if (operated === 'done') return 0;
   const why = operated === 'not-found' ? "isn't in the outbox" : "can't be changed in its state";
-  throw new ParleyError('invalid_input', `${key} ${why}. See: parley outbox list`);
+  throw new ParleyError('invalid_input', `${key} ${why}. See: ${parleyCommand} outbox list`);
 }

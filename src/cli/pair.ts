@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { atConsole, describeAccess, isRef, readRequestName } from '../commands/pair.ts';
 import type { Config } from '../config/config.ts';
@@ -58,7 +59,10 @@ function consoleDecider(config: Config): Decider {
 
 export async function runPairRevoke(ref: string): Promise<ExitCode> {
   if (!isRef(ref))
-    throw new ParleyError('invalid_input', `“${ref}” isn't of the form channel:id. See: parley pair list`);
+    throw new ParleyError(
+      'invalid_input',
+      `“${ref}” isn't of the form channel:id. See: ${parleyCommand} pair list`,
+    );
   const config = loadConfig();
   const { people, requests } = await withStore(
     (store) => store.write(revokeOnConsole, { ref, by: consoleDecider(config) }),

@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { stripText } from '../logging/redaction.ts';
 import { timeText } from '../logging/time-text.ts';
@@ -27,7 +28,7 @@ export async function runSessionsShow({ id, asJson }: Named): Promise<ExitCode> 
   const found = await withStore((store) => store.read(findSession, { idOrKey: id }));
   if (found.kind !== 'found') {
     const why = found.kind === 'none' ? "isn't a conversation" : 'matches several conversations';
-    throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: parley sessions list`);
+    throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: ${parleyCommand} sessions list`);
   }
   const { session } = found;
   if (asJson) print(JSON.stringify(session, undefined, 2));

@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
@@ -27,14 +28,20 @@ export async function runSignInsEnd(which: {
 }): Promise<ExitCode> {
   const { id, isAll } = which;
   if ((id === undefined) !== isAll) {
-    throw new ParleyError('invalid_input', 'Give the id of one sign-in (parley sign-ins list), or --all.');
+    throw new ParleyError(
+      'invalid_input',
+      `Give the id of one sign-in (${parleyCommand} sign-ins list), or --all.`,
+    );
   }
   const config = loadConfig();
   const issuer = issuerOf(await tokenOf(config));
   const input = id === undefined ? { issuer } : { issuer, id };
   const { length } = await withStore((store) => store.write(endSignIns, input), config);
   if (id !== undefined && length === 0) {
-    throw new ParleyError('invalid_input', `No browser is signed in as ${id}. See: parley sign-ins list`);
+    throw new ParleyError(
+      'invalid_input',
+      `No browser is signed in as ${id}. See: ${parleyCommand} sign-ins list`,
+    );
   }
   process.stdout.write(length === 1 ? 'Signed 1 browser out.\n' : `Signed ${length} browsers out.\n`);
   return 0;

@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { ChildRecord } from '#contracts/child.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { textOf } from '#contracts/message.ts';
@@ -81,7 +82,10 @@ export async function runSubagentsStop({ id }: { readonly id: string }): Promise
 
 function reportEnd(id: string, kind: SteerResult['kind']): ExitCode {
   if (kind === 'done') return 0;
-  throw new ParleyError('invalid_input', `${id} has already ended. See: parley subagents info ${id}`);
+  throw new ParleyError(
+    'invalid_input',
+    `${id} has already ended. See: ${parleyCommand} subagents info ${id}`,
+  );
 }
 
 /** By the id or its beginning. Throws `invalid_input`. */
@@ -90,7 +94,7 @@ async function findOne(store: Store, id: string): Promise<ChildRecord> {
   const [child, ...others] = children.filter((one) => one.id.startsWith(id.toLowerCase()));
   if (child !== undefined && others.length === 0) return child;
   const why = child === undefined ? "isn't a sub-agent" : 'matches several sub-agents';
-  throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: parley subagents list`);
+  throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: ${parleyCommand} subagents list`);
 }
 
 function lineOf(child: ChildRecord): string {

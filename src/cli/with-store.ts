@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { isRestoreUnfinished } from '../backup/restore.ts';
 import type { Config } from '../config/config.ts';
@@ -19,7 +20,7 @@ export async function withStore<T>(use: (store: Store) => Promise<T>, config = l
   if (isRestoreUnfinished(dataDir))
     throw new ParleyError(
       'store_unavailable',
-      `A restore of ${dataDir} was interrupted. End it first: parley restore`,
+      `A restore of ${dataDir} was interrupted. End it first: ${parleyCommand} restore`,
     );
   if (!databaseUrl && !existsSync(join(dataDir, 'parley.db'))) {
     throw new ParleyError(

@@ -268,7 +268,7 @@ export const fileSchema = z.strictObject({
   role: z
     .enum(['all', 'gateway', 'worker'])
     .default('all')
-    .describe('What this process does; `parley start --role` overrides it.'),
+    .describe('What this process does; `--role` of the command `start` overrides it.'),
   health: z
     .strictObject({
       port: z
@@ -277,7 +277,7 @@ export const fileSchema = z.strictObject({
         .max(65_535)
         .default(0)
         .describe(
-          'Loopback port of /healthz, /readyz and /metrics in a worker. 0 or a port in use: any free one, shown by `parley status`.',
+          'Loopback port of /healthz, /readyz and /metrics in a worker. 0 or a port in use: any free one, shown by the command `status`.',
         ),
     })
     .prefault({}),

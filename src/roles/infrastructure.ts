@@ -1,4 +1,5 @@
 /** Opens what every stage needs first: the data folder's lock, the send journal, Redis, the store and this process's record. */
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
@@ -65,7 +66,7 @@ async function endRestore({ dataDir, role }: Config): Promise<void> {
   if (role === 'all') return finishRestore(dataDir);
   throw new ParleyError(
     'config_invalid',
-    `A restore of ${dataDir} was interrupted. End it first: parley restore`,
+    `A restore of ${dataDir} was interrupted. End it first: ${parleyCommand} restore`,
   );
 }
 

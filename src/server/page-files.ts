@@ -2,9 +2,15 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 
 /** The one list of files that are served: no path of a request ever reaches the file system. */
-type PageFile = { readonly url: string; readonly path: string; readonly type: string };
+type PageFile = {
+  readonly url: string;
+  readonly path: string;
+  readonly type: string;
+  fill?(text: string): string;
+};
 
 const script = 'text/javascript; charset=utf-8';
 const pageFiles: readonly (readonly [url: string, name: string, type: string])[] = [
@@ -26,6 +32,7 @@ const pageFiles: readonly (readonly [url: string, name: string, type: string])[]
     'markdown',
     'notices-view',
     'outbox',
+    'own-command',
     'panels',
     'random-id',
     'rich-text',
@@ -39,13 +46,16 @@ const pageFiles: readonly (readonly [url: string, name: string, type: string])[]
   ].map((name) => [`/page/${name}.js`, `${name}.js`, script] as const),
 ];
 
-/** Serves the page's own modules as they are, and the two libraries they import, under `/vendor/`. */
+/** Serves the page with this installation's command in it, its modules as they are, and the two libraries they import, under `/vendor/`. */
 export function servePage(
   app: FastifyInstance,
   pageDir = fileURLToPath(new URL('page/', import.meta.url)),
 ): void {
   const files: readonly PageFile[] = [
-    ...pageFiles.map(([url, name, type]) => ({ url, path: `${pageDir}/${name}`, type })),
+    ...pageFiles.map(([url, name, type]) => ({
+      ...{ url, path: `${pageDir}/${name}`, type },
+      ...(url === '/' && { fill: (text: string) => text.replace('{parley}', parleyCommand) }),
+    })),
     { url: '/vendor/preact.js', path: vendorPath('preact'), type: script },
     { url: '/vendor/htm.js', path: vendorPath('htm'), type: script },
   ];
@@ -58,7 +68,8 @@ function vendorPath(name: string): string {
 
 function serveFile(app: FastifyInstance, file: PageFile): void {
   app.get(file.url, { config: { access: 'public' } }, async (request, reply) => {
-    const bytes = await readFile(file.path);
+    const written = await readFile(file.path);
+    const bytes = file.fill === undefined ? written : Buffer.from(file.fill(written.toString('utf8')));
     const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;
     reply.header('cache-control', 'no-cache').header('etag', etag);
     if (request.headers['if-none-match'] === etag) return reply.code(304).send();

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
@@ -87,7 +88,7 @@ function wordsForHost(host = ''): string {
   const isUsual = /^[a-z0-9.[\]:-]{1,253}$/i.test(host);
   const asked = isUsual ? `the name "${host}"` : 'this name';
   const shown = isUsual ? host.toLowerCase() : 'parley.example';
-  return `Parley doesn't answer to ${asked}. If it is yours, add it to "allowedHosts" in parley.config.json, for example "allowedHosts": ["${shown}"], and run: parley reload`;
+  return `Parley doesn't answer to ${asked}. If it is yours, add it to "allowedHosts" in parley.config.json, for example "allowedHosts": ["${shown}"], and run: ${parleyCommand} reload`;
 }
 
 function identify(app: FastifyInstance, request: FastifyRequest, deps: RequestAuthDeps): Promise<Identity> {

@@ -297,12 +297,12 @@ export const english = {
     '{subject} rejects my credentials: {reason}. I’ll try again every few minutes; if you renew them, restart me.',
   ownerChannelChallenge: '{subject} asks for a captcha: {reason}',
   ownerModelKey:
-    '{subject} rejects my key: {reason}. Put a valid one into {variable} and restart me, or run: parley onboard',
+    '{subject} rejects my key: {reason}. Put a valid one into {variable} and restart me, or run: {parley} onboard',
   ownerModelKeyAccepted: '{subject} accepts my key again.',
   ownerLaneStuck: '{subject} has been stuck for {seconds} s. I’m still trying; check the log.',
   ownerLaneMoves: '{subject} is moving again.',
-  ownerDeliveryUnknown: 'A message to {subject} may not have arrived. Run: parley outbox list',
-  ownerDeliveriesUnknown: '{count} messages to {subject} may not have arrived. Run: parley outbox list',
+  ownerDeliveryUnknown: 'A message to {subject} may not have arrived. Run: {parley} outbox list',
+  ownerDeliveriesUnknown: '{count} messages to {subject} may not have arrived. Run: {parley} outbox list',
   ownerDeliveryWaits:
     'The network has held back messages to {subject} since {since}, and now says to wait until {until}. I’ll try again every five minutes.',
   ownerDeliveryGoesOn: 'Messages to {subject} are going out again.',

@@ -306,14 +306,14 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     '{subject} lehnt meine Zugangsdaten ab: {reason}. Ich versuche es alle paar Minuten; wenn du sie erneuerst, starte mich neu.',
   ownerChannelChallenge: '{subject} verlangt ein Captcha: {reason}',
   ownerModelKey:
-    '{subject} lehnt meinen Schlüssel ab: {reason}. Setze einen gültigen in {variable} ein und starte mich neu, oder führe aus: parley onboard',
+    '{subject} lehnt meinen Schlüssel ab: {reason}. Setze einen gültigen in {variable} ein und starte mich neu, oder führe aus: {parley} onboard',
   ownerModelKeyAccepted: '{subject} nimmt meinen Schlüssel wieder an.',
   ownerLaneStuck: '{subject} hängt seit {seconds} s. Ich versuche es weiter; schau ins Protokoll.',
   ownerLaneMoves: '{subject} läuft wieder.',
   ownerDeliveryUnknown:
-    'Eine Nachricht an {subject} ist vielleicht nicht angekommen. Starte: parley outbox list',
+    'Eine Nachricht an {subject} ist vielleicht nicht angekommen. Starte: {parley} outbox list',
   ownerDeliveriesUnknown:
-    '{count} Nachrichten an {subject} sind vielleicht nicht angekommen. Starte: parley outbox list',
+    '{count} Nachrichten an {subject} sind vielleicht nicht angekommen. Starte: {parley} outbox list',
   ownerDeliveryWaits:
     'Das Netz hält Nachrichten an {subject} seit {since} zurück, jetzt bis {until}. Ich versuche es alle fünf Minuten.',
   ownerDeliveryGoesOn: 'Nachrichten an {subject} gehen wieder raus.',

@@ -3,6 +3,7 @@
  * may override any of them in the configuration; a language without a table gets English.
  */
 
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { english } from './english.ts';
 import { german } from './german.ts';
@@ -32,9 +33,13 @@ export function noticesFor(language: string, overrides: Readonly<Record<string, 
   return { ...english, ...table, ...overrides };
 }
 
-/** Fills in `{name}`; a name without a value stays as it is, so that a wrong override is seen. */
+/**
+ * Fills in `{name}`, and `{parley}` with the command that runs Parley here; a name without a value stays as it is, so that a
+ * wrong override is seen.
+ */
 export function fillNotice(text: string, values: NoticeValues = {}): string {
-  return text.replace(/\{(\w+)\}/g, (whole, name: string) =>
-    Object.hasOwn(values, name) ? String(values[name]) : whole,
-  );
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    if (Object.hasOwn(values, name)) return String(values[name]);
+    return name === 'parley' ? parleyCommand : whole;
+  });
 }

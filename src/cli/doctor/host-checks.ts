@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Config } from '../../config/config.ts';
 import { askGateway, wordsForRefusal } from '../ask-gateway.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
@@ -83,7 +84,7 @@ async function checkMode({ path, mode, fixes }: Private): Promise<readonly Docto
       warning(
         'permissions',
         `other users of this machine can access ${path} (mode ${now})`,
-        `run: parley doctor --fix, or: chmod ${mode.toString(8)} ${path}`,
+        `run: ${parleyCommand} doctor --fix, or: chmod ${mode.toString(8)} ${path}`,
       ),
     ];
   try {

@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Config, ProviderSettings } from '../../config/config.ts';
 import { findModel } from '../../config/model-settings.ts';
 import { checkKeys, type KeyAnswer } from '../../models/key-check.ts';
@@ -24,7 +25,7 @@ function checkDefaultModel(config: Config): DoctorCheck {
     return warning(
       name,
       'the demo model: a script that needs no key',
-      'set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real model, or run: parley onboard',
+      `set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real model, or run: ${parleyCommand} onboard`,
     );
   const others = model.fallbacks.length === 0 ? '' : `, then ${model.fallbacks.join(', ')}`;
   const at = provider.baseUrl === undefined ? '' : ` at ${new URL(provider.baseUrl).host}`;
@@ -69,6 +70,6 @@ export function judgeKeys(
   return (isUsable ? warning : failed)(
     name,
     `${provider} rejects ${which}: ${worst.reason}`,
-    `set ${keysEnv} to a valid key and restart Parley, or run: parley onboard`,
+    `set ${keysEnv} to a valid key and restart Parley, or run: ${parleyCommand} onboard`,
   );
 }

@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Config } from '../../config/config.ts';
 import { askProcesses, downText, type ProcessHealth } from '../ask-processes.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
@@ -14,7 +15,7 @@ export async function checkProcesses(
 /** With PostgreSQL it may run on another machine, which this one can't see. */
 function lacksWorker({ databaseUrl }: Pick<Config, 'databaseUrl'>): DoctorCheck {
   const words = 'a gateway runs and no worker: messages are kept, and nobody answers them';
-  const fix = 'start one: parley start --role worker';
+  const fix = `start one: ${parleyCommand} start --role worker`;
   return databaseUrl === undefined
     ? failed('worker', words, fix)
     : warning('worker', `${words}, unless one runs on another machine`, fix);

@@ -4,6 +4,7 @@ import { CommandMenu, commandsFor, menuAttributes } from '/page/command-menu.js'
 import { entriesInOrder, isWorking } from '/page/conversation.js';
 import { CopyButton } from '/page/copy-button.js';
 import { NoticesView } from '/page/notices-view.js';
+import { parleyCommand } from '/page/own-command.js';
 import { RichText } from '/page/rich-text.js';
 import { StatusView } from '/page/status-view.js';
 import { WhyButton } from '/page/why-view.js';
@@ -65,18 +66,17 @@ function Greeting({ status }) {
     <p>I read text and photos, see other files by name, work on files in my own folder, and can set others to work. Write more while I
       work; <code>/</code> shows the commands.</p>
     <p><code>SOUL.md</code>, <code>AGENTS.md</code> and others in my workspace shape who I am:${' '}
-      <code>parley agent init</code> creates them.</p>
+      <code>${parleyCommand} agent init</code> creates them.</p>
     ${!isSetUp && html`<${SetUp} />`}
   </div>`;
 }
 
 const localChannels = new Set(['web', 'terminal']);
-const setUpCommand = './bin/parley.mjs onboard';
+const setUpCommand = `${parleyCommand} onboard`;
 
 function SetUp() {
   return html`<div class="set-up card">
-    <p>So far a scripted demo model answers, and no network is connected. To set both up, run this in Parley's folder
-      (as a package: <code>parley onboard</code>):</p>
+    <p>So far a scripted demo model answers, and no network is connected. To set both up, run this in Parley's folder:</p>
     <div class="code-block"><pre tabindex="0"><code>${setUpCommand}</code></pre>
       <${CopyButton} text=${setUpCommand} what="command" /></div>
   </div>`;

@@ -1,6 +1,7 @@
 /** Starts the page: checks the session, then shows the chat or the sign-in form. */
 import { fetchStatus, signIn } from '/page/api.js';
 import { startChat } from '/page/chat.js';
+import { parleyCommand } from '/page/own-command.js';
 import { SignInView } from '/page/sign-in-view.js';
 import { h, render } from '/vendor/preact.js';
 
@@ -10,7 +11,7 @@ const root = document.getElementById('app');
 async function boot() {
   const problem =
     location.hash === '#link-not-valid'
-      ? 'That link was already used or has expired. For a new one, run: parley signin'
+      ? `That link was already used or has expired. For a new one, run: ${parleyCommand} signin`
       : '';
   if (location.hash !== '') history.replaceState(null, '', '/');
   const status = await untilReachable(fetchStatus);

@@ -1,3 +1,4 @@
+import { parleyCommand } from '/page/own-command.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
 
@@ -14,7 +15,7 @@ export function SignInView({ problem, isBusy, onToken }) {
       <img src="/page/icon.svg" alt="" width="56" height="56" />
       <h1>Parley</h1>
       <p>Open the <strong>sign-in link</strong> that Parley printed when it started. It works once. For a new one, run
-        this in Parley's folder: <code>./bin/parley.mjs signin</code> (as a package: <code>parley signin</code>)</p>
+        this in Parley's folder: <code>${parleyCommand} signin</code></p>
       <div class="or"><span>or</span></div>
       <label for="token">Access token</label>
       <input id="token" name="token" type="password" required autocomplete="current-password" spellcheck="false" />

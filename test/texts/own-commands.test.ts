@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { commandsOf, parleyCommand } from '../../src/channel-kit/own-commands.ts';
+import { english } from '../../src/texts/english.ts';
+import { fillNotice } from '../../src/texts/notices.ts';
+import { readSourceTree } from '../architecture/source-tree.ts';
+
+const root = new URL('../..', import.meta.url).pathname;
+
+it('names commands that exist: a clone has no `parley` on its path', () => {
+  const line = readFileSync(`${root}/src/cli/command-line.ts`, 'utf8');
+  const verbs = [...line.matchAll(/\.command\('([a-z-]+)/g)].map(([, verb]) => verb);
+  expect(verbs).toContain('pair');
+  const literal = new RegExp(`(?<![\\w./}-])parley (?:${verbs.join('|')})\\b`);
+  const page = `${root}/src/server/page`;
+  const files = [
+    ...readSourceTree(root).modules.filter(
+      ({ path }) => /^(?:src|channels|plugins)\//.test(path) && !path.endsWith('/own-commands.ts'),
+    ),
+    ...readdirSync(page).map((name) => ({ path: name, text: readFileSync(`${page}/${name}`, 'utf8') })),
+  ];
+  expect(files.length).toBeGreaterThan(300);
+  const found = files.flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      // Comments may call the commands by their short name.
+      .filter((code) => !/^\s*(?:\/?\*|\/\/)/.test(code) && literal.test(code))
+      .map((code) => `${path}: ${code.trim()}`),
+  );
+  expect(found).toEqual([]);
+});
+
+it('writes the own command into a text', () => {
+  expect(parleyCommand).toBe(commandsOf('clone').parley);
+  expect(fillNotice(english.ownerDeliveryUnknown, { subject: 'net' })).toContain(
+    `Run: ${parleyCommand} outbox list`,
+  );
+});
