@@ -32,6 +32,6 @@ it('lists conversations by their titles and shows one with what it was spent on'
   const [listed] = JSON.parse((await sessions('list', '--json')).stdout);
   expect(listed).toMatchObject({ title: 'Green boats', tokens: { prompt: 120, completion: 30 } });
   expect((await sessions('show', 'nobody')).stderr).toBe(
-    "nobody isn't a conversation. See: parley sessions list\n",
+    "nobody isn't a conversation. See: ./bin/parley.mjs sessions list\n",
   );
 });

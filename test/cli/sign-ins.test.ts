@@ -45,7 +45,7 @@ it('lists the browsers that are signed in, and signs them out while the gateway 
   expect(await Promise.all(cookies.map(statusBy))).toEqual([401, 401, 401]);
   expect(await parley(['sign-ins', 'end', id])).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('parley sign-ins list'),
+    stderr: expect.stringContaining('./bin/parley.mjs sign-ins list'),
   });
   expect((await parley(['sign-ins', 'end'])).stderr).toContain('--all');
 });

@@ -35,9 +35,9 @@ it('lists, shows, steers and stops sub-agents on the data folder', async () => {
   const again = await subagents('stop', id);
   expect(again).toMatchObject({
     code: 1,
-    stderr: `${id} has already ended. See: parley subagents info ${id}\n`,
+    stderr: `${id} has already ended. See: ./bin/parley.mjs subagents info ${id}\n`,
   });
   expect((await subagents('log', 'nobody')).stderr).toBe(
-    "nobody isn't a sub-agent. See: parley subagents list\n",
+    "nobody isn't a sub-agent. See: ./bin/parley.mjs subagents list\n",
   );
 });
