@@ -147,8 +147,24 @@ describe('the page', () => {
     gateway.questions = [{ id: 'q1', text: 'Eve is asking to write to me.', since: 1, choices }];
     const page = await browser.newPage();
     await page.goto(gateway.signInLink());
-    await page.getByRole('button', { name: 'Approve: Eve is asking to write to me.' }).click();
-    await page.getByText('Eve is asking to write to me.').waitFor({ state: 'detached' });
+    const region = page.getByRole('status', { name: 'Needs your attention' });
+    const approve = region.getByRole('button', { name: 'Approve: Eve is asking to write to me.' });
+    // Somebody decides elsewhere, which this page hasn't seen yet; then nobody hears the answer.
+    const asked1 = { notices: [], questions: gateway.questions };
+    await page.route('**/api/notices', (route) => route.fulfill({ json: asked1 }));
+    gateway.questions = [];
+    await approve.click();
+    await region.getByText('Already refused by telegram:1.').waitFor();
+    await page.route('**/api/notices/answer', (route) => route.abort());
+    await approve.click();
+    await region.getByText('Your answer may not have reached Parley.').waitFor();
+    expect(await region.getByText('Already refused').count()).toBe(0);
+    gateway.questions = asked1.questions;
+    await page.unrouteAll();
+    await approve.click();
+    await region.getByText('Eve is asking to write to me.').waitFor({ state: 'detached' });
+    await region.getByRole('button', { name: 'Dismiss: done' }).click();
+    await region.getByText('done').waitFor({ state: 'detached' });
     const buttons = [{ id: 'a:k3:y', label: 'Run it', command: '/approve k3' }];
     const asked = { text: 'May I run it?', author: { kind: 'notice' }, messageId: 'ask', buttons } as const;
     gateway.session.say(gateway.route, asked);

@@ -86,6 +86,8 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
       },
       questions: async () => owner.questions,
       answer: async (id, verdict) => {
+        if (!owner.questions.some((question) => question.id === id))
+          return { result: 'late', text: 'Already refused by telegram:1.' };
         owner.questions = owner.questions.filter((question) => question.id !== id);
         return { result: verdict === 'approve' ? 'approved' : 'denied', text: 'done' };
       },

@@ -15,9 +15,9 @@ export async function fetchNotices() {
   return { notices, questions };
 }
 
-/** Rejects when Parley is unreachable; of several answers to a question the first one counts. */
+/** Resolves with what came of it, as text: of several answers to a question the first one counts. Rejects on failure. */
 export async function answerQuestion(id, verdict) {
-  await post('/api/notices/answer', { id, verdict });
+  return (await change('/api/notices/answer', { id, verdict })).text;
 }
 
 /** Rejects when Parley is unreachable; a notice that has ended meanwhile is dismissed already. */
@@ -98,6 +98,7 @@ async function read(path) {
 async function change(path, body) {
   const answer = await post(path, body);
   if (!answer.ok) throw new Error(`status ${answer.status}`);
+  return answer.json();
 }
 
 function post(path, body) {

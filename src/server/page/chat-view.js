@@ -15,7 +15,7 @@ const html = htm.bind(h);
 
 /** The whole signed-in page. `actions` are the person's choices; the rest is state. */
 export function ChatView(state) {
-  const { conversation, status, notices, questions, isAtEnd, actions } = state;
+  const { conversation, status, notices, questions, results, isAtEnd, actions } = state;
   const working = isWorking(conversation);
   return html`<div class="shell">
     <header>
@@ -24,7 +24,8 @@ export function ChatView(state) {
       <${StatusView} status=${status} connection=${conversation.connection} onSignOut=${actions.signOut} />
     </header>
     <${NoticesView} problems=${status?.problems ?? []} notices=${notices}
-      questions=${questions} onDismiss=${actions.dismissNotice} onAnswer=${actions.answerQuestion} />
+      questions=${questions} results=${results} onDismiss=${actions.dismissNotice}
+      onAnswer=${actions.answerQuestion} onForget=${actions.forgetResult} />
     <${ChildTree} nodes=${conversation.children} />
     <main class="scroll" id="scroll" tabindex="0" aria-label="Conversation" onScroll=${actions.scrolled}>
       <div class="messages" role="log" aria-live="polite">

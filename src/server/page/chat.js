@@ -59,6 +59,8 @@ function createPage(root, status) {
     status,
     notices: [],
     questions: [],
+    /** What came of the owner's answers: { id, text }, by question, until dismissed. */
+    results: [],
     draft: '',
     files: [],
     editing: undefined,
@@ -197,6 +199,12 @@ function createSubmit(page, connection) {
   };
 }
 
+/** The request may have arrived and its answer not. */
+const unheard =
+  "Your answer may not have reached Parley. While the question is still here, it hasn't: please try again.";
+
+const withoutResult = (page, id) => page.state().results.filter((result) => result.id !== id);
+
 /** Scrolling and leaving. */
 function frameActions(page, connection, outbox) {
   return {
@@ -211,9 +219,12 @@ function frameActions(page, connection, outbox) {
       await refreshStatus(page);
     },
     answerQuestion: async (id, verdict) => {
-      await answerQuestion(id, verdict).catch(() => undefined);
+      const text = await answerQuestion(id, verdict).catch(() => unheard);
+      // The question goes with the next look, so its end is told in its place.
+      page.update({ results: [...withoutResult(page, id), { id, text }] });
       await refreshStatus(page);
     },
+    forgetResult: (id) => page.update({ results: withoutResult(page, id) }),
     signOut: async () => {
       connection.close();
       outbox.clear();

@@ -4,11 +4,11 @@ import { Component, h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** Alerts above the conversation: current problems, and notices until they end or are dismissed. Questions, the first of the rest, and all when asked for. */
+/** Alerts above the conversation: current problems, and notices until they end or are dismissed. Questions and what came of their answers, the first of the rest, and all when asked for. */
 export class NoticesView extends Component {
   state = { showsAll: false };
 
-  render({ problems, notices, questions, onDismiss, onAnswer }, { showsAll }) {
+  render({ problems, notices, questions, results, onDismiss, onAnswer, onForget }, { showsAll }) {
     const all = [
       ...problems.map((problem) => html`<${Problem} key=${problem.id} problem=${problem} />`),
       ...notices.map(
@@ -19,6 +19,7 @@ export class NoticesView extends Component {
     // The region stays, so that screen readers announce new alerts.
     return html`<section class="notices" role="status" aria-label="Needs your attention">
       ${questions.map((question) => html`<${Question} key=${question.id} question=${question} onAnswer=${onAnswer} />`)}
+      ${results.map((result) => html`<${Result} key=${`result-${result.id}`} result=${result} onForget=${onForget} />`)}
       ${showsAll ? all : all.slice(0, 1)}
       ${
         more > 0 &&
@@ -42,6 +43,14 @@ function Question({ question, onAnswer }) {
         html`<button class="choice" key=${verdict} onClick=${() => onAnswer(question.id, verdict)}
           aria-label=${`${label}: ${question.text}`}>${label}</button>`,
     )}
+  </div>`;
+}
+
+/** What came of an answer: the question itself may be gone. */
+function Result({ result, onForget }) {
+  return html`<div class="owner-notice">
+    <p>${result.text}</p>
+    <button class="link" onClick=${() => onForget(result.id)} aria-label=${`Dismiss: ${result.text}`}>dismiss</button>
   </div>`;
 }
 
