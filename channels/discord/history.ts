@@ -40,7 +40,12 @@ export type HistoryDeps = {
   /** A message of the history as entries. */
   entriesOf(message: unknown, place: ChannelLocation): readonly Entry[];
   gap(gap: ChannelGap): void;
+  /** Live events have come for long without being stored: those that follow can only be read later. */
+  onOverflow(): void;
 };
+
+/** Live events that wait to be stored, at most: beyond this they are read from the history once the store takes them. */
+const mostPending = 10_000;
 
 type Filling = {
   readonly held: BufferedEvents[];
@@ -65,6 +70,8 @@ export class History {
   #working = 0;
   /** Conversations read before the last one don't count. */
   #changes = 0;
+  /** Live events that were handed over and are not stored. */
+  #pending = 0;
 
   constructor(deps: HistoryDeps) {
     this.#deps = deps;
@@ -132,8 +139,10 @@ export class History {
 
   /** Passes live events on, or holds them until what was missed before them is stored. */
   hand(channelId: string, held: BufferedEvents): void {
+    this.#pending += 1;
+    if (this.#pending > mostPending) this.#deps.onOverflow();
     if (this.#live.has(channelId)) {
-      void this.#deps.store(held.entries());
+      void this.#store([held]);
       return;
     }
     const filling = this.#fill(channelId);
@@ -187,8 +196,13 @@ export class History {
     if (this.#stopped.signal.aborted) return;
     this.#filling.delete(channelId);
     if (!filling.isUntold) this.#live.add(channelId);
-    void this.#deps.store(filling.held.flatMap(({ entries }) => entries()));
+    void this.#store(filling.held);
     this.#pump();
+  }
+
+  async #store(held: readonly BufferedEvents[]): Promise<void> {
+    await this.#deps.store(held.flatMap(({ entries }) => entries()));
+    this.#pending -= held.length;
   }
 
   /** Until it was read, or until Discord says that it cannot be. */

@@ -95,6 +95,7 @@ export class Receiver {
       store: (entries) => this.#queue.push(entries),
       entriesOf: (message, place) => this.#reader.readHistoric(message, place),
       gap: (gap) => intake.gap(gap),
+      onOverflow: () => this.#giveUp(intake),
     });
     this.#gateway = new Gateway({
       api,
@@ -130,6 +131,14 @@ export class Receiver {
     this.#history.stop();
     void this.#queue.stop();
     void this.#gateway.close();
+  }
+
+  /** Begun anew, it reads what it has missed from the history. */
+  #giveUp(intake: Intake): void {
+    if (this.#stopped.signal.aborted) return;
+    this.#stopAll();
+    const detail = 'too many events wait to be stored; they are read from Discord’s history later';
+    intake.trouble({ kind: 'unreachable', code: 'not-stored', detail, isOver: true });
   }
 
   #receive(dispatch: Dispatch): void {
