@@ -57,8 +57,8 @@ export const discordMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'History',
-        find: 'if (this.#live.has(channelId)) { void this.#deps.store',
-        replace: 'if (channelId !== undefined) { this.#fill(channelId); void this.#deps.store',
+        find: 'if (this.#live.has(channelId)) { void this.#store',
+        replace: 'if (channelId !== undefined) { this.#fill(channelId); void this.#store',
       },
     ],
     test: { file: backfill, name: 'its live events wait behind what was missed' },
