@@ -75,6 +75,30 @@ export const accessMutants: readonly Mutant[] = [
     test: { file: 'test/e2e/first-hour-newcomer.test.ts', name: 'changes nothing for a person who leaves' },
   },
   {
+    name: 'onboarding tries a vendor’s key at the server in the file',
+    invariant: 'a key goes to the vendor it was asked for',
+    edits: [
+      {
+        in: 'askKey',
+        find: 'environment.values[addressVariable]',
+        replace: 'config.providers[vendor]?.baseUrl',
+      },
+    ],
+    test: { file: 'test/cli/onboard.test.ts', name: 'is asked at the vendor, whatever address the file has' },
+  },
+  {
+    name: 'onboarding forgets the model of a vendor',
+    invariant: 'the answer to which model answers counts',
+    edits: [{ in: 'askKey', find: 'model: modelAt(vendor, baseUrl, config),', replace: '' }],
+    test: { file: 'test/cli/onboard.test.ts', name: 'answers from then on: GPT beside a key of Anthropic' },
+  },
+  {
+    name: 'root keeps the data folder of the service',
+    invariant: 'the machine’s service can write to its data',
+    edits: [{ in: 'makeFolderFor', find: 'chownSync(made, owner.uid, owner.gid);', replace: '' }],
+    test: { file: 'test/cli/service.test.ts', name: 'runs as the owner of the data, of a fresh clone' },
+  },
+  {
     name: 'an owner’s command leaves no trace',
     invariant: 'an owner is asked where they wrote last, be it a command',
     edits: [{ in: 'applyCommand', find: `spec.chatKind === 'dm'`, replace: `spec.chatKind === 'group'` }],

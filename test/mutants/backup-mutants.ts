@@ -12,6 +12,12 @@ export const backupMutants: readonly Mutant[] = [
     isSample: true,
   },
   {
+    name: 'a backup behind a link copies itself',
+    invariant: 'a backup never lies among what it copies',
+    edits: [{ in: 'assertCopiesNoBackup', find: 'await realPlace(to)', replace: 'to' }],
+    test: { file: backups, name: 'never copies itself: a place in the data folder is refused' },
+  },
+  {
     name: 'restore decided before it is staged',
     invariant: 'files change places only when all of them are there',
     edits: [

@@ -6,6 +6,21 @@ const roster = 'test/channel-host/channel-registry.test.ts';
 /** Broken variants of several processes that share a folder or a database. */
 export const roleMutants: readonly Mutant[] = [
   {
+    name: 'a standby gateway isn’t told to reload',
+    invariant: 'parley reload reaches every process, whatever its role',
+    edits: [
+      { in: 'tellOthers', find: 'pid !== asked', replace: `pid !== asked && role === 'worker'` },
+      { in: 'tellOthers', find: '({ pid }) =>', replace: '({ pid, role }) =>' },
+    ],
+    test: { file: 'test/cli/reload.test.ts', name: 'tells every other process, whatever its role' },
+  },
+  {
+    name: 'a reload ends what runs in a terminal',
+    invariant: 'a reload ends no process',
+    edits: [{ in: 'tell', find: 'kill(pid, reloadSignal)', replace: `kill(pid, 'SIGHUP')` }],
+    test: { file: 'test/cli/reload.test.ts', name: 'tells every other process, whatever its role' },
+  },
+  {
     name: 'the living are buried',
     invariant: 'only the leases of a process that has ended are void before their time',
     edits: [
