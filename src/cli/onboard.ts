@@ -46,12 +46,13 @@ export type OnboardDeps = {
 /** As `runOnboard`, with what it works on. */
 export async function onboard({ channels, home, read, check, open }: OnboardDeps): Promise<ExitCode> {
   const environment = read();
-  const config = loadConfig(environment, home);
+  const usable = withUsableModel(environment, home);
+  const config = loadConfig(usable, home);
   // Else the answers would be typed in vain.
   await assertWritable(environment, home);
   const ask = await open('Setting Parley up. Each credential is tried as you type it.');
   try {
-    const setting = { channels, environment, config, home, check };
+    const setting = { channels, environment: usable, config, home, check };
     const { answers, network, isPaired } = await askAll(ask, setting);
     for (const line of await write(answers, environment, home)) ask.say(line);
     const after = loadConfig(read(), home);
@@ -62,6 +63,22 @@ export async function onboard({ channels, home, read, check, open }: OnboardDeps
     if (!(error instanceof PersonLeft)) throw error;
     ask.end('Nothing was changed.');
     return 1;
+  }
+}
+
+/** A model whose key is missing is what onboarding mends, so the questions are asked as if the demo model answered. */
+function withUsableModel(environment: Environment, home: string): Environment {
+  try {
+    loadConfig(environment, home);
+    return environment;
+  } catch (error) {
+    const usable = { ...environment, values: { ...environment.values, PARLEY_MODEL: 'demo' } };
+    try {
+      loadConfig(usable, home);
+      return usable;
+    } catch {
+      throw error;
+    }
   }
 }
 

@@ -88,6 +88,16 @@ describe('the model that onboarding is told', () => {
     expect((await choose(demo)).said).toContain('The model that answers: demo\n');
   });
 
+  it('is asked for also while the configured one lacks its key', async () => {
+    await choose(claude);
+    await rm(join(home, '.env'));
+    expect((await choose(gpt)).said).toContain('The model that answers: openai/gpt-6-luna\n');
+    await rm(join(home, '.env'));
+    expect((await choose(demo)).said).toContain('The model that answers: demo\n');
+    await writeFile(join(home, 'parley.config.json'), '{"model":"openai/x","logLevel":"loud"}');
+    await expect(choose(demo)).rejects.toThrow('logLevel in ');
+  });
+
   it('stays the vendor’s own choice when only its key is typed anew', async () => {
     await writeFile(join(home, 'parley.config.json'), '{"model":"openai/gpt-5-mini"}');
     await writeFile(join(home, '.env'), 'OPENAI_API_KEY=sk-old-00000001\n');
