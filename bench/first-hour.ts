@@ -78,7 +78,8 @@ export async function measureFirstHour(): Promise<readonly Figure[]> {
 
 /** How this machine reaches npm's registry. */
 function networkSettings(): Record<string, string> {
-  const names = /^(?:npm_config_(?:(?:user|global)config|registry|cafile)|(?:https?|no)_proxy|node_extra_ca_certs|ssl_cert_(?:file|dir))$/i;
+  const names =
+    /^(?:npm_config_(?:(?:user|global)config|registry|cafile)|(?:https?|no)_proxy|node_extra_ca_certs|ssl_cert_(?:file|dir))$/i;
   return Object.fromEntries(
     Object.entries(process.env).filter(
       (entry): entry is [string, string] => names.test(entry[0]) && entry[1] !== undefined,
