@@ -2,15 +2,23 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
-import { describe, test } from 'vitest';
+import { beforeAll, describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
-import { countTold, findBreaches, untilAtRest } from './conservation.ts';
+import { countEvents, countTold, findBreaches, untilAtRest } from './conservation.ts';
 import { crowdAtWork, forCrowd, gatherCrowd } from './crowd.ts';
-import { makeDoor } from './cut-proxy.ts';
+import { describeRow } from './describe-row.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
-import { canMount, mountSmallDisk } from './small-disk.ts';
-import { ada, bob, said, startTelegramGateway, telegramState, untilSaid } from './telegram-gateway.ts';
+import { canMount, mountSmallDisk, type SmallDisk } from './small-disk.ts';
+import {
+  ada,
+  bob,
+  said,
+  startTelegramGateway,
+  type TelegramGateway,
+  telegramState,
+  untilSaid,
+} from './telegram-gateway.ts';
 import { until } from './until.ts';
 
 const config = { lanes: { leaseMs: 1000, renewMs: 300 } };
@@ -21,27 +29,6 @@ async function untilLogged(dataDir: string, event: RegExp): Promise<void> {
 }
 
 describe.concurrent('a gateway that stands still for longer than its lease', () => {
-  test('answers once when it goes on', async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir, parley } = await startTelegramGateway({ config }, onTestFinished);
-    const gate = createGate();
-    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-    telegram.userSends({ from: ada, text: 'One.' });
-    telegram.userSends({ from: bob, text: 'Two.' });
-    await model.waitForRequest(2);
-    process.kill(parley().pid, 'SIGSTOP');
-    // The length of the stop is the fault itself.
-    await pause(2500);
-    process.kill(parley().pid, 'SIGCONT');
-    gate.open();
-    await untilAtRest(dataDir, 2);
-    expect([said(telegram, ada.id), said(telegram, bob.id)]).toEqual([
-      ['You said: One.'],
-      ['You said: Two.'],
-    ]);
-    expect(countTold(dataDir, ['One.', 'Two.'])).toEqual([1, 1]);
-    expect(findBreaches(dataDir)).toEqual([]);
-  });
-
   // Without PARLEY_TEST_DATABASE_URL there is no database that two hosts could share.
   test.skipIf(databaseServer === undefined)(
     'loses its runs and its account to the other one, and writes and sends nothing more',
@@ -112,44 +99,42 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     expect(await database.read('select distinct state from outbox')).toEqual([{ state: 'sent' }]);
     expect(telegram.calls.filter(({ method }) => method === 'sendMessage')).toHaveLength(12);
   });
-
-  test('is away for three seconds shows it, and answers everybody once when it is back', {
-    timeout: 300_000,
-  }, async ({ expect, onTestFinished }) => {
-    const database = await makeDatabase(onTestFinished);
-    const url = new URL(database.url);
-    const door = await makeDoor({ host: url.hostname, port: Number(url.port) }, onTestFinished);
-    url.port = String(door.port);
-    const settings = { config: { ...forCrowd, ...config }, env: { DATABASE_URL: url.href } };
-    const gateway = await startTelegramGateway(settings, onTestFinished);
-    const { telegram, parley } = gateway;
-    const { crowd, gate } = await crowdAtWork(gateway, 4);
-    door.shut();
-    gate.open();
-    crowd.speaks();
-    await until(async () => (await readiness(parley().url)).includes('store'), { what: 'the lack on show' });
-    // How long it is away is the fault itself.
-    await pause(3000);
-    expect(crowd.answered()).toBe(0);
-    door.open();
-    await telegram.waitFor(() => crowd.answered() === 8);
-    const open = `select id from inbox where state <> 'ended'
-      union all select key from outbox where state in ('pending', 'sending')`;
-    await until(async () => (await database.read(open)).length === 0, { what: 'the end of everything' });
-    expect(await database.read('select distinct outcome from inbox')).toEqual([{ outcome: 'answered' }]);
-    expect(telegram.calls.filter(({ method }) => method === 'sendMessage')).toHaveLength(8);
-    expect(await readiness(parley().url)).toContain('"ready"');
-  });
 });
 
-describe.concurrent('a gateway whose SQLite file', () => {
-  test('is locked by another program for seven seconds answers everybody once', { timeout: 300_000 }, async ({
+describeRow('a gateway on SQLite', (atEnd) => {
+  let gateway: TelegramGateway;
+
+  beforeAll(async () => {
+    gateway = await startTelegramGateway({ config: { ...forCrowd, ...config } }, atEnd);
+  });
+
+  test('that stands still for longer than its lease answers once when it goes on', async ({ expect }) => {
+    const { telegram, model, dataDir, parley } = gateway;
+    const [before, asked] = [countEvents(dataDir), model.requests.length];
+    const gate = createGate();
+    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+    telegram.userSends({ from: ada, text: 'One.' });
+    telegram.userSends({ from: bob, text: 'Two.' });
+    await model.waitForRequest(asked + 2);
+    process.kill(parley().pid, 'SIGSTOP');
+    // The length of the stop is the fault itself.
+    await pause(2500);
+    process.kill(parley().pid, 'SIGCONT');
+    gate.open();
+    await untilAtRest(dataDir, before + 2);
+    expect([said(telegram, ada.id), said(telegram, bob.id)]).toEqual([
+      ['You said: One.'],
+      ['You said: Two.'],
+    ]);
+    expect(countTold(dataDir, ['One.', 'Two.'])).toEqual([1, 1]);
+    expect(findBreaches(dataDir)).toEqual([]);
+  });
+
+  test('whose file is locked by another program for seven seconds answers everybody once', async ({
     expect,
-    onTestFinished,
   }) => {
-    const settings = { config: { ...forCrowd, ...config } };
-    const gateway = await startTelegramGateway(settings, onTestFinished);
     const { telegram, dataDir, parley } = gateway;
+    const before = countEvents(dataDir);
     const { crowd, gate } = await crowdAtWork(gateway, 3);
     const intruder = new BetterSqlite3(join(dataDir, 'parley.db'), { timeout: 5000 });
     intruder.exec('BEGIN IMMEDIATE');
@@ -163,49 +148,30 @@ describe.concurrent('a gateway whose SQLite file', () => {
     expect(telegram.updates.pending).toHaveLength(3);
     intruder.close();
     await telegram.waitFor(() => crowd.answered() === 6);
-    await untilAtRest(dataDir, 6);
+    await untilAtRest(dataDir, before + 6);
     expect(await readiness(parley().url)).toContain('"ready"');
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 });
 
 // A disk of its own takes the right to mount one, which an ordinary user does not have.
-describe.skipIf(!canMount())(
+describeRow(
   'Parley loses nothing and doubles nothing when its disk',
-  { concurrent: true },
-  () => {
-    test('has less than 200 MB left: it shows it, takes nothing in, and ends what it has begun', {
-      timeout: 300_000,
-    }, async ({ expect, onTestFinished }) => {
-      const disk = await mountSmallDisk(400, onTestFinished);
+  (atEnd) => {
+    let disk: SmallDisk;
+    let gateway: TelegramGateway;
+
+    beforeAll(async () => {
+      disk = await mountSmallDisk(400, atEnd);
       const settings = { config: { ...forCrowd, ...config }, dataDir: disk.dataDir };
-      const gateway = await startTelegramGateway(settings, onTestFinished);
-      const { telegram, dataDir, parley } = gateway;
-      const { crowd, gate } = await crowdAtWork(gateway, 3);
-      await disk.fill(250);
-      await until(async () => (await readiness(parley().url)).includes('disk space'), {
-        what: 'the lack on show',
-      });
-      crowd.speaks();
-      gate.open();
-      await telegram.waitFor(() => crowd.answered() === 3);
-      expect(telegram.updates.pending).toHaveLength(3);
-      await disk.free();
-      await telegram.waitFor(() => crowd.answered() === 6);
-      await untilAtRest(dataDir, 6);
-      expect(await readiness(parley().url)).toContain('"ready"');
-      expect(crowd.breaches(dataDir)).toEqual([]);
+      gateway = await startTelegramGateway(settings, atEnd);
     });
 
-    test('is full to the last byte while it works', { timeout: 300_000 }, async ({
-      expect,
-      onTestFinished,
-    }) => {
-      const disk = await mountSmallDisk(400, onTestFinished);
-      const settings = { config: { ...forCrowd, ...config }, dataDir: disk.dataDir };
-      const gateway = await startTelegramGateway(settings, onTestFinished);
+    // First, as long as SQLite's log has no room of its own to write into.
+    test('is full to the last byte while it works', async ({ expect }) => {
       const { telegram, dataDir, parley } = gateway;
-      const { crowd, gate } = await crowdAtWork(gateway, 3);
+      const before = countEvents(dataDir);
+      const { crowd, gate } = await crowdAtWork(gateway, 3, { name: 'Full', firstId: 1001 });
       await disk.fill();
       gate.open();
       crowd.speaks();
@@ -217,10 +183,32 @@ describe.skipIf(!canMount())(
       expect(telegram.updates.pending).toHaveLength(3);
       await disk.free();
       await telegram.waitFor(() => crowd.answered() === 6);
-      await untilAtRest(dataDir, 6);
+      await untilAtRest(dataDir, before + 6);
+      expect(crowd.breaches(dataDir)).toEqual([]);
+    });
+
+    test('has less than 200 MB left: it shows it, takes nothing in, and ends what it has begun', async ({
+      expect,
+    }) => {
+      const { telegram, dataDir, parley } = gateway;
+      const before = countEvents(dataDir);
+      const { crowd, gate } = await crowdAtWork(gateway, 3, { name: 'Low', firstId: 2001 });
+      await disk.fill(250);
+      await until(async () => (await readiness(parley().url)).includes('disk space'), {
+        what: 'the lack on show',
+      });
+      crowd.speaks();
+      gate.open();
+      await telegram.waitFor(() => crowd.answered() === 3);
+      expect(telegram.updates.pending).toHaveLength(3);
+      await disk.free();
+      await telegram.waitFor(() => crowd.answered() === 6);
+      await untilAtRest(dataDir, before + 6);
+      expect(await readiness(parley().url)).toContain('"ready"');
       expect(crowd.breaches(dataDir)).toEqual([]);
     });
   },
+  { isSkipped: !canMount() },
 );
 
 /** What `/readyz` says. */
