@@ -1,10 +1,12 @@
-import { describe, test } from 'vitest';
+import { beforeAll, describe, test } from 'vitest';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
 import { channelTypes } from '../platforms/discord/types.ts';
-import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import type { ChannelState } from '../platforms/discord/world.ts';
+import { countEvents, countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { describeRow } from './describe-row.ts';
 import type { DiscordSide } from './discord-side.ts';
 import { openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
@@ -34,14 +36,27 @@ async function openDiscord(
   return { stage, discord: stage.discord };
 }
 
-describe.concurrent('a direct message on Discord', { timeout: 300_000 }, () => {
-  test('is shown as being answered, and answered once with its styles, pinging nobody', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { stage, discord } = await openDiscord(onTestFinished);
+describeRow('on Discord', (atEnd) => {
+  let stage: Stage;
+  let discord: DiscordSide;
+  let garden: ChannelState;
+  const inboxOf = (id: number, columns: string) =>
+    readStore(stage.dataDir, `select ${columns} from inbox where senderId = ?`, discord.user(id).id);
+
+  beforeAll(async () => {
+    ({ stage, discord } = await openDiscord(atEnd));
+    const { world } = discord.server;
+    const guild = world.addGuild('Team', discord.user(504));
+    world.addMember(guild, discord.user(505));
+    garden = world.addChannel(guild, 'garden');
     await stage.start();
+  });
+
+  test('a direct message is shown as being answered, and answered once with its styles, pinging nobody', async ({
+    expect,
+  }) => {
     const { server } = discord;
+    const before = countEvents(stage.dataDir);
     const ada = discord.user(501);
     const gate = createGate();
     stage.model.script([{ text: `**@everyone**, 2 * 3 = 6, ${mention(ada)}.`, hold: { gate } }]);
@@ -49,89 +64,82 @@ describe.concurrent('a direct message on Discord', { timeout: 300_000 }, () => {
     await gate.reached;
     await server.waitFor(() => server.typing.length > 0);
     gate.open();
-    await untilAtRest(stage.dataDir, 1);
+    await untilAtRest(stage.dataDir, before + 1);
     const texts = server.botMessages(channelId).map(({ text }) => text);
     expect(texts).toEqual([`**\\@everyone**, 2 \\* 3 = 6, \\${mention(ada)}.`]);
     expect(countTold(stage.dataDir, ['Hello?'])).toEqual([1]);
     expect(findBreaches(stage.dataDir)).toEqual([]);
     expect([server.refusals, server.pings]).toEqual([[], []]);
   });
-});
 
-describe.concurrent('a person who writes on Discord', { timeout: 300_000 }, () => {
-  test('steers the run with a second message', async ({ expect, onTestFinished }) => {
-    const { stage, discord } = await openDiscord(onTestFinished);
+  test('a person steers the run with a second message', async ({ expect }) => {
+    const before = countEvents(stage.dataDir);
     const gate = createGate();
     stage.model.script((body, count) =>
       count === 1 ? { toolCalls: [{ name: 'once' }], hold: { gate } } : echo(body),
     );
-    await stage.start();
-    const person = stage.person('discord');
+    const person = stage.person('discord', 502);
     person.says('Count the stars.');
     await gate.reached;
     person.says('Only the red ones.');
     await until(person.isHeard, { what: 'the second message is taken in' });
     gate.open();
     await until(() => person.standing().length === 1, { what: 'the answer' });
-    await untilAtRest(stage.dataDir, 2);
+    await untilAtRest(stage.dataDir, before + 2);
     expect(person.standing()).toEqual(['You said: Only the red ones.']);
-    expect(readStore(stage.dataDir, 'select distinct runId from inbox')).toHaveLength(1);
+    expect(inboxOf(502, 'distinct runId')).toHaveLength(1);
     expect(findBreaches(stage.dataDir)).toEqual([]);
     expect(discord.server.refusals).toEqual([]);
   });
 
-  test('stops the run with a slash command, and is answered there', async ({ expect, onTestFinished }) => {
-    const { stage, discord } = await openDiscord(onTestFinished);
+  test('a person stops the run with a slash command, and is answered there', async ({
+    expect,
+    onTestFinished,
+  }) => {
     const { server } = discord;
+    const before = countEvents(stage.dataDir);
     const gate = createGate();
     onTestFinished(() => gate.open());
     stage.model.script([{ text: 'It was a dark night.', hold: { gate } }]);
-    await stage.start();
     await server.waitFor(() => (server.platform.commands.get('global')?.length ?? 0) > 0);
-    const ada = discord.user(501);
+    const ada = discord.user(503);
     server.people.sends({ from: ada, text: 'Tell me a story.' });
     await gate.reached;
     const used = server.people.uses({ from: ada, name: 'stop' });
     const isAnswered = () => server.answersTo(used).some(({ text }) => text === notices.stopped);
     await server.waitFor(isAnswered);
-    await untilAtRest(stage.dataDir, 2);
-    const outcomes = readStore(stage.dataDir, `select outcome from inbox where kind = 'message'`);
-    expect(outcomes).toEqual([{ outcome: 'cancelled' }]);
+    await untilAtRest(stage.dataDir, before + 2);
+    const messages = inboxOf(503, 'kind, outcome').filter(({ kind }) => kind === 'message');
+    expect(messages).toMatchObject([{ outcome: 'cancelled' }]);
     expect(server.answersTo(used)).toHaveLength(1);
     expect(server.refusals).toEqual([]);
   });
-});
 
-describe.concurrent('a guild on Discord', { timeout: 300_000 }, () => {
-  test('is answered where Parley is mentioned or replied to, with what was said before', async ({
+  test('a guild is answered where Parley is mentioned or replied to, with what was said before', async ({
     expect,
-    onTestFinished,
   }) => {
-    const { stage, discord } = await openDiscord(onTestFinished);
     const { server } = discord;
-    const [ada, bob] = [discord.user(501), discord.user(502)];
-    const guild = server.world.addGuild('Team', ada);
-    server.world.addMember(guild, bob);
-    const garden = server.world.addChannel(guild, 'garden');
+    const [before, asked] = [countEvents(stage.dataDir), stage.model.requests.length];
+    const [ada, bob] = [discord.user(504), discord.user(505)];
     stage.model.script((_body, count) => ({ text: `Answer ${count}.` }));
-    await stage.start();
     server.people.sends({ from: bob, channel: garden, text: 'The roses want water.' });
     const bot = mention(server.bot);
     server.people.sends({ from: ada, channel: garden, text: `${bot} what did Bob say?` });
     const first = await server.waitFor(() => server.botMessages(garden.id)[0]);
-    await untilAtRest(stage.dataDir, 2);
+    await untilAtRest(stage.dataDir, before + 2);
     server.people.sends({ from: bob, channel: garden, text: 'Is that all?', replyTo: first });
     await server.waitFor(() => server.botMessages(garden.id).length === 2);
     const thread = server.places.startsThread({ parent: garden, name: 'roses', owner: ada });
     server.people.sends({ from: ada, channel: thread, text: `${bot} and here?` });
     await server.waitFor(() => server.botMessages(thread.id).length === 1);
-    await untilAtRest(stage.dataDir, 4);
+    await untilAtRest(stage.dataDir, before + 4);
 
-    const [one = '', two = '', three = ''] = stage.model.requests.map(({ body }) => shown(body));
+    const requests = stage.model.requests.slice(asked);
+    const [one = '', two = '', three = ''] = requests.map(({ body }) => shown(body));
     expect(one).toMatch(
-      /<<<untrusted [^>]*>>>\n\[Person 502[^\n]*\] The roses want water\.\n<<<end untrusted/,
+      /<<<untrusted [^>]*>>>\n\[Person 505[^\n]*\] The roses want water\.\n<<<end untrusted/,
     );
-    expect(one).toMatch(/\[Person 501[^\n]*\] @parley what did Bob say\?/);
+    expect(one).toMatch(/\[Person 504[^\n]*\] @parley what did Bob say\?/);
     expect(two).toContain('Is that all?');
     // A thread is a conversation of its own.
     expect(three).not.toContain('roses want');

@@ -1,10 +1,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, test } from 'vitest';
+import { beforeAll, describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
-import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { countEvents, countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { makeDoor } from './cut-proxy.ts';
+import { describeRow } from './describe-row.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
 import type { SignalSide } from './signal-side.ts';
 import { openStage, type Stage } from './stage.ts';
@@ -40,14 +41,20 @@ const dot = Buffer.from(
 
 const echo = (body: WireBody) => ({ text: `You said: ${lastText(body)}` });
 
-describe.concurrent('a direct message on Signal', { timeout: 300_000 }, () => {
-  test('is read, shown as being answered, and answered once with its styles', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { stage, signal } = await openSignal(onTestFinished);
+describeRow('on Signal', (atEnd) => {
+  let stage: Stage;
+  let signal: SignalSide;
+
+  beforeAll(async () => {
+    ({ stage, signal } = await openSignal(atEnd));
     await stage.start();
+  });
+
+  test('a direct message is read, shown as being answered, and answered once with its styles', async ({
+    expect,
+  }) => {
     const { server } = signal;
+    const before = countEvents(stage.dataDir);
     const ada = signal.user(501);
     const gate = createGate();
     stage.model.script([{ text: 'The sky is **blue**, 2 * 3 = 6.', hold: { gate } }]);
@@ -57,7 +64,7 @@ describe.concurrent('a direct message on Signal', { timeout: 300_000 }, () => {
     await server.waitFor(() => question.readBy.has(server.account.uuid));
     gate.open();
     await server.waitFor(() => server.botMessages(ada).length === 1);
-    await untilAtRest(stage.dataDir, 1);
+    await untilAtRest(stage.dataDir, before + 1);
 
     const [answer] = server.botMessages(ada);
     expect([answer?.text, answer?.styles]).toEqual([
@@ -72,58 +79,51 @@ describe.concurrent('a direct message on Signal', { timeout: 300_000 }, () => {
     await server.waitFor(
       () => server.posts.at(-1)?.body.includes('STARTED') && server.posts.at(-1)?.status === 200,
     );
-    expect(readStore(stage.dataDir, 'select count(*) as events from ledger')).toEqual([{ events: 1 }]);
+    expect(countEvents(stage.dataDir)).toBe(before + 1);
   });
 
-  test('with a picture shows it to the model, and the server keeps no copy', async ({
+  test('a direct message with a picture shows it to the model, and the server keeps no copy', async ({
     expect,
-    onTestFinished,
   }) => {
-    const { stage, signal } = await openSignal(onTestFinished);
-    await stage.start();
     const { server } = signal;
+    const [before, asked] = [countEvents(stage.dataDir), stage.model.requests.length];
     stage.model.script(() => ({ text: 'A dot.' }));
-    const ada = signal.user(501);
+    const ada = signal.user(502);
     const photo = server.world.addAttachment({ bytes: dot, fileName: 'dot.png', contentType: 'image/png' });
     server.people.writes({ from: ada, text: 'What is this?', attachments: [photo] });
     await server.waitFor(() => server.botMessages(ada).length === 1);
-    expect(JSON.stringify(stage.model.requests[0]?.body)).toContain(dot.toString('base64'));
+    expect(JSON.stringify(stage.model.requests[asked]?.body)).toContain(dot.toString('base64'));
     await server.waitFor(() => !server.world.attachments.has(photo.id));
-    await untilAtRest(stage.dataDir, 1);
+    await untilAtRest(stage.dataDir, before + 1);
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test('that comes while the owner talks to others is the owner’s alone; a note to self is answered', async ({
+  test('a message that comes while the owner talks to others is the owner’s alone; a note to self is answered', async ({
     expect,
-    onTestFinished,
   }) => {
-    const { stage, signal } = await openSignal(onTestFinished);
-    await stage.start();
     const { server } = signal;
+    const before = countEvents(stage.dataDir);
     stage.model.script(echo);
-    server.people.writes({ from: server.account, to: signal.user(501), text: 'a private word' });
+    server.people.writes({ from: server.account, to: signal.user(503), text: 'a private word' });
     server.people.writes({ from: server.account, text: 'note this' });
     await server.waitFor(() =>
       server.botMessages(server.account).some(({ text }) => text.startsWith('You said')),
     );
-    await untilAtRest(stage.dataDir, 2);
+    await untilAtRest(stage.dataDir, before + 2);
     expect(stage.model.requests.map(({ body }) => shown(body)).join()).not.toContain('a private word');
-    expect(readStore(stage.dataDir, 'select outcome, reason from ledger order by at')).toEqual([
+    const ledger = readStore(stage.dataDir, 'select outcome, reason from ledger order by at');
+    expect(ledger.slice(before)).toEqual([
       { outcome: 'ignored', reason: 'own-message' },
       { outcome: 'accepted', reason: null },
     ]);
   });
-});
 
-describe.concurrent('a group on Signal', { timeout: 300_000 }, () => {
-  test('is answered when Parley is mentioned or replied to, with what was said before', async ({
+  test('a group is answered when Parley is mentioned or replied to, with what was said before', async ({
     expect,
-    onTestFinished,
   }) => {
-    const { stage, signal } = await openSignal(onTestFinished);
-    await stage.start();
     const { server } = signal;
-    const [ada, bob] = [signal.user(501), signal.user(502)];
+    const [before, asked] = [countEvents(stage.dataDir), stage.model.requests.length];
+    const [ada, bob] = [signal.user(504), signal.user(505)];
     const team = server.world.addGroup({ name: 'Team', members: [ada, bob, server.account] });
     stage.model.script((_body, count) => ({ text: `Answer ${count}.` }));
     server.people.writes({ from: bob, to: team, text: 'The roses want water.' });
@@ -132,12 +132,13 @@ describe.concurrent('a group on Signal', { timeout: 300_000 }, () => {
     const first = await server.waitFor(() => server.botMessages(team)[0]);
     server.people.writes({ from: bob, to: team, text: 'Is that all?', quoting: first });
     await server.waitFor(() => server.botMessages(team).length === 2);
-    await untilAtRest(stage.dataDir, 3);
-    const [one = '', two = ''] = stage.model.requests.map(({ body }) => shown(body));
+    await untilAtRest(stage.dataDir, before + 3);
+    const requests = stage.model.requests.slice(asked);
+    const [one = '', two = ''] = requests.map(({ body }) => shown(body));
     expect(one).toMatch(
-      /<<<untrusted [^>]*>>>\n\[Person 502[^\n]*\] The roses want water\.\n<<<end untrusted/,
+      /<<<untrusted [^>]*>>>\n\[Person 505[^\n]*\] The roses want water\.\n<<<end untrusted/,
     );
-    expect(one).toMatch(/\[Person 501[^\n]*\] @Parley what did Bob say\?/);
+    expect(one).toMatch(/\[Person 504[^\n]*\] @Parley what did Bob say\?/);
     expect(two).toContain('Is that all?');
     expect(server.botMessages(team).map(({ text }) => text)).toEqual(['Answer 1.', 'Answer 2.']);
     expect(findBreaches(stage.dataDir)).toEqual([]);
