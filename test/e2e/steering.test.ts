@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { type WireBody, withoutNotes } from '../platforms/anthropic/wire.ts';
+import { shareOf } from '../support/turn.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
@@ -14,11 +15,13 @@ function lastShown(body: WireBody | undefined): readonly string[] {
   return last === undefined ? [] : withoutNotes(last).map((block) => JSON.stringify(block));
 }
 
+const tails = [
+  { steerTail: 'skip', ran: 1, second: 'skipped: a new message arrived' },
+  { steerTail: 'finish', ran: 2, second: 'done' },
+];
+
 describe.concurrent('a message that is sent while a tool works', () => {
-  test.for([
-    { steerTail: 'skip', ran: 1, second: 'skipped: a new message arrived' },
-    { steerTail: 'finish', ran: 2, second: 'done' },
-  ])(
+  test.for(shareOf(tails, 2))(
     'is told of as waiting, read before the next step, and the batch is left as $steerTail says',
     async ({ steerTail, ran, second }, { expect, onTestFinished }) => {
       const folder = await mkdtemp(join(tmpdir(), 'parley-steering-'));

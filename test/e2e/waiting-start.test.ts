@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, test } from 'vitest';
+import { beforeAll, describe, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
-import { lastUserText } from '../platforms/anthropic/wire.ts';
-import { findBreaches, untilAtRest } from './conservation.ts';
+import { countEvents, findBreaches, untilAtRest } from './conservation.ts';
 import { makeDoor } from './cut-proxy.ts';
+import { describeRow } from './describe-row.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
 import { channelShown, pageToken } from './page-state.ts';
 import { canMount, mountSmallDisk, type SmallDisk } from './small-disk.ts';
-import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { ada, said, startTelegramGateway, type TelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
 const headers = { authorization: `Bearer ${pageToken}` };
@@ -59,61 +59,76 @@ const plagues: readonly Plague[] = [
 ];
 
 // A disk of its own takes the right to mount one, which an ordinary user does not have.
+describeRow(
+  'a start on',
+  (atEnd) => {
+    let disk: SmallDisk;
+    let gateway: TelegramGateway;
+
+    beforeAll(async () => {
+      disk = await mountSmallDisk(400, atEnd);
+      gateway = await startTelegramGateway({ dataDir: disk.dataDir }, atEnd);
+    });
+
+    test.for(plagues)(
+      '$what says so, shows what it can, and goes on by itself',
+      async (plague, { expect }) => {
+        const { telegram, dataDir } = gateway;
+        const events = countEvents(dataDir);
+        const [before, after] = [`Before ${plague.what}.`, `After ${plague.what}.`];
+        telegram.userSends({ from: ada, text: before });
+        await untilSaid(telegram, { chat: ada.id, text: `You said: ${before}` });
+        await untilAtRest(dataDir, events + 1);
+        await gateway.parley().stop();
+        const answers = said(telegram, ada.id);
+        const logged = async () =>
+          (await readFile(join(dataDir, 'test.log'), 'utf8')).split('start.postponed');
+        const postponed = (await logged()).length;
+
+        await plague.strike(disk);
+        telegram.userSends({ from: ada, text: after });
+        const { url } = await gateway.start();
+        expect(await readiness(url)).toMatchObject({
+          httpStatus: 503,
+          text: expect.stringMatching(/data folder|store/),
+        });
+        expect((await fetch(`${url}/healthz`)).status).toBe(200);
+        expect((await fetch(url)).status).toBe(200);
+        expect(await problemsAt(url)).toMatch(plague.says);
+        expect((await logged()).length).toBeGreaterThan(postponed);
+        // What has to be written is refused, and the cursor stays.
+        const form = { ...headers, origin: url, 'content-type': 'application/json', 'x-parley': '1' };
+        const signIn = await fetch(`${url}/api/sign-in`, {
+          method: 'POST',
+          headers: form,
+          body: JSON.stringify({ token: pageToken }),
+        });
+        expect([signIn.status, await signIn.text()]).toEqual([
+          503,
+          expect.stringContaining('please ask again'),
+        ]);
+        expect((await fetch(`${url}/channels/x/webhook/y`, { method: 'POST', body: '{}' })).status).toBe(503);
+        const env = { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: new URL(url).port, PARLEY_TOKEN: pageToken };
+        expect((await runParley(['status'], env)).stdout).toMatch(plague.says);
+        expect((await runParley(['why', 'telegram:1'], env)).stderr).not.toContain('disk');
+        expect((await runParley(['outbox', 'list'], env)).code).toBe(0);
+        expect(said(telegram, ada.id)).toEqual(answers);
+        expect(telegram.updates.pending).toHaveLength(1);
+
+        await plague.lift(disk);
+        await untilSaid(telegram, { chat: ada.id, text: `You said: ${after}` });
+        await untilReady(url);
+        await untilAtRest(dataDir, events + 2);
+        expect(said(telegram, ada.id)).toEqual([...answers, `You said: ${after}`]);
+        expect((await channelShown(url, 'telegram')).state).toBe('on');
+        expect(findBreaches(dataDir)).toEqual([]);
+      },
+    );
+  },
+  { isSkipped: !canMount() },
+);
+
 describe.skipIf(!canMount())('a start on', () => {
-  test.for(plagues)(
-    '$what says so, shows what it can, and goes on by itself',
-    { timeout: 300_000 },
-    async (plague, { expect, onTestFinished }) => {
-      const disk = await mountSmallDisk(400, onTestFinished);
-      const gateway = await startTelegramGateway({ dataDir: disk.dataDir }, onTestFinished);
-      const { telegram, model, dataDir } = gateway;
-      model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));
-      telegram.userSends({ from: ada, text: 'One.' });
-      await untilSaid(telegram, { chat: ada.id, text: 'You said: One.' });
-      await untilAtRest(dataDir, 1);
-      await gateway.parley().stop();
-
-      await plague.strike(disk);
-      telegram.userSends({ from: ada, text: 'Two.' });
-      const { url } = await gateway.start();
-      expect(await readiness(url)).toMatchObject({
-        httpStatus: 503,
-        text: expect.stringMatching(/data folder|store/),
-      });
-      expect((await fetch(`${url}/healthz`)).status).toBe(200);
-      expect((await fetch(url)).status).toBe(200);
-      expect(await problemsAt(url)).toMatch(plague.says);
-      const log = await readFile(join(dataDir, 'test.log'), 'utf8');
-      expect(log).toMatch(/start\.postponed/);
-      // What has to be written is refused, and the cursor stays.
-      const form = { ...headers, origin: url, 'content-type': 'application/json', 'x-parley': '1' };
-      const signIn = await fetch(`${url}/api/sign-in`, {
-        method: 'POST',
-        headers: form,
-        body: JSON.stringify({ token: pageToken }),
-      });
-      expect([signIn.status, await signIn.text()]).toEqual([
-        503,
-        expect.stringContaining('please ask again'),
-      ]);
-      expect((await fetch(`${url}/channels/x/webhook/y`, { method: 'POST', body: '{}' })).status).toBe(503);
-      const env = { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: new URL(url).port, PARLEY_TOKEN: pageToken };
-      expect((await runParley(['status'], env)).stdout).toMatch(plague.says);
-      expect((await runParley(['why', 'telegram:1'], env)).stderr).not.toContain('disk');
-      expect((await runParley(['outbox', 'list'], env)).code).toBe(0);
-      expect(said(telegram, ada.id)).toEqual(['You said: One.']);
-      expect(telegram.updates.pending).toHaveLength(1);
-
-      await plague.lift(disk);
-      await untilSaid(telegram, { chat: ada.id, text: 'You said: Two.' });
-      await untilReady(url);
-      await untilAtRest(dataDir, 2);
-      expect(said(telegram, ada.id)).toEqual(['You said: One.', 'You said: Two.']);
-      expect((await channelShown(url, 'telegram')).state).toBe('on');
-      expect(findBreaches(dataDir)).toEqual([]);
-    },
-  );
-
   test('a full disk with an empty folder makes what it needs once there is room', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {

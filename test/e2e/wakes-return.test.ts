@@ -1,87 +1,97 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { describe, test } from 'vitest';
+import { beforeAll, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
-import { findBreaches, untilAtRest, untilLedger } from './conservation.ts';
+import { countEvents, findBreaches, untilAtRest, untilLedger } from './conservation.ts';
+import { describeRow } from './describe-row.ts';
+import { telegramPerson } from './person.ts';
 import { flushAll, privateSocket, startOwnRedis, untilServing } from './redis-faults.ts';
-import { ada, bob, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { startTelegramGateway, type TelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-/** One slot, which Ada's run holds: Bob's message has to wait for a wake. */
-const config = { lanes: { concurrency: { main: 1 } } };
+/** One slot, which the first person's run holds: the second one's message has to wait for a wake. */
+const config = { access: { dmPolicy: 'open' }, lanes: { concurrency: { main: 1 } } };
 
-type Cleanup = (end: () => Promise<void>) => void;
-
-/** Parley with a message that is being answered and another one that waits, over a Redis at `socketPath`. */
-async function aWaitingLane(env: Readonly<Record<string, string>>, atEnd: Cleanup) {
-  const gateway = await startTelegramGateway({ config, env }, atEnd);
-  const { telegram, model, dataDir } = gateway;
+/** A message of the first of two people that is being answered, so that one of the second waits. */
+async function aWaitingLane({ telegram, model, dataDir }: TelegramGateway, ids: readonly [number, number]) {
+  const [first, second] = ids.map((id) => telegramPerson(telegram, id));
+  const [before, asked] = [countEvents(dataDir), model.requests.length];
   const gate = createGate();
   model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-  telegram.userSends({ from: ada, text: 'One.' });
-  await model.waitForRequest(1);
+  first?.says('One.');
+  await model.waitForRequest(asked + 1);
   const finish = async () => {
     gate.open();
-    await untilSaid(telegram, { chat: ada.id, text: 'You said: One.' });
-    await untilSaid(telegram, { chat: bob.id, text: 'You said: Two.' });
-    await untilAtRest(dataDir, 2);
+    await untilSaid(telegram, { chat: ids[0], text: 'You said: One.' });
+    await untilSaid(telegram, { chat: ids[1], text: 'You said: Two.' });
+    await untilAtRest(dataDir, before + 2);
     return findBreaches(dataDir);
   };
-  const bobWrites = async () => {
-    telegram.userSends({ from: bob, text: 'Two.' });
-    await untilLedger(dataDir, 2);
+  const secondWrites = async () => {
+    second?.says('Two.');
+    await untilLedger(dataDir, before + 2);
   };
-  return { dataDir, bobWrites, finish };
+  return { secondWrites, finish };
 }
 
-/** How long it takes until Redis holds a wake for Bob's lane, ms. */
-async function untilWoken(socketPath: string): Promise<number> {
+/** How long it takes until Redis holds a wake for the person's lane, ms. */
+async function untilWoken(socketPath: string, id: number): Promise<number> {
   const since = performance.now();
   const redis = new Redis(socketPath, { retryStrategy: () => 10, maxRetriesPerRequest: null });
   // Until the server is there again.
   redis.on('error', () => undefined);
   try {
-    const isWoken = async () => (await redis.keys('*')).some((key) => key.includes(String(bob.id)));
-    await until(isWoken, { what: `a wake for Bob's lane` });
+    const isWoken = async () => (await redis.keys('*')).some((key) => key.includes(`:${id}`));
+    await until(isWoken, { what: `a wake for the lane of ${id}` });
     return Math.round(performance.now() - since);
   } finally {
     redis.disconnect();
   }
 }
 
-describe.concurrent('the wakes of a Redis', () => {
-  test('that was away are there again, and what was begun went on', {
-    timeout: 300_000,
-  }, async ({ expect, onTestFinished }) => {
-    const redis = await startOwnRedis(onTestFinished);
-    const { bobWrites, finish } = await aWaitingLane({ REDIS_URL: redis.socketPath }, onTestFinished);
-    await redis.kill();
-    await bobWrites();
-    await redis.start();
-    console.info(`first wake ${await untilWoken(redis.socketPath)} ms after Redis was back`);
+test.concurrent('the wakes of a Redis that was away are there again, and what was begun went on', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const redis = await startOwnRedis(onTestFinished);
+  const settings = { config, env: { REDIS_URL: redis.socketPath } };
+  const gateway = await startTelegramGateway(settings, onTestFinished);
+  const { secondWrites, finish } = await aWaitingLane(gateway, [501, 502]);
+  await redis.kill();
+  await secondWrites();
+  await redis.start();
+  console.info(`first wake ${await untilWoken(redis.socketPath, 502)} ms after Redis was back`);
+  expect(await finish()).toEqual([]);
+});
+
+describeRow('the wakes of a Redis', (atEnd) => {
+  let gateway: TelegramGateway;
+
+  beforeAll(async () => {
+    gateway = await startTelegramGateway({ config }, atEnd);
+  });
+
+  test('that was emptied are there again', async ({ expect }) => {
+    const socket = privateSocket(gateway.dataDir);
+    const { secondWrites, finish } = await aWaitingLane(gateway, [501, 502]);
+    await secondWrites();
+    await untilWoken(socket, 502);
+    await flushAll(socket);
+    console.info(`first wake ${await untilWoken(socket, 502)} ms after FLUSHALL`);
     expect(await finish()).toEqual([]);
   });
 
-  test('that was emptied are there again', { timeout: 300_000 }, async ({ expect, onTestFinished }) => {
-    const { dataDir, bobWrites, finish } = await aWaitingLane({}, onTestFinished);
-    await bobWrites();
-    await untilWoken(privateSocket(dataDir));
-    await flushAll(privateSocket(dataDir));
-    console.info(`first wake ${await untilWoken(privateSocket(dataDir))} ms after FLUSHALL`);
-    expect(await finish()).toEqual([]);
-  });
-
-  test('whose folder was deleted are there again after its return', {
-    timeout: 300_000,
-  }, async ({ expect, onTestFinished }) => {
-    const { dataDir, bobWrites, finish } = await aWaitingLane({}, onTestFinished);
-    const before = await untilServing(privateSocket(dataDir));
+  test('whose folder was deleted are there again after its return', async ({ expect }) => {
+    const { dataDir } = gateway;
+    const socket = privateSocket(dataDir);
+    const { secondWrites, finish } = await aWaitingLane(gateway, [503, 504]);
+    const before = await untilServing(socket);
     await rm(join(dataDir, 'redis'), { recursive: true, force: true, maxRetries: 5 });
-    await bobWrites();
-    expect(await untilServing(privateSocket(dataDir))).not.toBe(before);
-    console.info(`first wake ${await untilWoken(privateSocket(dataDir))} ms after the folder was back`);
+    await secondWrites();
+    expect(await untilServing(socket)).not.toBe(before);
+    console.info(`first wake ${await untilWoken(socket, 504)} ms after the folder was back`);
     expect(await finish()).toEqual([]);
   });
 });
