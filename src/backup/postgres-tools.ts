@@ -51,27 +51,43 @@ export async function restorePostgres(
     return one(client, 'select current_schema() as value');
   });
   const script = start('pg_restore', undefined, ['--no-owner', '--no-privileges', '--file=-', dump]);
-  const flags = ['--no-psqlrc', '--quiet', '--single-transaction', '--set=ON_ERROR_STOP=1', '--file=-'];
-  const psql = start('psql', url, flags);
-  await Promise.all([
-    feed(psql, script, [moveTables(schema, kept), checkRows(schema, record.rows)]),
-    ended('pg_restore', script),
-    ended('psql', psql),
-  ]);
+  const psql = start('psql', url, ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-']);
+  const isWhole = ended('pg_restore', script);
+  const before = `begin;\n${moveTables(schema, kept)}`;
+  const after = `${checkRows(schema, record.rows)}commit;\n`;
+  const steps = [feed(psql, script, { before, isWhole, after }), isWhole, ended('psql', psql)];
+  try {
+    await Promise.all(steps);
+  } finally {
+    // Once this rejects, psql has ended too and the tables are as they were.
+    await Promise.allSettled(steps);
+  }
 }
 
+type Script = {
+  readonly before: string;
+  /** Rejects when pg_restore fails, maybe after its last row. */
+  readonly isWhole: Promise<void>;
+  readonly after: string;
+};
+
+/**
+ * The commit comes in `after`, written once the dump was read to its end: for psql the end of its input is no fault, also
+ * when a kill of this process brings it, and without a commit the server undoes everything.
+ */
 async function feed(
   { stdin }: ChildProcess,
   { stdout }: ChildProcess,
-  [before, after]: readonly [string, string],
+  { before, isWhole, after }: Script,
 ): Promise<void> {
   if (stdin === null || stdout === null) return;
   const parts = async function* () {
     yield before;
     yield* stdout;
+    await isWhole;
     yield after;
   };
-  // A broken pipe says that psql has ended, which says why itself.
+  // A broken pipe says that psql has ended, and a dump that isn't whole that pg_restore has failed: each says why itself.
   await pipeline(parts, stdin).catch(() => undefined);
 }
 

@@ -2,7 +2,7 @@
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 
-const [, , act = '', dataDir = '', killAt = '0', backup = ''] = process.argv;
+const [, , act = '', dataDir = '', killAt = '0', backup = '', databaseUrl] = process.argv;
 let left = Number(killAt);
 const count = () => {
   left -= 1;
@@ -25,7 +25,8 @@ if (act === 'backup') {
   const { readManifest } = await import('../../src/backup/manifest.ts');
   const { restoreBackup } = await import('../../src/backup/restore.ts');
   const manifest = await readManifest(backup);
-  if (manifest) await restoreBackup({ dataDir, backup: { path: backup, manifest } });
+  const options = { dataDir, ...(databaseUrl !== undefined && { databaseUrl }) };
+  if (manifest) await restoreBackup({ ...options, backup: { path: backup, manifest } });
 } else {
   const { openLater } = await import('./later-version.ts');
   await (await openLater(dataDir)).close();

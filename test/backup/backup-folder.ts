@@ -68,15 +68,23 @@ export async function underLoad(dataDir: string): Promise<ChildProcess> {
   return child;
 }
 
-/** Runs the deed in a process of its own; the number of its operations, or undefined when it was killed. */
-export async function actAndDie(args: readonly string[]): Promise<number | undefined> {
+/**
+ * Runs the deed in a process of its own, which is killed once `killWhen` has resolved; the number of its operations, or
+ * undefined when it was killed.
+ */
+export async function actAndDie(
+  args: readonly string[],
+  killWhen?: () => Promise<void>,
+): Promise<number | undefined> {
   const child = fork('act-and-die.ts', args);
   let operations: number | undefined;
   child.on('message', (message) => {
     operations = (message as { operations: number }).operations;
   });
   // A message may still be on its way when its sender has ended.
-  const [[code, signal]] = await Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
+  const gone = Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
+  if (killWhen !== undefined) await killWhen().finally(() => child.kill('SIGKILL'));
+  const [[code, signal]] = await gone;
   if (signal !== 'SIGKILL' && code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
   return operations;
 }

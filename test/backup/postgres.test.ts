@@ -1,11 +1,12 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeBackup } from '../../src/backup/make-backup.ts';
 import { restoreBackup } from '../../src/backup/restore.ts';
 import { importSqlite } from '../../src/store/postgres/import-sqlite.ts';
 import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
 import { openStore } from '../support/open-store.ts';
-import { aDataFolder, runSql } from './backup-folder.ts';
+import { actAndDie, aDataFolder, runSql } from './backup-folder.ts';
 
 describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
   async function aDatabase() {
@@ -44,6 +45,48 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
       restoreBackup({ dataDir, databaseUrl: url, backup: { ...backup, manifest: lying } }),
     ).rejects.toThrow(/psql failed .*table lockouts lacks rows/);
     expect(await sources()).toEqual(['now']);
+  });
+
+  it('a restore that is killed, or that finds no end of the dump, changes nothing', async () => {
+    const { url, read, sources } = await aDatabase();
+    const dataDir = await aDataFolder();
+    const { path, manifest } = await makeBackup({ dataDir, databaseUrl: url, settings: [] });
+    await read(`insert into lockouts (source, until) values ('now', 1)`);
+    const inUse = () =>
+      read(`select query from pg_stat_activity where datname = current_database()
+        and pid <> pg_backend_pid() and backend_type = 'client backend'`);
+    const expectUnchanged = async () => {
+      await expect.poll(inUse).toEqual([]);
+      expect(await sources()).toEqual(['now']);
+      expect(await read(`select nspname from pg_namespace where nspname like 'parley%'`)).toEqual([]);
+    };
+    const tool = join(dataDir, 'tools/pg_restore');
+    const theDumpEnds = (how: string) => {
+      const half = `create table public.lockouts (source text, until bigint);
+copy public.lockouts (source, until) from stdin;
+half\t1`;
+      writeFileSync(tool, `#!/bin/sh\ncat <<'END'\n${half}\nEND\n${how}\n`, { mode: 0o755 });
+    };
+    mkdirSync(join(dataDir, 'tools'));
+    vi.stubEnv('PATH', `${join(dataDir, 'tools')}:${process.env.PATH}`);
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+    });
+
+    theDumpEnds(`touch "$0.ran"; exec cat`);
+    await actAndDie(['restore', dataDir, '0', path, url], async () => {
+      // Until it reads the dump, the restore wants nobody else in the database.
+      await expect.poll(() => existsSync(`${tool}.ran`)).toBe(true);
+      await expect.poll(inUse).toMatchObject([{ query: expect.stringMatching(/^copy /) }]);
+    });
+    await expectUnchanged();
+
+    theDumpEnds(`printf '%s\\n' '\\.'; exit 1`);
+    const short = { ...manifest, database: { ...manifest.database, rows: { lockouts: 1 } } };
+    await expect(
+      restoreBackup({ dataDir, databaseUrl: url, backup: { path, manifest: short } }),
+    ).rejects.toThrow('pg_restore failed (1)');
+    await expectUnchanged();
   });
 
   it('takes over every row of a SQLite file, or none', async () => {

@@ -12,6 +12,13 @@ export const backupMutants: readonly Mutant[] = [
     isSample: true,
   },
   {
+    name: 'restore of a dump without an end',
+    invariant: 'a restore on PostgreSQL commits once the dump was read to its end',
+    edits: [{ in: 'feed', find: 'await isWhole;', replace: '' }],
+    test: { file: 'test/backup/postgres.test.ts', name: 'a restore that is killed, or that finds no end' },
+    needsPostgres: true,
+  },
+  {
     name: 'a backup behind a link copies itself',
     invariant: 'a backup never lies among what it copies',
     edits: [{ in: 'assertCopiesNoBackup', find: 'await realPlace(to)', replace: 'to' }],
