@@ -20,6 +20,13 @@ export const accessMutants: readonly Mutant[] = [
     test: { file: store, name: 'is let in on the account that showed the code, once' },
   },
   {
+    name: 'two first owners',
+    invariant: 'the first person approved is the owner, and nobody else is',
+    edits: [{ in: 'lockRequest', find: 'await lockAttempts(tx);', replace: '{}' }],
+    needsPostgres: true,
+    test: { file: store, name: 'on the page is the only owner' },
+  },
+  {
     name: 'pairing code that never expires',
     invariant: 'a pairing code holds for an hour',
     edits: [

@@ -9,11 +9,14 @@ import { insertNotice } from '../delivery/insert-notice.ts';
 import { placeItem } from '../items/enqueue-item.ts';
 import { ensureLane } from '../rows/lane-row.ts';
 import { blankNotice } from './blank-notice.ts';
-import type { Deciding } from './decider.ts';
+import type { Decider, Deciding } from './decider.ts';
+import { lockAttempts } from './pairing-attempts.ts';
 import { personLabel } from './person-label.ts';
 import { lockAccount, type Role } from './sender-roles.ts';
 
-export async function lockRequest(tx: Tx, { details }: Approval): Promise<void> {
+/** The first owner is decided on for all accounts together: that lock comes before the account's. */
+export async function lockRequest(tx: Tx, { details }: Approval, by?: Decider): Promise<void> {
+  if (by?.role === 'owner-if-none') await lockAttempts(tx);
   if (details.account !== undefined) await lockAccount(tx, details.account);
 }
 

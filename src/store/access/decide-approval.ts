@@ -33,8 +33,8 @@ export type Decided = { readonly kind: PressResult; readonly text: string };
 
 /** Effects of each answer to a kind of question. */
 type KindSteps = {
-  /** Takes the locks that come before the question's own row. */
-  lock?(tx: StepTx, approval: Approval): Promise<void>;
+  /** Takes the locks that come before the question's own row. `by`: absent when it expires. */
+  lock?(tx: StepTx, approval: Approval, by?: Decider): Promise<void>;
   /** Carries the approval out; returns what takes the question's place. */
   approve(tx: StepTx, deciding: Deciding): Promise<string>;
   /** Refused or expired; returns what takes the question's place. */
@@ -53,7 +53,7 @@ export async function decideApproval(tx: StepTx, decision: Decision, effects: Ef
   if (!approval) return { kind: 'unknown', text: tx.texts.approvalUnknown };
   if (!by.isOwner) return told(tx, approval, 'foreign');
   const kind = steps[approval.kind];
-  await kind.lock?.(tx, approval);
+  await kind.lock?.(tx, approval, by);
   const end = { id, state: verdict === 'approve' ? 'approved' : 'denied', by: by.label } as const;
   if (!(await closeApproval(tx, end))) return told(tx, (await readApproval(tx, id)) ?? approval, 'late');
   const text =

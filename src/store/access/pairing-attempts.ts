@@ -1,4 +1,6 @@
+import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../base/command.ts';
+import { ensureRow } from '../base/insert-row.ts';
 import { lockRows } from '../base/row-locks.ts';
 
 /** Codes checked within any 60 s, across all people and processes. */
@@ -12,11 +14,9 @@ const name = 'approve';
  * of the last attempts are a row, so a restart resets nothing, and its lock lets one attempt in at a time.
  */
 export async function takeAttempt(tx: Tx): Promise<'taken' | 'limited'> {
-  const row = (await lockTries(tx)) ?? (await makeTries(tx));
+  const row = await lockAttempts(tx);
   // A clock that was set back leaves times in the future: they count until it has caught up.
-  const recent = (JSON.parse(row?.recent ?? '[]') as readonly number[]).filter(
-    (at) => at > tx.now - windowMs,
-  );
+  const recent = (JSON.parse(row.recent) as readonly number[]).filter((at) => at > tx.now - windowMs);
   if (recent.length >= attemptsPerMinute) return 'limited';
   await tx.db
     .updateTable('pairingTries')
@@ -26,20 +26,17 @@ export async function takeAttempt(tx: Tx): Promise<'taken' | 'limited'> {
   return 'taken';
 }
 
-async function lockTries(tx: Tx): Promise<{ readonly recent: string } | undefined> {
-  const [row] = await lockRows(
-    tx,
-    tx.db.selectFrom('pairingTries').select('recent').where('name', '=', name),
-  );
-  return row;
-}
-
-/** The first attempt of all; another process may have made the row meanwhile. */
-async function makeTries(tx: Tx): Promise<{ readonly recent: string } | undefined> {
-  await tx.db
-    .insertInto('pairingTries')
-    .values({ name, recent: '[]' })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-  return lockTries(tx);
+/**
+ * Locks the row of all approvals: they come one after the other, whatever accounts they are for. The page and the
+ * console lock it before an account.
+ */
+export async function lockAttempts(tx: Tx): Promise<{ readonly recent: string }> {
+  const tries = tx.db.selectFrom('pairingTries').select('recent').where('name', '=', name);
+  const [known] = await lockRows(tx, tries);
+  if (known) return known;
+  // The first of all; another process may make the row meanwhile.
+  await ensureRow(tx, 'pairingTries', { name, recent: '[]' });
+  const [made] = await lockRows(tx, tries);
+  if (!made) throw new ParleyError('internal', 'The row of all approvals could not be made.');
+  return made;
 }

@@ -1,6 +1,9 @@
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';
+import { decideOnPage } from '../../../src/store/access/decide-approval.ts';
 import { revokeOnConsole } from '../../../src/store/access/operate-access.ts';
+import { readOpenApprovals } from '../../../src/store/approvals/approval-states.ts';
+import type { Store } from '../../../src/store/base/command.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
 import { aBot, approve, atConsole, readAccessRows, shownCode } from '../access-builders.ts';
@@ -121,8 +124,8 @@ describeEachDatabase('a stranger', (open, beside) => {
   });
 });
 
-describeEachDatabase('the first person approved on the console', (open, beside) => {
-  it('is the owner where there is none, and no other is', async () => {
+describeEachDatabase('the first person approved', (open, beside) => {
+  it('on the console is the owner where there is none, and no other is', async () => {
     const second = await beside.open();
     onTestFinished(() => second.close());
     const bot = await aBot(open());
@@ -132,6 +135,33 @@ describeEachDatabase('the first person approved on the console', (open, beside) 
     const { people: stored } = await open().read(readAccessRows, { account: bot.account });
     expect(stored.map(({ role }) => role).sort()).toEqual(['owner', 'user', 'user']);
   });
+
+  it.each(['the console', 'the page'])(
+    'on the page is the only owner, although %s approves another at once',
+    async (other) => {
+      const second = await beside.open();
+      onTestFinished(() => second.close());
+      for (let round = 0; round < 3; round++) {
+        await beside.sql('delete from people');
+        await beside.sql('delete from "pairingTries"');
+        const bots = [await aBot(open()), await aBot(open())] as const;
+        for (const [n, bot] of bots.entries()) await bot.asks('ann', codeOf(10 + n));
+        const asked = await open().read(readOpenApprovals, { limit: 10, isDue: false });
+        const onPage = (store: Store, { account }: { readonly account: string }) => {
+          const id = asked.find(({ details }) => details.account === account)?.id ?? '';
+          const by = { ...atConsole, role: 'owner-if-none' } as const;
+          return store.write(decideOnPage, { id, verdict: 'approve', by });
+        };
+        await Promise.all([
+          onPage(open(), bots[0]),
+          other === 'the page' ? onPage(second, bots[1]) : approve(second, codeOf(11), 'owner-if-none'),
+        ]);
+        const rows = await Promise.all(bots.map(({ account }) => open().read(readAccessRows, { account })));
+        const roles = rows.flatMap(({ people }) => people.map(({ role }) => role));
+        expect(roles.sort()).toEqual(['owner', 'user']);
+      }
+    },
+  );
 });
 
 describeEachDatabase('a revocation', (open, beside) => {
