@@ -11,6 +11,7 @@ import {
 import { personLabel } from '../store/access/person-label.ts';
 import { revokeAccess } from '../store/access/revoke-access.ts';
 import type { CommandScene, StepTx } from '../store/base/command.ts';
+import { addEffects } from '../store/base/effects.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import { deciderOf } from './approve.ts';
 import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
@@ -116,11 +117,9 @@ async function apply(tx: StepTx, { conversationKey, effects }: CommandScene, inp
       return { ...input, result: await approvePairing(tx, { of, by, offeredIn: conversationKey }, effects) };
     }
     default: {
-      const { people, requests, cancels, wakes, deliveries } = await revokeAccess(tx, input);
-      effects.deliveries.push(...deliveries);
-      effects.cancels.push(...cancels);
-      effects.wakes.push(...wakes);
-      return { ...input, isRevoked: people + requests > 0 };
+      const revoked = await revokeAccess(tx, input);
+      addEffects(effects, revoked.effects);
+      return { ...input, isRevoked: revoked.people + revoked.requests > 0 };
     }
   }
 }

@@ -140,12 +140,30 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'a revocation holds for what was taken in before it',
     edits: [
       {
-        in: 'revokeAccess',
-        find: 'await endWaiting(tx, person);',
+        in: 'endWorkOf',
+        find: 'await endWaiting(tx, people);',
         replace: '',
       },
     ],
     test: { file: store, name: 'holds for what the door had decided before it' },
+  },
+  {
+    name: 'sub-agents outlive a revocation',
+    invariant: 'a revocation ends what works for the person, run or sub-agent',
+    edits: [
+      {
+        in: 'endWorkOf',
+        find: `await stopTree(tx, { sessionId, runIds: [runId], reason: 'stop' }, effects);`,
+        replace: 'void runId;',
+      },
+    ],
+    test: { file: store, name: 'ends a sub-agent that outlived its run, at work' },
+  },
+  {
+    name: 'announcement outlives a revocation',
+    invariant: 'no run begins with the rights of somebody who has none any more',
+    edits: [{ in: 'endWaiting', find: '[...waiting, ...announced]', replace: '[...waiting]' }],
+    test: { file: store, name: 'ends a sub-agent that outlived its run, announced' },
   },
   {
     name: 'approval for direct messages opens groups',

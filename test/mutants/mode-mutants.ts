@@ -49,14 +49,14 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'what somebody has steered in ends with their access',
     edits: [
       {
-        in: 'stopRuns',
-        find: 'await dropRetained(tx, lane.runId, (row) => row.account === account && row.senderId === peerId);',
+        in: 'stopRun',
+        find: 'await dropRetained(tx, runId, (row) => isTheirs(row) || ids.has(row.id));',
         replace: '',
       },
     ],
     test: {
       file: 'test/store/access/access.test.ts',
-      name: 'does not let a message wait again that was steered',
+      name: 'does not let a message or an announcement wait again',
     },
   },
   {
@@ -65,7 +65,7 @@ export const modeMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'stopLane',
-        find: 'waiting + (await cancelSummaries(tx, lane, isTheirs)) > 0',
+        find: 'waiting + (await endSummaries(tx, lane, { isTheirs, end: stopped })) > 0',
         replace: 'waiting > 0',
       },
     ],

@@ -1,11 +1,11 @@
 import type { CommandScene, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { json } from '../base/json.ts';
 import { readLiveChildren } from '../children/child-rows.ts';
 import { lockBelow, stopTree } from '../children/stop-tree.ts';
+import { endSummaries } from '../items/end-summaries.ts';
 import { dropRetained } from '../items/retained-steers.ts';
-import { endItems, endSummarized } from '../rows/item-states.ts';
+import { endItems } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
 
@@ -44,7 +44,7 @@ async function stopLane(tx: Tx, lane: Lane, { scene, input }: Stopping): Promise
   if (input.isAll && !input.isPrivileged) return 'not-permitted';
   const isTheirs = senderOf(scene, input);
   const waiting = await cancelWaiting(tx, lane, isTheirs);
-  const isCancelled = waiting + (await cancelSummaries(tx, lane, isTheirs)) > 0;
+  const isCancelled = waiting + (await endSummaries(tx, lane, { isTheirs, end: stopped })) > 0;
   const mayStop = async (runId: string) => input.isPrivileged || (await startedBy(tx, runId, scene.senderId));
   const stoppedBelow = await stopChildren(tx, lane, { mayStop, effects: scene.effects });
   const hasStopped = isCancelled || stoppedBelow > 0;
@@ -93,28 +93,6 @@ async function cancelWaiting(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<nu
     .execute();
   const theirs = waiting.filter(isTheirs).map(({ id }) => id);
   return endItems(tx, theirs, stopped);
-}
-
-/** A summary line that no run has read waits like any other message. */
-async function cancelSummaries(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<number> {
-  const summaries = json.summaries(lane.overflow);
-  if (summaries.length === 0) return 0;
-  const rows = await tx.db
-    .selectFrom('inbox')
-    .select(['id', 'account', 'senderId'])
-    .where(
-      'id',
-      'in',
-      summaries.map(({ inboxId }) => inboxId),
-    )
-    .execute();
-  const gone = rows.filter(isTheirs);
-  const ids = new Set(gone.map(({ id }) => id));
-  const kept = summaries.filter(({ inboxId }) => !ids.has(inboxId));
-  const overflow = kept.length === 0 ? null : JSON.stringify(kept);
-  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
-  await endSummarized(tx, [...ids], stopped);
-  return gone.length;
 }
 
 /** `channel:peer`; an account's key begins with its channel. */

@@ -98,13 +98,17 @@ async function joinCorrections(tx: Tx, laneKey: string, ids: ReadonlySet<string>
   );
 }
 
-type Sender = { readonly account: string; readonly senderId: string };
+type KeptSteer = { readonly id: string; readonly account: string; readonly senderId: string };
 
 /**
  * Ends those of the run's messages that match `isTheirs`: their sender has withdrawn them. The caller holds the
  * lane's lock.
  */
-export async function dropRetained(tx: Tx, runId: string, isTheirs: (row: Sender) => boolean): Promise<void> {
+export async function dropRetained(
+  tx: Tx,
+  runId: string,
+  isTheirs: (row: KeptSteer) => boolean,
+): Promise<void> {
   const kept = await tx.db
     .selectFrom('inbox')
     .select(['id', 'account', 'senderId'])

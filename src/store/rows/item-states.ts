@@ -32,6 +32,7 @@ const lastTaken = {
   seq: (of) => sql`(select "nextSeq" - 1 from "lanes" where "key" = ${of.laneKey})`,
 } satisfies Computed;
 
+/** The one outcome of an item, and the reason for it. */
 export type ItemEnd = { readonly outcome: Outcome; readonly outcomeReason: string };
 
 /**

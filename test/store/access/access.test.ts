@@ -3,12 +3,15 @@ import { hasCode } from '../../../src/contracts/errors.ts';
 import { decideOnPage } from '../../../src/store/access/decide-approval.ts';
 import { revokeOnConsole } from '../../../src/store/access/operate-access.ts';
 import { readOpenApprovals } from '../../../src/store/approvals/approval-states.ts';
-import type { Store } from '../../../src/store/base/command.ts';
+import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import { noEffects } from '../../../src/store/base/effects.ts';
+import { findChild } from '../../../src/store/children/read-children.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
 import { aBot, approve, atConsole, readAccessRows, shownCode } from '../access-builders.ts';
-import { aWorker, endWithout, framing, unique } from '../builders.ts';
+import { endWithout, framing, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { aFamilyWorker } from '../family.ts';
 import { readLane } from '../lane-at-rest.ts';
 
 const texts = noticesFor('en');
@@ -165,6 +168,7 @@ describeEachDatabase('the first person approved', (open, beside) => {
 });
 
 describeEachDatabase('a revocation', (open, beside) => {
+  const find = (childId: string) => open().read(findChild, { childId });
   const revoke = (peer: string) => open().write(revokeOnConsole, { ref: `test:${peer}`, by: atConsole });
   const forgetTries = () => beside.sql(`update "pairingTries" set "recent" = '[]'`);
   const letIn = async (peer: string) => {
@@ -193,20 +197,69 @@ describeEachDatabase('a revocation', (open, beside) => {
   });
 
   it('stops what runs for the person, and nothing else', async () => {
-    const worker = aWorker(open());
+    const worker = aFamilyWorker(open());
     const [eve, ann] = [unique('eve'), unique('ann')];
-    const bots = { [eve]: await letIn(eve), [ann]: await letIn(ann) };
-    const runs = new Map<string, string>();
-    for (const [peer, bot] of Object.entries(bots)) {
+    const begin = async (peer: string) => {
+      const bot = await letIn(peer);
       await bot.says(peer, 'user');
-      runs.set(peer, (await worker.claimRun(bot.laneOf(peer).key, 60_000)).runId);
-    }
-    const { cancels } = await revoke(eve);
-    expect(cancels).toEqual([{ runId: runs.get(eve), reason: 'stop' }]);
-    expect(await revoke(eve)).toEqual({ people: 0, requests: 0, cancels: [], wakes: [], deliveries: [] });
+      const run = await worker.claimRun(bot.laneOf(peer).key, 60_000);
+      return { run, child: await worker.spawnOne(run) };
+    };
+    const [ofEve, ofAnn] = [await begin(eve), await begin(ann)];
+    const { effects } = await revoke(eve);
+    expect(effects.cancels).toEqual([{ runId: ofEve.run.runId, reason: 'stop' }]);
+    expect(effects.stoppedChildren).toEqual([ofEve.child.id]);
+    expect(await find(ofAnn.child.id)).toMatchObject({ state: 'queued' });
+    expect(await revoke(eve)).toEqual({ people: 0, requests: 0, effects: noEffects() });
   });
 
-  it('does not let a message wait again that was steered into a run under steer-backlog', async () => {
+  it.each([
+    { stage: 'queued', child: 'stopped', told: 'none' },
+    { stage: 'at work', child: 'stopped', told: 'none' },
+    { stage: 'announced', child: 'completed', told: 'lane' },
+    { stage: 'reported by a run', child: 'completed', told: 'lane' },
+  ])('ends a sub-agent that outlived its run, $stage', async ({ stage, child: status, told }) => {
+    const worker = aFamilyWorker(open());
+    const peer = unique('eve');
+    const bot = await letIn(peer);
+    const { key } = bot.laneOf(peer);
+    await bot.says(peer, 'user');
+    const run = await worker.claimRun(key);
+    const child = await worker.spawnOne(run);
+    await worker.answer(run, 'I have asked somebody.');
+    const childRun = stage === 'queued' ? undefined : await worker.claimRun(child.laneKey);
+    const isDone = childRun !== undefined && stage !== 'at work';
+    if (isDone) await worker.answer(childRun, 'Found.');
+    const report = stage === 'reported by a run' ? await worker.claimRun(key) : undefined;
+
+    const { effects } = await revoke(peer);
+    expect(effects.stoppedChildren).toEqual(isDone ? [] : [child.id]);
+    const active = [report, isDone ? undefined : childRun].filter((one) => one !== undefined);
+    expect(effects.cancels).toEqual(active.map(({ runId }) => ({ runId, reason: 'stop' })));
+    for (const one of active) await endWithout(open(), one, 'stop');
+    expect(await find(child.id)).toMatchObject({ state: 'done', status, told });
+    // Nothing is left that would begin a run with the rights of somebody who has none.
+    const { inbox, openRuns } = await readLane(open(), key);
+    const left = inbox.filter(({ state }) => state !== 'ended');
+    expect({ left, openRuns }).toEqual({ left: [], openRuns: 0 });
+    expect(await worker.claim(key)).toEqual({ kind: 'idle' });
+  });
+
+  it('ends what the cap has summarised', async () => {
+    const peer = unique('eve');
+    const bot = await letIn(peer);
+    const { key } = bot.laneOf(peer);
+    await bot.says(peer, 'user');
+    await beside.sql(`update lanes set cap = 1, overrides = '{"cap":1}' where key = '${key}'`);
+    await bot.says(peer, 'user');
+    expect(await outcomes(key)).toEqual(['ended merged summarized', 'waiting null null']);
+    await revoke(peer);
+    expect(await outcomes(key)).toEqual(Array(2).fill('ended refused access-revoked'));
+    expect(await open().read(overflowOf, { laneKey: key })).toBeNull();
+  });
+
+  it('does not let a message or an announcement wait again that was steered in under steer-backlog', async () => {
+    const worker = aFamilyWorker(open());
     const peer = unique('eve');
     const bot = await letIn(peer);
     await bot.says(peer, 'user');
@@ -215,12 +268,15 @@ describeEachDatabase('a revocation', (open, beside) => {
     await beside.sql(
       `update lanes set mode = 'steer-backlog', overrides = '${overrides}' where key = '${key}'`,
     );
-    const run = await aWorker(open()).claimRun(key, 60_000);
+    const run = await worker.claimRun(key, 60_000);
+    const child = await worker.spawnOne(run);
+    await worker.answer(await worker.claimRun(child.laneKey), 'Found.');
     await bot.says(peer, 'user');
-    await open().write(takeSteers, { ...run, framing, delivery: 'all' });
+    const { steers } = await open().write(takeSteers, { ...run, framing, delivery: 'all' });
+    expect(steers).toHaveLength(2);
     await revoke(peer);
     await endWithout(open(), run, 'stop');
-    expect(await outcomes(key)).toEqual(['ended cancelled stop', 'ended cancelled stop']);
+    expect(await outcomes(key)).toEqual(Array(3).fill('ended cancelled stop'));
   });
 
   it('that meets a message leaves it refused, or not taken in at all', { timeout: 300_000 }, async () => {
@@ -258,3 +314,11 @@ describeEachDatabase('a revocation', (open, beside) => {
 function codeOf(n: number): string {
   return `ZZ${String(n).padStart(6, '2').replaceAll('0', 'X').replaceAll('1', 'Y')}`;
 }
+
+const overflowOf: StoreQuery<{ readonly laneKey: string }, string | null> = {
+  query: 'overflowOf',
+  run: async (tx, { laneKey }) => {
+    const lane = tx.db.selectFrom('lanes').select('overflow').where('key', '=', laneKey);
+    return (await lane.executeTakeFirstOrThrow()).overflow;
+  },
+};

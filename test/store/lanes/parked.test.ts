@@ -377,7 +377,8 @@ describeEachDatabase('a parked run', (open, beside) => {
       values ('${account}', '${sender}', '${ref}', 'Guest', 'user', 1, 'console')`);
     const { worker, lane, run } = await aRunWithCalls(store, conversation, { sender });
     await park(store, run);
-    const { cancels, wakes } = await store.write(revokeOnConsole, { ref, by: atConsole });
+    const { effects } = await store.write(revokeOnConsole, { ref, by: atConsole });
+    const { cancels, wakes } = effects;
     expect(cancels).toEqual([{ runId: run.runId, reason: 'stop' }]);
     expect(wakes).toEqual([{ laneKey: lane.key, class: 'main', delayMs: 0 }]);
     expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'stop' });

@@ -1,0 +1,163 @@
+/**
+ * Ends everything that goes on for people who may not write any more: their waiting messages, the runs that took
+ * one of them, and what follows from such a run: sub-agents, their announcements, and the runs that report those.
+ */
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
+import { lockBelow, stopTree } from '../children/stop-tree.ts';
+import { endSummaries } from '../items/end-summaries.ts';
+import { dropRetained } from '../items/retained-steers.ts';
+import { endItems } from '../rows/item-states.ts';
+import { type Lane, lockAndReadLanes } from '../rows/lane-row.ts';
+import { cancelRun } from '../waits/parked.ts';
+
+/** A sender on one bot account. */
+export type Person = { readonly account: string; readonly peerId: string };
+
+const revoked = { outcome: 'refused', outcomeReason: 'access-revoked' } as const;
+
+/**
+ * Ends the work of these people. The caller holds their accounts' rows, so nothing more of theirs comes in; the
+ * conversations' lanes are locked here, in key order, and then the sub-agents' below them.
+ */
+export async function endWorkOf(tx: Tx, people: readonly Person[], effects: Effects): Promise<void> {
+  if (people.length === 0) return;
+  const lanes = await lockAndReadLanes(tx, await findLanes(tx, people));
+  const spawners = await findSpawners(tx, people);
+  const sessionIds = [...new Set(spawners.map(({ sessionId }) => sessionId))];
+  await lockBelow(tx, sessionIds);
+  await endWaiting(tx, people);
+  for (const lane of lanes) await endSummaries(tx, lane, { isTheirs: isOf(people), end: revoked });
+  for (const { sessionId, runId } of spawners)
+    await stopTree(tx, { sessionId, runIds: [runId], reason: 'stop' }, effects);
+  for (const lane of lanes) await stopRun(tx, lane, { people, effects });
+}
+
+/**
+ * Keys of the conversations' lanes in which something of theirs goes on: in one look, or what changes from one kind
+ * to the next meanwhile would be missed.
+ */
+async function findLanes(tx: Tx, people: readonly Person[]): Promise<readonly string[]> {
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select('inbox.laneKey')
+    .where(isOpenItem())
+    .where(isFrom('inbox', people))
+    .union(announcementsTo(tx, people).select('inbox.laneKey').where(isOpenItem()))
+    .union(
+      tx.db
+        .selectFrom('children')
+        .select('children.parentLaneKey as laneKey')
+        .where('children.endedAt', 'is', null)
+        .where(hasTaken('children.treeId', people)),
+    )
+    .union(
+      tx.db
+        .selectFrom('lanes')
+        .innerJoin('runs', 'runs.id', 'lanes.runId')
+        .select('lanes.key as laneKey')
+        .where('lanes.runId', 'is not', null)
+        .where(isRunFor(people)),
+    )
+    .execute();
+  // A sub-agent's key ends with that of its conversation, after the last `@`.
+  return [...new Set(rows.map(({ laneKey }) => laneKey.slice(laneKey.lastIndexOf('@') + 1)))];
+}
+
+type Spawner = { readonly sessionId: string; readonly runId: string };
+
+/** Runs of conversations with live sub-agents of theirs. */
+function findSpawners(tx: Tx, people: readonly Person[]): Promise<readonly Spawner[]> {
+  return tx.db
+    .selectFrom('children')
+    .select(['children.parentSessionId as sessionId', 'children.parentRunId as runId'])
+    .distinct()
+    .where('children.endedAt', 'is', null)
+    .where('children.depth', '=', 1)
+    .where(hasTaken('children.treeId', people))
+    .orderBy('sessionId')
+    .orderBy('runId')
+    .execute();
+}
+
+async function endWaiting(tx: Tx, people: readonly Person[]): Promise<void> {
+  const theirs = await tx.db
+    .selectFrom('inbox')
+    .select(['inbox.id', 'inbox.state'])
+    .where(isOpenItem())
+    .where(isFrom('inbox', people))
+    .execute();
+  const announced = await announcementsTo(tx, people).select('inbox.id').where(isOpenItem()).execute();
+  const waiting = theirs.filter(({ state }) => state === 'waiting');
+  await endItems(
+    tx,
+    [...waiting, ...announced].map(({ id }) => id),
+    revoked,
+  );
+  const held = theirs.filter(({ state }) => state === 'held').map(({ id }) => id);
+  if (held.length === 0) return;
+  // A part of a group's album that waits for its siblings: should one call the agent, it is a guest's.
+  await tx.db.updateTable('inbox').set({ authority: 'guest' }).where('id', 'in', held).execute();
+}
+
+type Stopping = { readonly people: readonly Person[]; readonly effects: Effects };
+
+async function stopRun(tx: Tx, lane: Lane, { people, effects }: Stopping): Promise<void> {
+  const { runId } = lane;
+  if (runId === null) return;
+  const run = tx.db.selectFrom('runs').select('runs.id').where('runs.id', '=', runId);
+  if ((await run.where(isRunFor(people)).executeTakeFirst()) === undefined) return;
+  const announced = await announcementsTo(tx, people)
+    .select('inbox.id')
+    .where('inbox.runId', '=', runId)
+    .execute();
+  const ids = new Set(announced.map(({ id }) => id));
+  // Steers in it end with it: neither their messages nor what was announced to them is read any more.
+  const isTheirs = isOf(people);
+  await dropRetained(tx, runId, (row) => isTheirs(row) || ids.has(row.id));
+  await cancelRun(tx, lane, { reason: 'stop', effects });
+}
+
+/** Announcements of sub-agents that worked for them. */
+function announcementsTo(tx: Tx, people: readonly Person[]) {
+  return tx.db
+    .selectFrom('inbox')
+    .innerJoin('children', (join) =>
+      join.on('children.id', '=', sql<string>`substr("inbox"."sourceKey", length('child:') + 1)`),
+    )
+    .where('inbox.source', '=', 'child')
+    .where('inbox.sourceKey', 'like', 'child:%')
+    .where(hasTaken('children.treeId', people));
+}
+
+/** Whether the run has taken a message of theirs, or works in the tree of one that has. */
+function isRunFor(people: readonly Person[]): RawBuilder<SqlBool> {
+  return sql<SqlBool>`(${hasTaken('runs.id', people)} or ${hasTaken('runs.treeId', people)})`;
+}
+
+/** Whether the run that the column names has taken a message of theirs. */
+function hasTaken(
+  column: 'runs.id' | 'runs.treeId' | 'children.treeId',
+  people: readonly Person[],
+): RawBuilder<SqlBool> {
+  return sql<SqlBool>`exists (
+    select 1 from "inbox" as "said" where "said"."runId" = ${sql.ref(column)} and ${isFrom('said', people)}
+  )`;
+}
+
+function isFrom(table: 'inbox' | 'said', people: readonly Person[]): RawBuilder<SqlBool> {
+  const each = people.map(
+    ({ account, peerId }) =>
+      sql`(${sql.ref(`${table}.account`)} = ${account} and ${sql.ref(`${table}.senderId`)} = ${peerId})`,
+  );
+  return sql<SqlBool>`(${sql.join(each, sql` or `)})`;
+}
+
+type Sender = { readonly account: string; readonly senderId: string };
+
+function isOf(people: readonly Person[]): (row: Sender) => boolean {
+  return ({ account, senderId }) =>
+    people.some((person) => person.account === account && person.peerId === senderId);
+}

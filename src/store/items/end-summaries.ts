@@ -1,0 +1,37 @@
+import type { Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { endSummarized, type ItemEnd } from '../rows/item-states.ts';
+import type { Lane } from '../rows/lane-row.ts';
+
+type Sender = { readonly account: string; readonly senderId: string };
+
+export type SummariesEnd = {
+  readonly isTheirs: (row: Sender) => boolean;
+  readonly end: ItemEnd;
+};
+
+/**
+ * Takes the summary lines of these senders out of the lane and ends their messages so: a line that no run has read
+ * waits like any other message. Returns how many there were. The caller holds the lane's lock.
+ */
+export async function endSummaries(tx: Tx, lane: Lane, { isTheirs, end }: SummariesEnd): Promise<number> {
+  const summaries = json.summaries(lane.overflow);
+  if (summaries.length === 0) return 0;
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'account', 'senderId'])
+    .where(
+      'id',
+      'in',
+      summaries.map(({ inboxId }) => inboxId),
+    )
+    .execute();
+  const gone = rows.filter(isTheirs);
+  if (gone.length === 0) return 0;
+  const ids = new Set(gone.map(({ id }) => id));
+  const kept = summaries.filter(({ inboxId }) => !ids.has(inboxId));
+  const overflow = kept.length === 0 ? null : JSON.stringify(kept);
+  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  await endSummarized(tx, [...ids], end);
+  return gone.length;
+}
