@@ -239,7 +239,8 @@ export function namedOwners({ owners }: Pick<Config, 'owners'>): readonly string
 function withLocalOwner(links: FileSettings['identityLinks']): Record<string, readonly string[]> {
   const placed = new Set(Object.values(links).flat());
   const free = localOwners.filter((peer) => !placed.has(peer));
-  return { ...(free.length > 0 && { owner: free }), ...links };
+  const { owner = [] } = links;
+  return free.length > 0 ? { ...links, owner: [...owner, ...free] } : links;
 }
 
 function locateDataDir(settings: FileSettings, input: BuildInput): string {

@@ -306,7 +306,7 @@ export const fileSchema = z.strictObject({
   identityLinks: z
     .record(identifier, z.array(peer))
     .default({})
-    .describe('One person, several accounts. "owner" links the page and the terminal unless given here.'),
+    .describe('One person, several accounts. Page and terminal belong to "owner" unless listed elsewhere.'),
   owners: z.array(peer).default([]).describe('People with all permissions (channel:peer).'),
   budgets,
   access,

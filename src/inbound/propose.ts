@@ -15,8 +15,6 @@ import { start } from '../commands/start.ts';
 import { type Identities, joinIdentities } from '../sessions/identities.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import { resetBefore, resetPolicyFor } from '../sessions/reset-policy.ts';
-import { agentFor } from '../sessions/routing.ts';
-import { sessionKeyOf } from '../sessions/session-key-of.ts';
 import { personLabel } from '../store/access/person-label.ts';
 import type { Role, SenderRole } from '../store/access/sender-roles.ts';
 import { conversationKeyOf } from '../store/base/conversation-key.ts';
@@ -33,6 +31,7 @@ import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { authorise, authorityOf, isOwnerBy } from './authorise.ts';
 import { type InboundPolicy, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
+import { laneAddress } from './lane-address.ts';
 import { passesMentionGate } from './mention-gate.ts';
 import { readOrder } from './own-words.ts';
 import { pairingRequest } from './pairing.ts';
@@ -276,15 +275,14 @@ function identitiesOf(gate: InboundPolicy, { links }: Pick<Arrival, 'links'>): I
 function laneOf(gate: InboundPolicy, arrival: Arrival): LaneSpec {
   const { envelope, facts, now } = arrival;
   const place = canonical(envelope, facts);
-  const identities = identitiesOf(gate, arrival);
   const { route, chat } = place;
-  const agent = agentFor({ ...place, accountName: arrival.accountName }, gate.bindings, gate.defaultAgent);
+  const event = { ...place, accountName: arrival.accountName };
+  const { agent, laneKey } = laneAddress(gate, event, identitiesOf(gate, arrival));
   const type = route.thread === undefined ? chat.kind : 'thread';
   const policy = resetPolicyFor(gate.reset, { type, channel: route.channel });
   const before = resetBefore({ policy, now, timeZone: gate.timeZone });
-  const key = sessionKeyOf(place, { agent, dmScope: gate.dmScope, identityLinks: identities });
   return {
-    key: identities.laneOf(key),
+    key: laneKey,
     class: 'main',
     agentId: agent,
     chatKind: chat.kind,

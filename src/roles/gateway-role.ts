@@ -2,8 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
-import { accountId, agentId, conversationId, peerId } from '#contracts/ids.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
+import { accountId, agentId, conversationId } from '#contracts/ids.ts';
 import { type AlertReporter, createAlertReporter } from '../channel-host/alert-reporter.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import { type ConfiguredAccount, configuredAccounts } from '../channel-host/configured-accounts.ts';
@@ -12,6 +11,7 @@ import { revealSettings } from '../config/secret.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
 import { type InboundPolicy, queueSettingsFor } from '../inbound/inbound-policy.ts';
+import { localLaneKey } from '../inbound/lane-address.ts';
 import { createRedactor } from '../logging/redaction.ts';
 import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
 import { createWaitingNotices, type WaitingNotices } from '../queue/waiting-notices.ts';
@@ -22,7 +22,6 @@ import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
 import { type AgentService, createAgentService } from '../service/agent-service.ts';
 import { findAgent } from '../service/find-agent.ts';
-import { sessionKeyOf } from '../sessions/session-key-of.ts';
 import { noEffects } from '../store/base/effects.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
@@ -174,7 +173,11 @@ export async function openChannels(stage: StageDeps, { host, gate, server }: Cha
     const timeline =
       localPeer === undefined
         ? {}
-        : { timeline: timelines.readerFor((route) => laneKeyOf(gate, route, localPeer)) };
+        : {
+            timeline: timelines.readerFor((route) =>
+              localLaneKey(gate, { route, peer: localPeer, accountName }),
+            ),
+          };
     const deps = { dataDir, ...(server && { routes: server.routesFor(line) }), ...timeline };
     const named = accountName === undefined ? {} : { accountName };
     await host.run({ id, ...named, load, settings: revealSettings(state.settings), deps });
@@ -192,9 +195,10 @@ function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
       throw new ParleyError('invalid_input', `There is no agent ${asked ?? gate.defaultAgent}.`);
     const { id: channel, localPeer } = local;
     const route = { channel, account: accountId(localPeer), conversation: conversationId(localPeer) };
-    const agentGate = { ...gate, defaultAgent: agentId(agent.id) };
+    // The caller names the agent: no binding chooses another.
+    const agentGate = { ...gate, bindings: [], defaultAgent: agentId(agent.id) };
     return {
-      key: laneKeyOf(agentGate, route, localPeer),
+      key: localLaneKey(agentGate, { route, peer: localPeer }),
       class: 'main',
       agentId: agent.id,
       chatKind: 'dm',
@@ -212,11 +216,4 @@ function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
     );
   const { dispatch: start, reserve } = motion;
   return createAgentService({ ...stage, ownerLane, watch, start, reserve });
-}
-
-/** The lane of this machine's user on a local channel (web, terminal). */
-export function laneKeyOf(gate: InboundPolicy, route: ReplyRoute, peer: string): string {
-  const event = { route, chat: { kind: 'dm' }, sender: { id: peerId(peer) } } as const;
-  const { defaultAgent: agent, dmScope, identityLinks } = gate;
-  return sessionKeyOf(event, { agent, dmScope, identityLinks });
 }

@@ -9,11 +9,11 @@ import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import { createTimelines } from '../channel-host/timeline.ts';
 import { revealSettings } from '../config/secret.ts';
 import { createInboundPolicy } from '../inbound/inbound-policy.ts';
+import { localLaneKey } from '../inbound/lane-address.ts';
 import { createLoopWatch } from '../logging/loop-watch.ts';
 import { configuredModel } from '../models/configured-model.ts';
 import { createClosers } from '../processes/closers.ts';
 import { noLiveEvents } from '../queue/live-events.ts';
-import { laneKeyOf } from '../roles/gateway-role.ts';
 import type { GatewayOptions } from '../roles/stage-deps.ts';
 import { keptToken } from '../server/access-token.ts';
 import { removeAddress, writeAddress } from '../server/address-file.ts';
@@ -151,7 +151,7 @@ async function openPages(
     trouble: () => undefined,
     gap: () => undefined,
   };
-  for (const { entry, line, state } of configuredAccounts(options.channels, config)) {
+  for (const { entry, line, accountName, state } of configuredAccounts(options.channels, config)) {
     const { localPeer } = entry;
     if (localPeer === undefined || state.kind === 'off') continue;
     try {
@@ -159,7 +159,7 @@ async function openPages(
       const adapter = definition.create(definition.configSchema.parse(revealSettings(state.settings)), {
         ...{ log, clock, fetch, dataDir: `${config.dataDir}/channels/${line}` },
         routes: server.routesFor(line),
-        timeline: timelines.readerFor((route) => laneKeyOf(gate, route, localPeer)),
+        timeline: timelines.readerFor((route) => localLaneKey(gate, { route, peer: localPeer, accountName })),
       });
       await adapter.start(refusing);
       addCloser(line, () => adapter.stop());

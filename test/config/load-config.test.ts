@@ -350,6 +350,10 @@ describe('the configuration', () => {
       owner: ['terminal:owner'],
       ann: ['web:owner', 'telegram:5'],
     });
+    // Accounts beside them don't put them out.
+    expect(load({ identityLinks: { owner: ['telegram:5'] } }).identityLinks).toEqual({
+      owner: ['telegram:5', 'web:owner', 'terminal:owner'],
+    });
   });
 
   it('gives each further agent a workspace of its own', () => {

@@ -8,6 +8,21 @@ const moved = 'test/inbound/moved-groups.test.ts';
 
 export const linkMutants: readonly Mutant[] = [
   {
+    name: 'page reads the lane of the default agent',
+    invariant: 'the page shows the lane that its messages enter',
+    edits: [
+      {
+        in: 'localLaneKey',
+        find: 'laneAddress(gate, event,',
+        replace: 'laneAddress({ ...gate, bindings: [] }, event,',
+      },
+    ],
+    test: {
+      file: 'test/inbound/local-lane.test.ts',
+      name: 'shows its messages with their answers under a binding of its channel',
+    },
+  },
+  {
     name: 'link code used again',
     invariant: 'a link code links once',
     edits: [

@@ -10,6 +10,7 @@ export type ChatLinks = {
   readonly lanes: readonly { readonly key: string; readonly laneKey: string }[];
 };
 
+/** No account is linked in chat. */
 export const noLinks: ChatLinks = { accounts: [], lanes: [] };
 
 /**
