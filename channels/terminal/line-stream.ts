@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import type { ClientLink } from '#channel-kit/client-connection.ts';
 import { maxFrameBytes } from '#channel-kit/client-frames.ts';
+import { createLineSplitter } from '#channel-kit/line-splitter.ts';
 
 /** Bytes that may wait for a client that does not read; past it the client is cut off. */
 const maxBufferedBytes = 8 * 1024 * 1024;
 const closeGraceMs = 300;
 /** A client writes a line at once; one that is begun and not ended by then was never meant to be. */
 const defaultLineMs = 15_000;
-const newline = 0x0a;
 
 /**
  * Wraps one client's stream: each text is a line. It closes once what was sent has left, by force after 300 ms.
@@ -34,31 +34,19 @@ export function createLineStream(socket: Socket, lineMs = defaultLineMs): Client
 
 type Reading = { readonly listener: (line: string) => void; readonly lineMs: number };
 
-/** Splits at line ends before decoding, so that no character is cut; a line too long or too slow ends the stream. */
+/** A line too long or too slow ends the stream. */
 function readLines(socket: Socket, { listener, lineMs }: Reading): void {
-  let rest: Buffer[] = [];
-  let restBytes = 0;
+  const splitter = createLineSplitter();
   let tooLate: NodeJS.Timeout | undefined;
-  const watchLine = () => {
-    if (restBytes === 0) {
-      clearTimeout(tooLate);
-      tooLate = undefined;
-    } else tooLate ??= setTimeout(() => socket.destroy(), lineMs).unref();
-  };
   socket.once('close', () => clearTimeout(tooLate));
   socket.on('data', (chunk: Buffer) => {
-    let from = 0;
-    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
-      const line = Buffer.concat([...rest, chunk.subarray(from, end)]).toString();
-      rest = [];
-      restBytes = 0;
-      watchLine();
-      from = end + 1;
-      if (line.length > 0) listener(line);
+    const lines = splitter.push(chunk);
+    if (lines.length > 0) {
+      clearTimeout(tooLate);
+      tooLate = undefined;
     }
-    restBytes += chunk.length - from;
-    rest.push(chunk.subarray(from));
-    if (restBytes > maxFrameBytes) socket.destroy();
-    else watchLine();
+    for (const line of lines) if (line.length > 0) listener(line);
+    if (splitter.begunBytes() > maxFrameBytes) socket.destroy();
+    else if (splitter.begunBytes() > 0) tooLate ??= setTimeout(() => socket.destroy(), lineMs).unref();
   });
 }

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
+import { createLineSplitter } from '#channel-kit/line-splitter.ts';
 import { startCommand } from '#channel-kit/own-commands.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -38,18 +39,15 @@ export function runChat(options: ChatOptions): Promise<number> {
   return new Promise((resolve) => {
     const isTty = options.input.isTTY === true && options.output.isTTY === true;
     const clock = options.clock ?? systemClock;
-    const reader = createInterface({
-      input: isTty ? withPastedLines(options.input) : options.input,
-      ...(isTty ? { output: options.output, prompt: '› ', completer: completeCommand } : {}),
-      terminal: isTty,
-    });
-    const screen = isTty
+    const reader = isTty ? createReader(options) : undefined;
+    const screen = reader
       ? createTtyScreen(options.output, reader)
       : createStreamScreen(options.output, options.errors);
     const finish = (code: number) => {
-      if (isTty) options.output.write(pasteOff);
+      if (reader) options.output.write(pasteOff);
       link.close();
-      reader.close();
+      if (reader) reader.close();
+      else options.input.pause();
       ended.abort();
       resolve(code);
     };
@@ -63,18 +61,43 @@ export function runChat(options: ChatOptions): Promise<number> {
       onFrame: chat.receive,
       onState: chat.linkChanged,
     });
-    if (isTty) options.output.write(`${pasteOn}${greeting}\n`);
-    reader.on('line', (line) => {
-      if (isTty && line.trim() !== '') screen.submitted(line);
-      chat.typed(isTty ? pastedText(line) : line);
-    });
     options.signal?.addEventListener('abort', () => finish(0), { once: true });
-    if (isTty) watchKeys(reader, { chat, screen, clock, finish });
-    else {
-      reader.once('close', chat.inputEnded);
+    if (reader) {
+      options.output.write(`${pasteOn}${greeting}\n`);
+      reader.on('line', (line) => {
+        if (line.trim() !== '') screen.submitted(line);
+        chat.typed(pastedText(line));
+      });
+      watchKeys(reader, { chat, screen, clock, finish });
+    } else {
+      readPipe(options.input, chat);
       const patienceMs = options.patienceMs ?? defaultPatienceMs;
       void giveUpLater({ clock, patienceMs, chat, screen, finish, signal: ended.signal });
     }
+  });
+}
+
+function createReader({ input, output }: ChatOptions): Interface {
+  return createInterface({
+    input: withPastedLines(input),
+    output,
+    prompt: '› ',
+    completer: completeCommand,
+    terminal: true,
+  });
+}
+
+/** Unlike readline's, its lines don't end at U+2028 and U+2029: these belong to a message. */
+function readPipe(input: NodeJS.ReadableStream, chat: Pick<Chat, 'typed' | 'inputEnded'>): void {
+  const lines = createLineSplitter();
+  const take = (chunk: Buffer) => {
+    for (const line of lines.push(chunk)) for (const part of line.split('\r')) chat.typed(part);
+  };
+  input.on('data', take);
+  input.once('end', () => {
+    // The last line may lack its end.
+    take(Buffer.from('\n'));
+    chat.inputEnded();
   });
 }
 

@@ -5,7 +5,6 @@
 
 import { readFile } from 'node:fs/promises';
 import { createConnection, type Socket } from 'node:net';
-import { createInterface } from 'node:readline';
 import {
   type ClientFrame,
   type EffectFrame,
@@ -13,6 +12,7 @@ import {
   serverFrameSchema,
   socketPointerSuffix,
 } from '#channel-kit/client-frames.ts';
+import { createLineSplitter } from '#channel-kit/line-splitter.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { Clock } from '#contracts/clock.ts';
 
@@ -47,8 +47,7 @@ export function createChatLink(options: ChatLinkOptions): ChatLink {
     const after = options.position();
     write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after } : {}) });
   };
-  const receive = (line: string) => {
-    const frame = serverFrameSchema.parse(parseJson(line));
+  const receive = (frame: ServerFrame) => {
     if (frame.type === 'ack' || (frame.type === 'problem' && !frame.retry)) kept.delete(frame.id ?? '');
     options.onFrame(frame);
   };
@@ -63,7 +62,7 @@ export function createChatLink(options: ChatLinkOptions): ChatLink {
     if (!ended.signal.aborted) options.onState('lost');
   };
 
-  void keepConnected(options, { onOpen, onLine: receive, onLost }, ended.signal);
+  void keepConnected(options, { onOpen, onFrame: receive, onLost }, ended.signal);
   return {
     submit: (frame) => {
       kept.set(frame.id, frame);
@@ -79,7 +78,7 @@ export function createChatLink(options: ChatLinkOptions): ChatLink {
 
 type LinkEvents = {
   readonly onOpen: (socket: Socket) => void;
-  readonly onLine: (line: string) => void;
+  readonly onFrame: (frame: ServerFrame) => void;
   readonly onLost: () => void;
 };
 
@@ -90,34 +89,53 @@ async function keepConnected(
 ): Promise<void> {
   let delayMs = firstDelayMs;
   while (!signal.aborted) {
-    const wasOpen = await connectOnce(await resolveSocket(options.socketPath), events, signal);
-    delayMs = wasOpen ? firstDelayMs : Math.min(delayMs * 2, maxDelayMs);
+    const wasGood = await connectOnce(await resolveSocket(options.socketPath), events, signal);
+    delayMs = wasGood ? firstDelayMs : Math.min(delayMs * 2, maxDelayMs);
     if (!signal.aborted) await options.clock.wait(delayMs, signal);
   }
 }
 
-/** Resolves when the connection ended, with whether there was one. */
+/** Resolves when the connection ended, with whether there was one that could be read. */
 function connectOnce(path: string, events: LinkEvents, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
-    let wasOpen = false;
+    let wasGood = false;
     const socket = createConnection({ path });
-    const lines = createInterface({ input: socket });
+    const lines = createLineSplitter();
     const abort = () => socket.destroy();
     signal.addEventListener('abort', abort, { once: true });
-    // Both only say that there is no connection, which `close` says as well.
+    // It only says that there is no connection, which `close` says as well.
     socket.on('error', () => undefined);
-    lines.on('error', () => undefined);
-    lines.on('line', events.onLine);
+    socket.on('data', (chunk: Buffer) => {
+      for (const line of lines.push(chunk)) {
+        if (socket.destroyed) return;
+        const frame = readFrame(line);
+        if (frame !== undefined) events.onFrame(frame);
+        else {
+          wasGood = false;
+          socket.destroy();
+        }
+      }
+    });
     socket.once('connect', () => {
-      wasOpen = true;
+      wasGood = true;
       events.onOpen(socket);
     });
     socket.once('close', () => {
       signal.removeEventListener('abort', abort);
       events.onLost();
-      resolve(wasOpen);
+      resolve(wasGood);
     });
   });
+}
+
+/** Undefined for what is no frame of this version. */
+function readFrame(line: string): ServerFrame | undefined {
+  try {
+    return serverFrameSchema.parse(parseJson(line));
+  } catch {
+    // The caller connects again and reads the timeline anew: nothing is lost with it.
+    return undefined;
+  }
 }
 
 /** Where a path is too long for the system, the gateway leaves a file beside it that names the real one. */

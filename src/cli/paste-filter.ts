@@ -10,6 +10,8 @@ export const pasteOff = '\u001b[?2004l';
 const begin = '\u001b[200~';
 const end = '\u001b[201~';
 const sign = '⏎';
+/** Characters that readline takes for Enter. */
+const lineBreak = /\r\n?|[\n\u2028\u2029]/g;
 
 type Terminal = NodeJS.ReadableStream & { setRawMode?(isRaw: boolean): unknown };
 
@@ -45,7 +47,7 @@ function createFilter(): (chunk: Buffer) => string {
       const mark = isPasting ? end : begin;
       const at = rest.indexOf(mark);
       const text = at === -1 ? rest.slice(0, rest.length - cutMark(rest, mark)) : rest.slice(0, at);
-      out += isPasting ? text.replace(/\r\n?|\n/g, sign) : text;
+      out += isPasting ? text.replace(lineBreak, sign) : text;
       if (at === -1) {
         held = rest.slice(text.length);
         return out;

@@ -1,7 +1,7 @@
 /** Ways of a client to a session-bound channel: the page's WebSocket, and the terminal's socket of lines. */
 import { createConnection } from 'node:net';
-import { createInterface } from 'node:readline';
 import { WebSocket } from 'ws';
+import { createLineSplitter } from '#channel-kit/line-splitter.ts';
 import type { FrameTransport } from './frame-client.ts';
 
 /** `cookie`: of a signed-in browser. */
@@ -24,16 +24,17 @@ export function openWebSocket(url: string, cookie: string): Promise<FrameTranspo
 
 export function openLineSocket(path: string): Promise<FrameTransport> {
   const socket = createConnection(path);
-  const lines = createInterface({ input: socket });
-  // readline passes the stream's errors on; the stream's own listener below reports them.
-  lines.on('error', () => undefined);
+  const lines = createLineSplitter();
   return new Promise((resolve, reject) => {
     socket.on('error', reject);
     socket.once('connect', () =>
       resolve({
         send: (text) => void socket.write(`${text}\n`),
         close: () => void socket.destroy(),
-        onFrame: (listener) => void lines.on('line', listener),
+        onFrame: (listener) =>
+          void socket.on('data', (chunk: Buffer) => {
+            for (const line of lines.push(chunk)) listener(line);
+          }),
         onClose: (listener) => void socket.once('close', listener),
       }),
     );

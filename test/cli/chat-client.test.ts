@@ -1,3 +1,4 @@
+import { createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChannelAdapter } from '#contracts/channel.ts';
@@ -53,6 +54,32 @@ describe('the chat client', () => {
       chat.input.end('one\n\ntwo\n');
       expect(await chat.code).toBe(0);
       expect(chat.output.text()).toBe('you said one\nyou said two\n');
+    });
+
+    it('cuts no message at a line separator, neither a said nor a sent one', async () => {
+      await adapter.start(session.intake);
+      const chat = start();
+      chat.input.end('a\u2028b\u2029c\r\nd');
+      expect(await chat.code).toBe(0);
+      expect(chat.output.text()).toBe('you said a\u2028b\u2029c\nyou said d\n');
+      expect(session.stored).toHaveLength(2);
+    });
+
+    it('connects again when it is told what it cannot read', async () => {
+      let connections = 0;
+      const server = createServer((socket) => {
+        connections += 1;
+        const answer =
+          connections === 1 ? '{"type":"of a later version"}\n' : '{"type":"items","items":[]}\n';
+        socket.on('data', () => socket.write(answer));
+        socket.on('error', () => undefined);
+      });
+      await new Promise<void>((resolve) => server.listen(host.socketPath, resolve));
+      const chat = start();
+      chat.input.end();
+      expect(await chat.code).toBe(0);
+      expect(connections).toBe(2);
+      await new Promise((resolve) => server.close(resolve));
     });
 
     it('waits for the gateway, and for the end of each message', async () => {
@@ -225,10 +252,10 @@ describe('the chat client', () => {
       await expect.poll(() => session.watching()).toBe(1);
       // Cut in the middle of a mark, as a slow line may.
       chat.input.write('see: \u001b[2');
-      chat.input.write('00~one\r\ntwo\n\u001b[201~');
+      chat.input.write('00~one\r\ntwo\u2028three\n\u001b[201~');
       chat.input.write('\r');
       await expect.poll(() => session.stored.length).toBe(1);
-      expect(session.stored[0]?.event).toMatchObject({ kind: 'message', text: 'see: one\ntwo\n' });
+      expect(session.stored[0]?.event).toMatchObject({ kind: 'message', text: 'see: one\ntwo\nthree\n' });
       chat.input.end();
       await chat.code;
     });
