@@ -9,9 +9,9 @@ import {
   type ClientFrame,
   clientFrameSchema,
   type EffectFrame,
-  maxTextLength,
   type ProblemFrame,
   type ServerFrame,
+  tooLongText,
 } from './client-frames.ts';
 import { parseJson } from './parse-json.ts';
 
@@ -164,7 +164,7 @@ function parseFrame(text: string): Parsed {
   return {
     kind: 'problem',
     frame: isTooLong
-      ? problemFrame('too_long', `A message may be ${maxTextLength} characters long.`, id)
+      ? problemFrame('too_long', tooLongText, id)
       : problemFrame('invalid_frame', 'The frame is not one Parley knows.', id),
   };
 }

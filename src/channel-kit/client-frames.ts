@@ -12,6 +12,8 @@ import { noId } from './no-id.ts';
 
 /** Longest text of one message, in UTF-16 code units. */
 export const maxTextLength = 32_000;
+/** The problem with a longer one, for its sender. */
+export const tooLongText = `A message may be ${maxTextLength} characters long.`;
 /** Longest frame in bytes; a full text of characters that JSON escapes fits. */
 export const maxFrameBytes = 256 * 1024;
 /** Where a socket's path is too long for the system, a file of this suffix names the real path. */

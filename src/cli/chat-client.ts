@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
-import type { ServerFrame } from '#channel-kit/client-frames.ts';
+import { maxTextLength, type ServerFrame, tooLongText } from '#channel-kit/client-frames.ts';
 import { createLineSplitter } from '#channel-kit/line-splitter.ts';
 import { startCommand } from '#channel-kit/own-commands.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
@@ -166,6 +166,8 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
     },
     typed: (text) => {
       if (text.trim() === '') return;
+      // The gateway would cut off a client whose frame is too long, and every later message would wait behind it.
+      if (text.length > maxTextLength) return screen.show({ kind: 'problem', text: tooLongText });
       const id = randomUUID();
       transcript = sent(transcript, id);
       link().submit({ type: 'send', id, text });

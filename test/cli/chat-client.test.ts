@@ -65,6 +65,15 @@ describe('the chat client', () => {
       expect(session.stored).toHaveLength(2);
     });
 
+    it('refuses a line that is too long, and sends the next one', async () => {
+      await adapter.start(session.intake);
+      const chat = start();
+      chat.input.end(`${'x'.repeat(300_000)}\nok\n`);
+      expect(await chat.code).toBe(0);
+      expect(chat.output.text()).toBe('you said ok\n');
+      expect(chat.errors.text()).toBe('A message may be 32000 characters long.\n');
+    });
+
     it('connects again when it is told what it cannot read', async () => {
       let connections = 0;
       const server = createServer((socket) => {
