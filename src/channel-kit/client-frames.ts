@@ -182,6 +182,20 @@ export type ProblemFrame = Extract<ServerFrame, { type: 'problem' }>;
 /** The answer to frame `id` once the intake stored it. */
 export function ackOf(id: string, acceptance: Acceptance): ServerFrame {
   const reason = reasonOf(acceptance);
-  const text = acceptance.kind === 'pressed' ? { text: acceptance.text } : {};
-  return { type: 'ack', id, state: acceptance.kind, ...(reason === undefined ? {} : { reason }), ...text };
+  return {
+    type: 'ack',
+    id,
+    state: stateOf(acceptance),
+    ...(reason === undefined ? {} : { reason }),
+    ...(acceptance.kind === 'pressed' ? { text: acceptance.text } : {}),
+  };
+}
+
+/**
+ * Says again what became of a repeated frame: its first answer may be lost, and only what was accepted is in the
+ * timeline.
+ */
+function stateOf(acceptance: Acceptance): string {
+  if (acceptance.kind !== 'duplicate' || acceptance.of.outcome === 'accepted') return acceptance.kind;
+  return acceptance.of.outcome;
 }

@@ -3,7 +3,7 @@ import type { InboxId, SessionKey } from './ids.ts';
 /** Intake's decision on one inbound event. Each is counted and stored in the ledger. */
 export type Acceptance =
   | { readonly kind: 'accepted'; readonly inboxId: InboxId; readonly sessionKey: SessionKey }
-  | { readonly kind: 'duplicate' }
+  | { readonly kind: 'duplicate'; readonly of: KnownOutcome }
   | { readonly kind: 'ignored'; readonly reason: IgnoreReason }
   | { readonly kind: 'refused'; readonly reason: RefusalReason }
   | { readonly kind: 'command'; readonly command: string }
@@ -13,6 +13,9 @@ export type Acceptance =
   | { readonly kind: 'noted'; readonly effect: string }
   /** A press of a button. Channels show the text to the person who pressed, and to nobody else. */
   | { readonly kind: 'pressed'; readonly result: PressResult; readonly text: string };
+
+/** The ledger's entry of an event that came before: the kind of its acceptance, and why. */
+export type KnownOutcome = { readonly outcome: string; readonly reason: string | undefined };
 
 /**
  * The result of a press: it decided, came too late, came from somebody who may not decide, or is about nothing
@@ -62,8 +65,9 @@ export function reasonOf(acceptance: Acceptance): string | undefined {
       return acceptance.effect;
     case 'pressed':
       return acceptance.result;
-    case 'accepted':
     case 'duplicate':
+      return acceptance.of.reason;
+    case 'accepted':
     case 'held':
       return undefined;
     default:

@@ -1,5 +1,8 @@
+import { expect, it } from 'vitest';
+import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineReader } from '#contracts/timeline.ts';
+import { patienceMs } from '../support/patience.ts';
 import { createSessionDouble } from '../support/session-double.ts';
 import { channelContract } from './channel-contract.ts';
 import type { ChannelHarness } from './contract/harness.ts';
@@ -28,4 +31,23 @@ export function clientContract(name: string, { capabilities, route, host: open }
       },
     };
   });
+
+  it(`${name} says again what became of a frame whose acknowledgement was lost`, async () => {
+    const session = createSessionDouble();
+    session.decide = () => ({ kind: 'command', command: 'status' });
+    const host = await open(session.timeline);
+    const adapter = host.newAdapter();
+    await adapter.start(session.intake);
+    const client = host.newClient();
+    const id = client.say('/status');
+    const acks = () => client.frames.filter((frame): frame is AckFrame => frame.type === 'ack');
+    await expect.poll(acks, { timeout: patienceMs }).toHaveLength(1);
+    client.repeatLast();
+    await expect.poll(acks, { timeout: patienceMs }).toHaveLength(2);
+    expect(acks()[1]).toEqual({ type: 'ack', id, state: 'command', reason: 'status' });
+    await adapter.stop();
+    await host.close();
+  });
 }
+
+type AckFrame = Extract<ServerFrame, { type: 'ack' }>;

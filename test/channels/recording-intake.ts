@@ -126,7 +126,9 @@ export class RecordingIntake implements Intake {
   }
 
   #store(envelope: InboundEnvelope): Acceptance {
-    if (this.#stored.keys.has(envelope.eventKey)) return { kind: 'duplicate' };
+    if (this.#stored.keys.has(envelope.eventKey)) {
+      return { kind: 'duplicate', of: { outcome: 'accepted', reason: undefined } };
+    }
     this.#stored.keys.add(envelope.eventKey);
     this.#stored.events.push(envelope);
     return { kind: 'accepted', inboxId: inboxId(envelope.eventKey), sessionKey: 'test' as SessionKey };

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChannelAdapter } from '#contracts/channel.ts';
 import type { ChildView } from '#contracts/child.ts';
+import { ParleyError } from '#contracts/errors.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import { partKey } from '#contracts/ids.ts';
 import { terminalRoute } from '../../channels/terminal/ids.ts';
@@ -118,6 +119,27 @@ describe('the chat client', () => {
       expect(await chat.code).toBe(0);
       expect(chat.output.text()).toBe('you said keep me\n');
       expect(session.stored).toHaveLength(1);
+    });
+
+    it('ends although the answers to its frames were lost with their connections', async () => {
+      const known = new Set<string>();
+      const accept: typeof session.intake.accept = async (batch) => {
+        const acceptances = await session.intake.accept(batch);
+        const [first] = batch.events;
+        if (first === undefined || known.has(first.eventKey)) return acceptances;
+        known.add(first.eventKey);
+        throw new ParleyError('store_unavailable', 'It is stored, which nobody hears.');
+      };
+      session.decide = ({ event }) =>
+        event.kind === 'message' && event.text === '/status'
+          ? { kind: 'command', command: 'status' }
+          : { kind: 'refused', reason: 'rate-limited' };
+      session.onStored = () => undefined;
+      await adapter.start({ ...session.intake, accept });
+      const chat = start();
+      chat.input.end('/status\nmore\n');
+      expect(await chat.code).toBe(0);
+      expect(chat.errors.text()).toBe('refused: rate-limited\n');
     });
 
     it('ends although its message ended while it was cut off', async () => {

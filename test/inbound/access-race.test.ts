@@ -86,7 +86,10 @@ it('keeps request, notice and ledger row together when the power goes', async ()
     await expect(door.accept([envelope])).rejects.toMatchObject({ code: 'store_unavailable' });
     expect(kept()).toEqual(isCommitted ? [1, 1, 1] : [0, 0, 0]);
     const [again] = await door.reopened(store).accept([envelope]);
-    expect(again).toEqual(isCommitted ? { kind: 'duplicate' } : { kind: 'refused', reason: 'dm-not-paired' });
+    const reason = 'dm-not-paired';
+    expect(again).toEqual(
+      isCommitted ? { kind: 'duplicate', of: { outcome: 'refused', reason } } : { kind: 'refused', reason },
+    );
     expect(kept()).toEqual([1, 1, 1]);
   }
 });

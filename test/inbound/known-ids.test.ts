@@ -54,6 +54,7 @@ describeEachDatabase('a key that comes again', (open) => {
     expect(await town.send(ann, 'one', { eventKey, sentAt: noon })).toMatchObject({ kind: 'refused' });
     expect(await town.send(ann, again.text, { eventKey, sentAt: again.sentAt })).toEqual({
       kind: 'duplicate',
+      of: { outcome: 'refused', reason: 'dm-disabled' },
     });
     expect(warned).toHaveLength(lines);
     if (lines > 0) expect(warned).toEqual([['intake.id-reused', { account: 'alpha/bot', eventKey }]]);

@@ -134,7 +134,10 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect(await town.send(town.owner, press('anything'))).toMatchObject({ result: 'unknown' });
     const refusal = press(no?.id ?? '');
     expect(await town.send(town.owner, refusal, { eventKey: 'p' })).toMatchObject({ result: 'denied' });
-    expect(await town.send(town.owner, refusal, { eventKey: 'p' })).toEqual({ kind: 'duplicate' });
+    expect(await town.send(town.owner, refusal, { eventKey: 'p' })).toEqual({
+      kind: 'duplicate',
+      of: { outcome: 'pressed', reason: 'denied' },
+    });
     expect(await town.send(ann, refusal)).toMatchObject({
       result: 'foreign',
       text: `Already refused by ${labelOf(town.owner)}.`,

@@ -42,12 +42,18 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'acceptOnce',
-        find: "if (known.has(eventKey)) return { kind: 'duplicate' };",
+        find: "if (before) return { kind: 'duplicate', of: before.of };",
         replace: '',
       },
     ],
     isSample: true,
     test: { file: lanes, name: 'stores a redelivered event once' },
+  },
+  {
+    name: 'a repeated frame is only called a duplicate',
+    invariant: 'a client whose acknowledgement was lost is told what became of its frame',
+    edits: [{ in: 'ackOf', find: 'state: stateOf(acceptance),', replace: 'state: acceptance.kind,' }],
+    test: { file: 'test/channels/terminal/contract.test.ts', name: 'says again what became of a frame' },
   },
   {
     name: 'account epoch unchecked',

@@ -2,7 +2,7 @@
  * Plays the gateway behind a session-bound channel: the two ports such a channel sees, kept in
  * memory and driven by the test. It answers nothing by itself except through `onMessage`.
  */
-import type { Acceptance } from '#contracts/acceptance.ts';
+import { type Acceptance, type KnownOutcome, reasonOf } from '#contracts/acceptance.ts';
 import type { Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -16,6 +16,8 @@ export type SessionDouble = {
   readonly timeline: TimelineReader;
   /** Every event that was stored, once each, in the order of storing. */
   readonly stored: readonly InboundEnvelope[];
+  /** Decides what becomes of a new event; undefined accepts it. */
+  decide: (envelope: InboundEnvelope) => Acceptance | undefined;
   /** Called for each newly stored event. */
   onStored: (envelope: InboundEnvelope) => void;
   /** While true, `accept` and `read` reject as they do when the store is away. */
@@ -39,6 +41,7 @@ export const quietLog: Log = {
 
 export function createSessionDouble(): SessionDouble {
   const stored: InboundEnvelope[] = [];
+  const outcomes = new Map<string, KnownOutcome>();
   const items: { route: string; item: TimelineItem }[] = [];
   const watchers = new Set<{ route: string; onEvent: (event: TimelineEvent) => void }>();
   let position = 0;
@@ -47,6 +50,7 @@ export function createSessionDouble(): SessionDouble {
     stored,
     isAway: false,
     standing: {},
+    decide: () => undefined,
     onStored: () => undefined,
     watching: () => watchers.size,
     intake: {
@@ -102,9 +106,16 @@ export function createSessionDouble(): SessionDouble {
   };
 
   const accept = (envelope: InboundEnvelope): Acceptance => {
-    if (stored.some((known) => known.eventKey === envelope.eventKey)) return { kind: 'duplicate' };
+    const of = outcomes.get(envelope.eventKey);
+    if (of !== undefined) return { kind: 'duplicate', of };
     stored.push(envelope);
-    if (envelope.event.kind === 'message') {
+    const acceptance: Acceptance = double.decide(envelope) ?? {
+      kind: 'accepted',
+      inboxId: inboxId(envelope.eventKey),
+      sessionKey: 'key' as SessionKey,
+    };
+    outcomes.set(envelope.eventKey, { outcome: acceptance.kind, reason: reasonOf(acceptance) });
+    if (acceptance.kind === 'accepted' && envelope.event.kind === 'message') {
       const { text, messageId, attachments } = envelope.event;
       double.say(envelope.route, {
         text,
@@ -115,7 +126,7 @@ export function createSessionDouble(): SessionDouble {
       });
     }
     queueMicrotask(() => double.onStored(envelope));
-    return { kind: 'accepted', inboxId: inboxId(envelope.eventKey), sessionKey: 'key' as SessionKey };
+    return acceptance;
   };
   return double;
 }

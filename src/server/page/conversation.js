@@ -80,12 +80,18 @@ export function entriesInOrder(state) {
   return [...messages, ...children].sort((a, b) => placeOfEntry(a) - placeOfEntry(b) || 0);
 }
 
-const placeless = new Set(['command', 'told']);
+/** These never get a place of their own: they stay where they were sent, a command ahead of its answer. */
+const placeless = new Set(['command', 'told', 'refused', 'ignored', 'failed', 'duplicate']);
 
-/** A command never gets a place of its own: it stays ahead of its answer, where it was sent. */
 function placeOf(message) {
   if (message.position !== undefined) return message.position;
-  return placeless.has(message.state) ? message.after + 0.5 : Number.POSITIVE_INFINITY;
+  const isKnown = placeless.has(message.state) && message.after !== undefined;
+  return isKnown ? message.after + 0.5 : Number.POSITIVE_INFINITY;
+}
+
+/** The position before the message; not known before the timeline is loaded. */
+function sentAfter(state, message) {
+  return message.after ?? (state.isLoaded ? state.position : undefined);
 }
 
 /** True while the agent works here, as far as the page knows. */
@@ -132,7 +138,7 @@ function onAck(state, frame) {
   const message = state.messages.get(frame.id);
   // The timeline knows better once it has the message.
   if (message === undefined || message.position !== undefined) return state;
-  const after = message.after ?? state.position;
+  const after = sentAfter(state, message);
   return changeMessage(state, frame.id, { state: frame.state, reason: frame.reason, after });
 }
 
@@ -144,8 +150,10 @@ function onTold(state, { id, text }) {
 }
 
 function onProblem(state, frame) {
-  if (frame.id === undefined || frame.retry) return state;
-  return changeMessage(state, frame.id, { state: 'failed', problem: frame.message });
+  const message = state.messages.get(frame.id);
+  if (message === undefined || frame.retry) return state;
+  const after = sentAfter(state, message);
+  return changeMessage(state, frame.id, { state: 'failed', problem: frame.message, after });
 }
 
 function onItems(state, items) {
@@ -168,7 +176,14 @@ function onItems(state, items) {
     });
     position = Math.max(position, item.position);
   }
+  if (!state.isLoaded) placeUnsent(messages, position);
   return { ...state, messages, position, preview, isLoaded: true };
+}
+
+/** An earlier page may have left messages unsent: they come after all that was there. */
+function placeUnsent(messages, position) {
+  for (const [id, message] of messages)
+    if (message.position === undefined) messages.set(id, { ...message, after: position });
 }
 
 function onMessage(state, frame) {

@@ -1,4 +1,4 @@
-import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
+import { type Acceptance, type KnownOutcome, reasonOf } from '#contracts/acceptance.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { messageId } from '#contracts/ids.ts';
 import { askInGroup } from '../access/admit-group.ts';
@@ -129,22 +129,24 @@ const lockedAccount = locking((db, of: QueryParams<Lease>) =>
     .where('holder', '=', of.holder),
 );
 
-/** Fingerprints of events, by event key. */
-type KnownEvents = Map<string, string | null>;
+/** Recorded events, by event key. */
+type KnownEvents = Map<string, { readonly fingerprint: string | null; readonly of: KnownOutcome }>;
 
 async function acceptOnce(tx: StepTx, accepting: AcceptEventInput, known: KnownEvents): Promise<Acceptance> {
   const { input, proposal, effects } = accepting;
   const { eventKey, fingerprint = null } = proposal;
-  if (isOtherEvent(known.get(eventKey), fingerprint)) effects.reusedKeys.push(eventKey);
-  if (known.has(eventKey)) return { kind: 'duplicate' };
-  known.set(eventKey, fingerprint);
+  const before = known.get(eventKey);
+  if (isOtherEvent(before?.fingerprint, fingerprint)) effects.reusedKeys.push(eventKey);
+  if (before) return { kind: 'duplicate', of: before.of };
   const acceptance = await applyDecision(tx, accepting);
+  const reason = reasonOf(acceptance);
+  known.set(eventKey, { fingerprint, of: { outcome: acceptance.kind, reason } });
   await insertRow(tx, 'ledger', {
     account: input.account,
     eventKey,
     kind: proposal.kind,
     outcome: acceptance.kind,
-    reason: reasonOf(acceptance) ?? null,
+    reason: reason ?? null,
     inboxId: acceptance.kind === 'accepted' ? acceptance.inboxId : null,
     laneKey: acceptance.kind === 'accepted' ? acceptance.sessionKey : null,
     conversationKey: proposal.conversationKey,
@@ -160,13 +162,18 @@ async function acceptOnce(tx: StepTx, accepting: AcceptEventInput, known: KnownE
 async function readKnownEvents(tx: Tx, { account, proposals }: AcceptInput): Promise<KnownEvents> {
   const eventKeys = JSON.stringify(proposals.map(({ eventKey }) => eventKey));
   const rows = await knownEvents.all(tx, { account, eventKeys });
-  return new Map(rows.map(({ eventKey, fingerprint }) => [eventKey, fingerprint]));
+  return new Map(
+    rows.map(({ eventKey, fingerprint, outcome, reason }) => [
+      eventKey,
+      { fingerprint, of: { outcome, reason: reason ?? undefined } },
+    ]),
+  );
 }
 
 const knownEvents = prepared((db, of: QueryParams<{ account: string; eventKeys: string }>, dialect) =>
   db
     .selectFrom('ledger')
-    .select(['eventKey', 'fingerprint'])
+    .select(['eventKey', 'fingerprint', 'outcome', 'reason'])
     .where('account', '=', of.account)
     .where('eventKey', ...oneOf(of.eventKeys, dialect)),
 );

@@ -165,6 +165,25 @@ describe('the conversation of the page', () => {
     expect(messagesInOrder(ended).map(({ id }) => id)).toEqual(['own', 'command', 'answer', 'later']);
   });
 
+  it('keeps what gets no place of its own where it was sent, also on a page that just opened', () => {
+    const later = { ...stored, items: [{ ...stored.items[0], messageId: 'later', position: 3 }] };
+    const left = { kind: 'unsent', frame: { type: 'send', id: 'left', text: '?' }, at: 2 };
+    const told = (frame: ServerFrame) => ({ kind: 'frame', frame });
+    const shown = (...inputs: readonly object[]) =>
+      messagesInOrder(inputs.reduce(reduce, emptyConversation)).map(({ id }) => id);
+    const ends: readonly ServerFrame[] = [
+      ...['command', 'refused', 'ignored', 'duplicate'].map(
+        (state) => ({ type: 'ack', id: 'left', state }) as const,
+      ),
+      { type: 'problem', id: 'left', code: 'too_long', message: 'too long', retry: false },
+    ];
+    for (const end of ends) {
+      const order = ['own', 'left', 'later'];
+      expect(shown(told(own('answered')), left, told(end), told(later))).toEqual(order);
+      expect(shown(left, told(end), told(own('answered')), told(later))).toEqual(order);
+    }
+  });
+
   it('lets the answer take the place of its preview', () => {
     const preview: ServerFrame = { type: 'preview', text: 'hel', spans: [] };
     expect(after(preview).preview).toEqual({ text: 'hel', spans: [] });

@@ -84,7 +84,8 @@ describeEachDatabase('a lane', (open) => {
       await worker.accept(aMessage({ conversation, text: `later ${n}` }));
       await worker.answer(await worker.claimRun(aLane(conversation).key), 'ok');
     }
-    expect((await worker.accept(message)).acceptances).toEqual([{ kind: 'duplicate' }]);
+    const known = { kind: 'duplicate', of: { outcome: 'accepted' } };
+    expect((await worker.accept(message)).acceptances).toEqual([known]);
     expect((await worker.claim(aLane(conversation).key)).kind).toBe('idle');
   });
 
