@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -314,11 +315,37 @@ describe('the page', () => {
     expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
     expect(await axeViolations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Remove large.bin' }).click();
+
+    // A waiting message is edited in between: the draft and its file are there again afterwards.
+    const draft = () => page.inputValue('#composer');
+    await page.fill('#composer', 'my draft');
+    const waiting = {
+      author: { kind: 'person', name: 'you' },
+      messageId: randomUUID(),
+      text: 'to edit',
+      state: 'waiting',
+    } as const;
+    gateway.session.say(gateway.route, waiting);
+    const edit = page.locator('article.own[data-state=waiting]').getByRole('button', { name: 'edit' });
+    await edit.click();
+    await expect.poll(draft, { timeout: patienceMs }).toBe('to edit');
+    expect(await page.getByText('notes.txt').count()).toBe(0);
+    await page.getByRole('button', { name: 'Cancel edit' }).click();
+    await expect.poll(draft, { timeout: patienceMs }).toBe('my draft');
+    await edit.click();
+    await expect.poll(draft, { timeout: patienceMs }).toBe('to edit');
+    await page.fill('#composer', 'edited');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(draft, { timeout: patienceMs }).toBe('my draft');
+    gateway.session.setState(waiting.messageId, 'answered');
+
     await page.getByRole('button', { name: 'Send' }).click();
     const own = page.locator('article.own', { hasText: 'notes.txt' });
     await own.and(page.locator('[data-state=answered]')).waitFor();
-    const sent = gateway.session.stored.at(-1)?.event;
+    const [edited, sent] = gateway.session.stored.slice(-2).map(({ event }) => event);
+    expect(edited).toMatchObject({ kind: 'edit', messageId: waiting.messageId, text: 'edited' });
     if (sent?.kind !== 'message') throw new Error('no message');
+    expect(sent.text).toBe('my draft');
     expect(sent.attachments).toMatchObject([{ name: 'notes.txt', kind: 'file', sizeBytes: 4 }]);
     await page.close();
   });

@@ -41,8 +41,9 @@ export function attachmentsOf(files) {
   }));
 }
 
-/** True when there is something to send and all of its files have arrived. */
-export function canSend({ draft, files }) {
+/** True when there is something to send and all of its files have arrived. An edit takes no files along. */
+export function canSend({ draft, files, editing }) {
+  if (editing !== undefined) return draft.trim() !== '';
   return (draft.trim() !== '' || files.length > 0) && files.every(({ ref }) => ref !== undefined);
 }
 

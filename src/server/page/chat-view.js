@@ -196,13 +196,13 @@ function Composer({ draft, files, editing, working, mode, commands, menuAt, acti
     <p class="hint" role="status">${hintOf(editing, working, mode)}
       ${editing && html` <button type="button" class="link" onClick=${actions.endEdit}>Cancel edit</button>`}</p>
     <${CommandMenu} items=${items} at=${menuAt} onPick=${actions.pickCommand} />
-    <${FileList} files=${files} onRemove=${actions.removeFile} />
+    ${!editing && html`<${FileList} files=${files} onRemove=${actions.removeFile} />`}
     <div class="box">
       ${!editing && html`<${FileButton} onFiles=${actions.addFiles} />`}
       <textarea id="composer" ...${menuAttributes(items, menuAt)} rows="1" maxlength="32000" placeholder="Message Parley" aria-label="Message"
         enterkeyhint="send" value=${draft} onInput=${actions.typed} onPaste=${actions.pasted} onKeyDown=${actions.keyed}></textarea>
       ${working && html`<button type="button" class="stop" onClick=${actions.stop} aria-label="Stop"><${StopIcon} /></button>`}
-      <button class="send" disabled=${!canSend({ draft, files })} aria-label=${editing ? 'Save' : 'Send'}><${SendIcon} /></button>
+      <button class="send" disabled=${!canSend({ draft, files, editing })} aria-label=${editing ? 'Save' : 'Send'}><${SendIcon} /></button>
     </div>
   </form>`;
 }

@@ -63,6 +63,7 @@ function createPage(root, status) {
     results: [],
     draft: '',
     files: [],
+    /** The message that is edited, and the draft that comes back afterwards: { id, draft }. */
     editing: undefined,
     commands: [],
     /** The chosen line of the menu of commands; undefined while it is closed. */
@@ -111,16 +112,18 @@ function writingActions(page, connection) {
   const send = () => {
     const { draft, files, editing } = page.state();
     if (!canSend(page.state())) return;
-    const named = attachmentsOf(files);
-    submit(
-      editing === undefined
-        ? { type: 'send', text: draft, ...(named && { attachments: named }) }
-        : { type: 'edit', message: editing, text: draft },
-    );
-    page.update({ draft: '', files: [], editing: undefined, isAtEnd: true });
+    if (editing !== undefined) {
+      submit({ type: 'edit', message: editing.id, text: draft });
+      endEdit();
+    } else {
+      const named = attachmentsOf(files);
+      submit({ type: 'send', text: draft, ...(named && { attachments: named }) });
+      page.update({ draft: '', files: [] });
+    }
+    page.update({ isAtEnd: true });
     focusComposer();
   };
-  const endEdit = () => page.update({ editing: undefined, draft: '' });
+  const endEdit = () => page.update({ editing: undefined, draft: page.state().editing?.draft ?? '' });
   const menu = createMenu(page);
   const attachments = createAttachments(page);
   return {
@@ -130,7 +133,8 @@ function writingActions(page, connection) {
     press: (message, button) => submit({ type: 'press', message: message.id, button: button.id }),
     cancelMessage: (message) => submit({ type: 'delete', message: message.id }),
     startEdit: (message) => {
-      page.update({ editing: message.id, draft: message.text });
+      const { editing, draft } = page.state();
+      page.update({ editing: { id: message.id, draft: editing?.draft ?? draft }, draft: message.text });
       focusComposer();
     },
     typed: (event) => page.update({ draft: event.target.value, menuAt: 0 }),
@@ -139,7 +143,8 @@ function writingActions(page, connection) {
     removeFile: attachments.remove,
     pasted: (event) => {
       const { files } = event.clipboardData;
-      if (files.length === 0) return;
+      // An edit changes the text only.
+      if (files.length === 0 || page.state().editing !== undefined) return;
       event.preventDefault();
       attachments.add(files);
     },
