@@ -135,7 +135,8 @@ function mountUploads(
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser(fileType, (_request, body, done) => done(null, body));
-    const options = { config: { access: 'signed-in' as const }, bodyLimit: Math.max(1, maxBytes) };
+    const config = { access: 'signed-in' as const, isUpload: true };
+    const options = { config, bodyLimit: Math.max(1, maxBytes) };
     scope.post<{ Params: ChannelParams }>('/uploads/:channel', options, async (request, reply) => {
       const take = handlers.get(request.params.channel);
       if (take === undefined || !(request.body instanceof Readable)) return reply.code(404).send();

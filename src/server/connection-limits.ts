@@ -1,6 +1,7 @@
 /**
  * Limits per connection, per address and in total, for every HTTP server of Parley. A request that is only half
- * sent, in its head, its body or its upgrade, is cut at `requestMs` at the latest.
+ * sent, in its head, its body or its upgrade, is cut after `headMs` and `requestMs` at the latest; only a signed-in
+ * client's file may take longer.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -9,9 +10,12 @@ import { sourceOf } from './request-source.ts';
 export type ConnectionLimits = {
   /** For a request's head, from the connection's or the last request's end, ms. */
   readonly headMs: number;
-  /** For a whole request, body included, ms. */
+  /** For a request's body, from the end of its head, ms. */
   readonly requestMs: number;
-  /** How often both are looked at, ms. */
+  /** For a file of a signed-in client: in all, and without a byte of it, ms. */
+  readonly uploadMs: number;
+  readonly uploadIdleMs: number;
+  /** How often they are looked at, ms. */
   readonly checkMs: number;
   /** How long a connection without a request is kept, ms. */
   readonly idleMs: number;
@@ -23,6 +27,8 @@ export type ConnectionLimits = {
 export const connectionLimits: ConnectionLimits = {
   headMs: 10_000,
   requestMs: 15_000,
+  uploadMs: 1_800_000,
+  uploadIdleMs: 15_000,
   checkMs: 2_000,
   idleMs: 10_000,
   perSource: 128,

@@ -19,6 +19,7 @@ import type { AgentService } from '../service/agent-service.ts';
 import { mountAgent } from './agent-routes.ts';
 import { allowedOrigins } from './allowed-origins.ts';
 import { createAttemptLimiter } from './attempt-limiter.ts';
+import { limitBodyTime } from './body-time.ts';
 import { createChannelRoutes } from './channel-routes.ts';
 import {
   type ConnectionLimits,
@@ -106,7 +107,9 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const routes = createChannelRoutes(deps);
   const isProxy = trustedProxies(deps.trustedProxies ?? []);
   const limits = deps.limits ?? connectionLimits;
-  const { requestTimeout, keepAliveTimeout, ...http } = serverOptionsOf(limits);
+  const { keepAliveTimeout, ...http } = serverOptionsOf(limits);
+  // Files take longest; all else has a limit of its own, see `limitBodyTime`.
+  const requestTimeout = limits.uploadMs;
   const app = fastify({
     bodyLimit: bodyLimitBytes,
     requestTimeout,
@@ -122,6 +125,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
   });
   limitConnections(app.server, { limits, isProxy });
+  limitBodyTime(app, limits);
   const port = () => boundPort(app) ?? deps.port;
   const linkAt = (address: string) => `${address}/signin?code=${codes.issue()}`;
   const signInLink = () => linkAt(pageAddress(deps.host, port()));

@@ -316,6 +316,12 @@ describe('the page', () => {
     expect(await axeViolations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Remove large.bin' }).click();
 
+    await page.route('**/uploads/web', (route) => route.fulfill({ status: 507 }));
+    await choose.setInputFiles([{ name: 'more.txt', mimeType: 'text/plain', buffer: Buffer.from('more') }]);
+    await page.getByText('too many unsent files').waitFor();
+    await page.getByRole('button', { name: 'Remove more.txt' }).click();
+    await page.unrouteAll();
+
     // A waiting message is edited in between: the draft and its file are there again afterwards.
     const draft = () => page.inputValue('#composer');
     await page.fill('#composer', 'my draft');

@@ -1,25 +1,34 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { channelId } from '#contracts/ids.ts';
+import type { UploadedFile } from '#contracts/route-host.ts';
 import { connectionLimits } from '../../src/server/connection-limits.ts';
 import { aServer, type RunningServer } from './a-server.ts';
 
 const upgrade =
   'GET /channels/post/chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\n';
+const halfSignIn =
+  'POST /api/sign-in HTTP/1.1\r\nhost: HOST\r\norigin: http://HOST\r\nx-parley: 1\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"to';
 const sentHalf: readonly (readonly [what: string, sent: string])[] = [
   ['nothing at all', ''],
   ['a line without its end', 'GET /healthz HT'],
   ['a head without its end', 'GET /healthz HTTP/1.1\r\nhost: x\r\nx-a: b'],
   ['an upgrade without its end', upgrade],
-  [
-    'a sign-in without its body',
-    'POST /api/sign-in HTTP/1.1\r\nhost: HOST\r\norigin: http://HOST\r\nx-parley: 1\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"to',
-  ],
+  ['a sign-in without its body', halfSignIn],
   [
     'a webhook whose chunks never end',
     'POST /channels/post/webhook/x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n',
   ],
 ];
+
+const halfFile = (token: string) =>
+  `POST /uploads/post HTTP/1.1\r\nhost: HOST\r\nauthorization: Bearer ${token}\r\nx-parley: 1\r\nconnection: close\r\ncontent-type: application/octet-stream\r\ncontent-length: 8\r\n\r\nhalf`;
+
+async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
+  let text = '';
+  for await (const chunk of bytes) text += Buffer.from(chunk).toString();
+  return text;
+}
 
 describe('a request that is only half sent', () => {
   let running: RunningServer;
@@ -32,7 +41,7 @@ describe('a request that is only half sent', () => {
       idleMs: 200,
       perSource: 12,
     };
-    running = await aServer({ limits });
+    running = await aServer({ limits, maxUploadBytes: 1_000 });
     const routes = running.server.routesFor(channelId('post'));
     routes.webhook('webhook', async () => ({ status: 201 }));
     routes.socket('chat', () => undefined);
@@ -48,6 +57,29 @@ describe('a request that is only half sent', () => {
     clearInterval(dribble);
   });
 
+  it('is waited for when it is a file of somebody signed in, as long as it comes on', async () => {
+    const begun = Promise.withResolvers<void>();
+    running.server.routesFor(channelId('post')).upload(async ({ bytes }) => {
+      begun.resolve();
+      return { status: 200, body: await textOf(bytes) };
+    });
+    const file = open(halfFile(running.token));
+    await begun.promise;
+    // What begins later is cut, so the file has had longer than anything else.
+    await open(halfSignIn).ended;
+    file.socket.write('rest');
+    expect(await file.ended).toContain('halfrest');
+  });
+
+  it('is cut when nothing more of the file comes', async () => {
+    const limits = { ...connectionLimits, uploadIdleMs: 100 };
+    const strict = await aServer({ limits, maxUploadBytes: 1_000 });
+    const take = async ({ bytes }: UploadedFile) => ({ status: 200, body: await textOf(bytes) });
+    strict.server.routesFor(channelId('post')).upload(take);
+    expect(await open(halfFile(strict.token), strict.port).ended).toBe('');
+    await strict.server.close();
+  });
+
   it('takes no place from others: an address has so many connections and no more', async () => {
     const held = Array.from({ length: 12 }, () => open('GET /healthz HTTP/1.1\r\nhost: HOST\r\n'));
     await Promise.all(held.map(({ connected }) => connected));
@@ -58,14 +90,14 @@ describe('a request that is only half sent', () => {
     expect(await after.ended).toContain('200 OK');
   });
 
-  function open(text: string) {
-    const socket: Socket = connect(running.port, '127.0.0.1');
+  function open(text: string, port = running.port) {
+    const socket: Socket = connect(port, '127.0.0.1');
     let heard = '';
     socket.on('data', (data) => {
       heard += data.toString();
     });
     socket.on('error', () => undefined);
-    socket.write(text.replaceAll('HOST', `127.0.0.1:${running.port}`));
+    socket.write(text.replaceAll('HOST', `127.0.0.1:${port}`));
     const connected = new Promise<void>((resolve) => socket.once('connect', () => resolve()));
     const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(heard)));
     return { socket, connected, ended };

@@ -50,6 +50,7 @@ export async function sendFile(file) {
   const headers = { ...changeHeaders, 'content-type': 'application/octet-stream' };
   const answer = await fetch('/uploads/web', { method: 'POST', headers, body: file }).catch(() => undefined);
   if (answer?.status === 413) throw new Error('too large');
+  if (answer?.status === 507) throw new Error('too many unsent files; Parley drops them after a week');
   if (answer === undefined || !answer.ok) throw new Error('not sent; try again');
   return (await answer.json()).id;
 }
