@@ -54,4 +54,10 @@ export const backupMutants: readonly Mutant[] = [
     edits: [{ in: 'doubtParts', find: "state: 'unknown'", replace: "state: 'sent'" }],
     test: { file: 'test/store/delivery/doubt-parts.test.ts', name: 'nothing that waits to be sent' },
   },
+  {
+    name: 'a journal later than the backup believed',
+    invariant: 'after a restore no journal can tell that a part was not sent',
+    edits: [{ in: 'doubtParts', find: 'await distrustSending(tx);', replace: '' }],
+    test: { file: 'test/store/delivery/doubt-parts.test.ts', name: 'a part that was being sent' },
+  },
 ];

@@ -13,7 +13,7 @@ import { lockLanes, tryLockLanes } from '../rows/lane-row.ts';
 import { readAskedWait } from './asked-wait.ts';
 import { outboundOf } from './edit-part.ts';
 import { endPart } from './end-part.ts';
-import { beginSending, removePart } from './part-states.ts';
+import { beginSending, firstRepeat, removePart } from './part-states.ts';
 import { readWaitingLanes } from './reachability.ts';
 import { recordSend, type SendOutcome } from './record-send.ts';
 import { isObsolete } from './waiting-notice-part.ts';
@@ -210,9 +210,6 @@ const partsOf = (db: Kysely<Tables>, of: QueryParams<{ conversationKey: string }
     .where(isOpenPart())
     .where('purpose', '<>', 'preview')
     .orderBy('place');
-
-/** A part in `sending` at its first attempt can't stand yet; one that is looked for had an attempt before. */
-const firstRepeat = 2;
 
 /** However long a platform recognises a repeat, a call that never gets an answer ends. */
 const mostRepeats = 10;

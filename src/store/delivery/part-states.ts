@@ -45,6 +45,23 @@ export const beginSending = prepared(
       .where('key', '=', of.key),
 );
 
+/**
+ * The number of an attempt before which there was another. A part in `sending` below it is requeued when its process is known
+ * not to have begun the call.
+ */
+export const firstRepeat = 2;
+
+/** Counts every part in `sending` as repeated, so that no process's journal can tell that it was not sent. */
+export async function distrustSending(tx: Tx): Promise<void> {
+  await tx.db
+    .updateTable('outbox')
+    .set({ attempts: firstRepeat })
+    .where(isOpenPart())
+    .where('state', '=', 'sending')
+    .where('attempts', '<', firstRepeat)
+    .execute();
+}
+
 type NextAttempt = {
   readonly partKey: string;
   readonly dueAt: number;

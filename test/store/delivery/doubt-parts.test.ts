@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { doubtParts } from '../../../src/store/delivery/doubt-parts.ts';
 import { readUndelivered, retryPart } from '../../../src/store/delivery/operator-actions.ts';
+import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
@@ -37,5 +38,16 @@ describeEachDatabase('after a restore', (open) => {
     expect(await open().write(doubtParts, { madeAt: 'again' })).toBe(0);
     await open().write(retryPart, { key: part?.key ?? '' });
     expect((await claim(waiting)).kind).toBe('part');
+  });
+
+  it('a part that was being sent is looked for, though its process has ended the call since the backup', async () => {
+    const folder = unique('folder');
+    await open().write(addProcess, { id: holder, folder });
+    const conversationKey = await anAnswer();
+    expect(await claim(conversationKey)).toMatchObject({ step: 'send' });
+    await open().write(doubtParts, { madeAt: '2026-01-01T00:00:00Z' });
+    await open().write(addProcess, { id: unique('boot'), folder, sends: [{ holder, begun: [] }] });
+    const next = { ...policy, canLookUp: true, conversationKey };
+    expect(await open().write(claimDelivery, next)).toMatchObject({ step: 'look-up' });
   });
 });
