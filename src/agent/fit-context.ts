@@ -1,27 +1,42 @@
 /**
- * Keeps a request inside the model's window until the conversation is compacted: the oldest messages
- * are left out of the request, never out of the store, and a call is never parted from its results.
+ * The last resort for a context that is longer than the model's window and can't be summarised: its oldest messages are
+ * left out of the request, never out of the store. The summary stays, and a call is never parted from its results.
  */
 import { transcriptId } from '#contracts/ids.ts';
 import type { AgentMessage } from '#contracts/message.ts';
-import { messageTokens } from './context-size.ts';
+import { estimateTokens, messageTokens } from './context-size.ts';
 
-/** The newest messages that fit into `maxTokens`, beginning with a person's; all of them when they fit. */
-export function fitContext(messages: readonly AgentMessage[], maxTokens: number): readonly AgentMessage[] {
-  let left = maxTokens;
+/** Sizes in tokens. */
+export type FitTerms = {
+  readonly window: number;
+  /**
+   * Size of the context as its run knows it: the last call's own count, where there is one. By the estimate alone, which
+   * errs to the safe side, requests would be cut long before a summary is due.
+   */
+  readonly tokens: number;
+};
+
+/** The same messages where they fit; else the summary and the newest messages, beginning with a person's. */
+export function fitContext(
+  messages: readonly AgentMessage[],
+  { window, tokens }: FitTerms,
+): readonly AgentMessage[] {
+  if (tokens <= window) return messages;
+  const summary = messages.slice(0, messages[0]?.isSummary ? 1 : 0);
+  let left = window - estimateTokens(summary);
   let start = messages.length;
-  while (start > 0) {
+  while (start > summary.length) {
     const message = messages[start - 1];
     left -= message ? messageTokens(message) : 0;
     if (left < 0) break;
     start -= 1;
   }
-  if (start === 0) return messages;
+  if (start === summary.length) return messages;
   const first = messages.findIndex((message, index) => index >= start && message.role === 'user');
   // Not even the newest turn fits: it is sent whole, and the provider says what it thinks of it.
   const from = first === -1 ? messages.findLastIndex((message) => message.role === 'user') : first;
-  if (from <= 0) return messages;
-  return [leftOut(from, messages[from]), ...messages.slice(from)];
+  if (from <= summary.length) return messages;
+  return [...summary, leftOut(from - summary.length, messages[from]), ...messages.slice(from)];
 }
 
 function leftOut(count: number, next: AgentMessage | undefined): AgentMessage {

@@ -38,8 +38,11 @@ export type AgentLoopConfig = {
   readonly stream: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>;
   /** The transcript in the provider's shape. Pure. */
   readonly convertToLlm: (messages: readonly AgentMessage[]) => Promise<readonly LlmMessage[]>;
-  /** The part of the transcript that this request shows; the transcript itself stays as it is. */
-  readonly transformContext?: (messages: readonly AgentMessage[]) => Promise<readonly AgentMessage[]>;
+  /** The part of the transcript, of so many `tokens`, that this request shows; the transcript itself stays as it is. */
+  readonly transformContext?: (
+    messages: readonly AgentMessage[],
+    tokens: number,
+  ) => Promise<readonly AgentMessage[]>;
   /** Whether a person would see nothing of this answer, and was to see something: then it is asked for once more. */
   readonly isEmptyAnswer?: (text: string) => boolean;
   /** Records that a request was refused for these messages, before one without is made. Throwing ends the run. */

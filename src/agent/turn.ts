@@ -91,12 +91,13 @@ async function* inject(
 }
 
 async function requestOf(run: Run, plan: TurnPlan): Promise<ModelRequest> {
-  const { config, conversation, scope, specs, system } = run;
+  const { config, scope, size, specs, system } = run;
   const { transformContext, maxTokens, reasoning } = config;
+  const { messages } = run.conversation;
   const shown =
     transformContext === undefined
-      ? conversation.messages
-      : await awaitOrAbort(() => transformContext(conversation.messages), scope.signal);
+      ? messages
+      : await awaitOrAbort(() => transformContext(messages, size.tokens(messages)), scope.signal);
   return {
     system,
     messages: await awaitOrAbort(() => config.convertToLlm(shown), scope.signal),

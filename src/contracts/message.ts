@@ -11,6 +11,8 @@ export type AgentMessage = {
   readonly model?: string;
   /** Set once a request was refused for it: what of it no request holds any more. */
   readonly unsendable?: Unsendable;
+  /** It stands for the messages before it, and comes first. */
+  readonly isSummary?: true;
   readonly createdAt: number;
 };
 
@@ -27,8 +29,6 @@ export type TranscriptMessage = AgentMessage & {
   readonly inboundIds: readonly InboxId[];
   /** Its place in the session; places are only ever added. */
   readonly position: number;
-  /** It stands for the messages before it. */
-  readonly isSummary?: true;
 };
 
 /** Stored as JSON `[{ "type", "data" }]`. */

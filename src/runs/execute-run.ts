@@ -276,8 +276,10 @@ async function runLoop(
     steerTail: settings.steerTail,
     ...shape,
     stream: (request, abort) => model.stream(request, abort),
-    transformContext: async (all) =>
-      sections.run('fit history', () => fitContext(pruneResults(all), info.contextWindow)),
+    transformContext: async (all, tokens) =>
+      sections.run('fit history', () =>
+        fitContext(pruneResults(all), { tokens, window: info.contextWindow }),
+      ),
     ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
     ...compactionOf(deps, run, { child, calls, watch, onWait: recorder.tellBusy }),
     convertToLlm: createConverter({ loadImage, sections }),

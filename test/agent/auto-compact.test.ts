@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { autoCompact } from '../../src/agent/auto-compact.ts';
 import { contextLimits } from '../../src/agent/compaction-cut.ts';
+import { fitContext } from '../../src/agent/fit-context.ts';
+import { agentLoop } from '../../src/agent/loop.ts';
 import type { AgentMessage } from '../../src/contracts/message.ts';
-import { userSays } from './support/builders.ts';
+import type { ModelRequest } from '../../src/contracts/model.ts';
+import { aConfig, aContext, userSays } from './support/builders.ts';
+import { endOf, play } from './support/run-loop.ts';
+import { scriptedModel, someUsage } from './support/scripted-model.ts';
 
 const answered = (count: number, words: number): readonly AgentMessage[] =>
   Array.from({ length: count }, (_, index): AgentMessage => {
@@ -30,6 +35,47 @@ describe('automatic compaction', () => {
   it('is due for a context of many short messages, however few tokens they take', async () => {
     expect((await decide([100], answered(600, 1))).kinds).toEqual(['continue']);
     expect((await decide([100, 100], answered(602, 1))).kinds).toEqual(['compact', 'continue']);
+  });
+
+  it('comes before a request leaves anything out, however many characters make a token', async () => {
+    const window = 200_000;
+    const text = 'word '.repeat(1600);
+    const summary: AgentMessage = { ...userSays('sum', 'Anna wants a boat.'), isSummary: true };
+    const counted = ({ messages }: ModelRequest) => Math.ceil(JSON.stringify(messages).length / 4.3);
+    const answer = async function* (request: ModelRequest) {
+      const usage = { ...someUsage, inputTokens: counted(request), outputTokens: 1_870 };
+      yield { type: 'content_delta', text } as const;
+      yield { type: 'complete', finish: 'end_turn', usage, cost: 0, model: 'scripted' } as const;
+    };
+    const turns = 60;
+    const model = scriptedModel(...Array.from({ length: turns }, () => answer));
+    let asked = 0;
+    let compactedAt = 0;
+    const config = aConfig({
+      model,
+      limits: { ...aConfig().limits, turns },
+      middleware: [autoCompact({ limits: contextLimits(window) }, () => undefined)],
+      transformContext: async (all, tokens) => fitContext(all, { tokens, window }),
+      compact: async () => {
+        compactedAt = model.requests.length;
+        return 'compacted';
+      },
+      reloadMessages: async () => [summary, userSays('kept', text)],
+      getFollowUpMessages: async () => {
+        asked += 1;
+        return compactedAt === 0 ? [userSays(`more ${asked}`, text)] : [];
+      },
+    });
+    const context = aContext([], [summary]);
+    const signal = new AbortController().signal;
+    const { events } = await play(agentLoop([userSays('first', text)], context, config, signal));
+    expect(endOf(events)).toMatchObject({ reason: 'natural' });
+    const shown = model.requests.map(({ messages }) => JSON.stringify(messages));
+    expect(shown.filter((request) => !request.includes('Anna wants a boat.'))).toEqual([]);
+    expect(shown.filter((request) => request.includes('earlier messages of this conversation'))).toEqual([]);
+    // It is due above 180,000 tokens, of which each turn takes some 3,750; by the estimate they are 5,300.
+    expect(compactedAt).toBeGreaterThan(44);
+    expect(compactedAt).toBeLessThan(50);
   });
 
   it('is not begun when too much is unread, and says so', async () => {

@@ -11,11 +11,16 @@ const say = (role: AgentMessage['role'], text: string, id = text): AgentMessage 
   parts: [{ type: 'text', data: { text } }],
   createdAt: 1,
 });
+const summaryOf = (text: string): AgentMessage => ({ ...say('user', text, 'summary'), isSummary: true });
+/** As for a context that is longer than its window. */
+const cut = (messages: readonly AgentMessage[], window: number) =>
+  fitContext(messages, { window, tokens: window + 1 });
 
 describe('fitting a conversation into the window', () => {
-  it('leaves a conversation that fits as it is', () => {
+  it('leaves a conversation that fits as it is, by the count or by the estimate', () => {
     const messages = [say('user', 'hi'), say('assistant', 'hello')];
-    expect(fitContext(messages, 1000)).toBe(messages);
+    expect(fitContext(messages, { window: 1, tokens: 1 })).toBe(messages);
+    expect(cut(messages, 1000)).toBe(messages);
   });
 
   it('leaves out the oldest messages, says so, and begins with a person', () => {
@@ -26,31 +31,43 @@ describe('fitting a conversation into the window', () => {
       say('user', 'new', '3'),
       say('assistant', 'yes', '4'),
     ];
-    const [note, ...rest] = fitContext(messages, 60);
+    const [note, ...rest] = cut(messages, 60);
     expect(note?.role).toBe('system');
     expect(textOf(note?.parts ?? [])).toContain('2 earlier messages');
     expect(rest.map(({ id }) => id)).toEqual(['3', '4']);
+    const ids = cut([summaryOf('we'), ...messages], 60).map(({ id }) => id);
+    expect(ids).toEqual(['summary', 'left-out', '3', '4']);
   });
 
   it('sends the newest turn whole when not even that fits', () => {
     const messages = [say('user', 'old'), say('user', 'y'.repeat(900), 'big')];
-    expect(fitContext(messages, 10).at(-1)?.id).toBe('big');
+    expect(cut(messages, 10).at(-1)?.id).toBe('big');
   });
 
-  it('never begins with an answer or a result, and keeps the end of any conversation', () => {
+  it('never begins with an answer or a result, and keeps the end of any conversation and its summary', () => {
     const role = fc.constantFrom<AgentMessage['role']>('user', 'assistant', 'tool', 'system');
     const transcripts = fc.array(fc.tuple(role, fc.string({ maxLength: 200 })), {
       minLength: 1,
       maxLength: 30,
     });
     holds(
-      fc.property(transcripts, fc.integer({ min: 1, max: 2000 }), (rows, maxTokens) => {
-        const messages = rows.map(([each, text], index) => say(each, text, String(index)));
-        const fitted = fitContext(messages, maxTokens);
-        if (fitted === messages) return;
-        expect(fitted[1]?.role).toBe('user');
-        expect(fitted.slice(1)).toEqual(messages.slice(messages.length - fitted.length + 1));
-      }),
+      fc.property(
+        transcripts,
+        fc.integer({ min: 1, max: 2000 }),
+        fc.boolean(),
+        (rows, window, hasSummary) => {
+          const summary = hasSummary ? [summaryOf('x'.repeat(window))] : [];
+          const own = rows.map(([each, text], index) => say(each, text, String(index)));
+          const messages = [...summary, ...own];
+          const fitted = cut(messages, window);
+          if (fitted === messages) return;
+          const shown = fitted.slice(summary.length + 1);
+          expect(fitted.slice(0, summary.length)).toEqual(summary);
+          expect(shown[0]?.role).toBe('user');
+          expect(shown).toEqual(own.slice(own.length - shown.length));
+          expect(shown.length).toBeLessThan(own.length);
+        },
+      ),
       { interruptAfterTimeLimit: 1000, numRuns: 5000 },
     );
   });

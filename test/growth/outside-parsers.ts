@@ -54,6 +54,9 @@ function mends(text: string): unknown {
   return marksFor({ kind: 'unsendable', detail: text.slice(0, 500) }, requestOf(messages), messages);
 }
 
+const fitted = (text: string) =>
+  fitContext(monologue('user', text), { window: text.length / 8, tokens: text.length });
+
 const aci = '0a0b0c0d-0000-4000-8000-000000000001';
 const known = {
   bot: signalBot({ aci, number: '+4900000', name: 'Parley' }),
@@ -128,7 +131,7 @@ export const outsideParsers: readonly Parser[] = [
   { name: 'request of many answers', run: (text) => requestOf(monologue('assistant', text)) },
   { isSlow: true, name: 'request of many calls', run: (text) => requestOf(workday(text)) },
   { name: 'pairCalls, wire ids', run: (text) => pairCalls(workday(text)) },
-  { name: 'fitContext', run: (text) => fitContext(monologue('user', text), text.length / 8) },
+  { name: 'fitContext', run: fitted },
   { isSlow: true, name: 'marksFor', run: mends },
   { name: 'textOf, sessions_history', run: (text) => textOf(cut(text, says)) },
   { name: 'parseJson', run: documents },

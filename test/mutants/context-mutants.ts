@@ -10,6 +10,12 @@ export const contextMutants: readonly Mutant[] = [
     isSample: true,
   },
   {
+    name: 'request cut by the estimate',
+    invariant: 'nothing leaves a request while the context fits by the count of the last call',
+    edits: [{ in: 'fitContext', find: 'if (tokens <= window) return messages;', replace: '' }],
+    test: { file: 'test/agent/auto-compact.test.ts', name: 'comes before a request leaves anything out' },
+  },
+  {
     name: 'unread messages summarised away',
     invariant: 'a compaction keeps what the model has not answered',
     edits: [{ in: 'cutOf', find: '.filter((index) => index <= unreadFrom(messages))', replace: '' }],
