@@ -1,6 +1,7 @@
 import { BudgetSpentError, type CallEnd, type CallLedger, type CallTicket } from '#contracts/call-ledger.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
+import { aborted } from './api-fault.ts';
 import { failureOfError } from './model-failure.ts';
 
 /**
@@ -19,7 +20,12 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
     } catch (error) {
       return yield { type: 'error', failure: unopened(error) };
     }
-    let end: CallEnd = { state: signal.aborted ? 'void' : 'unknown' };
+    // Stopped while its row was opened: it never leaves.
+    if (signal.aborted) {
+      await ledger.close(ticket, { state: 'void' });
+      return yield { type: 'error', failure: { ...aborted, isFree: true } };
+    }
+    let end: CallEnd = { state: 'unknown' };
     try {
       for await (const event of provider.stream(request, signal)) {
         if (event.type === 'complete' || event.type === 'error') {

@@ -71,6 +71,21 @@ it('closes a call that is cut short as unknown, wherever that happens', async ()
   }
 });
 
+it('closes a call that is stopped before it leaves as void, and asks no model', async () => {
+  const ledger = aLedger();
+  const stop = new AbortController();
+  const open: CallLedger['open'] = async (call) => {
+    const ticket = await ledger.open(call);
+    stop.abort('stop');
+    return ticket;
+  };
+  const from = server.requests.length;
+  const events = await eventsOf(aStack({ ...ledger, open }), aRequest(), stop.signal);
+  expect(failureIn(events)).toMatchObject({ kind: 'aborted', isFree: true });
+  expect(ledger.rows).toEqual([{ model: models[0], end: { state: 'void' } }]);
+  expect(server.requests.length).toBe(from);
+});
+
 it('asks no model when a budget has no room, and no fallback either', async () => {
   const ledger = { ...aLedger(), open: () => Promise.reject(new BudgetSpentError('person')) };
   const from = server.requests.length;
