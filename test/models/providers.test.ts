@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
 import { createOpenAiProvider } from '../../src/models/openai/openai.ts';
+import { playEvents } from '../agent/support/llm-events.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import type { Flavour } from '../platforms/openai/chunks.ts';
@@ -143,6 +144,22 @@ describe('an OpenAI-compatible server', () => {
     await eventsOf(provider, aRequest({ tools: [listTool], reasoning: 'high' }));
     await eventsOf(provider, aRequest({ reasoning: 'high' }));
     expect(server.requests.map(({ body }) => body.reasoning_effort)).toEqual(['none', 'high']);
+  });
+
+  it('may give each piece of a call an id of its own', async () => {
+    const { server, provider } = await open({}, 'some-model');
+    const pieces = [
+      { index: 0, id: 'a', type: 'function', function: { name: 'list', arguments: '' } },
+      { index: 0, id: 'b', function: { arguments: '{"path":' } },
+      { index: 0, id: 'c', function: { arguments: '"x"}' } },
+    ];
+    const deltas = pieces.map((call) => ({ delta: { tool_calls: [call] } }));
+    const chunks = [...deltas, { delta: {}, finish_reason: 'tool_calls' }].map((choice) =>
+      JSON.stringify({ model: 'some-model', choices: [choice] }),
+    );
+    server.script([{ garbage: [...chunks, '[DONE]'].map((each) => `data: ${each}\n\n`).join('') }]);
+    const { content } = playEvents(await eventsOf(provider, aRequest({ tools: [listTool] })));
+    expect(content).toEqual([{ type: 'tool_use', id: 'a', name: 'list', input: { path: 'x' } }]);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 /**
  * Tool calls of a stream. Servers differ: some number the calls and name each once, some give all of them number
- * 0 with ids of their own, some send no id, and some the whole call at once.
+ * 0 with ids of their own, some send no id, some a new one with each piece, and some the whole call at once.
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import type { ModelEvent } from '#contracts/model.ts';
@@ -60,10 +60,11 @@ export class ToolCallReader {
   }
 }
 
-/** Another id is another call; without ids a name after whole arguments is. */
+/** A name with another id is another call; without ids a name after whole arguments is. */
 function isAnother(known: OpenCall, wireId: string, name: string): boolean {
+  if (name === '') return false;
   if (wireId !== '') return wireId !== known.wireId;
-  return name !== '' && known.wireId === '' && isWhole(known.json);
+  return known.wireId === '' && isWhole(known.json);
 }
 
 function isWhole(json: string): boolean {
