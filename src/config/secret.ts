@@ -54,7 +54,13 @@ const kindProblems: Record<SecretKind, (value: string) => string | undefined> = 
     /^[\w-]{10,}\.[\w-]{4,}\.[\w-]{20,}$/.test(value)
       ? undefined
       : "isn't a Discord bot token (three parts of letters, digits, _ or - with dots between them)",
-  'api-key': (value) => (value.length < 8 ? 'is shorter than 8 characters' : undefined),
+  'api-key': (value) => {
+    if (value.length < 8) return 'is shorter than 8 characters';
+    // It goes into a header: only printable ASCII can.
+    return /[^!-~]/.test(value)
+      ? 'holds white space or other characters that no key has (commas separate keys)'
+      : undefined;
+  },
   // 22 base64url characters carry 128 bits.
   'access-token': (value) => {
     if (value.length < 22) return 'is shorter than 22 characters (128 bits)';

@@ -36,7 +36,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
   ): Promise<ModelFailure> {
     if (signal.aborted) return aborted;
     const known = (await clients.faultIn(error))?.failure;
-    return known ?? (phase === 'reading' ? brokenStream(error) : unbuilt(error));
+    return known ?? (phase === 'reading' ? brokenStream(error) : unbuilt(error, options.apiKeys));
   }
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {

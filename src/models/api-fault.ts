@@ -46,9 +46,9 @@ export function brokenStream(error: unknown): ModelFailure {
   return { kind: 'failed', detail: `the stream broke: ${name}, ${causeOf(error)}`, retry: { kind: 'later' } };
 }
 
-/** The failure of making a request: the SDKs wrap everything that the network does. */
-export function unbuilt(error: unknown): ModelFailure {
-  const what = error instanceof Error ? `${error.name}: ${error.message.slice(0, 200)}` : 'unknown error';
+/** The failure of making a request: the SDKs wrap everything that the network does. An error may quote the `keys`. */
+export function unbuilt(error: unknown, keys: readonly string[]): ModelFailure {
+  const what = error instanceof Error ? `${error.name}: ${wordsOf(error.message, keys)}` : 'unknown error';
   return { kind: 'unsendable', detail: `the request could not be made: ${what}`, isLocal: true };
 }
 

@@ -82,6 +82,9 @@ describe('a credential', () => {
     ['telegram-token', 'AAF0123456789abcdefghijklmnopqrs-_x'],
     ['telegram-token', '12:AAF0123456789abcdefghijklmnopqrs-_x\nx'],
     ['api-key', 'k1ck3t'],
+    ['api-key', 'sk-proj-0000001\nsk-proj-0000002'],
+    ['api-key', 'sk-proj-0000001 sk-proj-0000002'],
+    ['api-key', 'sk-proj-\u200b0000001'],
     ['access-token', 'abcdefghijklmnopqrstu'],
     ['access-token', 'abababababababababababababababab'],
   ] as const)('of kind %s is refused when it is weak: %j', (kind, value) => {

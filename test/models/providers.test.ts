@@ -7,7 +7,7 @@ import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import type { Flavour } from '../platforms/openai/chunks.ts';
 import { startOpenAiServer } from '../platforms/openai/server.ts';
-import { aPatientClock, aRequest, aUserMessage, eventsOf, listTool, textIn } from './builders.ts';
+import { aPatientClock, aRequest, aUserMessage, eventsOf, failureIn, listTool, textIn } from './builders.ts';
 import { type ProviderStage, providerContract } from './provider-contract.ts';
 
 const million = 1_000_000;
@@ -102,6 +102,16 @@ describe.each([
     const sent = await proxied.send(aRequest(), new AbortController().signal);
     expect([whole.cost > 0, sent]).toEqual([true, { ...whole, model: expected }]);
   });
+});
+
+it.each([
+  ['Anthropic', createAnthropicProvider],
+  ['OpenAI', createOpenAiProvider],
+])('shows no key that no request to %s can hold', async (_api, create) => {
+  const apiKeys = ['first-key\nsecond-key'];
+  const events = await eventsOf(create({ apiKeys, model: 'some-model', baseUrl: 'http://127.0.0.1:9' }));
+  expect(failureIn(events)).toMatchObject({ kind: 'unsendable', isLocal: true });
+  expect(failureIn(events)?.detail).not.toMatch(/first-key|second-key/);
 });
 
 describe('an OpenAI-compatible server', () => {

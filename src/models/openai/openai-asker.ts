@@ -18,25 +18,21 @@ type Ask<Answer> = (
 
 /** Asks one model of one server, and remembers which parameters that server does not take. */
 export class OpenAiAsker {
-  readonly #clients: OpenAiClients;
-  readonly #model: OpenAiModel;
-  readonly #unsupported = new Set<string>();
+  readonly #asking: Asking;
 
   constructor(access: ApiAccess, model: OpenAiModel) {
-    this.#clients = new OpenAiClients(access);
-    this.#model = model;
+    const { apiKeys: keys } = access;
+    this.#asking = { clients: new OpenAiClients(access), keys, model, unsupported: new Set() };
   }
 
   question(request: ModelRequest): Question {
-    return new Question(
-      { clients: this.#clients, model: this.#model, unsupported: this.#unsupported },
-      request,
-    );
+    return new Question(this.#asking, request);
   }
 }
 
 type Asking = {
   readonly clients: OpenAiClients;
+  readonly keys: readonly string[];
   readonly model: OpenAiModel;
   readonly unsupported: Set<string>;
 };
@@ -77,7 +73,8 @@ class Question {
   /** Until the answer begins a fault is our own, and the same a second time. */
   async failureOf(error: unknown, signal: AbortSignal): Promise<ModelFailure> {
     if (signal.aborted) return aborted;
-    const fault = await this.#asking.clients.faultIn(error, this.#made?.sources ?? []);
-    return fault?.failure ?? (this.#isAnswered ? brokenStream(error) : unbuilt(error));
+    const { clients, keys } = this.#asking;
+    const fault = await clients.faultIn(error, this.#made?.sources ?? []);
+    return fault?.failure ?? (this.#isAnswered ? brokenStream(error) : unbuilt(error, keys));
   }
 }
