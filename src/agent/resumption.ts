@@ -6,6 +6,8 @@ import { isCounted } from './call-pairs.ts';
 /** How far a call of a run had come when its last holder left it. */
 export type CallEntry = {
   readonly callId: string;
+  /** The message that made it. */
+  readonly messageId: string;
   /** `started`: it may have had its effect, so the replay class of its tool decides. `done`: it has its result. */
   readonly state: 'fresh' | 'started' | 'done';
 };
@@ -39,7 +41,10 @@ export type Resumption = {
 /** A run that has done nothing yet. */
 export const noResumption: Resumption = { callIds: [], earlier: [], turns: 0 };
 
-/** Finds the calls of `entries` in the transcript. A call whose state is not known counts as started. */
+/**
+ * Finds the calls of `entries` in the transcript. A call whose state is not known counts as started. Turns are counted by
+ * the entries: a summary may stand for their messages.
+ */
 export function findResumption(messages: readonly AgentMessage[], entries: readonly CallEntry[]): Resumption {
   const states = new Map(entries.map(({ callId, state }) => [callId, state]));
   const calling = messages.filter(
@@ -48,10 +53,11 @@ export function findResumption(messages: readonly AgentMessage[], entries: reado
   const last = messages.findLast((each) => each.role === 'assistant' && isCounted(each));
   const isOpen = last !== undefined && calling.at(-1) === last;
   const before = isOpen ? calling.slice(0, -1) : calling;
+  const turns = new Set(entries.map(({ messageId }) => messageId));
   return {
     callIds: entries.map(({ callId }) => callId),
     earlier: before.flatMap(({ parts }) => toolCallsOf(parts)),
-    turns: before.length,
+    turns: turns.size - (isOpen ? 1 : 0),
     ...(isOpen && { batch: openBatch(last, messages.slice(messages.indexOf(last) + 1), states) }),
   };
 }

@@ -336,8 +336,8 @@ function shapeOf(
   return { limits: settings.limits, maxTokens: info.answerTokens, reasoning };
 }
 
-function entryOf({ callId, state }: RunCall): CallEntry {
-  return { callId, state: state === 'pending' ? 'fresh' : state };
+function entryOf(call: RunCall): CallEntry {
+  return { ...call, state: call.state === 'pending' ? 'fresh' : call.state };
 }
 
 function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined): ToolRun {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentMessage, FinishReason, ToolCallData } from '#contracts/message.ts';
+import { type AgentMessage, type FinishReason, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { agentLoopResume } from '../../src/agent/loop.ts';
 import type { CallEntry } from '../../src/agent/resumption.ts';
@@ -39,9 +39,12 @@ function resultOf(callId: string, content: string, isError = false): AgentMessag
   return aMessage('tool', `result-${callId}`, { type: 'tool_result', data });
 }
 
+/** Made by the message that shows the call, unless it says otherwise. */
+type Entry = Pick<CallEntry, 'callId' | 'state'> & { readonly messageId?: string };
+
 type Left = {
   readonly tools: readonly Tool[];
-  readonly entries: readonly CallEntry[];
+  readonly entries: readonly Entry[];
   readonly messages: readonly AgentMessage[];
   readonly signal?: AbortSignal;
   readonly plays?: readonly Play[];
@@ -51,9 +54,10 @@ async function resume({ tools, entries, messages, signal, plays = [says('done')]
   const model = scriptedModel(...plays);
   const context = aContext(tools, [userSays('p', 'go'), ...messages]);
   const config = aConfig({ ...changes, model });
-  const played = await play(
-    agentLoopResume(context, entries, config, signal ?? new AbortController().signal),
-  );
+  const madeBy = (callId: string) =>
+    messages.find(({ parts }) => toolCallsOf(parts).some(({ id }) => id === callId))?.id ?? 'gone';
+  const stored = entries.map((entry): CallEntry => ({ messageId: madeBy(entry.callId), ...entry }));
+  const played = await play(agentLoopResume(context, stored, config, signal ?? new AbortController().signal));
   expect(grammarErrors(played.events)).toEqual([]);
   return {
     ...played,
@@ -147,7 +151,7 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, when its 
 
 describe('a run that is resumed', () => {
   const three = ['one', 'two', 'three'];
-  const entriesOf = (...[one, two, last]: readonly CallEntry['state'][]): readonly CallEntry[] =>
+  const entriesOf = (...[one, two, last]: readonly CallEntry['state'][]): readonly Entry[] =>
     [one, two, last].flatMap((state, index) => (state ? [{ callId: three[index] ?? '', state }] : []));
   const toolsOf = (ran: string[], changes: ToolChanges = {}) =>
     three.map((name) => noting(ran, name, changes));
@@ -254,7 +258,7 @@ describe('a run that is resumed', () => {
     const again = (...runs: readonly string[]) =>
       resume({
         tools: [noting(ran, 'act')],
-        entries: runs.map((callId): CallEntry => ({ callId, state: 'done' })),
+        entries: runs.map((callId): Entry => ({ callId, state: 'done' })),
         messages: ['act-1', 'act-2'].flatMap((id) => [calling(`a-${id}`, [id]), resultOf(id, 'ran before')]),
         plays: [callsTools({ id: 'act-3', name: 'act' }), says('done')],
         limits,
@@ -270,12 +274,29 @@ describe('a run that is resumed', () => {
     const limits = { ...aConfig().limits, turns: 2 };
     const { events, model } = await resume({
       tools: [noting(ran, 'act')],
-      entries: ['act-1', 'act-2'].map((callId): CallEntry => ({ callId, state: 'fresh' })),
+      entries: ['act-1', 'act-2'].map((callId): Entry => ({ callId, state: 'fresh' })),
       messages: [calling('a', ['act-1']), resultOf('act-1', 'ran before'), calling('b', ['act-2'])],
       limits,
     });
     expect(only(events, 'turn_start').map(({ turn }) => turn)).toEqual([2]);
     expect([ran, endOf(events).reason, model.requests.length]).toEqual([['act-2'], 'turn_limit', 0]);
+  });
+
+  it.each([
+    ['an open batch', [calling('c', ['act-4'])], 3],
+    ['a model call', [], 4],
+  ] as const)('counts the turns that a summary stands for, before %s', async (_next, messages, turn) => {
+    const { events } = await resume({
+      tools: [noting([], 'act')],
+      entries: [
+        { callId: 'act-1', messageId: 'a', state: 'done' },
+        { callId: 'act-2', messageId: 'a', state: 'done' },
+        { callId: 'act-3', messageId: 'b', state: 'done' },
+        { callId: 'act-4', messageId: 'c', state: 'started' },
+      ],
+      messages,
+    });
+    expect(only(events, 'turn_start')[0]?.turn).toBe(turn);
   });
 
   it('starts with a boundary and a model call when it was left before it had called anything', async () => {

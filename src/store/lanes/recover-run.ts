@@ -5,7 +5,11 @@ import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 
 /** A call of a run and how far it has come: `started` from the commit before its tool runs. */
-export type RunCall = { readonly callId: string; readonly state: 'pending' | 'started' | 'done' };
+export type RunCall = {
+  readonly callId: string;
+  readonly messageId: string;
+  readonly state: 'pending' | 'started' | 'done';
+};
 
 /**
  * Prepares an unfinished run for its next holder: messages that were still being written are marked
@@ -19,13 +23,13 @@ export const recoverRun: StoreCommand<RunFence, readonly RunCall[]> = {
     const calls = await tx.db
       .selectFrom('toolCalls')
       .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')
-      .select(['callId', 'state'])
+      .select(['callId', 'toolCalls.messageId', 'state'])
       .where('toolCalls.runId', '=', runId)
       .orderBy('transcript.position')
       .orderBy('ordinal')
       .execute();
     // A call that waits has started: by its replay class it is asked again, or told as unknown.
-    return calls.map(({ callId, state }) => ({ callId, state: state === 'waiting' ? 'started' : state }));
+    return calls.map((call) => ({ ...call, state: call.state === 'waiting' ? 'started' : call.state }));
   },
 };
 

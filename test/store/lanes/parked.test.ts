@@ -232,7 +232,7 @@ describeEachDatabase('a parked run', (open, beside) => {
   it('goes on when its call is settled: a new epoch, no failed try, and its clock where it stopped', async () => {
     const store = open();
     const conversation = unique('c');
-    const { worker, lane, run } = await aRunWithCalls(store, conversation);
+    const { worker, lane, run, messageId } = await aRunWithCalls(store, conversation);
     await park(store, run, 42_000);
     const settled = await settle(store, run.runId);
     expect(settled).toMatchObject({ settlement: 'settled', laneKey: lane.key });
@@ -241,7 +241,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     const resumed = await worker.claimRun(lane.key);
     expect(resumed).toMatchObject({ runId: run.runId, isResumed: true, workedMs: 42_000 });
     expect(resumed.epoch).toBeGreaterThan(run.epoch + 1);
-    expect(await store.write(recoverRun, held(resumed))).toEqual([{ callId: '1', state: 'done' }]);
+    expect(await store.write(recoverRun, held(resumed))).toEqual([{ callId: '1', messageId, state: 'done' }]);
     expect(await resultsIn(store, run)).toEqual(['approved']);
     expect(await attemptsOf(store, run.runId)).toBe(1);
   });
@@ -321,7 +321,7 @@ describeEachDatabase('a parked run', (open, beside) => {
       const reason = { stop: 'stop', new: 'reset', interrupt: 'interrupt' }[by];
       const ending = await worker.claimRun(lane.key);
       expect(ending).toMatchObject({ runId: run.runId, cancelReason: reason });
-      expect(await store.write(recoverRun, held(ending))).toEqual([{ callId: '1', state: 'started' }]);
+      expect(await store.write(recoverRun, held(ending))).toMatchObject([{ callId: '1', state: 'started' }]);
       await end(store, ending, reason);
       expect((await settle(store, run.runId)).settlement).not.toBe('settled');
       await drain(worker, lane.key);
