@@ -68,7 +68,7 @@ export class AssistantDraft {
         );
         break;
       case 'tool_use_stop':
-        this.#amendCall(event.id, (call) => ({ ...call, finished: true }));
+        this.#stopCall(event);
         break;
       case 'content_start':
       case 'content_stop':
@@ -128,6 +128,15 @@ export class AssistantDraft {
       ? { ...refused(named, `an answer may make ${maxCalls} calls`), finished: true }
       : named;
     this.#parts.push({ type: 'tool_call', data });
+  }
+
+  #stopCall({ id, signature }: Extract<ModelEvent, { type: 'tool_use_stop' }>): void {
+    this.#length += signature?.length ?? 0;
+    this.#amendCall(id, (call) => ({
+      ...call,
+      finished: true,
+      ...(signature !== undefined && { signature }),
+    }));
   }
 
   #amendCall(providerId: string, amend: (call: ToolCallData) => ToolCallData): void {

@@ -160,7 +160,9 @@ function assistantBlocks(message: AgentMessage, calls: readonly PairedCall[]): r
 
 function toolUseOf({ call, wireId }: PairedCall): AssistantBlock {
   const name = call.name.replaceAll(/[^\w-]/g, '_').slice(0, 128) || 'unknown';
-  return { type: 'tool_use', id: wireId, name, input: inputOf(call.input) };
+  const { signature } = call;
+  const use = { type: 'tool_use', id: wireId, name, input: inputOf(call.input) } as const;
+  return signature === undefined ? use : { ...use, signature };
 }
 
 /** A call that was cut off has half an object; the provider wants a whole one. */

@@ -29,10 +29,12 @@ function standInFor(
   unsendable: NonNullable<AgentMessage['unsendable']>,
 ): readonly MessagePart[] {
   if (part.type === 'reasoning') return [];
+  if (part.type === 'tool_call') {
+    const { signature: _, ...call } = part.data;
+    return [{ type: 'tool_call', data: unsendable === 'thinking' ? call : { ...call, input: '{}' } }];
+  }
   if (unsendable === 'thinking') return [part];
   switch (part.type) {
-    case 'tool_call':
-      return [{ type: 'tool_call', data: { ...part.data, input: '{}' } }];
     case 'binary':
     case 'image_url':
       return [says(notKept.image)];

@@ -51,6 +51,8 @@ export type ToolCallData = {
   readonly finished: boolean;
   /** Why the arguments were not kept: `input` is then `{}`, and the call never runs. */
   readonly refusal?: string;
+  /** Written by the provider, for itself. */
+  readonly signature?: string;
 };
 
 export type ToolResultData = {

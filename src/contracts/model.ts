@@ -93,7 +93,14 @@ export type AssistantBlock =
       readonly signature: string;
       readonly model: string;
     }
-  | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: unknown };
+  | {
+      readonly type: 'tool_use';
+      readonly id: string;
+      readonly name: string;
+      readonly input: unknown;
+      /** As the provider gave it with the call; others ignore it. */
+      readonly signature?: string;
+    };
 
 /** A tool as a request describes it. */
 export type ToolSpec = {
@@ -112,7 +119,8 @@ export type ModelEvent =
   | { readonly type: 'thinking_delta'; readonly thinking: string; readonly signature?: string }
   | { readonly type: 'tool_use_start'; readonly id: string; readonly name: string }
   | { readonly type: 'tool_use_delta'; readonly id: string; readonly json: string }
-  | { readonly type: 'tool_use_stop'; readonly id: string }
+  /** `signature`: what the provider wants back with the call, in its own words. */
+  | { readonly type: 'tool_use_stop'; readonly id: string; readonly signature?: string }
   | {
       readonly type: 'complete';
       readonly finish: FinishReason;

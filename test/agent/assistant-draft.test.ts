@@ -4,8 +4,10 @@ import { transcriptId } from '#contracts/ids.ts';
 import { textOf } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { AssistantDraft } from '../../src/agent/assistant-draft.ts';
+import { requestOf } from '../../src/agent/convert.ts';
 import { holds } from '../support/holds.ts';
 import { budget } from './support/budget.ts';
+import { aMessage, userSays } from './support/builders.ts';
 
 function partsAfter(events: readonly ModelEvent[], taken = new Set<string>()) {
   const draft = new AssistantDraft(transcriptId('m'), 0, taken);
@@ -48,6 +50,19 @@ describe('an assistant message while it is written', () => {
     expect(parts.slice(0, 2)).toEqual([
       { type: 'tool_call', data: { id: '1', name: 'a', input: '{"x":1}', finished: true } },
       { type: 'tool_call', data: { id: '2', name: 'b', input: '{}', finished: false } },
+    ]);
+  });
+
+  it('keeps what the provider wants back with a call', () => {
+    const parts = partsAfter([
+      { type: 'tool_use_start', id: '1', name: 'a' },
+      { type: 'tool_use_stop', id: '1', signature: 'signed' },
+    ]);
+    const call = { id: '1', name: 'a', input: '', finished: true, signature: 'signed' };
+    expect(parts[0]).toEqual({ type: 'tool_call', data: call });
+    const [, answer] = requestOf([userSays('p', 'go'), aMessage('assistant', 'm', ...parts)]);
+    expect(answer?.content).toEqual([
+      { type: 'tool_use', id: '1', name: 'a', input: {}, signature: 'signed' },
     ]);
   });
 

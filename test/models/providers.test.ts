@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { LlmMessage } from '#contracts/model.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
 import { createOpenAiProvider } from '../../src/models/openai/openai.ts';
@@ -154,6 +155,41 @@ describe('an OpenAI-compatible server', () => {
     await eventsOf(provider, aRequest({ tools: [listTool], reasoning: 'high' }));
     await eventsOf(provider, aRequest({ reasoning: 'high' }));
     expect(server.requests.map(({ body }) => body.reasoning_effort)).toEqual(['none', 'high']);
+  });
+
+  it('that signs its calls gets back what it wrote beside them, from the same model only', async () => {
+    const { server, provider } = await open({ flavour: 'gemini' }, 'gemini-3-pro');
+    const toolCalls = ['a', 'b'].map((path) => ({ name: 'list', input: { path } }));
+    server.script([{ toolCalls }, { text: 'Two.' }, { text: 'Still two.' }]);
+    const request = aRequest({ tools: [listTool] });
+    const answer = playEvents(await eventsOf(provider, request));
+    const calls = answer.content.filter((block) => block.type === 'tool_use');
+    const messages: readonly LlmMessage[] = [
+      ...request.messages,
+      answer,
+      {
+        role: 'user',
+        content: calls.map(({ id }) => ({
+          type: 'tool_result',
+          toolCallId: id,
+          content: '',
+          isError: false,
+        })),
+      },
+    ];
+    expect(textIn(await eventsOf(provider, { ...request, messages }))).toBe('Two.');
+    const another = createOpenAiProvider({ apiKeys: ['test-key'], model: 'another', baseUrl: server.url });
+    const later = [...messages, aUserMessage('and now?')];
+    expect(textIn(await eventsOf(another, { ...request, messages: later }))).toBe('Still two.');
+    const given = server.requests.map(({ body }) => JSON.stringify(body).includes('extra_content'));
+    expect(given).toEqual([false, true, false]);
+  });
+
+  it('may put its refusal into a list', async () => {
+    const { server, provider } = await open({ flavour: 'gemini' }, 'gemini-3-pro');
+    const message = 'The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).';
+    server.script([{ status: 400, message }]);
+    expect(failureIn(await eventsOf(provider))).toMatchObject({ kind: 'overflow', detail: `400 ${message}` });
   });
 
   it('may give each piece of a call an id of its own', async () => {

@@ -38,7 +38,7 @@ export type ReaderTerms = {
 /** Reads one answer. */
 export class ChunkReader {
   readonly #terms: ReaderTerms;
-  readonly #calls = new ToolCallReader();
+  readonly #calls: ToolCallReader;
   #model = '';
   #open: 'text' | 'reasoning' | undefined;
   /** Signature of the open reasoning. */
@@ -52,6 +52,7 @@ export class ChunkReader {
 
   constructor(terms: ReaderTerms) {
     this.#terms = terms;
+    this.#calls = new ToolCallReader(terms.model);
   }
 
   /** Everything is there that a server sends: nothing is left to wait for. */

@@ -15,7 +15,7 @@ const keyCodes = [
 ];
 
 const tooLong =
-  /maximum context length|context (?:length|window|size)|prompt is too long|too many tokens|exceeds the available context/i;
+  /maximum context length|context (?:length|window|size)|prompt is too long|too many tokens|exceeds the available context|input token count (?:\(\d+\) )?exceeds/i;
 
 /** `keys` may be repeated by the platform's words and are taken out; `sources`: see OpenAiRequest. */
 export function faultOf(
@@ -83,9 +83,10 @@ function unsendableIn(
     : { kind: 'unsendable', messageIndex: source };
 }
 
-function saidBy(error: APIError): string {
-  const body: { message?: unknown } | undefined = error.error;
-  return typeof body?.message === 'string' ? body.message : error.message;
+function saidBy({ error: body, message }: APIError): string {
+  // Gemini puts its refusal into a list.
+  const said: { message?: unknown } | undefined = Array.isArray(body) ? body[0]?.error : body;
+  return typeof said?.message === 'string' ? said.message : message;
 }
 
 /** The parameter that the server refused as one it does not know, or with this value. */

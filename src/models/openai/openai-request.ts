@@ -11,6 +11,7 @@ import type {
 import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
 import { isSameModel, type OpenAiModel } from './openai-models.ts';
+import { extraContentIn } from './openai-tool-calls.ts';
 
 export type OpenAiRequest = {
   readonly params: ChatCompletionCreateParamsNonStreaming;
@@ -103,7 +104,12 @@ function partOf(block: UserBlock): ChatCompletionContentPart[] {
   }
 }
 
-type Called = { id: string; type: 'function'; function: { name: string; arguments: string } };
+type Called = {
+  id: string;
+  type: 'function';
+  function: { name: string; arguments: string };
+  extra_content?: unknown;
+};
 
 /** Fields of servers that want their model's reasoning back. */
 type Reasoned = { reasoning_details?: unknown[]; reasoning_content?: string };
@@ -114,15 +120,24 @@ function assistantMessage(blocks: readonly AssistantBlock[], model: OpenAiModel)
   const reasoned: Reasoned = {};
   for (const block of blocks) {
     if (block.type === 'text' && !isBlank(block.text)) texts.push(block.text);
-    if (block.type === 'tool_use') calls.push(toCall(block));
+    if (block.type === 'tool_use') calls.push(toCall(block, model));
     if (block.type === 'thinking' && isSameModel(block.model, model.id)) giveBack(block, reasoned);
   }
   const content = texts.length > 0 ? texts.join('') : calls.length > 0 ? null : '(empty)';
   return { role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }), ...reasoned };
 }
 
-function toCall({ id, name, input }: Extract<AssistantBlock, { type: 'tool_use' }>): Called {
-  return { id, type: 'function', function: { name, arguments: JSON.stringify(input ?? {}) } };
+function toCall(
+  { id, name, input, signature }: Extract<AssistantBlock, { type: 'tool_use' }>,
+  model: OpenAiModel,
+): Called {
+  const called = {
+    id,
+    type: 'function',
+    function: { name, arguments: JSON.stringify(input ?? {}) },
+  } as const;
+  const extra = extraContentIn(signature, model.id);
+  return extra === undefined ? called : { ...called, extra_content: extra };
 }
 
 function giveBack(

@@ -3,15 +3,23 @@
  * 0 with ids of their own, some send no id, some a new one with each piece, and some the whole call at once.
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
+import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { ModelEvent } from '#contracts/model.ts';
+import { isSameModel } from './openai-models.ts';
 
-type ToolDelta = Partial<ChatCompletionChunk.Choice.Delta.ToolCall>;
+type ToolDelta = Partial<ChatCompletionChunk.Choice.Delta.ToolCall> & { readonly extra_content?: unknown };
 
-type OpenCall = { readonly wireId: string; readonly id: string; json: string };
+type OpenCall = { readonly wireId: string; readonly id: string; json: string; signature?: string };
 
 export class ToolCallReader {
+  readonly #model: string;
   readonly #open = new Map<number, OpenCall>();
   #count = 0;
+
+  /** `model`: the one that was asked; answers may give it another name. */
+  constructor(model: string) {
+    this.#model = model;
+  }
 
   get count(): number {
     return this.#count;
@@ -31,6 +39,8 @@ export class ToolCallReader {
       call = this.#begin(index, delta.id ?? '');
       events.push({ type: 'tool_use_start', id: call.id, name });
     }
+    const signature = signatureFor(delta.extra_content, this.#model);
+    if (call !== undefined && signature !== undefined) call.signature = signature;
     if (call !== undefined && json !== '') {
       call.json += json;
       events.push({ type: 'tool_use_delta', id: call.id, json });
@@ -54,10 +64,30 @@ export class ToolCallReader {
     const call = this.#open.get(index);
     this.#open.delete(index);
     if (call === undefined) return [];
-    const { id, json } = call;
-    const stop = { type: 'tool_use_stop', id } as const;
+    const { id, json, signature } = call;
+    const stop = { type: 'tool_use_stop', id, ...(signature !== undefined && { signature }) } as const;
     return json.trim() === '' ? [{ type: 'tool_use_delta', id, json: '{}' }, stop] : [stop];
   }
+}
+
+/** Marks a signature that holds a call's `extra_content`: Gemini refuses its call without. */
+const EXTRA_CONTENT = 'extra_content:';
+/** Longer ones are not kept, UTF-16 units: Gemini's are some thousands. */
+const maxSignatureLength = 100_000;
+const extraShape: ShapeLimits = { depth: 16, values: 1_000 };
+
+function signatureFor(extra: unknown, model: string): string | undefined {
+  if (typeof extra !== 'object' || extra === null || jsonProblem(extra, extraShape)) return undefined;
+  const signature = `${EXTRA_CONTENT}${JSON.stringify({ model, extra })}`;
+  return signature.length > maxSignatureLength ? undefined : signature;
+}
+
+/** The `extra_content` of a call that the same model made; undefined when it has none. */
+export function extraContentIn(signature: string | undefined, model: string): unknown {
+  if (!signature?.startsWith(EXTRA_CONTENT)) return undefined;
+  // Written above; the store keeps it as it was.
+  const signed = JSON.parse(signature.slice(EXTRA_CONTENT.length)) as { model: string; extra: unknown };
+  return isSameModel(signed.model, model) ? signed.extra : undefined;
 }
 
 /** A name with another id is another call; without ids a name after whole arguments is. */

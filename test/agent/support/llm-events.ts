@@ -22,8 +22,11 @@ export function playEvents(events: readonly ModelEvent[]): Extract<LlmMessage, {
     if (event.type === 'tool_use_start') calls.set(event.id, { name: event.name, json: '' });
     const call = 'id' in event ? calls.get(event.id) : undefined;
     if (event.type === 'tool_use_delta' && call) call.json += event.json;
-    if (event.type === 'tool_use_stop' && call)
-      content.push({ type: 'tool_use', id: event.id, name: call.name, input: JSON.parse(call.json) });
+    if (event.type === 'tool_use_stop' && call) {
+      const { id, signature } = event;
+      const use = { type: 'tool_use', id, name: call.name, input: JSON.parse(call.json) } as const;
+      content.push(signature === undefined ? use : { ...use, signature });
+    }
   }
   return { role: 'assistant', content };
 }

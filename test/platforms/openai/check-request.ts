@@ -1,5 +1,6 @@
 /** The rules of Chat Completions that a conversation can break: roles, content, every call answered at once. */
 import { asArray, asObject, asText, isObject, type Json } from '../anthropic/refusal.ts';
+import { signatureOf } from './chunks.ts';
 
 /** A request that the server refuses; `param` names what is wrong. */
 export class BadRequest extends Error {
@@ -72,6 +73,20 @@ function checkAssistant(message: Json, at: (what: string) => BadRequest): Set<st
     if (!isObject(JSON.parse(asText(called.arguments, 'arguments')))) throw at('arguments are no object');
   }
   return ids;
+}
+
+/** Gemini's rule: in the turn that goes on, the first call of each answer needs what was written beside it. */
+export function checkSignatures(body: Json): void {
+  const messages = asArray(body.messages, 'messages').map((each) => asObject(each, 'messages'));
+  const turn = messages.slice(messages.findLastIndex(({ role }) => role === 'user'));
+  for (const { tool_calls: calls } of turn) {
+    if (!Array.isArray(calls) || calls.length === 0) continue;
+    const first = asObject(calls[0], 'tool_calls');
+    const { google } = asObject(first.extra_content ?? {}, 'extra_content');
+    const signature = isObject(google) ? google.thought_signature : undefined;
+    if (signature !== signatureOf(String(first.id)).thought_signature)
+      throw new BadRequest('Function call is missing a thought_signature in functionCall parts.');
+  }
 }
 
 function checkContent(content: unknown, at: (what: string) => BadRequest): void {

@@ -1,7 +1,7 @@
 /** An answer as the chunks of its stream, as each server sends them. */
 import type { Turn } from '../anthropic/turn.ts';
 
-export type Flavour = 'openai' | 'ollama' | 'llamacpp' | 'openrouter';
+export type Flavour = 'openai' | 'ollama' | 'llamacpp' | 'openrouter' | 'gemini';
 
 export type Counted = { readonly prompt: number; readonly completion: number; readonly cached: number };
 
@@ -40,17 +40,18 @@ export function stepsOf(turn: Turn, flavour: Flavour, facts: AnswerFacts): reado
       );
     }),
     { text: line({ delta: {}, finish_reason: finish }, inLast), isChunk: false },
-    ...((flavour === 'openai' || flavour === 'ollama') && facts.isUsageAsked
+    ...((flavour === 'openai' || flavour === 'ollama' || flavour === 'gemini') && facts.isUsageAsked
       ? [{ text: line(undefined, { usage }), isChunk: false }]
       : []),
     { text: 'data: [DONE]\n\n', isChunk: false },
   ];
 }
 
-/** OpenAI shows none in Chat Completions. */
+/** OpenAI and Gemini show none in Chat Completions. */
 function reasoningOf(thinking: string, flavour: Flavour): readonly object[] {
   switch (flavour) {
     case 'openai':
+    case 'gemini':
       return [];
     case 'ollama':
       return [{ role: 'assistant', content: '', reasoning: thinking }];
@@ -71,6 +72,9 @@ function callDeltas({ id, name, json, index }: Called, flavour: Flavour): readon
   const whole = { id, type: 'function', function: { name, arguments: json } };
   // All of them have the number 0.
   if (flavour === 'ollama') return [{ ...whole, index: 0 }];
+  // The first of parallel calls is signed for all of them.
+  if (flavour === 'gemini')
+    return [{ ...whole, index, ...(index === 0 && { extra_content: { google: signatureOf(id) } }) }];
   const middle = Math.ceil(json.length / 2);
   const rest = [json.slice(0, middle), json.slice(middle)].map((part) => ({
     index,
@@ -79,6 +83,11 @@ function callDeltas({ id, name, json, index }: Called, flavour: Flavour): readon
     function: { arguments: part },
   }));
   return [{ ...whole, index, function: { name, arguments: '' } }, ...rest];
+}
+
+/** Of a call of the Gemini flavour. */
+export function signatureOf(id: string): { readonly thought_signature: string } {
+  return { thought_signature: `signed ${id}` };
 }
 
 function usageOf({ prompt, completion, cached }: Counted, flavour: Flavour): object {

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { asObject, type Json } from '../anthropic/refusal.ts';
 import type { Reply, Turn } from '../anthropic/turn.ts';
-import { BadRequest, checkRequest } from './check-request.ts';
+import { BadRequest, checkRequest, checkSignatures } from './check-request.ts';
 import { type AnswerFacts, type Flavour, type Step, stepsOf, wholeOf } from './chunks.ts';
 
 export type OpenAiRequestEntry = {
@@ -63,6 +63,7 @@ export async function startOpenAiServer(options: OpenAiServerOptions = {}): Prom
       if (keys.length > 0 && entry.keyIndex === -1)
         throw new BadRequest(`Incorrect API key provided: ${key}`, { status: 401, code: 'invalid_api_key' });
       const body = strictly(() => checkRequest(raw, refusedParams));
+      if (flavour === 'gemini') strictly(() => checkSignatures(body));
       replies += 1;
       const reply = typeof script === 'function' ? await script(body, replies) : script[replies - 1];
       if (!reply) throw new BadRequest(`the script has no reply ${replies}`);
@@ -198,7 +199,8 @@ function sendError(response: ServerResponse, flavour: Flavour, bad: BadRequest):
   const { status, message, code, param } = bad;
   const type = status >= 500 ? 'server_error' : 'invalid_request_error';
   const error = flavour === 'openrouter' ? { code: status, message } : { message, type, param, code };
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+  const answer = flavour === 'gemini' ? [{ error: { code: status, message } }] : { error };
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
 }
 
 function countedOf({ usage, text, chunks }: Turn, body: Json): AnswerFacts['counted'] {
