@@ -16,6 +16,18 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: 'test/agent/auto-compact.test.ts', name: 'comes before a request leaves anything out' },
   },
   {
+    name: 'turns forgotten with their messages',
+    invariant: 'a run’s turns count, whether a summary stands for them or not',
+    edits: [
+      {
+        in: 'findResumption',
+        find: 'turns: turns.size - (isOpen ? 1 : 0),',
+        replace: 'turns: before.length,',
+      },
+    ],
+    test: { file: 'test/agent/resume.test.ts', name: 'counts the turns that a summary stands for' },
+  },
+  {
     name: 'unread messages summarised away',
     invariant: 'a compaction keeps what the model has not answered',
     edits: [{ in: 'cutOf', find: '.filter((index) => index <= unreadFrom(messages))', replace: '' }],

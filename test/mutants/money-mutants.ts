@@ -115,6 +115,18 @@ export const moneyMutants: readonly Mutant[] = [
     test: { file: 'test/models/metering.test.ts', name: 'charges an answer whose tokens nobody counted' },
   },
   {
+    name: 'stopped call charged',
+    invariant: 'a call that never left costs nothing',
+    edits: [
+      {
+        in: 'metered',
+        find: "if (signal.aborted) { await ledger.close(ticket, { state: 'void' });",
+        replace: "if (signal.aborted) { await ledger.close(ticket, { state: 'unknown' });",
+      },
+    ],
+    test: { file: 'test/models/metering.test.ts', name: 'closes a call that is stopped before it leaves' },
+  },
+  {
     name: 'unknown call released',
     invariant: 'what may have been counted costs its bound',
     edits: [
