@@ -25,12 +25,17 @@ export type AgentStreamEvent =
       readonly threshold: number;
     }
   | { readonly stream: 'compaction'; readonly runId: string; readonly phase: 'done' | 'failed' }
+  /** As `assistant`, without what is never sent: words of silence, and what belongs to the model's machinery. */
   | {
       readonly stream: 'chat';
       readonly runId: string;
-      readonly phase: 'delta' | 'final';
+      readonly phase: 'delta';
       readonly text: string;
+      /** Another answer begins: the text shown before was none. */
+      readonly isAnew?: true;
     }
+  /** The whole answer, the end of its deltas included; empty when the agent chose silence. */
+  | { readonly stream: 'chat'; readonly runId: string; readonly phase: 'final'; readonly text: string }
   /** `progress`: share of the history that the model has read, 0 to 1. `done`: the summary is over, however it ended. */
   | {
       readonly stream: 'summarize';

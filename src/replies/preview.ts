@@ -27,6 +27,11 @@ const ELLIPSIS = '…';
 /** Beyond this length (UTF-16 units) a text is looked at again when a 32nd part has come to it: linear in all. */
 const LOOKED_AT_ALWAYS = 2_048;
 
+/** Whether a growing text that was judged at one length is to be judged again at another, UTF-16 units. */
+export function isWorthALook(judgedLength: number, length: number): boolean {
+  return length - judgedLength > (judgedLength < LOOKED_AT_ALWAYS ? 0 : judgedLength >> 5);
+}
+
 /** Creates the preview of one answer. */
 export function createPreviewText(options: {
   readonly context: SilenceContext;
@@ -68,17 +73,13 @@ function createAnswerHead(context: SilenceContext, limits: Capabilities['text'])
     if (text.length > longest.length) longest = text;
     return longest;
   };
-  const isWorthALook = () => {
-    const grown = written.length - judgedLength;
-    return !isFull && grown > (judgedLength < LOOKED_AT_ALWAYS ? 0 : judgedLength >> 5);
-  };
   return {
     visible,
     push: (delta: string) => {
       written += delta;
     },
     head: () => {
-      if (!isWorthALook()) return head;
+      if (isFull || !isWorthALook(judgedLength, written.length)) return head;
       judgedLength = written.length;
       const text = visible();
       // Twice a message is enough to know how the first one ends.

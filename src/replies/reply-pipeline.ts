@@ -117,6 +117,12 @@ export function isEmptyAnswer(text: string, context: SilenceContext): boolean {
   return silence.kind === 'visible' && isInvisible(silence.text);
 }
 
+/** The part of a finished answer that may be sent; empty when the agent has chosen to be silent. */
+export function readableText(text: string, context: SilenceContext): string {
+  const silence = judgeSilence(sanitizeOutbound(text).text, context);
+  return silence.kind === 'visible' ? silence.text : '';
+}
+
 function decideText(text: string, input: ReplyInput): Decided {
   const silence = judgeSilence(text, input.silenceContext);
   if (silence.kind === 'silent') return silence;

@@ -48,7 +48,7 @@ import { childRunOf, readRunContext, shownMessages, timeLeft } from './run-histo
 import type { RunSettings } from './run-settings.ts';
 import { createStop, type StopController } from './stop-controller.ts';
 import { createStoreWatch, type StoreWatch } from './store-watch.ts';
-import { streamEvents } from './stream-events.ts';
+import { createStreamEvents } from './stream-events.ts';
 import { tellTitle, titleSettings, titleSystem } from './title-run.ts';
 import { storedToolSend } from './tool-send.ts';
 import { traceRun } from './trace-run.ts';
@@ -310,12 +310,13 @@ async function follow(
   { events, recorder, watch }: Followed,
 ): Promise<readonly WaitingCall[]> {
   const trace = traceRun(deps.tracer, run, deps.clock);
+  const tell = createStreamEvents(run);
   const waitsFor: WaitingCall[] = [];
   for await (const event of events) {
     if (event.type === 'agent_end') watch.check();
     await recorder.handle(event);
     trace(event);
-    deps.stream(run.laneKey, () => streamEvents(event, run, recorder.left !== undefined));
+    deps.stream(run.laneKey, () => tell(event, recorder.left !== undefined));
     if (event.type === 'tool_execution_parked') waitsFor.push(event);
   }
   return waitsFor;

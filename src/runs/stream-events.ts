@@ -1,15 +1,26 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
-import { textOf, toolCallsOf } from '#contracts/message.ts';
+import { type AgentMessage, textOf, toolCallsOf } from '#contracts/message.ts';
+import { isWorthALook } from '../replies/preview.ts';
+import { readableText } from '../replies/reply-pipeline.ts';
+import { visibleWhileStreaming } from '../replies/stream-guard.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 
 type StreamedRun = Pick<ClaimedRun, 'runId' | 'sessionId' | 'isResumed'>;
 
 /**
- * The events that followers of a session are told for one of the loop's, once that one is on record. `isOver`: the
- * run has ended, and is not to go on elsewhere.
+ * Makes the events that followers of a session are told for each of a run's own, once that one is on record. `isOver`:
+ * the run has ended, and is not to go on elsewhere.
  */
-export function streamEvents(
+export function createStreamEvents(
+  run: StreamedRun,
+): (event: AgentEvent, isOver: boolean) => readonly AgentStreamEvent[] {
+  const answer = new ShownAnswer();
+  return (event, isOver) =>
+    event.type === 'message_update' ? deltas(event, run, answer) : streamEvents(event, run, isOver);
+}
+
+function streamEvents(
   event: AgentEvent,
   { runId, sessionId, isResumed }: StreamedRun,
   isOver: boolean,
@@ -22,8 +33,6 @@ export function streamEvents(
       return event.reason === 'natural'
         ? [{ stream: 'lifecycle', runId, phase: 'end' }]
         : [{ stream: 'lifecycle', runId, phase: 'error', reason: event.reason }];
-    case 'message_update':
-      return deltas(event, runId);
     case 'message_end':
       return event.spent === undefined
         ? []
@@ -31,7 +40,14 @@ export function streamEvents(
     case 'turn_end':
       return toolCallsOf(event.message.parts).length > 0
         ? []
-        : [{ stream: 'chat', runId, phase: 'final', text: textOf(event.message.parts) }];
+        : [
+            {
+              stream: 'chat',
+              runId,
+              phase: 'final',
+              text: readableText(textOf(event.message.parts), widest),
+            },
+          ];
     case 'tool_execution_start': {
       const { id: callId, name } = event.call;
       return [{ stream: 'tool', runId, callId, name, phase: 'start', isError: false }];
@@ -56,20 +72,54 @@ export function streamEvents(
 }
 
 function deltas(
-  { event }: Extract<AgentEvent, { type: 'message_update' }>,
-  runId: string,
+  { event, message }: Extract<AgentEvent, { type: 'message_update' }>,
+  { runId }: StreamedRun,
+  answer: ShownAnswer,
 ): readonly AgentStreamEvent[] {
+  const chat = (shown: Shown | undefined): readonly AgentStreamEvent[] =>
+    shown === undefined ? [] : [{ stream: 'chat', runId, phase: 'delta', ...shown }];
   switch (event.type) {
     case 'content_delta':
-      return [
-        { stream: 'assistant', runId, delta: event.text },
-        { stream: 'chat', runId, phase: 'delta', text: event.text },
-      ];
+      return [{ stream: 'assistant', runId, delta: event.text }, ...chat(answer.grow(message))];
     case 'thinking_delta':
       return [{ stream: 'reasoning', runId, delta: event.thinking }];
     case 'warning':
-      return event.kind === 'anew' ? [{ stream: 'assistant', runId, delta: '', isAnew: true }] : [];
+      if (event.kind !== 'anew') return [];
+      return [{ stream: 'assistant', runId, delta: '', isAnew: true }, ...chat(answer.begin(message.id))];
     default:
       return [];
+  }
+}
+
+/** As in a preview: what the run takes while it writes may make a word of silence of more words. */
+const widest = 'announce';
+
+type Shown = { readonly text: string; readonly isAnew?: true };
+
+/** Tells each visible piece of a run's latest answer once. */
+class ShownAnswer {
+  #id: string | undefined;
+  #text = '';
+  #judgedLength = 0;
+
+  begin(id: string): Shown | undefined {
+    const wasShown = this.#text !== '';
+    this.#id = id;
+    this.#text = '';
+    this.#judgedLength = 0;
+    return wasShown ? { text: '', isAnew: true } : undefined;
+  }
+
+  grow({ id, parts }: AgentMessage): Shown | undefined {
+    const anew = id === this.#id ? undefined : this.begin(id);
+    const length = parts.reduce((sum, part) => sum + (part.type === 'text' ? part.data.text.length : 0), 0);
+    if (!isWorthALook(this.#judgedLength, length)) return anew;
+    this.#judgedLength = length;
+    const visible = visibleWhileStreaming(textOf(parts), widest);
+    const text = visible.slice(this.#text.length);
+    if (text === '') return anew;
+    // The longest: words that may become a tag shrink the visible text for a moment.
+    this.#text = visible;
+    return { ...anew, text };
   }
 }

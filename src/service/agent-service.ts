@@ -13,6 +13,7 @@ import type { Probe } from '#contracts/probe.ts';
 import type { RunTarget } from '#contracts/route.ts';
 import { compact } from '../commands/compact.ts';
 import type { Reservation } from '../queue/lane-workers.ts';
+import { readableText } from '../replies/reply-pipeline.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
@@ -236,13 +237,19 @@ function watchRun({ store, watch }: Pick<AgentServiceDeps, 'store' | 'watch'>, r
   const look = async (): Promise<{ readonly result: RunResult; readonly changed: AbortSignal }> => {
     // Before reading: a change meanwhile may not be in what was read.
     changed = new AbortController();
-    const result = await store.read(readRunResult, { runId });
+    const result = readable(await store.read(readRunResult, { runId }));
     if (result.kind !== 'open' || isWatched) return { result, changed: changed.signal };
     isWatched = true;
     watch(result.laneKey, () => changed.abort(), over.signal);
     return look();
   };
   return { look, [Symbol.dispose]: () => over.abort() };
+}
+
+/** The store has the answer as the model wrote it. */
+function readable(result: RunResult): RunResult {
+  if (result.kind !== 'ended') return result;
+  return { ...result, text: result.outcome === 'silent' ? '' : readableText(result.text, 'chat') };
 }
 
 type ItemPlace = Pick<InnerItem, 'reach' | 'authority'> & { readonly target: RunTarget };

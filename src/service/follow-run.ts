@@ -43,8 +43,8 @@ export async function* followRun({
         yield { type: 'summarize', done: false, ...(event.phase === 'failed' && { error: 'failed' }) };
       if (event.stream === 'summarize' && !event.done)
         yield { type: 'summarize', progress: event.progress, done: false };
-      if (event.stream !== 'assistant') continue;
-      message = event.isAnew ? '' : message + event.delta;
+      if (event.stream !== 'chat' || event.phase !== 'delta') continue;
+      message = (event.isAnew ? '' : message) + event.text;
       yield { type: 'response', message, done: false };
     }
   } catch (error) {

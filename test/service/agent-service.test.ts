@@ -133,6 +133,14 @@ describe('the agent service', () => {
     ]);
   });
 
+  it('shows nothing of an answer in which the agent chose silence', async () => {
+    const parts = aService();
+    const told = allOf(parts.service.run({ message: 'hello' }, new AbortController().signal));
+    while (!(await parts.service.isSessionBusy(parts.lane.key))) await setImmediate();
+    await work(parts, scriptedModel(says('NO_REPLY')));
+    expect(await told).toEqual([{ type: 'response', message: '', done: true }]);
+  });
+
   it('steers the run that works, and cancels it, once', async () => {
     const parts = aService();
     const { service, lane } = parts;

@@ -1,0 +1,62 @@
+/** What a program reads of a run: from the loop's events to the caller's, without a store. */
+import { expect, it } from 'vitest';
+import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
+import type { ModelEvent } from '#contracts/model.ts';
+import { agentLoop } from '../../src/agent/loop.ts';
+import { createStreamEvents } from '../../src/runs/stream-events.ts';
+import { followRun } from '../../src/service/follow-run.ts';
+import type { RunResult } from '../../src/store/reads/read-run-result.ts';
+import { aConfig, aContext, aTool, userSays } from '../agent/support/builders.ts';
+import { play } from '../agent/support/run-loop.ts';
+import { callsTools, completes, scriptedModel } from '../agent/support/scripted-model.ts';
+
+const writes = (...texts: readonly string[]): readonly ModelEvent[] => [
+  { type: 'content_start' },
+  ...texts.map((text) => ({ type: 'content_delta', text }) as const),
+  { type: 'content_stop' },
+];
+
+/** Each text that its caller sees while the model writes, and the one at the end. */
+async function shownOf(...answers: readonly (readonly ModelEvent[])[]) {
+  const streamed: AgentStreamEvent[] = [];
+  const tell = createStreamEvents({ runId: 'r', sessionId: 's', isResumed: false });
+  const config = aConfig({ model: scriptedModel(...answers) });
+  const signal = new AbortController().signal;
+  await play(agentLoop([userSays('p', 'go')], aContext([aTool('look')]), config, signal), (event) => {
+    streamed.push(...tell(event, true));
+  });
+  const over = Promise.withResolvers<RunResult>();
+  const events = async function* () {
+    yield* streamed;
+    over.resolve({ kind: 'unknown' });
+  };
+  const accepted = Promise.resolve({ runId: 'r' });
+  const texts: string[] = [];
+  for await (const { message } of followRun({ accepted, events: events(), ended: () => over.promise }))
+    if (message !== undefined) texts.push(message);
+  const finals = streamed.flatMap((event) =>
+    event.stream === 'chat' && event.phase === 'final' ? [event.text] : [],
+  );
+  return { texts, finals };
+}
+
+it('begins its text anew with each answer of the model', async () => {
+  const looks = [...writes('Let me ', 'look.'), ...callsTools({ id: '1', name: 'look' })];
+  const { texts, finals } = await shownOf(looks, [...writes('Found', ' it.'), completes('end_turn')]);
+  const isBeginning = (text: string) => 'Let me look.'.startsWith(text) || 'Found it.'.startsWith(text);
+  expect(texts.filter((text) => !isBeginning(text))).toEqual([]);
+  expect(texts.at(-1)).toBe('Found it.');
+  expect(finals).toEqual(['Found it.']);
+});
+
+it('never shows a word of silence, wherever it is cut', async () => {
+  const silence = 'NO_REPLY';
+  for (let cut = 1; cut < silence.length; cut += 1) {
+    const pieces = writes(silence.slice(0, cut), silence.slice(cut));
+    const { texts, finals } = await shownOf([...pieces, completes('end_turn')]);
+    expect([texts, finals]).toEqual([[], ['']]);
+  }
+  const { texts, finals } = await shownOf([...writes(...'All is well.\nNO_REPLY'), completes('end_turn')]);
+  expect(texts.filter((text) => !'All is well.'.startsWith(text))).toEqual([]);
+  expect(finals).toEqual(['All is well.']);
+});
