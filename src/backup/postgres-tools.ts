@@ -29,13 +29,21 @@ export async function dumpPostgres(url: string, target: string): Promise<Databas
   });
 }
 
+type Replacement = {
+  readonly dump: string;
+  readonly record: DatabaseRecord;
+  /** When the backup was made, ISO 8601. */
+  readonly madeAt: string;
+  readonly kept: string;
+};
+
 /**
- * Puts a dump in the place of the schema's tables, which move to a schema named `kept`: all in one transaction, so that a
- * kill leaves the one state or the other. Throws ParleyError; also while others use the database.
+ * Puts a dump in the place of the schema's tables, which move to a schema named `kept`, and notes the restore in them: all in
+ * one transaction, so that a kill leaves the one state or the other. Throws ParleyError; also while others use the database.
  */
 export async function restorePostgres(
   url: string,
-  { dump, record, kept }: { readonly dump: string; readonly record: DatabaseRecord; readonly kept: string },
+  { dump, record, madeAt, kept }: Replacement,
 ): Promise<void> {
   const schema = await withClient(url, async (client) => {
     const others = await one(
@@ -54,7 +62,7 @@ export async function restorePostgres(
   const psql = start('psql', url, ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-']);
   const isWhole = ended('pg_restore', script);
   const before = `begin;\n${moveTables(schema, kept)}`;
-  const after = `${checkRows(schema, record.rows)}commit;\n`;
+  const after = `${checkRows(schema, record.rows)}${noteRestore(schema, madeAt)}commit;\n`;
   const steps = [feed(psql, script, { before, isWhole, after }), isWhole, ended('psql', psql)];
   try {
     await Promise.all(steps);
@@ -109,6 +117,11 @@ function checkRows(schema: string, rows: Readonly<Record<string, number>>): stri
       `if (select count(*) from "${schema}"."${table}") <> ${count} then raise 'table ${table} lacks rows'; end if;`,
   );
   return `\ndo $$ begin\n${checks.join('\n')}\nend $$;\n`;
+}
+
+/** The dump's own settings have emptied the search path. */
+function noteRestore(schema: string, madeAt: string): string {
+  return `insert into "${schema}".restores ("madeAt") values (${pg.escapeLiteral(madeAt)}) on conflict do nothing;\n`;
 }
 
 /** Counts the rows of the schema's tables in the client's transaction. */

@@ -1,6 +1,7 @@
 /**
  * Puts a backup in the place of what is there. Everything is copied and checked first; then files change places by renames
- * that a plan on the disk names, so the next process can end what a kill interrupted. The state before is kept.
+ * that a plan on the disk names, so the next process can end what a kill interrupted. The state before is kept. The restored
+ * database names its restore (table `restores`) from the moment it takes its place: the next start sends nothing blindly.
  */
 
 import { existsSync } from 'node:fs';
@@ -14,10 +15,9 @@ import { copyTree, describeFile, syncFolder } from './durable-files.ts';
 import { databaseFiles } from './folder-entries.ts';
 import { type FoundBackup, type Manifest, timeName, writeManifest } from './manifest.ts';
 import { restorePostgres } from './postgres-tools.ts';
-import { describeSqlite } from './sqlite-snapshot.ts';
+import { describeSqlite, noteRestore } from './sqlite-snapshot.ts';
 
 const stagingIn = (dataDir: string) => join(dataDir, '.restore');
-const noteIn = (dataDir: string) => join(dataDir, 'restored.json');
 const planIn = (dataDir: string) => join(stagingIn(dataDir), 'plan.json');
 
 const planSchema = z.object({
@@ -75,12 +75,11 @@ export async function restoreBackup(options: RestoreOptions, now = new Date()): 
     removes: databaseUrl === undefined ? databaseFiles.filter((name) => !puts.includes(name)) : [],
     kept,
   };
-  // Before anything is replaced: noticed for nothing, it only makes the next start careful.
-  await writeFile(noteIn(dataDir), JSON.stringify({ madeAt: manifest.madeAt }), { mode: 0o600, flush: true });
   const keptSchema = `parley_replaced_${timeName(now).replace(/\W/g, '_').toLowerCase()}`;
   if (databaseUrl !== undefined) {
     const dump = join(path, manifest.database.file);
-    await restorePostgres(databaseUrl, { dump, record: manifest.database, kept: keptSchema });
+    const { database: record, madeAt } = manifest;
+    await restorePostgres(databaseUrl, { dump, record, madeAt, kept: keptSchema });
   }
   // From here on the restore is decided: it is ended, not begun anew.
   await writeFile(`${planIn(dataDir)}.new`, JSON.stringify(plan), { mode: 0o600, flush: true });
@@ -101,6 +100,7 @@ async function stage({ path, manifest }: FoundBackup, staging: string): Promise<
       puts.push(name);
     }
     checkDatabase(join(staging, 'parley.db'), manifest);
+    noteRestore(join(staging, 'parley.db'), manifest.madeAt);
     // Opened alone, the database has taken over its log.
     for (const name of databaseFiles.slice(1)) await rm(join(staging, name), { force: true });
     puts.splice(0, puts.length, 'parley.db');
@@ -131,14 +131,6 @@ function refuseOtherKind({ database }: Manifest, databaseUrl: string | undefined
       ? 'set DATABASE_URL to the database it belongs to'
       : `unset DATABASE_URL, or bring it into PostgreSQL with: ${parleyCommand} import sqlite`;
   throw new ParleyError('invalid_input', `This backup is of ${database.kind}; ${fix}.`);
-}
-
-/** Calls `act` once with the time of the backup when the folder was restored since the last start; again after a fault. */
-export async function afterRestore(dataDir: string, act: (madeAt: string) => Promise<void>): Promise<void> {
-  const text = await readFile(noteIn(dataDir), 'utf8').catch(() => undefined);
-  if (text === undefined) return;
-  await act(z.object({ madeAt: z.string() }).parse(parseJson(text)).madeAt);
-  await rm(noteIn(dataDir), { force: true });
 }
 
 /** True when a restore was decided and not ended. */

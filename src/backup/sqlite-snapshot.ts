@@ -35,6 +35,18 @@ export function describeSqlite(file: string): DatabaseRecord {
   }
 }
 
+/** Says in a database that nobody uses that it was restored from a backup of that time: the next start acts on it. */
+export function noteRestore(file: string, madeAt: string): void {
+  const connection = new BetterSqlite3(file, { fileMustExist: true });
+  try {
+    // A file that has no schema yet has nothing to send either.
+    if (readSteps(connection).length === 0) return;
+    connection.prepare('insert or ignore into restores ("madeAt") values (?)').run(madeAt);
+  } finally {
+    connection.close();
+  }
+}
+
 /** Steps of the schema, in their order; none in a new file. */
 export function readSteps(connection: BetterSqlite3.Database): string[] {
   const hasTable = connection.prepare("select 1 from sqlite_master where name = 'kysely_migration'").get();

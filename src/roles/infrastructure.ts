@@ -3,7 +3,7 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
-import { afterRestore, finishRestore, isRestoreUnfinished } from '../backup/restore.ts';
+import { finishRestore, isRestoreUnfinished } from '../backup/restore.ts';
 import type { Config } from '../config/config.ts';
 import { openSendJournal, type SendJournal } from '../outbox/send-journal.ts';
 import type { Closers } from '../processes/closers.ts';
@@ -94,7 +94,6 @@ async function openStoreFor(
   { folderId }: FolderLock,
   files: ProcessFiles,
 ): Promise<{ store: WatchedStore; processes: ProcessRegistry }> {
-  const { dataDir, role } = config;
   const opened = await openConfiguredStore({
     config,
     setup: storeSetup(noticesFor(config.language, config.texts)),
@@ -103,11 +102,9 @@ async function openStoreFor(
   });
   const store = watchStore(opened, clock.now);
   closers.add('store', store.close);
-  await afterRestore(dataDir, async (madeAt) => {
-    const parts = await store.write(doubtParts, { madeAt });
-    log.warn({ madeAt, parts }, 'store.restored');
-  });
-  const processes = await registerProcess({ store, files, folderId, log }, role);
+  const restored = await store.write(doubtParts, {});
+  if (restored) log.warn(restored, 'store.restored');
+  const processes = await registerProcess({ store, files, folderId, log }, config.role);
   closers.add('process', processes.unregister);
   return { store, processes };
 }

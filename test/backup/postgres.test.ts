@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import pg from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeBackup } from '../../src/backup/make-backup.ts';
 import { restoreBackup } from '../../src/backup/restore.ts';
+import { doubtParts } from '../../src/store/delivery/doubt-parts.ts';
 import { importSqlite } from '../../src/store/postgres/import-sqlite.ts';
 import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
 import { openStore } from '../support/open-store.ts';
@@ -30,11 +32,13 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     const { keptSchema } = await restoreBackup({ dataDir, databaseUrl: url, backup });
     expect(await sources()).toEqual(['first', 'umlaut ä ☃']);
     expect(await read(`select source from ${keptSchema}.lockouts`)).toEqual([{ source: 'second' }]);
-    // The schema is whole: the next start finds nothing to do.
-    await (await openStore({ kind: 'postgres', url, poolSize: 1 })).close();
+    // The schema is whole, and the next start learns of the restore, whatever data folder it has.
+    const store = await openStore({ kind: 'postgres', url, poolSize: 1 });
+    expect(await store.write(doubtParts, {})).toEqual({ madeAt: backup.manifest.madeAt, parts: 0 });
+    await store.close();
   });
 
-  it('a backup that lacks rows changes nothing', async () => {
+  it('a backup that lacks rows changes nothing, nor does one that is restored beside others', async () => {
     const { url, read, sources } = await aDatabase();
     const dataDir = await aDataFolder();
     const backup = await makeBackup({ dataDir, databaseUrl: url, settings: [] });
@@ -44,7 +48,14 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     await expect(
       restoreBackup({ dataDir, databaseUrl: url, backup: { ...backup, manifest: lying } }),
     ).rejects.toThrow(/psql failed .*table lockouts lacks rows/);
+    const other = new pg.Client({ connectionString: url });
+    await other.connect();
+    await expect(restoreBackup({ dataDir, databaseUrl: url, backup })).rejects.toThrow('1 other connections');
+    await other.end();
     expect(await sources()).toEqual(['now']);
+    const store = await openStore({ kind: 'postgres', url, poolSize: 1 });
+    expect(await store.write(doubtParts, {})).toBeUndefined();
+    await store.close();
   });
 
   it('a restore that is killed, or that finds no end of the dump, changes nothing', async () => {

@@ -19,6 +19,13 @@ export const backupMutants: readonly Mutant[] = [
     needsPostgres: true,
   },
   {
+    name: 'a restore that the database does not name',
+    invariant: 'each start on a restored database knows that it was restored',
+    edits: [{ in: 'restorePostgres', find: 'noteRestore(schema, madeAt)', replace: "''" }],
+    test: { file: 'test/backup/postgres.test.ts', name: 'a backup comes back in one transaction' },
+    needsPostgres: true,
+  },
+  {
     name: 'a backup behind a link copies itself',
     invariant: 'a backup never lies among what it copies',
     edits: [{ in: 'assertCopiesNoBackup', find: 'await realPlace(to)', replace: 'to' }],

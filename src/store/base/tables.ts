@@ -30,6 +30,7 @@ export type Tables = {
   outbox: OutboxTable;
   receipts: ReceiptsTable;
   ownerNotices: OwnerNoticesTable;
+  restores: RestoresTable;
   approvals: ApprovalsTable;
   people: PeopleTable;
   pairings: PairingsTable;
@@ -211,6 +212,9 @@ export type OutboxTable = {
 
 /** From a platform message id back to the part that made it. */
 export type ReceiptsTable = { conversationKey: string; messageId: string; partKey: string };
+
+/** A restore of this database that no start has acted on; `madeAt` is the time of the backup, ISO 8601. */
+export type RestoresTable = { madeAt: string };
 
 /** Alerts for the owner; one open row for each kind and subject. */
 export type OwnerNoticesTable = {

@@ -4,14 +4,25 @@ import { lockLanes } from '../rows/lane-row.ts';
 import { endPart } from './end-part.ts';
 import { distrustSending } from './part-states.ts';
 
+/** A restore that was acted on: the time of the backup, ISO 8601, and how many parts it has made unknown. */
+export type ActedRestore = { readonly madeAt: string; readonly parts: number };
+
 /**
- * Ends what waits to be sent as unknown, after a restore: it may have been sent since the backup was made. The operator
+ * Ends what waits to be sent as unknown, once after a restore: it may have been sent since the backup was made. The operator
  * decides about each. Parts in `sending` are looked for or end likewise when they are claimed: the journals of their processes
- * are later than the backup and no longer name a call that has ended. Safe to repeat: it finds nothing then.
+ * are later than the backup and no longer name a call that has ended. The database itself says that it was restored, so
+ * the first process to open it acts, on whichever machine. Undefined without a restore.
  */
-export const doubtParts: StoreCommand<{ readonly madeAt: string }, number> = {
+export const doubtParts: StoreCommand<Record<never, never>, ActedRestore | undefined> = {
   name: 'doubtParts',
-  run: async (tx, { madeAt }) => {
+  run: async (tx) => {
+    // Processes that start together wait here for the first one's commit, and find nothing then.
+    const restores = await tx.db.deleteFrom('restores').returning('madeAt').execute();
+    const madeAt = restores
+      .map((restore) => restore.madeAt)
+      .toSorted()
+      .at(-1);
+    if (madeAt === undefined) return undefined;
     const parts = await tx.db
       .selectFrom('outbox')
       .select(['key', 'laneKey'])
@@ -22,6 +33,6 @@ export const doubtParts: StoreCommand<{ readonly madeAt: string }, number> = {
     const problem = `restored from a backup made at ${madeAt}; it may have been sent since`;
     for (const { key } of parts) await endPart(tx, { key, state: 'unknown', problem });
     await distrustSending(tx);
-    return parts.length;
+    return { madeAt, parts: parts.length };
   },
 };

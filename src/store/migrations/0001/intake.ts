@@ -1,12 +1,16 @@
 import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from './notation.ts';
 
-/** Tables that intake writes: what arrived, and what became of it. */
+/** Processes and restores, and the tables that intake writes: what arrived, and what became of it. */
 export const intakeTables: SchemaOf<
-  'boots' | 'accounts' | 'anchors' | 'ledger' | 'inbox' | 'itemChanges' | 'groupContext'
+  'boots' | 'restores' | 'accounts' | 'anchors' | 'ledger' | 'inbox' | 'itemChanges' | 'groupContext'
 > = {
   boots: {
     columns: { id: text, folder: text, startedAt: bigint, role: text },
     key: ['id'],
+  },
+  restores: {
+    columns: { madeAt: text },
+    key: ['madeAt'],
   },
   accounts: {
     columns: {
