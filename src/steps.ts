@@ -38,7 +38,7 @@ import { parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { savePromptSizes } from './store/lanes/prompt-sizes.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
 import { takeSteers } from './store/lanes/steer.ts';
-import { closeBundles } from './store/lanes/sweep.ts';
+import { closeBundles, makeDue } from './store/lanes/sweep.ts';
 import { tendChild } from './store/lanes/tend-child.ts';
 import { deleteOldBudgets } from './store/money/budgets.ts';
 import { reserveCall } from './store/money/reserve-call.ts';
@@ -82,6 +82,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   handOver,
   releaseFailedRun,
   lockOut,
+  makeDue,
   markToolStarted,
   markUnsendable,
   openSignIn,

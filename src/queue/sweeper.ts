@@ -4,7 +4,7 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { isClassBusy } from '../store/children/class-room.ts';
 import { readHeadDue } from '../store/items/waiting-rows.ts';
-import { closeBundles, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
+import { closeBundles, makeDue, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
 import { tendChild } from '../store/lanes/tend-child.ts';
 import { resumeWithRoom } from '../store/waits/budget-waits.ts';
 import { createUpkeep } from './upkeep.ts';
@@ -126,6 +126,12 @@ function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
       .write(resumeWithRoom, run)
       .then(deps.start)
       .catch((error: unknown) => log.warn({ ...run, error }, 'sweep.run-not-resumed'));
+  if (sweep.ahead.length > 0) {
+    log.warn({ items: sweep.ahead.length }, 'sweep.clock-set-back');
+    store
+      .write(makeDue, { ids: sweep.ahead })
+      .catch((error: unknown) => log.warn({ error }, 'sweep.items-ahead-failed'));
+  }
   if (sweep.expiredBundles.length > 0) {
     store
       .write(closeBundles, { laneKeys: sweep.expiredBundles, limit: contextLimit })

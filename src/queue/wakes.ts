@@ -13,6 +13,9 @@ export interface Wakes {
   close(): Promise<void>;
 }
 
+/** A timer beyond 2^31 ms fires at once. The lane says then how long it has to wait still. */
+const longestTimerMs = 86_400_000;
+
 /** Creates the sender of wakes: jobs in Redis that name a due lane. */
 export function createWakes(deps: {
   readonly redis: RedisConnections;
@@ -59,7 +62,7 @@ export function createWakes(deps: {
     const timer = setTimeout(() => {
       timers.delete(wake.laneKey);
       add(wake);
-    }, wake.delayMs);
+    }, Math.min(wake.delayMs, longestTimerMs));
     timers.set(wake.laneKey, { at, timer });
   };
 

@@ -23,6 +23,8 @@ export type Sweep = {
   }[];
   readonly conversations: readonly string[];
   readonly expiredBundles: readonly string[];
+  /** Items for `makeDue`. */
+  readonly ahead: readonly string[];
   readonly fetches: readonly string[];
   /** Sub-agents for `tendChild`. */
   readonly children: readonly string[];
@@ -61,6 +63,7 @@ export const readSweep: StoreQuery<
     const unfinished = await unfinishedLanes.all(tx, { now });
     const open = await openConversations.all(tx, { after: after?.conversationKey ?? '', now });
     const fetching = await fetchingItems.all(tx, {});
+    const ahead = await itemsAhead.all(tx, { now, later: now + clockSlackMs });
     const children = await childrenToTend.all(tx, { now, archiveBefore: now - archiveAfterMs });
     const waiting = new Map<string, DueItem>();
     for (const row of due)
@@ -88,6 +91,7 @@ export const readSweep: StoreQuery<
       lanes: lanes.filter((lane) => !full.has(lane.class)),
       conversations: open.filter((row) => Number(row.isDue) === 1).map((row) => row.conversationKey),
       expiredBundles: [...new Set(expired)],
+      ahead: ahead.map((row) => row.id),
       fetches: fetching.map((row) => row.id),
       children: children.map((row) => row.id),
       withRoom: await readRunsWithRoom(tx),
@@ -142,6 +146,37 @@ const unfinishedLanes = prepared((db, of: QueryParams<{ now: number }>) =>
     .orderBy('leaseUntil')
     .limit(sql.lit(page)),
 );
+
+/** Processes of one machine, or one database, differ by less. */
+const clockSlackMs = 1_000;
+
+/** Items that were stored by a clock which has been set back since. */
+const itemsAhead = prepared((db, of: QueryParams<{ now: number; later: number }>) =>
+  db
+    .selectFrom('inbox')
+    .select('id')
+    .where(isOpenItem())
+    .where('dueAt', '>', of.now)
+    .where('createdAt', '>', of.later)
+    .limit(sql.lit(page)),
+);
+
+/**
+ * Makes items due that were stored by a clock ahead of this one: their time would not come for as long, and nothing in
+ * their lanes passes them. Repeating it changes nothing.
+ */
+export const makeDue: StoreCommand<{ readonly ids: readonly string[] }, void> = {
+  name: 'makeDue',
+  run: async (tx, { ids }) => {
+    await tx.db
+      .updateTable('inbox')
+      .set({ dueAt: tx.now })
+      .where('id', 'in', ids)
+      .where(isOpenItem())
+      .where('dueAt', '>', tx.now)
+      .execute();
+  },
+};
 
 const fetchingItems = prepared((db) =>
   db.selectFrom('inbox').select('id').where(isFetchingItem()).limit(sql.lit(page)),

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Store } from '../../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import { handOver } from '../../../src/store/lanes/leases.ts';
-import { readSweep, type SweepPlace } from '../../../src/store/lanes/sweep.ts';
+import { makeDue, readSweep, type SweepPlace } from '../../../src/store/lanes/sweep.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aRoute, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
@@ -27,6 +27,21 @@ describeEachDatabase('the sweep', (open, beside) => {
     const since = Date.now() - 1000;
     await open().write(addProcess, { id: unique('boot'), folder });
     expect((await findIn(open(), key))?.waitingSince).toBeGreaterThan(since);
+  });
+
+  it('makes due what was stored by a clock that has been set back since', async () => {
+    const conversation = unique('ahead');
+    const worker = aWorker(open());
+    const { key } = aLane(conversation);
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    await beside.sql(`update inbox set "dueAt" = "dueAt" + 7200000, "createdAt" = "createdAt" + 7200000
+      where "laneKey" = '${key}'`);
+    expect((await worker.claim(key)).kind).toBe('armed');
+    const { ahead } = await open().read(readSweep, {});
+    expect(ahead).toHaveLength(1);
+    await open().write(makeDue, { ids: ahead });
+    expect((await open().read(readSweep, {})).ahead).toEqual([]);
+    expect((await worker.claim(key)).kind).toBe('run');
   });
 
   it('reads what waits page by page, all of it, what waits longest first', async () => {
