@@ -59,10 +59,13 @@ export function createWakes(deps: {
     const known = timers.get(wake.laneKey);
     if (known && known.at <= at) return;
     if (known) clearTimeout(known.timer);
-    const timer = setTimeout(() => {
-      timers.delete(wake.laneKey);
-      add(wake);
-    }, Math.min(wake.delayMs, longestTimerMs));
+    const timer = setTimeout(
+      () => {
+        timers.delete(wake.laneKey);
+        add(wake);
+      },
+      Math.min(wake.delayMs, longestTimerMs),
+    );
     timers.set(wake.laneKey, { at, timer });
   };
 
