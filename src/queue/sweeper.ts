@@ -127,7 +127,7 @@ function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
       .then(deps.start)
       .catch((error: unknown) => log.warn({ ...run, error }, 'sweep.run-not-resumed'));
   if (sweep.ahead.length > 0) {
-    log.warn({ items: sweep.ahead.length }, 'sweep.clock-set-back');
+    log.warn({ items: sweep.ahead.length }, 'sweep.clock-returned');
     store
       .write(makeDue, { ids: sweep.ahead })
       .catch((error: unknown) => log.warn({ error }, 'sweep.items-ahead-failed'));
