@@ -68,7 +68,7 @@ export async function restoreBackup(options: RestoreOptions, now = new Date()): 
   const staging = stagingIn(dataDir);
   await rm(staging, { recursive: true, force: true });
   await mkdir(staging, { mode: 0o700 });
-  const kept = freeFolder(join(dataDir, `replaced-${timeName(now)}`));
+  const kept = freePath(join(dataDir, `replaced-${timeName(now)}`));
   const puts = await stage(backup, staging);
   const plan: Plan = {
     puts,
@@ -138,8 +138,12 @@ export function isRestoreUnfinished(dataDir: string): boolean {
   return existsSync(planIn(dataDir));
 }
 
-/** Ends a restore that was decided. Safe to repeat, whenever it was interrupted. Call it with the folder held alone. */
+/**
+ * Ends a restore that was decided, if there is one. Safe to repeat, whenever it was interrupted. Call it with the folder held
+ * alone and before anything is written into it.
+ */
 export async function finishRestore(dataDir: string): Promise<void> {
+  if (!isRestoreUnfinished(dataDir)) return;
   const staging = stagingIn(dataDir);
   const plan = planSchema.parse(parseJson(await readFile(planIn(dataDir), 'utf8')));
   await mkdir(join(plan.kept, 'folder'), { recursive: true, mode: 0o700 });
@@ -147,7 +151,7 @@ export async function finishRestore(dataDir: string): Promise<void> {
   const open = plan.puts.filter((name) => existsSync(join(staging, name)));
   // The logs go first: with another database beside them they would be taken for its own.
   const leaving = [...plan.removes, ...open].filter((name) => existsSync(join(dataDir, name)));
-  for (const name of leaving) await rename(join(dataDir, name), keptPlace(plan.kept, name));
+  for (const name of leaving) await rename(join(dataDir, name), freePath(keptPlace(plan.kept, name)));
   await syncFolder(dataDir);
   for (const name of open) await rename(join(staging, name), join(dataDir, name));
   await syncFolder(dataDir);
@@ -170,7 +174,8 @@ async function describeKept({ kept, puts }: Plan): Promise<void> {
   });
 }
 
-function freeFolder(path: string): string {
+/** Finds a name that nothing has: a state that was kept is never written over. */
+function freePath(path: string): string {
   for (let count = 1; ; count++) {
     const one = count === 1 ? path : `${path}-${count}`;
     if (!existsSync(one)) return one;

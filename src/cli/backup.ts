@@ -38,7 +38,7 @@ export async function runRestore({ name }: { readonly name?: string }): Promise<
   const config = loadConfig();
   const { dataDir } = config;
   if (isRestoreUnfinished(dataDir)) {
-    await alone(config, () => finishRestore(dataDir));
+    await alone(config, async () => undefined);
     process.stdout.write('The interrupted restore has ended.\n');
     if (name === undefined) return 0;
   }
@@ -96,9 +96,12 @@ export async function runImportSqlite({ from }: { readonly from?: string }): Pro
   return 0;
 }
 
-/** Throws `data_folder_locked`, naming the process, while another uses the folder. */
+/**
+ * Acts on a folder of one state: a restore that was interrupted is ended first. Throws `data_folder_locked`, naming the
+ * process, while another uses the folder.
+ */
 async function alone<T>({ dataDir }: Pick<Config, 'dataDir'>, act: () => Promise<T>): Promise<T> {
-  const lock = await lockDataFolder(dataDir);
+  const lock = await lockDataFolder(dataDir, 'exclusive', () => finishRestore(dataDir));
   try {
     return await act();
   } finally {

@@ -22,13 +22,19 @@ const passingMs = 2_000;
 /**
  * Takes the data folder for this process, making it if it is missing. The lock is the operating system's, held through SQLite's
  * exclusive or shared lock on a file of its own, so it ends with the process however that ends. Throws
- * `data_folder_locked`, naming the process that has it, or `config_invalid` when it cannot be used.
+ * `data_folder_locked`, naming the process that has it, or `config_invalid` when it cannot be used. `prepare` runs with the
+ * folder held, before its name is read or given: the name may be among what it puts in place.
  */
-export async function lockDataFolder(dataDir: string, use: FolderUse = 'exclusive'): Promise<FolderLock> {
+export async function lockDataFolder(
+  dataDir: string,
+  use: FolderUse = 'exclusive',
+  prepare?: () => Promise<void>,
+): Promise<FolderLock> {
   const pidFile = join(dataDir, 'parley.pid');
   const db = await openLockFile(dataDir, use === 'exclusive' ? 0 : passingMs);
   try {
     hold(db, use);
+    await prepare?.();
     const folderId = await nameOf(dataDir);
     await writeFile(pidFile, String(process.pid));
     return { folderId, release: () => db.close() };

@@ -42,9 +42,9 @@ type InfrastructureDeps = {
 export async function openInfrastructure(ground: InfrastructureDeps): Promise<Infrastructure> {
   const { config, log, closers } = ground;
   if (config.role !== 'all' && config.databaseUrl && !config.redisUrl) log.warn({}, 'redis.not-shared');
-  const lock = await lockDataFolder(config.dataDir, config.role === 'all' ? 'exclusive' : 'shared');
+  const use = config.role === 'all' ? 'exclusive' : 'shared';
+  const lock = await lockDataFolder(config.dataDir, use, () => endRestore(config));
   closers.add('folder lock', async () => lock.release());
-  if (isRestoreUnfinished(config.dataDir)) await endRestore(config);
   const files = enterProcesses(config.dataDir);
   closers.add('process lock', async () => files.release());
   const holder = bootIdOf(lock.folderId, files.name);
@@ -64,6 +64,7 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
 /** A restore that was interrupted has left files of two states, and needs the folder alone. */
 async function endRestore({ dataDir, role }: Config): Promise<void> {
   if (role === 'all') return finishRestore(dataDir);
+  if (!isRestoreUnfinished(dataDir)) return;
   throw new ParleyError(
     'config_invalid',
     `A restore of ${dataDir} was interrupted. End it first: ${parleyCommand} restore`,

@@ -1,9 +1,10 @@
-import { chmodSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeBackup } from '../../src/backup/make-backup.ts';
 import { backupsIn, listBackups, readManifest } from '../../src/backup/manifest.ts';
-import { finishRestore, isRestoreUnfinished, restoreBackup, verifyBackup } from '../../src/backup/restore.ts';
+import { finishRestore, restoreBackup, verifyBackup } from '../../src/backup/restore.ts';
+import { lockDataFolder } from '../../src/processes/folder-lock.ts';
 import { doubtParts } from '../../src/store/delivery/doubt-parts.ts';
 import { openStore } from '../support/open-store.ts';
 import { actAndDie, aDataFolder, readSql, setState, stateOf, tornPairs, underLoad } from './backup-folder.ts';
@@ -96,20 +97,28 @@ it('is whole under load, and a kill at any moment leaves none that is not', asyn
 
 it('is restored whole or not at all, whenever the restore is killed', async () => {
   const dataDir = await aDataFolder('first');
+  const nextStart = async () => {
+    const lock = await lockDataFolder(dataDir, 'exclusive', () => finishRestore(dataDir));
+    lock.release();
+    return lock.folderId;
+  };
+  const folderId = await nextStart();
   const { path } = await makeBackup({ dataDir, settings: [] });
   const seen = new Set<string>();
   const operations = Math.abs((await actAndDie(['restore', dataDir, '0', path])) ?? 0);
   for (const at of momentsOf(operations)) {
     setState(dataDir, 'second');
     await actAndDie(['restore', dataDir, String(at), path]);
-    if (isRestoreUnfinished(dataDir)) await finishRestore(dataDir);
+    expect(await nextStart()).toBe(folderId);
     const [database, ...files] = stateOf(dataDir);
     expect(files).toEqual([database, database]);
     seen.add(database ?? '');
     const kept = readdirSync(dataDir).filter((name) => name.startsWith('replaced-'));
     const [last] = kept.sort().slice(-1);
-    if (database === 'first' && last !== undefined)
+    if (database === 'first' && last !== undefined) {
       expect(readSql(join(dataDir, last), 'select source from lockouts')).toEqual([{ source: 'second' }]);
+      expect(readFileSync(join(dataDir, last, 'folder/folder.id'), 'utf8')).toBe(folderId);
+    }
   }
   expect([...seen].sort()).toEqual(['first', 'second']);
 });

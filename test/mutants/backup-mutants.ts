@@ -44,6 +44,18 @@ export const backupMutants: readonly Mutant[] = [
     test: { file: backups, name: 'brings everything back, keeps what it replaces' },
   },
   {
+    name: 'folder named before its restore has ended',
+    invariant: 'a data folder keeps its name',
+    edits: [
+      {
+        in: 'lockDataFolder',
+        find: 'await prepare?.(); const folderId = await nameOf(dataDir);',
+        replace: 'const folderId = await nameOf(dataDir); await prepare?.();',
+      },
+    ],
+    test: { file: backups, name: 'is restored whole or not at all, whenever the restore is killed' },
+  },
+  {
     name: 'no backup before a new schema',
     invariant: 'the schema changes after a backup',
     edits: [{ in: 'backUpBeforeChange', find: 'taken.length === 0', replace: 'taken.length > 0' }],
