@@ -16,37 +16,47 @@ export type CopyOptions = {
 };
 
 /**
- * Copies a file, link or folder with all that is in it, for its owner alone. Sockets and the like stay; so does a file that
+ * Copies a file, link or folder with all that is in it, for its owner alone. Sockets and the like stay; so does all that
  * vanishes meanwhile. Links are copied as links.
  */
 export async function copyTree({ from, to, base }: CopyOptions): Promise<readonly CopiedFile[]> {
-  const found = await lstat(from).catch(() => undefined);
-  if (found === undefined) return [];
-  if (found.isSymbolicLink()) {
-    await symlink(await readlink(from), to);
+  const found = await unlessGone(lstat(from));
+  if (found?.isSymbolicLink()) {
+    const target = await unlessGone(readlink(from));
+    if (target !== undefined) await symlink(target, to);
     return [];
   }
-  if (found.isDirectory()) {
-    await mkdir(to, { mode: 0o700 });
-    const copied: CopiedFile[] = [];
-    // One after the other: a workspace may hold more files than a process may open.
-    for (const name of await readdir(from))
-      copied.push(...(await copyTree({ from: join(from, name), to: join(to, name), base })));
-    await syncFolder(to);
-    return copied;
-  }
-  if (!found.isFile()) return [];
+  if (found?.isDirectory()) return copyFolder({ from, to, base });
+  if (!found?.isFile()) return [];
   return copyFile({ from, to, base }, (found.mode & 0o700) | 0o600);
 }
 
+async function copyFolder({ from, to, base }: CopyOptions): Promise<readonly CopiedFile[]> {
+  const names = await unlessGone(readdir(from));
+  if (names === undefined) return [];
+  await mkdir(to, { mode: 0o700 });
+  const copied: CopiedFile[] = [];
+  // One after the other: a workspace may hold more files than a process may open.
+  for (const name of names)
+    copied.push(...(await copyTree({ from: join(from, name), to: join(to, name), base })));
+  await syncFolder(to);
+  return copied;
+}
+
 async function copyFile({ from, to, base }: CopyOptions, mode: number): Promise<readonly CopiedFile[]> {
-  const source = await open(from).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  });
+  const source = await unlessGone(open(from));
   if (source === undefined) return [];
   await pipeline(source.createReadStream(), createWriteStream(to, { mode, flags: 'wx', flush: true }));
   return [await describeFile(to, base)];
+}
+
+/** Undefined when the file has vanished, or a folder above it has, or became a file; rejects with any other error. */
+function unlessGone<T>(found: Promise<T>): Promise<T | undefined> {
+  return found.catch((error: unknown) => {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw error;
+  });
 }
 
 /** Reads the file again: what counts is what the disk gives back. */

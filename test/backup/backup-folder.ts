@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import fs, { mkdir } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
@@ -44,6 +45,21 @@ export function readSql(dataDir: string, sql: string, file = 'parley.db'): reado
   const rows = db.prepare(sql).all();
   db.close();
   return rows;
+}
+
+/** Removes each of the paths as soon as its kind was read. */
+export function removeOnceSeen(paths: readonly string[]): void {
+  const { lstat } = fs;
+  const become = (reader: unknown) => {
+    Reflect.set(fs, 'lstat', reader);
+    syncBuiltinESMExports();
+  };
+  become(async (path: string) => {
+    const found = await lstat(path);
+    if (paths.includes(path)) rmSync(path, { recursive: true });
+    return found;
+  });
+  onTestFinished(() => become(lstat));
 }
 
 /** Pairs that a copy of the database has the half of only. */

@@ -1,4 +1,13 @@
-import { chmodSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeBackup } from '../../src/backup/make-backup.ts';
@@ -7,7 +16,16 @@ import { finishRestore, restoreBackup, verifyBackup } from '../../src/backup/res
 import { lockDataFolder } from '../../src/processes/folder-lock.ts';
 import { doubtParts } from '../../src/store/delivery/doubt-parts.ts';
 import { openStore } from '../support/open-store.ts';
-import { actAndDie, aDataFolder, readSql, setState, stateOf, tornPairs, underLoad } from './backup-folder.ts';
+import {
+  actAndDie,
+  aDataFolder,
+  readSql,
+  removeOnceSeen,
+  setState,
+  stateOf,
+  tornPairs,
+  underLoad,
+} from './backup-folder.ts';
 
 const everything = process.env.PARLEY_LONG !== undefined;
 
@@ -34,6 +52,19 @@ it('holds database, files and settings for their owner alone, and was read back'
     ...[0o600, 0o600, 0o600, 0o700],
   ]);
   await verifyBackup({ path, manifest });
+});
+
+it('leaves out a folder, a file and a link that vanish when they are about to be copied', async () => {
+  const dataDir = await aDataFolder();
+  const vanishing = ['work', 'work.log', 'work.link'].map((name) => join(dataDir, 'media', name));
+  const [folder = '', file = '', link = ''] = vanishing;
+  mkdirSync(folder);
+  writeFileSync(file, '');
+  symlinkSync('work', link);
+  removeOnceSeen(vanishing);
+  const backup = await makeBackup({ dataDir, settings: [] });
+  expect(readdirSync(join(backup.path, 'folder/media'))).toEqual(['2026']);
+  await verifyBackup(backup);
 });
 
 it('never copies itself: a place in the data folder is refused, also behind a link', async () => {

@@ -26,6 +26,12 @@ export const backupMutants: readonly Mutant[] = [
     needsPostgres: true,
   },
   {
+    name: 'backup of a folder that is gone',
+    invariant: 'a backup succeeds beside tools that remove their files',
+    edits: [{ in: 'copyFolder', find: 'unlessGone(readdir(from))', replace: 'readdir(from)' }],
+    test: { file: backups, name: 'leaves out a folder, a file and a link that vanish' },
+  },
+  {
     name: 'a backup behind a link copies itself',
     invariant: 'a backup never lies among what it copies',
     edits: [{ in: 'assertCopiesNoBackup', find: 'await realPlace(to)', replace: 'to' }],
