@@ -73,7 +73,8 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     };
     const tool = join(dataDir, 'tools/pg_restore');
     const theDumpEnds = (how: string) => {
-      const half = `create table public.lockouts (source text, until bigint);
+      const half = `create table public.restores ("madeAt" text primary key);
+create table public.lockouts (source text, until bigint);
 copy public.lockouts (source, until) from stdin;
 half\t1`;
       writeFileSync(tool, `#!/bin/sh\ncat <<'END'\n${half}\nEND\n${how}\n`, { mode: 0o755 });
