@@ -13,7 +13,7 @@ import { confirmedSends, judgeRepeat, type ToolSend, withoutSentMedia } from './
 import { shapeFallback } from './fallback.ts';
 import { isInvisible } from './invisible.ts';
 import { sanitizeOutbound } from './sanitize.ts';
-import { judgeSilence } from './silence.ts';
+import { judgeSilence, type Silence } from './silence.ts';
 import type { SilenceContext } from './silence-grammar.ts';
 
 /** An answer before it is shaped for its channel. */
@@ -113,14 +113,19 @@ export function shapeInternalFailure(
 
 /** Whether a person would see nothing of this answer, though the agent has not chosen to be silent. */
 export function isEmptyAnswer(text: string, context: SilenceContext): boolean {
-  const silence = judgeSilence(sanitizeOutbound(text).text, context);
+  const silence = judgeWritten(text, context);
   return silence.kind === 'visible' && isInvisible(silence.text);
 }
 
 /** The part of a finished answer that may be sent; empty when the agent has chosen to be silent. */
 export function readableText(text: string, context: SilenceContext): string {
-  const silence = judgeSilence(sanitizeOutbound(text).text, context);
+  const silence = judgeWritten(text, context);
   return silence.kind === 'visible' ? silence.text : '';
+}
+
+/** Judges a text as the model wrote it, once its scaffolding is gone. */
+export function judgeWritten(text: string, context: SilenceContext): Silence {
+  return judgeSilence(sanitizeOutbound(text).text, context);
 }
 
 function decideText(text: string, input: ReplyInput): Decided {

@@ -3,8 +3,7 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
 import type { ToolSender } from '../outbox/tool-sender.ts';
-import { sanitizeOutbound } from '../replies/sanitize.ts';
-import { judgeSilence } from '../replies/silence.ts';
+import { judgeWritten } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 
 const inputSchema = z.object({
@@ -42,7 +41,7 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
       const { laneKey, epoch, runId } = { laneKey: run.sessionKey, epoch: run.epoch, runId: run.runId };
       if (run.route === undefined)
         throw new Error('This turn has no conversation to send to; answer in text.');
-      const silence = judgeSilence(sanitizeOutbound(written).text, 'chat');
+      const silence = judgeWritten(written, 'chat');
       if (silence.kind === 'silent') return { text: 'Nothing was sent: this text asks for silence.' };
       const { text } = silence;
       const { replyTo: _, ...route } = run.route;
