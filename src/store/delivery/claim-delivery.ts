@@ -139,7 +139,7 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
  * arrived.
  */
 function asUnclaimed(part: HeadPart): HeadPart {
-  if (part.state !== 'sending' || part.attempts !== 1) return part;
+  if (part.state !== 'sending' || part.attempts >= firstRepeat) return part;
   return { ...part, state: 'pending', attempts: 0, sendingAt: null };
 }
 

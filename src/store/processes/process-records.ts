@@ -4,7 +4,7 @@
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
-import { requeueParts } from '../delivery/part-states.ts';
+import { firstRepeat, requeueParts } from '../delivery/part-states.ts';
 import { voidLaneLeases } from '../rows/lane-leases.ts';
 
 /** Tasks of a process: everything, receiving or working. */
@@ -95,7 +95,7 @@ async function requeueUnsent(tx: Tx, { holder, begun }: JournaledSends): Promise
     .where(isOpenPart())
     .where('outbox.state', '=', 'sending')
     // The earlier attempts of a repeat remain unknown.
-    .where('outbox.attempts', '=', 1)
+    .where('outbox.attempts', '<', firstRepeat)
     .execute();
   const known = new Set(begun);
   const unsent = inHand.map(({ key }) => key).filter((key) => !known.has(key));
