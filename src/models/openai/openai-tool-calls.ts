@@ -70,7 +70,7 @@ export class ToolCallReader {
   }
 }
 
-/** Marks a signature that holds a call's `extra_content`: Gemini refuses its call without. */
+/** Prefix of a signature that holds a call's `extra_content`. Gemini refuses a call that comes back without it. */
 const EXTRA_CONTENT = 'extra_content:';
 /** Longer ones are not kept, UTF-16 units: Gemini's are some thousands. */
 const maxSignatureLength = 100_000;

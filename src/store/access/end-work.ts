@@ -1,5 +1,5 @@
 /**
- * Ends everything that goes on for people who may not write any more: their waiting messages, the runs that took
+ * Ends all work for people who may no longer write: their waiting messages, the runs that took
  * one of them, and what follows from such a run: sub-agents, their announcements, and the runs that report those.
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
@@ -36,8 +36,8 @@ export async function endWorkOf(tx: Tx, people: readonly Person[], effects: Effe
 }
 
 /**
- * Keys of the conversations' lanes in which something of theirs goes on: in one look, or what changes from one kind
- * to the next meanwhile would be missed.
+ * Finds the conversations' lanes in which work for them is under way. One query reads every kind: work that turns from
+ * one into another between two queries would be missed.
  */
 async function findLanes(tx: Tx, people: readonly Person[]): Promise<readonly string[]> {
   const rows = await tx.db

@@ -208,7 +208,7 @@ async function deleteContext(
   return { kind: 'noted', effect: 'context-removed' };
 }
 
-/** The remembered message, in its locked lane. What was noted about it, such as a reaction, stays as it is. */
+/** Finds the remembered message and locks its lane. Notes about it, such as a reaction, are left out. */
 async function findContext(tx: Tx, { proposal }: AcceptEventInput) {
   const find = async () => {
     const rows = await tx.db
