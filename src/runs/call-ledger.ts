@@ -66,8 +66,8 @@ type Try = {
   readonly prompt: PromptText | undefined;
   readonly model: string;
   readonly purpose: ModelPurpose;
-  /** Bounds its cost, micro-dollars; absent where its row holds that. */
-  readonly bound?: () => number;
+  /** Bounds its cost, micro-dollars; absent where its row holds that, and once it has ended: it holds the request. */
+  bound?: (() => number) | undefined;
   end?: ModelCallEnd;
 };
 
@@ -162,6 +162,7 @@ class CallBook implements RunCalls {
     const each = this.#tries.get(id);
     if (each === undefined || each.end !== undefined) return;
     each.end = this.#endOf(id, each, end);
+    each.bound = undefined;
     if (end.state === 'settled' && each.prompt && each.purpose === this.#deps.purpose)
       this.#known = knownPrompt(each.prompt, each.model, end.usage);
   }
