@@ -24,8 +24,8 @@ const mostGrowth = 3;
 const leastMs = 8;
 /** Less than this is not compared: a clock may stand still meanwhile, and a share of nothing is no number, ms. */
 const leastMeasuredMs = 20;
-/** A steep one is compared at a shorter length, ms. */
-const mostMs = 250;
+/** What takes longer is compared at a shorter length, ms. */
+const mostMs = 100;
 /** Two rounds that are as clear as this decide; a nearer result is measured again. */
 const clearGrowth = 2.4;
 const rounds = 8;

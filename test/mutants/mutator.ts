@@ -19,17 +19,34 @@ type Place = {
   readonly bound: Bindings;
 };
 type Bindings = ReadonlyMap<string, string>;
+type Statement = ReturnType<typeof parseSync>['program']['body'][number];
+/** A top-level declaration, from `start` to `end` of its file's text. */
+type Declaration = {
+  readonly name: string;
+  readonly file: string;
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+};
 
 /** Reads the sources below `root`. */
 export async function createMutator(root: string): Promise<Mutator> {
   const sources = new Map<string, string>();
-  for await (const file of glob('{src,channels,plugins}/**/*.ts', { cwd: root }))
-    sources.set(file, await readFile(join(root, file), 'utf8'));
+  const declared = new Map<string, Declaration[]>();
+  for await (const file of glob('{src,channels,plugins}/**/*.ts', { cwd: root })) {
+    const text = await readFile(join(root, file), 'utf8');
+    sources.set(file, text);
+    for (const one of declarationsOf(file, text))
+      declared.set(one.name, [...(declared.get(one.name) ?? []), one]);
+  }
   return (edits) => {
     const changed = new Map<string, string>();
     for (const edit of edits) {
-      const files = [...new Map([...sources, ...changed])];
-      const places = files.flatMap(([file, text]) => findPlaces(file, text, edit));
+      const known = (declared.get(edit.in) ?? []).filter(({ file }) => !changed.has(file));
+      const moved = [...changed].flatMap(([file, text]) => declarationsOf(file, text));
+      const places = [...known, ...moved.filter(({ name }) => name === edit.in)].flatMap((declaration) =>
+        findPlaces(declaration, edit),
+      );
       const [place] = places;
       if (place === undefined || places.length > 1) throw new Error(tellMisfit(edit, places));
       const text = changed.get(place.file) ?? sources.get(place.file) ?? '';
@@ -53,31 +70,28 @@ function fill({ replace }: Edit, { bound }: Place): string {
   return replace.replace(/\${1,2}[A-Z]+/g, (name) => bound.get(name) ?? name);
 }
 
-function findPlaces(file: string, text: string, edit: Edit): readonly Place[] {
+function findPlaces({ file, text, start, end }: Declaration, edit: Edit): readonly Place[] {
   const pattern = tokenize(edit.find);
-  return findDeclarations(file, text, edit.in).flatMap(({ start, end }) => {
-    const tokens = tokenize(text.slice(start, end), start);
-    return tokens.flatMap((first, index) => {
-      const match = matchAt(index, pattern, { text, tokens, bound: new Map() });
-      const last = match && tokens[match.end - 1];
-      return last ? [{ file, start: first.start, end: last.end, bound: match.bound }] : [];
-    });
+  const tokens = tokenize(text.slice(start, end), start);
+  return tokens.flatMap((first, index) => {
+    const match = matchAt(index, pattern, { text, tokens, bound: new Map() });
+    const last = match && tokens[match.end - 1];
+    return last ? [{ file, start: first.start, end: last.end, bound: match.bound }] : [];
   });
 }
 
-function findDeclarations(file: string, text: string, name: string) {
-  // Most files are not worth the parse.
-  if (
-    !text.includes(name) ||
-    !new RegExp(`(?:function\\*?|class|const|type|interface) ${name}\\b`).test(text)
-  )
-    return [];
-  return parseSync(file, text, { lang: 'ts' }).program.body.filter((statement) => {
-    const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
-    if (declared?.type === 'VariableDeclaration')
-      return declared.declarations.some(({ id }) => id.type === 'Identifier' && id.name === name);
-    return declared && 'id' in declared && declared.id?.type === 'Identifier' && declared.id.name === name;
+function declarationsOf(file: string, text: string): readonly Declaration[] {
+  return parseSync(file, text, { lang: 'ts' }).program.body.flatMap((statement) => {
+    const { start, end } = statement;
+    return namesOf(statement).map((name) => ({ name, file, text, start, end }));
   });
+}
+
+function namesOf(statement: Statement): readonly string[] {
+  const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
+  if (declared?.type === 'VariableDeclaration')
+    return declared.declarations.flatMap(({ id }) => (id.type === 'Identifier' ? [id.name] : []));
+  return declared && 'id' in declared && declared.id?.type === 'Identifier' ? [declared.id.name] : [];
 }
 
 /** Text inside templates, such as SQL, becomes tokens too. */
