@@ -11,6 +11,8 @@ import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { withCommands } from '../replies/with-commands.ts';
 import type { Store } from '../store/base/command.ts';
+import { conversationKeyOf } from '../store/base/conversation-key.ts';
+import { newRowId } from '../store/base/row-id.ts';
 import {
   type ClaimedDelivery,
   claimDelivery,
@@ -21,6 +23,7 @@ import {
 } from '../store/delivery/claim-delivery.ts';
 import type { SendOutcome } from '../store/delivery/record-send.ts';
 import type { SendJournal } from './send-journal.ts';
+import { UnansweredClaims } from './unanswered-claims.ts';
 
 export type DelivererDeps = {
   readonly store: Store;
@@ -59,8 +62,11 @@ export interface Deliverer {
    * noted. False when another process has to.
    */
   deliver(conversationKey: string): boolean;
-  /** On which terms a commit may claim what it adds to this route; undefined when it is not served here. */
-  policyFor(route: Pick<ReplyRoute, 'channel' | 'account'>): DeliveryPolicy | undefined;
+  /**
+   * Gives the commit the terms on which it may claim what it adds to this route; undefined when it is not served
+   * here. What a commit that fails has claimed all the same is delivered soon.
+   */
+  claimAlong<T>(route: ReplyRoute, commit: (sender: DeliveryPolicy | undefined) => Promise<T>): Promise<T>;
   /**
    * Goes on from what such a commit has claimed. Resolves when its call had time to leave, so that what
    * the caller does next does not hold it up; never rejects.
@@ -79,6 +85,7 @@ function leaseOf({ sendTimeoutMs }: DelivererDeps['settings']): number {
 export function createDeliverer(deps: DelivererDeps): Deliverer {
   const working = new Map<string, Working>();
   const stopping = new AbortController();
+  const unanswered = new UnansweredClaims();
 
   const work = (conversationKey: string, claimed?: Delivery): void => {
     const current = working.get(conversationKey);
@@ -103,19 +110,25 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   };
 
   const drain = async (conversationKey: string, claimed: Delivery | undefined): Promise<void> => {
-    const draining = { conversationKey, claimed, stopping: stopping.signal };
+    const draining = { conversationKey, claimed, unanswered, stopping: stopping.signal };
+    const level = unanswered.of(conversationKey).length > 0 ? 'debug' : 'warn';
     const again = await deliverWaiting(deps, draining).catch((error: unknown) => {
       const isStale = hasCode(error, 'stale_epoch');
-      deps.log.warn({ conversationKey, error }, isStale ? 'delivery.lease-lost' : 'delivery.interrupted');
+      deps.log[level]({ conversationKey, error }, isStale ? 'delivery.lease-lost' : 'delivery.interrupted');
       return undefined;
     });
-    if (again !== undefined && !stopping.signal.aborted) alarms.set(conversationKey, again);
+    const delayMs = unanswered.of(conversationKey).length > 0 ? claimAgainMs : again;
+    if (delayMs !== undefined && !stopping.signal.aborted) alarms.set(conversationKey, delayMs);
   };
   const alarms = createAlarms(deliver);
 
   return {
     deliver,
-    policyFor: (route) => policyFor(deps, route),
+    claimAlong: (route, commit) => {
+      const answer = commitAlong(deps, { route, unanswered }, commit);
+      answer.catch(() => deliver(conversationKeyOf(route)));
+      return answer;
+    },
     // A claimed part is completed even while this process stops.
     continueFrom: async ({ conversationKey, delivery }) => {
       work(conversationKey, delivery);
@@ -148,41 +161,64 @@ function createAlarms(ring: (key: string) => void) {
   };
 }
 
-type Place = Pick<ReplyRoute, 'channel' | 'account'>;
-
 type Working = { isAsked: boolean; claimed: Delivery | undefined; readonly done: Promise<void> };
 
 type Draining = {
   readonly conversationKey: string;
   readonly claimed: Delivery | undefined;
+  readonly unanswered: UnansweredClaims;
   readonly stopping: AbortSignal;
 };
 
-function policyFor(deps: DelivererDeps, route: Place): DeliveryPolicy | undefined {
-  const channel = deps.adapterFor(route);
-  return channel && policyOf(deps, channel);
-}
-
-function policyOf(
-  { holder, settings }: DelivererDeps,
-  { definition, adapter }: HostedChannel,
-): DeliveryPolicy {
+/** Names a claim of its own: one of which nothing was begun must not be taken for another. */
+function policyOf({ holder, settings }: DelivererDeps, { definition, adapter }: HostedChannel) {
   const { repeatSafeMs } = definition.capabilities;
   const canLookUp = adapter.lookup !== undefined;
   const leaseMs = leaseOf(settings);
-  return { holder, leaseMs, repeatSafeMs, canLookUp, resendUnknown: settings.resendUnknown };
+  const { resendUnknown } = settings;
+  return { holder, claimId: newRowId(), leaseMs, repeatSafeMs, canLookUp, resendUnknown };
+}
+
+type Along = { readonly route: ReplyRoute; readonly unanswered: UnansweredClaims };
+
+async function commitAlong<T>(
+  deps: DelivererDeps,
+  { route, unanswered }: Along,
+  commit: (sender: DeliveryPolicy | undefined) => Promise<T>,
+): Promise<T> {
+  const channel = deps.adapterFor(route);
+  if (!channel) return commit(undefined);
+  const policy = policyOf(deps, channel);
+  const named = { conversationKey: conversationKeyOf(route), claimId: policy.claimId };
+  return unanswered.watch(named, () => commit(policy));
+}
+
+/** After a claim without an answer. */
+const claimAgainMs = 1_000;
+
+/** Claims the conversation, be it that this process has done so and was not told. */
+async function claim(
+  deps: DelivererDeps,
+  channel: HostedChannel,
+  { conversationKey, unanswered }: Draining,
+): Promise<Delivery> {
+  const asked = unanswered.of(conversationKey);
+  const policy = policyOf(deps, channel);
+  const named = { ...policy, claimId: asked.at(-1) ?? policy.claimId, conversationKey };
+  const delivery = await unanswered.watch(named, () =>
+    deps.store.write(claimDelivery, { ...named, unanswered: asked }),
+  );
+  unanswered.forget(conversationKey, asked);
+  return delivery;
 }
 
 /** Sends part after part; returns after how many ms to look again, if there is a reason to. */
-async function deliverWaiting(
-  deps: DelivererDeps,
-  { conversationKey, claimed, stopping }: Draining,
-): Promise<number | undefined> {
-  const { store, clock, probe, journal } = deps;
+async function deliverWaiting(deps: DelivererDeps, draining: Draining): Promise<number | undefined> {
+  const { conversationKey, claimed, unanswered, stopping } = draining;
+  const { clock, probe, journal } = deps;
   const channel = deps.adapterFor(placeOf(conversationKey));
   if (!channel) return undefined;
-  const policy = policyOf(deps, channel);
-  let delivery = claimed ?? (await store.write(claimDelivery, { ...policy, conversationKey }));
+  let delivery = claimed ?? (await claim(deps, channel, draining));
   while (delivery.kind === 'part') {
     const { part, epoch, laneKey, mayStandSince } = delivery;
     probe.reach('outbox-claimed');
@@ -190,8 +226,11 @@ async function deliverWaiting(
     const calledAt = clock.now();
     const settled = await callPlatform(deps, channel, delivery);
     const ageMs = delivery.ageMs + clock.now() - calledAt;
-    const settling = { ...policy, conversationKey, epoch, partKey: part.key, mayStandSince, result: settled };
-    delivery = await settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping);
+    const policy = { ...policyOf(deps, channel), conversationKey };
+    const settling = { ...policy, epoch, partKey: part.key, mayStandSince, result: settled };
+    delivery = await unanswered.watch(policy, () =>
+      settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping),
+    );
     journal.end(part.key);
     probe.reach('marked');
     if (settled.kind !== 'sent') deps.log.warn({ part: part.key, result: settled }, 'delivery.not-confirmed');

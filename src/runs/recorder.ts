@@ -64,7 +64,7 @@ export type RecorderDeps = ToolTurnsDeps & {
 
 /** The delivery of this process: an answer is claimed for it in the commit that stores it. */
 export type Outbox = {
-  policyFor(route: ReplyRoute): DeliveryPolicy | undefined;
+  claimAlong<T>(route: ReplyRoute, commit: (sender: DeliveryPolicy | undefined) => Promise<T>): Promise<T>;
   continueFrom(claimed: ClaimedDelivery): Promise<void>;
 };
 
@@ -227,18 +227,20 @@ export class RunRecorder {
     const shaping = { ...this.#scene(), shaper, sections, silence, hasSeen };
     const plan = await planAnswer(message, shaping, this.#tools.deeds);
     const modelCalls = calls.ended();
-    const answered = await store.write(commitAnswer, {
-      ...this.#steeringAt(),
-      message: this.#imageOf(message),
-      modelCalls,
-      nextCall: calls.next(),
-      parts: answerParts(plan, { target: this.#run.target, standing }),
-      preview: standing?.key,
-      ...outcomeOf(plan),
-      mayKeepLane: mayKeepLane(),
-      claims: claims(),
-      sender: this.#route && outbox.policyFor(this.#route),
-    });
+    const commit = (sender?: DeliveryPolicy) =>
+      store.write(commitAnswer, {
+        ...this.#steeringAt(),
+        message: this.#imageOf(message),
+        modelCalls,
+        nextCall: calls.next(),
+        parts: answerParts(plan, { target: this.#run.target, standing }),
+        preview: standing?.key,
+        ...outcomeOf(plan),
+        mayKeepLane: mayKeepLane(),
+        claims: claims(),
+        sender,
+      });
+    const answered = await (this.#route ? outbox.claimAlong(this.#route, commit) : commit());
     // Stopped before its answer was on record: `agent_end` follows and ends it as that.
     if (answered.cancelReason !== undefined) return this.#reach(answered);
     calls.stored(modelCalls);

@@ -25,6 +25,21 @@ export const proofMutants: readonly Mutant[] = [
     isSample: true,
   },
   {
+    name: 'any claim is taken over after one without an answer',
+    invariant: 'only a claim that its holder was never told of is taken over while it holds',
+    edits: [
+      {
+        in: 'claimDelivery',
+        find: 'input.unanswered?.includes(claim) === true',
+        replace: 'input.unanswered !== undefined',
+      },
+    ],
+    test: {
+      file: 'test/store/delivery/interrupted-send.test.ts',
+      name: 'is taken over by its id, at once and with all attempts',
+    },
+  },
+  {
     name: 'what waits is read before the lock',
     invariant: 'a step decides by what it has read behind the lock of its lane',
     edits: [

@@ -7,17 +7,38 @@ import type { HostedChannel } from '../../src/contracts/channel.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import type { Outbound } from '../../src/contracts/outbound.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
-import { createDeliverer } from '../../src/outbox/deliverer.ts';
+import type { ReplyRoute } from '../../src/contracts/route.ts';
+import { createDeliverer, type Deliverer } from '../../src/outbox/deliverer.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
+import {
+  claimDelivery,
+  type DeliveryPolicy,
+  recordDelivery,
+} from '../../src/store/delivery/claim-delivery.ts';
 import { aLane, aMessage, aWorker, holder, routeFor, unique } from '../store/builders.ts';
 import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const away = () => Promise.reject(new ParleyError('store_unavailable', 'away'));
 
-/** Delivers a reply of two parts beside a store whose records of results go as `fault` has it. */
-async function deliverBeside(fault: (attempt: number, write: () => Promise<unknown>) => Promise<unknown>) {
+type Fault = (attempt: number, write: () => Promise<unknown>) => Promise<unknown>;
+type Answering = {
+  readonly deliverer: Deliverer;
+  readonly route: ReplyRoute;
+  commit(sender?: DeliveryPolicy): Promise<unknown>;
+};
+
+/**
+ * Delivers a reply of two parts beside a store whose commands of a name, records of results by default, go as `fault`
+ * has it.
+ */
+async function deliverBeside(
+  fault: Fault,
+  {
+    of = recordDelivery.name,
+    answer = async ({ commit }: Answering): Promise<void> => void (await commit()),
+  } = {},
+) {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-outbox-'));
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
@@ -29,7 +50,7 @@ async function deliverBeside(fault: (attempt: number, write: () => Promise<unkno
     ...store,
     write: (command, input) => {
       const write = () => store.write(command, input);
-      if (command.name !== recordDelivery.name) return write();
+      if (command.name !== of) return write();
       attempts += 1;
       // It resolves with what the write resolves with, or rejects.
       return fault(attempts, write) as ReturnType<typeof write>;
@@ -44,7 +65,7 @@ async function deliverBeside(fault: (attempt: number, write: () => Promise<unkno
     content: { kind: 'text', text: { text, spans: [] } } as const,
     purpose: 'reply' as const,
   }));
-  await worker.answer(run, 'one two', { parts });
+  const commit = (sender?: DeliveryPolicy) => worker.answer(run, 'one two', { parts, sender });
 
   const sent: Outbound[] = [];
   let time = Date.now();
@@ -76,6 +97,7 @@ async function deliverBeside(fault: (attempt: number, write: () => Promise<unkno
     settings: { retries: 3, minBackoffMs: 1, maxBackoffMs: 1, sendTimeoutMs: 30_000, resendUnknown: false },
     onSettled: () => undefined,
   });
+  await answer({ deliverer, route: routeFor(run), commit });
   deliverer.deliver(`test/bot/${conversation}`);
   await vi.waitFor(async () => expect(await stateOf(store, conversation)).toEqual(['sent', 'sent']));
   await deliverer.stop();
@@ -90,6 +112,19 @@ it('keeps what the platform said until the store is back, however long that take
 it('sends the next part when the store has claimed it and could not say so', async () => {
   const outcome = await deliverBeside((attempt, write) => (attempt === 1 ? write().then(away) : write()));
   expect(outcome).toEqual({ attempts: 3, sent: 2 });
+});
+
+it('claims again what it was not told to have claimed, while its claim still holds', async () => {
+  const lost: Fault = (attempt, write) => (attempt === 1 ? write().then(away) : write());
+  expect(await deliverBeside(lost, { of: claimDelivery.name })).toMatchObject({ sent: 2 });
+});
+
+it('sends what the commit of an answer has claimed, though its answer was lost', async () => {
+  const answer = async ({ deliverer, route, commit }: Answering) => {
+    const answered = deliverer.claimAlong(route, (sender) => commit(sender).then(away));
+    await expect(answered).rejects.toThrow('away');
+  };
+  expect(await deliverBeside((_, write) => write(), { answer })).toMatchObject({ sent: 2 });
 });
 
 function stateOf(store: Store, conversation: string) {

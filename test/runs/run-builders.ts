@@ -38,7 +38,7 @@ export function runDeps(
     models: onlyModel({ ...createDemoProvider({ clock: systemClock }), stream: model.stream }),
     active,
     ...shaping,
-    outbox: { policyFor: () => undefined, continueFrom: async () => undefined },
+    outbox: { claimAlong: (_, commit) => commit(undefined), continueFrom: async () => undefined },
     settings: {
       limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
       toolExecution: 'auto',

@@ -81,6 +81,8 @@ export type ConversationsTable = {
   nextPart: number;
   deliveryEpoch: number;
   deliveryHolder: string | null;
+  /** Names the claim that the holder has by it: `DeliveryPolicy`. */
+  deliveryClaim: string | null;
   deliveryUntil: number;
 };
 

@@ -21,6 +21,8 @@ import { isObsolete } from './waiting-notice-part.ts';
 /** How a channel's parts are delivered; times in ms. */
 export type DeliveryPolicy = {
   readonly holder: string;
+  /** Names the commit that may claim: its holder begins nothing of a claim before it is told of it. */
+  readonly claimId?: string;
   readonly leaseMs: number;
   /** How long the platform recognises a repeat by its key; 0 = never. */
   readonly repeatSafeMs: number;
@@ -54,22 +56,30 @@ export type Delivery =
 /** A delivery claimed by a commit besides its main effect. */
 export type ClaimedDelivery = { readonly conversationKey: string; readonly delivery: Delivery };
 
-export type DeliveryClaim = DeliveryPolicy & { readonly conversationKey: string };
+export type DeliveryClaim = DeliveryPolicy & {
+  readonly conversationKey: string;
+  /** Ids under which this holder may have claimed the conversation: those commits failed, or their answers were lost. */
+  readonly unanswered?: readonly string[];
+};
 
 /**
  * Step 10, deliver: claims the conversation's head part under a lease and marks it `sending`, all committed
  * before the platform is called. A part found in `sending` belongs to a holder that is gone, and one that waits
  * with a `sendingAt` was cut off: either may have arrived. It is repeated where that is safe (the platform
- * recognises the repeat, or the part only changes an existing message), else looked for, else `unknown`.
+ * recognises the repeat, or the part only changes an existing message), else looked for, else `unknown`. A claim that
+ * its holder was never told of is claimed anew, at once: nothing of it was begun.
  */
 export const claimDelivery: StoreCommand<DeliveryClaim, Delivery> = {
   name: 'claimDelivery',
   run: async (tx, input) => {
     const row = await lockedConversation.first(tx, input);
     if (!row) return { kind: 'empty' };
-    if (row.deliveryUntil > tx.now) return { kind: 'busy', delayMs: row.deliveryUntil - tx.now };
-    const epoch = row.deliveryEpoch + 1;
-    return claimHead(tx, { ...input, epoch });
+    const { deliveryUntil: until, deliveryClaim: claim } = row;
+    const isUnanswered = claim !== null && input.unanswered?.includes(claim) === true;
+    if (until > tx.now && !isUnanswered) return { kind: 'busy', delayMs: until - tx.now };
+    const head = { ...input, epoch: row.deliveryEpoch + 1 };
+    const first = await headPart.first(tx, head);
+    return claimPart(tx, head, first && isUnanswered ? asUnclaimed(first) : first);
   },
 };
 
@@ -123,19 +133,15 @@ async function lockReached(tx: Tx, { conversationKey, partKey, result }: RecordD
 const lockedConversation = locking((db, of: QueryParams<{ conversationKey: string }>) =>
   db
     .selectFrom('conversations')
-    .select(['deliveryEpoch', 'deliveryUntil'])
+    .select(['deliveryEpoch', 'deliveryUntil', 'deliveryClaim'])
     .where('key', '=', of.conversationKey),
 );
 
 type Head = DeliveryPolicy & { readonly conversationKey: string; readonly epoch: number };
 
-async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
-  return claimPart(tx, head, await headPart.first(tx, head));
-}
-
 /**
- * Frees a part that the holder finds in `sending` behind the one it records: it was claimed as that one was recorded
- * before, and the answer of that commit was lost, so nobody has begun to send it. A repeat may be of a send that
+ * Frees a part that its holder finds in `sending` and was never told of: behind the one it records, claimed as that one
+ * was recorded before, or under a claim without an answer. Nobody has begun to send it. A repeat may be of a send that
  * arrived.
  */
 function asUnclaimed(part: HeadPart): HeadPart {
@@ -171,7 +177,7 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
     }
     const attempts = step === 'send' ? part.attempts + 1 : Math.max(part.attempts, firstRepeat);
     await beginSending.post(tx, { key: part.key, sendingAt: part.sendingAt ?? tx.now, attempts });
-    await hold.post(tx, { ...head, until: tx.now + head.leaseMs });
+    await hold.post(tx, { ...head, claim: head.claimId ?? null, until: tx.now + head.leaseMs });
     return {
       kind: 'part',
       epoch: head.epoch,
@@ -237,12 +243,19 @@ function isChange({ kind }: Outbound['content']): boolean {
   return kind === 'edit' || kind === 'delete' || kind === 'reaction';
 }
 
-type Holding = { conversationKey: string; epoch: number; holder: string; until: number };
+type Holding = {
+  conversationKey: string;
+  epoch: number;
+  holder: string;
+  claim: string | null;
+  until: number;
+};
 
 const hold = prepared((db, of: QueryParams<Holding>) =>
   db
     .updateTable('conversations')
-    .set({ deliveryEpoch: of.epoch, deliveryHolder: of.holder, deliveryUntil: of.until })
+    .set({ deliveryEpoch: of.epoch, deliveryHolder: of.holder })
+    .set({ deliveryClaim: of.claim, deliveryUntil: of.until })
     .where('key', '=', of.conversationKey),
 );
 

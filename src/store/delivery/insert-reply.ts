@@ -48,7 +48,8 @@ export async function insertReply(
   if (!isFree) return { waiting: conversationKey, claimed: undefined, isUnreachable };
   if (!isHead) return claimAhead(tx, sender, conversationKey);
   const epoch = row.deliveryEpoch + 1;
-  await takeAndHold.post(tx, { ...taking, epoch, holder: sender.holder, until: tx.now + sender.leaseMs });
+  const { holder, claimId: claim = null } = sender;
+  await takeAndHold.post(tx, { ...taking, epoch, holder, claim, until: tx.now + sender.leaseMs });
   const { purpose, content, timeline } = first;
   const route = { ...first.route, conversation };
   const delivery = {
@@ -118,7 +119,14 @@ const takePlaces = prepared((db, of: QueryParams<{ conversationKey: string; next
   db.updateTable('conversations').set({ nextPart: of.nextPart }).where('key', '=', of.conversationKey),
 );
 
-type Holding = { conversationKey: string; nextPart: number; epoch: number; holder: string; until: number };
+type Holding = {
+  conversationKey: string;
+  nextPart: number;
+  epoch: number;
+  holder: string;
+  claim: string | null;
+  until: number;
+};
 
 const takeAndHold = prepared((db, of: QueryParams<Holding>) =>
   db
@@ -127,6 +135,7 @@ const takeAndHold = prepared((db, of: QueryParams<Holding>) =>
       nextPart: of.nextPart,
       deliveryEpoch: of.epoch,
       deliveryHolder: of.holder,
+      deliveryClaim: of.claim,
       deliveryUntil: of.until,
     })
     .where('key', '=', of.conversationKey),

@@ -4,7 +4,7 @@ import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import { claimDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
-import { aLane, aMessage, aWorker, routeFor, unique } from '../builders.ts';
+import { aLane, aMessage, aWorker, holder, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
@@ -43,5 +43,26 @@ describeEachDatabase('a part whose holder died while sending', (open) => {
 
   it.each(changes)('is sent again when it is a mere $kind', async (content) => {
     expect(await claimTwice(content)).toEqual({ second: 'part', state: 'sending' });
+  });
+});
+
+describeEachDatabase('a claim of which its holder was not told', (open) => {
+  it('is taken over by its id, at once and with all attempts, and by no other', async () => {
+    const conversation = unique('c');
+    const worker = aWorker(open());
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    await worker.answer(run, 'hello', { sender: { ...policy, holder, claimId: 'lost' } });
+    const claim = (...unanswered: string[]) =>
+      open().write(claimDelivery, {
+        ...{ ...policy, holder, claimId: 'next', unanswered },
+        conversationKey: `test/bot/${conversation}`,
+      });
+    expect((await claim('another')).kind).toBe('busy');
+    expect(await claim('another', 'lost')).toMatchObject({
+      ...{ kind: 'part', attempts: 1, step: 'send', mayStandSince: undefined },
+    });
+    // Its holder was told of this one, so its call may have begun.
+    expect((await claim('lost')).kind).toBe('busy');
   });
 });

@@ -15,6 +15,7 @@ export const deliveryTables: SchemaOf<'conversations' | 'outbox' | 'receipts' | 
       nextPart: bigint,
       deliveryEpoch: bigint,
       deliveryHolder: textOrNull,
+      deliveryClaim: textOrNull,
       deliveryUntil: bigint,
     },
     key: ['key'],
