@@ -40,7 +40,7 @@ import { recoverRun } from './store/lanes/recover-run.ts';
 import { takeSteers } from './store/lanes/steer.ts';
 import { closeBundles, makeDue } from './store/lanes/sweep.ts';
 import { tendChild } from './store/lanes/tend-child.ts';
-import { deleteOldBudgets } from './store/money/budgets.ts';
+import { deleteOldBudgets, endBudgetAlerts } from './store/money/budgets.ts';
 import { reserveCall } from './store/money/reserve-call.ts';
 import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
 import { addProcess, voidProcesses } from './store/processes/process-records.ts';
@@ -76,6 +76,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   resolveAlert,
   reserveCall,
   resumeWithRoom,
+  endBudgetAlerts,
   endRun,
   endSignIns,
   endToolTurn,

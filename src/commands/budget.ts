@@ -12,7 +12,7 @@ import {
 } from '../store/money/budgets.ts';
 import { readPayer } from '../store/reads/read-payer.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
-import { readBudgetWait } from '../store/waits/budget-waits.ts';
+import { judgeRaise, type RaiseResult, readBudgetWait } from '../store/waits/budget-waits.ts';
 import { dollarText } from '../texts/money.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
@@ -32,11 +32,14 @@ type Input =
   | { readonly kind: 'unknown'; readonly name: string; readonly names: string }
   | { readonly kind: 'not-permitted' };
 
+type Raised = Extract<Input, { kind: 'raise' }>;
+type Facts = Exclude<Input, Raised> | (Raised & { readonly result: RaiseResult });
+
 /**
  * `/budget [name dollars]`: the budgets that hold here, with what they have spent and hold; owners set another limit.
  * A run that waits for room in the budget goes on with the next sweep.
  */
-export const budget = chatCommand<Request, Input, Input>({
+export const budget = chatCommand<Request, Input, Facts>({
   name: 'budget',
   usage: '[name dollars]',
   menu: 'budgetMenu',
@@ -51,7 +54,7 @@ export const budget = chatCommand<Request, Input, Input>({
     const keys = [...new Set([key, input.waitKey ?? key])].toSorted();
     for (const each of keys) await raiseBudget(tx, { key: each, limit });
     for (const subject of keys) await closeAlert(tx, { kind: 'budget-spent', subject, isSilent: true });
-    return input;
+    return { ...input, result: await judgeRaise(tx, keys) };
   },
   say,
   isRefused: ({ kind }) => kind === 'not-permitted',
@@ -119,7 +122,7 @@ function namesOf(limits: readonly BudgetLimit[]): string {
   return limits.map(({ scope }) => scope).join(', ');
 }
 
-function say(facts: Input, texts: Notices): string {
+function say(facts: Facts, texts: Notices): string {
   switch (facts.kind) {
     case 'show': {
       const { budgets, mayRaise } = facts;
@@ -130,7 +133,9 @@ function say(facts: Input, texts: Notices): string {
     case 'raise': {
       const { scope, limit } = facts.budget;
       const text = scope === 'person' || scope === 'gateway' ? texts.budgetSetToday : texts.budgetSet;
-      return fillNotice(text, { which: texts[budgetNames[scope]], limit: dollarText(limit) });
+      const set = fillNotice(text, { which: texts[budgetNames[scope]], limit: dollarText(limit) });
+      const paused = pausedTexts[facts.result];
+      return paused === undefined ? set : `${set} ${texts[paused]}`;
     }
     case 'unknown':
       return facts.names === '' ? texts.budgetNone : fillNotice(texts.budgetUnknown, facts);
@@ -140,6 +145,8 @@ function say(facts: Input, texts: Notices): string {
       return facts satisfies never;
   }
 }
+
+const pausedTexts = { none: undefined, resume: 'budgetResumed', wait: 'budgetStillPaused' } as const;
 
 function lineOf({ scope, spent, reserved, limit }: BudgetLimit & BudgetState, texts: Notices): string {
   const [which, dollars] = [texts[budgetNames[scope]], dollarText];

@@ -1,7 +1,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
-import { deleteOldBudgets } from '../store/money/budgets.ts';
+import { deleteOldBudgets, endBudgetAlerts } from '../store/money/budgets.ts';
 
 export type UpkeepDeps = { readonly store: Store; readonly clock: Clock; readonly log: Log };
 
@@ -11,11 +11,12 @@ const intervalMs = 3_600_000;
 /** So many rows in one commit: what people wait for comes between. */
 const atOnce = 500;
 
-/** Deletes rows that nothing needs any more. Call what it returns with every sweep: it acts once an hour. */
+/** Deletes rows that nothing needs any more, and ends alerts that have become pointless. Call what it returns with every sweep: it acts once an hour. */
 export function createUpkeep({ store, clock, log }: UpkeepDeps): () => Promise<void> {
   let nextAt = clock.now() + firstMs;
   return async () => {
     if (clock.now() < nextAt) return;
+    await store.write(endBudgetAlerts, {});
     const deleted = await store.write(deleteOldBudgets, { limit: atOnce });
     if (deleted > 0) log.debug({ deleted }, 'budgets.deleted');
     if (deleted < atOnce) nextAt = clock.now() + intervalMs;

@@ -71,7 +71,7 @@ describeEachDatabase('/usage and /budget', (open) => {
       text: 'Only my owner may do that.',
     });
     expect((await ask(ann, '/budget person 3')).text).toBe(
-      'The budget per person and day is now $3.00 for today. Paused requests continue.',
+      'The budget per person and day is now $3.00 for today.',
     );
     expect((await ask(ann, '/budget')).text).toContain('Budget per person and day: $0.0000 of $3.00 spent');
     expect((await ask(bob, '/budget')).text).toContain('Budget per person and day: $0.0000 of $0.5000 spent');

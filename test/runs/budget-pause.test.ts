@@ -140,7 +140,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     expect([run.model.requests.length, run.ran]).toEqual([2, ['act']]);
     expect(await run.outcomes()).toEqual(['answered']);
     expect((await run.said()).slice(1)).toEqual([
-      'The budget for this conversation is now $0.0210. Paused requests continue.',
+      'The budget for this conversation is now $0.0210. Paused requests need more than that.',
       'The budget for this conversation is now $0.0400. Paused requests continue.',
       'done',
     ]);

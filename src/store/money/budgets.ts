@@ -3,10 +3,12 @@
  * that calls which race for the last dollar can't both have it: PostgreSQL judges the row anew behind its lock,
  * SQLite has one writer. Callers hold their lane; keys are taken in order, behind sessions and before conversations.
  */
-import { sql } from 'kysely';
+import { type SqlBool, sql } from 'kysely';
 import type { BudgetScope } from '#contracts/model.ts';
+import { closeAlert } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { ensureRow } from '../base/insert-row.ts';
+import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** A budget that a call counts against, and its configured limit in micro-dollars. */
@@ -119,8 +121,9 @@ export const hasBudget: StoreQuery<{ readonly key: string }, boolean> = {
   run: async (tx, { key }) => (await budgetByKey.first(tx, { key })) !== undefined,
 };
 
+const dayMs = 86_400_000;
 /** So long after its last call a budget may be deleted, ms; by then a day is over in every time zone. */
-const keptMs = 2 * 86_400_000;
+const keptMs = 2 * dayMs;
 
 /**
  * Deletes budgets that no call can count against any more: of former days, of runs and trees that have ended, of
@@ -130,21 +133,49 @@ export const deleteOldBudgets: StoreCommand<{ readonly limit: number }, number> 
   name: 'deleteOldBudgets',
   run: async (tx, { limit }) => {
     const since = tx.now - keptMs;
-    // A key is its scope and the row's id: `run:<id>`, `tree:<id>`, `session:<id>`.
-    const isInUse = sql<boolean>`(
-      exists (select 1 from runs where runs.id = substr(budgets.key, 5) and runs.state <> 'finished')
-      or exists (select 1 from runs where runs.id = substr(budgets.key, 6) and runs.state <> 'finished')
-      or exists (select 1 from trees where trees.id = substr(budgets.key, 6) and trees."deadlineAt" > ${since})
-      or exists (select 1 from sessions where sessions.id = substr(budgets.key, 9) and sessions."endedAt" is null))`;
     const old = tx.db
       .selectFrom('budgets')
       .select('key')
       .where('reserved', '=', 0)
       .where('touchedAt', '<=', since)
-      .where((eb) => eb.not(isInUse))
+      .where((eb) => eb.not(isInUse('budgets.key', since)))
       .limit(limit);
     const { numDeletedRows } = await tx.db.deleteFrom('budgets').where('key', 'in', old).executeTakeFirst();
     return Number(numDeletedRows);
+  },
+};
+
+/** Whether calls may still count against it. A key is its scope and a row's id: `run:<id>`, `tree:<id>`, `session:<id>`. */
+function isInUse(column: 'budgets.key' | 'ownerNotices.subject', since: number) {
+  const key = sql.ref(column);
+  return sql<SqlBool>`(
+    exists (select 1 from runs where runs.id = substr(${key}, 5) and runs.state <> 'finished')
+    or exists (select 1 from runs where runs.id = substr(${key}, 6) and runs.state <> 'finished')
+    or exists (select 1 from trees where trees.id = substr(${key}, 6) and trees."deadlineAt" > ${since})
+    or exists (select 1 from sessions where sessions.id = substr(${key}, 9) and sessions."endedAt" is null))`;
+}
+
+/**
+ * Ends alerts of budgets that nobody has to raise any more: their day is over, or their run, tree or session, and for a day the
+ * owner could read of it. Safe to repeat.
+ */
+export const endBudgetAlerts: StoreCommand<Record<never, never>, void> = {
+  name: 'endBudgetAlerts',
+  run: async (tx) => {
+    const told = await tx.db
+      .selectFrom('ownerNotices')
+      .select(['subject', 'details', 'lastAt'])
+      .select((eb) => eb.case().when(isInUse('ownerNotices.subject', tx.now)).then(1).else(0).end().as('inUse'))
+      .where('kind', '=', 'budget-spent')
+      .where('endedAt', 'is', null)
+      .where('isPending', '=', 0)
+      .execute();
+    for (const { subject, details, lastAt, inUse } of told) {
+      const { endsAt } = json.values(details);
+      const isOver =
+        endsAt === undefined ? Number(inUse) === 0 && lastAt + dayMs <= tx.now : Number(endsAt) <= tx.now;
+      if (isOver) await closeAlert(tx, { kind: 'budget-spent', subject });
+    }
   },
 };
 

@@ -39,10 +39,11 @@ export const reserveCall: StoreCommand<Reserving, Reservation> = {
     const refusal = isNew ? await reserveBudgets(tx, limits, call.reserved) : undefined;
     if (refusal === undefined) return { kind: 'open' };
     await dropModelCall(tx, call);
-    const { key, scope, isHeld } = refusal;
+    const { key, scope, isHeld, endsAt } = refusal;
+    const values = { scope, ...(endsAt !== undefined && { endsAt: String(endsAt) }) };
     // Nobody misses a title; the sender of the next message hears of the budget.
     if (!isHeld && call.purpose !== 'title')
-      await openAlert(tx, { kind: 'budget-spent', subject: key, values: { scope } });
+      await openAlert(tx, { kind: 'budget-spent', subject: key, values });
     return { kind: 'spent', refusal };
   },
 };

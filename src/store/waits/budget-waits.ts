@@ -25,19 +25,36 @@ type Budget = {
 
 /** Reads which of the waiting runs may go on. Nothing is read but an empty index while none waits. */
 export async function readRunsWithRoom(tx: Tx): Promise<readonly RunOutOfBudget[]> {
+  return (await readWaits(tx)).ready.map(({ runId, laneKey }) => ({ runId, laneKey }));
+}
+
+/** What a budget's new limit means for runs that wait for room in it: `none` waits, some `resume`, or all `wait` on. */
+export type RaiseResult = 'none' | 'resume' | 'wait';
+
+/** Judges it for budgets that one step has raised. */
+export async function judgeRaise(tx: Tx, keys: readonly string[]): Promise<RaiseResult> {
+  const { waiting, ready } = await readWaits(tx);
+  const isOfThem = ({ key }: BudgetWait) => keys.includes(key);
+  if (ready.some(isOfThem)) return 'resume';
+  return waiting.some(isOfThem) ? 'wait' : 'none';
+}
+
+type Waits = { readonly waiting: readonly BudgetWait[]; readonly ready: readonly BudgetWait[] };
+
+async function readWaits(tx: Tx): Promise<Waits> {
   const waiting = (await outOfBudget.all(tx, { parkedAfter: 0 })).map(({ id, laneKey, budgetWait }) => ({
     runId: id,
     laneKey,
     ...refusalIn(budgetWait ?? ''),
   }));
-  if (waiting.length === 0) return [];
+  if (waiting.length === 0) return { waiting, ready: [] };
   const keys = [...new Set(waiting.map(({ key }) => key))];
   const budgets = await tx.db
     .selectFrom('budgets')
     .select(['key', 'spent', 'reserved', 'raisedTo'])
     .where('key', 'in', keys)
     .execute();
-  return withRoom(waiting, budgets).map(({ runId, laneKey }) => ({ runId, laneKey }));
+  return { waiting, ready: withRoom(waiting, budgets) };
 }
 
 const atOnce = 500;

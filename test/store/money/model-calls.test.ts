@@ -7,7 +7,13 @@ import { createRunCalls } from '../../../src/runs/call-ledger.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { handOver } from '../../../src/store/lanes/leases.ts';
-import { type BudgetLimit, deleteOldBudgets, hasBudget } from '../../../src/store/money/budgets.ts';
+import { isAlertOpen } from '../../../src/store/alerts/note-alert.ts';
+import {
+  type BudgetLimit,
+  deleteOldBudgets,
+  endBudgetAlerts,
+  hasBudget,
+} from '../../../src/store/money/budgets.ts';
 import { callIdOf, type ModelCallEnd } from '../../../src/store/money/model-calls.ts';
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
@@ -205,6 +211,32 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     await end(again, []);
     await sql(`update budgets set "touchedAt" = "touchedAt" - ${3 * 86_400_000}`);
     expect(await left(), 'after the run').toEqual([inUse[2]]);
+  });
+
+  it('ends the alert of a spent budget with its day, and that of a run a day after it', async () => {
+    const { run } = await asked();
+    const [yesterday, today] = [unique('gateway:2026'), unique('gateway:2027')];
+    const [own, session] = [`run:${run.runId}`, `session:${run.sessionId}`];
+    const spent = (key: string, over: Partial<BudgetLimit> = {}) =>
+      reserve(run, 2, 5, [{ scope: 'gateway', key, limit: 0, ...over }]);
+    await spent(yesterday, { endsAt: Date.now() - 1_000 });
+    await spent(today, { endsAt: Date.now() + 600_000 });
+    await spent(own);
+    await spent(session);
+    const left = async () => {
+      await open().write(endBudgetAlerts, {});
+      const all = [yesterday, today, own, session];
+      const kind = 'budget-spent';
+      const found = await Promise.all(all.map((subject) => open().read(isAlertOpen, { kind, subject })));
+      return all.filter((_, index) => found[index]);
+    };
+    expect(await left(), 'before the owner was told').toEqual([yesterday, today, own, session]);
+    await sql(`update "ownerNotices" set "isPending" = 0`);
+    expect(await left(), 'once told').toEqual([today, own, session]);
+    await end(run, []);
+    expect(await left(), 'with the run').toEqual([today, own, session]);
+    await sql(`update "ownerNotices" set "lastAt" = "lastAt" - 86400000`);
+    expect(await left(), 'a day later').toEqual([today, session]);
   });
 
   it('leaves no call of an ended run open, whatever its holder knew', async () => {
