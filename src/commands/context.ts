@@ -33,9 +33,9 @@ export const context = chatCommand<Record<never, never>, Found | undefined, Foun
     const { sessionId } = status;
     const [history, sessions] = await Promise.all([
       store.read(readHistory, { sessionId }),
-      store.read(readSessions, { keys: [lane.key], limit: 1 }),
+      store.read(readSessions, { ids: [sessionId], limit: 1 }),
     ]);
-    const session = sessions.find(({ id }) => id === sessionId);
+    const [session] = sessions;
     const results = history.filter(({ role }) => role === 'tool');
     const summary = history.filter(({ isSummary }) => isSummary);
     const summaryTokens = estimateTokens(summary);

@@ -12,14 +12,18 @@ export const status = chatCommand({
   right: anyone,
   load: async ({ store, models }, { lane, envelope, accountName, botName, now }) => {
     const work = await store.read(readLaneStatus, { laneKey: lane.key });
-    const [session] = await store.read(readSessions, { keys: [lane.key], limit: 1 });
+    const [session] = work ? await store.read(readSessions, { ids: [work.sessionId], limit: 1 }) : [];
     return {
       agent: lane.agentId,
       model: models.nameFor(lane.agentId, 'turn', session?.model),
       account: connectionName(envelope.route.channel, accountName),
       bot: botName,
       work: work?.isRunning
-        ? { seconds: Math.round((now - (work.runStartedAt ?? now)) / 1000), waiting: work.waiting }
+        ? {
+            isPaused: work.parkedAt !== undefined,
+            seconds: Math.round((now - (work.parkedAt ?? work.runStartedAt ?? now)) / 1000),
+            waiting: work.waiting,
+          }
         : undefined,
       session: session && {
         messages: session.messageCount,
@@ -34,7 +38,7 @@ export const status = chatCommand({
     [
       fillNotice(texts.statusAgent, values),
       fillNotice(texts.statusAccount, values),
-      work ? fillNotice(texts.statusWorking, work) : texts.nothingToStop,
+      work ? fillNotice(work.isPaused ? texts.statusPaused : texts.statusWorking, work) : texts.nothingToStop,
       session ? fillNotice(texts.statusSession, session) : texts.statusNoSession,
       queueLine(settings, texts),
     ].join('\n'),

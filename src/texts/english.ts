@@ -112,6 +112,7 @@ export const english = {
   statusAgent: 'Agent {agent}, model {model}',
   statusAccount: 'Account {account} ({bot})',
   statusWorking: 'Working for {seconds} s; {waiting} waiting.',
+  statusPaused: 'Paused for {seconds} s until something I wait for is there; {waiting} waiting.',
   statusNoSession: 'No conversation yet.',
   statusSession: 'Session: messages {messages}, tokens in the last call {tokens}, cost {cost}',
   activationUsage: 'Use /activation mention, /activation always or /activation off.',

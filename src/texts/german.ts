@@ -116,6 +116,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   statusAgent: 'Agent {agent}, Modell {model}',
   statusAccount: 'Konto {account} ({bot})',
   statusWorking: 'Arbeite seit {seconds} s; {waiting} in der Warteschlange.',
+  statusPaused:
+    'Angehalten seit {seconds} s, bis etwas da ist, worauf ich warte; {waiting} in der Warteschlange.',
   statusNoSession: 'Noch kein Gespräch.',
   statusSession: 'Sitzung: Nachrichten {messages}, Tokens im letzten Aufruf {tokens}, Kosten {cost}',
   activationUsage: 'Sende /activation mention, /activation always oder /activation off.',

@@ -17,7 +17,7 @@ export function createSessionStatusTool(store: Store, run: ToolRun): Tool {
     replay: 'safe',
     authority: 'guest',
     execute: async () => {
-      const [session] = await store.read(readSessions, { keys: [run.sessionKey], limit: 1 });
+      const [session] = await store.read(readSessions, { ids: [run.sessionId], limit: 1 });
       const lane = await store.read(readLaneStatus, { laneKey: run.sessionKey });
       return { text: JSON.stringify({ session, lane }, undefined, 1) };
     },

@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest';
 import { commitToolTurn, markToolStarted, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
+import { parkForBudget } from '../../src/store/lanes/park-for-budget.ts';
 import { savePromptSizes } from '../../src/store/lanes/prompt-sizes.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
-describeEachDatabase('/context', (open) => {
+describeEachDatabase('/context', (open, { sql }) => {
   it('counts the results of tools among the messages that are still read', async () => {
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open());
@@ -57,5 +58,29 @@ describeEachDatabase('/context', (open) => {
     await town.worker.claim(run.laneKey);
     expect((await ask('/status'))[0]).toBe('Agent main, model haiku');
     expect((await ask('/context'))[0]).toContain('Above 80000 I summarise');
+
+    // A note on a message from before is written into its own session, which is the latest then.
+    await town.send(ann, '/new');
+    await town.worker.claim(run.laneKey);
+    const sessionOf = async () => (await ask('/status')).find((line) => line.startsWith('Session:'));
+    expect(await sessionOf()).toBe('Session: messages 0, tokens in the last call 0, cost $0.0000');
+    await sql(`update sessions set "updatedAt" = "updatedAt" + 1000 where id = '${run.sessionId}'`);
+    expect(await sessionOf()).toBe('Session: messages 0, tokens in the last call 0, cost $0.0000');
+    expect((await ask('/status'))[0]).toBe('Agent main, model sonnet');
+  });
+
+  it('/status tells a run that waits for something from one that works', async () => {
+    const ann = anAccount('alpha');
+    const town = createIntakeFixture(open());
+    const { laneKey, epoch, runId } = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));
+    const status = async () => {
+      await town.send(ann, '/status');
+      return (await town.said(ann)).at(-1)?.split('\n')[2];
+    };
+    expect(await status()).toMatch(/^Working for \d+ s; 0 waiting\.$/);
+    const refusal = { scope: 'session', key: 'session:x', limit: 1, needs: 5, isHeld: false } as const;
+    const pause = { reason: 'room', workedMs: 0, waitMs: 600_000, modelCalls: [], notice: undefined };
+    await open().write(parkForBudget, { laneKey, epoch, runId, refusal, ...pause });
+    expect(await status()).toMatch(/^Paused for \d+ s until something I wait for is there; 0 waiting\.$/);
   });
 });

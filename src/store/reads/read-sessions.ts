@@ -23,7 +23,10 @@ export type SessionSummary = {
   readonly updatedAt: number;
 };
 
-/** Reads the latest sessions, or those of the given keys or ids. Sessions that name others are not listed. */
+/**
+ * Reads the latest sessions, or those of the given keys or ids. Sessions that name others are not listed. The latest of a key
+ * needn't be its lane's own: a note on a message of an earlier one is written there.
+ */
 export const readSessions: StoreQuery<
   { readonly keys?: readonly string[]; readonly ids?: readonly string[]; readonly limit: number },
   readonly SessionSummary[]
@@ -66,6 +69,8 @@ export type LaneStatus = {
   readonly isRunning: boolean;
   readonly runId: string | undefined;
   readonly runStartedAt: number | undefined;
+  /** Since when the run waits for something outside; undefined while it works. */
+  readonly parkedAt: number | undefined;
   readonly waiting: number;
 };
 
@@ -84,7 +89,11 @@ export const readLaneStatus: StoreQuery<{ readonly laneKey: string }, LaneStatus
     const run =
       lane.runId === null
         ? undefined
-        : await tx.db.selectFrom('runs').select('startedAt').where('id', '=', lane.runId).executeTakeFirst();
+        : await tx.db
+            .selectFrom('runs')
+            .select(['startedAt', 'parkedAt'])
+            .where('id', '=', lane.runId)
+            .executeTakeFirst();
     const { key, sessionId, mode, debounceMs, quietMs, cap, drop } = lane;
     return {
       key,
@@ -98,6 +107,7 @@ export const readLaneStatus: StoreQuery<{ readonly laneKey: string }, LaneStatus
       isRunning: lane.runId !== null,
       runId: lane.runId ?? undefined,
       runStartedAt: run?.startedAt,
+      parkedAt: run?.parkedAt ?? undefined,
       waiting: Number(waiting?.count ?? 0),
     };
   },

@@ -4,10 +4,10 @@ import type { CallEnd } from '../../../src/contracts/call-ledger.ts';
 import { noProbe } from '../../../src/contracts/probe.ts';
 import { createDemoProvider } from '../../../src/models/demo.ts';
 import { createRunCalls } from '../../../src/runs/call-ledger.ts';
+import { isAlertOpen } from '../../../src/store/alerts/note-alert.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { handOver } from '../../../src/store/lanes/leases.ts';
-import { isAlertOpen } from '../../../src/store/alerts/note-alert.ts';
 import {
   type BudgetLimit,
   deleteOldBudgets,
