@@ -64,7 +64,7 @@ function itemFacts(item: ItemFacts): readonly Fact[] {
   ];
   for (const { kind, by, at } of item.changes) facts.push({ at, text: `${name}: ${kind} by ${by}` });
   if (notifiedAt !== undefined)
-    facts.push({ at: notifiedAt, text: `${name}: sent its sender a waiting notice` });
+    facts.push({ at: notifiedAt, text: `${name}: a waiting notice for its sender was stored` });
   if (takenAt !== undefined) {
     const how = item.joined === 'steered' ? 'steered into' : 'taken by';
     facts.push({ at: takenAt, text: `${name} was ${how} run ${runId} as ${item.transcriptId}` });

@@ -9,11 +9,13 @@ export type NewNotice = {
   readonly text: string;
   /** Shows the notice in this lane's timeline. The caller has locked the lane. */
   readonly laneKey?: string;
+  /** The run that it is about. */
+  readonly runId?: string;
 };
 
 /** Queues a text of Parley's own; returns its conversation's key. Safe to repeat: a key is sent once. */
-export async function insertNotice(tx: Tx, { key, route, text, laneKey }: NewNotice): Promise<string> {
+export async function insertNotice(tx: Tx, { text, laneKey, ...notice }: NewNotice): Promise<string> {
   const timeline = laneKey === undefined ? {} : { timeline: { laneKey, seq: await takeSeq(tx, laneKey) } };
   const content = { kind: 'text', text: { text, spans: [] } } as const;
-  return insertPart(tx, { key, route, content, purpose: 'notice', ...timeline });
+  return insertPart(tx, { ...notice, content, purpose: 'notice', ...timeline });
 }

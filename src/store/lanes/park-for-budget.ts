@@ -36,7 +36,7 @@ export const parkForBudget: StoreCommand<BudgetParking, ParkResult> = {
     await chargeCost(tx, lane.sessionId, await closeModelCalls(tx, runId, modelCalls));
     if (!waits || notice === undefined) return left;
     const key = `${runId}:${refusal.key}`;
-    effects.deliveries.push(await insertNotice(tx, { ...notice, key, laneKey }));
+    effects.deliveries.push(await insertNotice(tx, { ...notice, key, laneKey, runId }));
     return left;
   },
 };

@@ -48,7 +48,8 @@ async function factsOf(tx: Tx, row: Row, withExcerpts: boolean): Promise<ItemFac
     outcomeReason: row.outcomeReason ?? undefined,
     arrivedAt: row.createdAt,
     dueAt,
-    notifiedAt: row.notifiedAt ?? undefined,
+    // 0: nobody is told.
+    notifiedAt: row.notifiedAt || undefined,
     ahead: state === 'waiting' ? await countAhead(tx, row) : undefined,
     runId: row.runId ?? undefined,
     transcriptId: row.transcriptId ?? undefined,
@@ -130,7 +131,8 @@ export async function readEventsOf(
   for (const { conversationKey, messageId } of [...items, ...asked]) {
     if (messageId === undefined) continue;
     const ofMessage = tx.db.selectFrom('ledger').selectAll().where('messageId', '=', messageId);
-    add(await ofMessage.where('conversationKey', '=', conversationKey).limit(mostEvents).execute());
+    const events = ofMessage.where('conversationKey', '=', conversationKey).orderBy('at').limit(mostEvents);
+    add(await events.execute());
   }
   return [...found.values()];
 }

@@ -57,7 +57,7 @@ function excerptOfPart({ purpose, content }: Selectable<OutboxTable>): string | 
 }
 
 /** How the notices are named that answer an event, or a message in its lane: behind its own name. */
-const noticeNames = ['answer', 'cancelled', 'offer', 'overflow', 'pairing', 'refused', 'waiting'] as const;
+const noticeNames = ['answer', 'cancelled', 'offer', 'overflow', 'pairing', 'refused', 'told', 'waiting'];
 
 /** The notices that these events and messages were answered with, if they were. */
 export function partKeysOf(events: readonly EventFacts[], items: readonly ItemFacts[]): readonly string[] {

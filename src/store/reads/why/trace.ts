@@ -55,7 +55,7 @@ export type ItemFacts = {
   readonly outcomeReason: string | undefined;
   readonly arrivedAt: number;
   readonly dueAt: number;
-  /** When its sender was told that it waits. */
+  /** When a notice for its sender was stored, that it waits; dropped if it waits no more before it is sent. */
   readonly notifiedAt: number | undefined;
   /** How many messages of the lane go before it; only of one that waits. */
   readonly ahead: number | undefined;

@@ -2,10 +2,22 @@ import { expect, it } from 'vitest';
 import type { MessageId } from '../../../../src/contracts/ids.ts';
 import type { SendResult } from '../../../../src/contracts/outbound.ts';
 import { claimDelivery, recordDelivery } from '../../../../src/store/delivery/claim-delivery.ts';
+import { storeWaitingNotices } from '../../../../src/store/items/waiting-notices.ts';
+import { parkForBudget } from '../../../../src/store/lanes/park-for-budget.ts';
 import { takeSteers } from '../../../../src/store/lanes/steer.ts';
 import { readWhy, type Why } from '../../../../src/store/reads/why/read-why.ts';
 import type { MessageTrace } from '../../../../src/store/reads/why/trace.ts';
-import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from '../../builders.ts';
+import {
+  account,
+  aLane,
+  aMessage,
+  aWorker,
+  defaults,
+  framing,
+  holder,
+  routeFor,
+  unique,
+} from '../../builders.ts';
 import { counted } from '../../call-builders.ts';
 import { describeEachDatabase } from '../../each-database.ts';
 
@@ -155,6 +167,24 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     await sql(`insert into "itemChanges" ("id", "laneKey", "inboxId", "kind", "by", "at")
       values ('${unique('change')}', 'lane', '${before?.id}', 'edit', 'test:bob', 5)`);
     expect((await accountOf(second)).items[0]?.changes).toEqual([{ kind: 'edit', by: 'test:bob', at: 5 }]);
+    const untold = { inboxId: before?.id ?? '', laneKey: aLane(conversation).key, content: undefined };
+    await open().write(storeWaitingNotices, { notices: [untold] });
+    expect((await accountOf(second)).items[0]?.notifiedAt, 'nobody was told').toBeUndefined();
+  });
+
+  it('leads from a run that has paused for a budget to what its person was told, and back', async () => {
+    const worker = aWorker(open());
+    const [conversation, messageId, sentId] = [unique('c'), unique('m'), unique('sent')];
+    await worker.accept(aMessage({ conversation, text: 'hi', messageId }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    const { laneKey, epoch, runId } = run;
+    const refusal = { scope: 'run', key: `run:${runId}`, limit: 1, needs: 5, isHeld: false } as const;
+    const notice = { route: routeFor(run), text: 'I’ve paused.' };
+    const pause = { reason: 'room', workedMs: 0, waitMs: 600_000, modelCalls: [], notice };
+    await open().write(parkForBudget, { laneKey, epoch, runId, refusal, ...pause });
+    await deliver(`test/bot/${conversation}`, { kind: 'sent', receipts: [sentId as MessageId] });
+    expect((await accountOf(messageId)).parts).toMatchObject([{ purpose: 'notice', messageIds: [sentId] }]);
+    expect((await accountOf(sentId)).items).toMatchObject([{ messageId, state: 'taken' }]);
   });
 
   it('tells a steer from the message that began the run, with all that the run was given', async () => {
