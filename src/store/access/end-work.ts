@@ -9,6 +9,7 @@ import { isOpenItem } from '../base/index-predicates.ts';
 import { lockBelow, stopTree } from '../children/stop-tree.ts';
 import { endSummaries } from '../items/end-summaries.ts';
 import { dropRetained } from '../items/retained-steers.ts';
+import { reviveSummary } from '../items/revive-summary.ts';
 import { endItems } from '../rows/item-states.ts';
 import { type Lane, lockAndReadLanes } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
@@ -29,7 +30,10 @@ export async function endWorkOf(tx: Tx, people: readonly Person[], effects: Effe
   const sessionIds = [...new Set(spawners.map(({ sessionId }) => sessionId))];
   await lockBelow(tx, sessionIds);
   await endWaiting(tx, people);
-  for (const lane of lanes) await endSummaries(tx, lane, { isTheirs: isOf(people), end: revoked });
+  for (const lane of lanes) {
+    await endSummaries(tx, lane, { isTheirs: isOf(people), end: revoked });
+    await reviveSummary(tx, lane.key, effects);
+  }
   for (const { sessionId, runId } of spawners)
     await stopTree(tx, { sessionId, runIds: [runId], reason: 'stop' }, effects);
   for (const lane of lanes) await stopRun(tx, lane, { people, effects });

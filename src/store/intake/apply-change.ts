@@ -17,6 +17,7 @@ import {
   withdrawCorrections,
   withQuotePrefix,
 } from '../items/corrections.ts';
+import { reviveSummary } from '../items/revive-summary.ts';
 import { appendNote } from '../rows/append-transcript.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
@@ -78,14 +79,19 @@ export async function applyDelete(
   if (!deletion.isVouched && row.senderId !== accepting.proposal.senderId)
     return { kind: 'ignored', reason: 'not-the-author' };
   const end = { outcome: 'cancelled', outcomeReason: 'deleted' } as const;
-  if ((await endItems(tx, [row.id], end)) > 0) return { kind: 'noted', effect: 'cancelled' };
+  const { effects } = accepting;
+  if ((await endItems(tx, [row.id], end)) > 0) {
+    await reviveSummary(tx, lane.key, effects);
+    return { kind: 'noted', effect: 'cancelled' };
+  }
   if (await changeSummary(tx, found, undefined)) {
     await endSummarized(tx, [row.id], end);
     return { kind: 'noted', effect: 'cancelled' };
   }
   if (isInActiveRun(found)) {
     await withdrawCorrections(tx, found, 'deleted');
-    const { proposal, input, effects } = accepting;
+    await reviveSummary(tx, lane.key, effects);
+    const { proposal, input } = accepting;
     const key = `${input.account}:${proposal.eventKey}:offer`;
     const notice = { key, route: deletion.route, text: tx.texts.stopOffer, laneKey: lane.key };
     effects.deliveries.push(await insertNotice(tx, notice));

@@ -5,6 +5,7 @@ import { readLiveChildren } from '../children/child-rows.ts';
 import { lockBelow, stopTree } from '../children/stop-tree.ts';
 import { endSummaries } from '../items/end-summaries.ts';
 import { dropRetained } from '../items/retained-steers.ts';
+import { reviveSummary } from '../items/revive-summary.ts';
 import { endItems } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
@@ -45,6 +46,7 @@ async function stopLane(tx: Tx, lane: Lane, { scene, input }: Stopping): Promise
   const isTheirs = senderOf(scene, input);
   const waiting = await cancelWaiting(tx, lane, isTheirs);
   const isCancelled = waiting + (await endSummaries(tx, lane, { isTheirs, end: stopped })) > 0;
+  if (isCancelled) await reviveSummary(tx, lane.key, scene.effects);
   const mayStop = async (runId: string) => input.isPrivileged || (await startedBy(tx, runId, scene.senderId));
   const stoppedBelow = await stopChildren(tx, lane, { mayStop, effects: scene.effects });
   const hasStopped = isCancelled || stoppedBelow > 0;

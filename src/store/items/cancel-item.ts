@@ -21,6 +21,7 @@ import {
   wakeIfIdle,
 } from './item-change.ts';
 import { excerptOf } from './item-excerpt.ts';
+import { reviveSummary } from './revive-summary.ts';
 
 export type Cancelling = {
   readonly actor: Actor;
@@ -43,6 +44,7 @@ export async function cancel(
   if (!mayChange(actor, row)) return { kind: 'not-permitted' };
   if ((await endItems(tx, [row.id], ending(actor))) > 0) {
     await finishCancel(tx, lane, { row, actor, effects });
+    await reviveSummary(tx, lane.key, effects);
     return { kind: 'done', excerpt: excerptOf(row) };
   }
   const found = { row: (await findItem(tx, lane, number)) ?? row, lane };
@@ -52,6 +54,7 @@ export async function cancel(
     return { kind: 'done', excerpt: excerptOf(row) };
   }
   if (isInActiveRun(found)) await withdrawCorrections(tx, found, ending(actor).outcomeReason);
+  await reviveSummary(tx, lane.key, effects);
   return tooLateResult(found.row);
 }
 
@@ -88,6 +91,7 @@ export async function cancelAll(
   const overflow = left.length === 0 ? null : JSON.stringify(left);
   if (left.length < summaries.length)
     await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  if (count > 0) await reviveSummary(tx, lane.key, effects);
   return count;
 }
 

@@ -92,7 +92,7 @@ export async function recordChange(
 }
 
 /** An idle lane's items may be due by now. A working lane checks by itself. */
-export function wakeIfIdle(tx: Tx, lane: Lane, effects: Effects): void {
+export function wakeIfIdle(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): void {
   if (lane.runId !== null && lane.leaseUntil > tx.now) return;
   effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
 }

@@ -52,7 +52,8 @@ export async function takeRows(
   };
 
   const before = [
-    await takeOverflow(tx, { lane, runId, framing }),
+    // The lines are read before a message, by the run that takes it.
+    rows.length === 0 ? undefined : await takeOverflow(tx, { lane, runId, framing }),
     await showContext(tx, context ?? (await unshownIn(tx, lane)), {
       laneKey: lane.key,
       runId,

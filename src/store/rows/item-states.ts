@@ -1,6 +1,6 @@
 /**
  * Writes what becomes of inbox items, and nothing else does: `held → waiting → taken → ended`, back from
- * `taken` to `waiting`, and the one outcome of each item with the ledger entry that follows from it. The
+ * `taken` to `waiting`, and from `ended` while it is a line that no run has read; and the one outcome of each item with the ledger entry that follows from it. The
  * callers hold the lane's lock; amending an answered item's outcome needs the run's.
  */
 import { type Insertable, sql } from 'kysely';
@@ -59,6 +59,17 @@ export async function endSummarized(tx: Tx, ids: readonly string[], end: ItemEnd
     .set({ ...end })
     .where('id', 'in', ids)
     .where('outcomeReason', '=', summarized)
+    .execute();
+}
+
+/** Lets an item wait again that the cap has summarised, and whose line no run has read. */
+export async function reopenSummarized(tx: Tx, id: string): Promise<void> {
+  await tx.db
+    .updateTable('inbox')
+    .set({ state: 'waiting', outcome: null, outcomeReason: null })
+    .where('id', '=', id)
+    .where('outcomeReason', '=', summarized)
+    .where('runId', 'is', null)
     .execute();
 }
 

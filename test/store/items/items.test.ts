@@ -226,6 +226,26 @@ describeEachDatabase('what waits', (open) => {
     expect(await drain()).toEqual([['<overflow>\nalpha\n</context>', 'c']]);
   });
 
+  it.each(['cancelled', 'deleted', 'stopped'] as const)(
+    'is the line that the cap made of a message as well, once all behind it is %s',
+    async (end) => {
+      const { say, change, numbers, drain, facts, worker, lane, conversation } = await aQueue(open(), {
+        cap: 1,
+      });
+      const messageId = unique('m');
+      await say('first', { sender: 'bob' });
+      await say('second', { messageId });
+      const [second = 0] = await numbers();
+      const about = { ...aMessage({ conversation, text: '', messageId }), eventKey: unique('event') };
+      const gone = { ...about, decision: { kind: 'delete', note: '', route: aRoute(conversation) } } as const;
+      const stop = { kind: 'stop', isPrivileged: false, isAll: false } as const;
+      if (end === 'cancelled') await change('cancel', second);
+      else await worker.accept(end === 'deleted' ? gone : aCommand(conversation, stop, 'ann', lane));
+      expect(await drain()).toEqual([['first']]);
+      expect((await facts())[0]).toBe('answered null');
+    },
+  );
+
   it('counts for each event of a batch as the one before has left it', async () => {
     const { say, worker, lane, conversation, drain } = await aQueue(open(), { cap: 1, drop: 'new' });
     const messageId = unique('m');

@@ -20,14 +20,7 @@ describeEachDatabase('a new session', (open) => {
     const conversation = unique('c');
     const lane = aLane(conversation, { settings: { ...defaults, mode: 'followup', cap: 1 } });
     const say = (text: string) => aMessage({ conversation, text, lane });
-    const cut = say('cut by hand');
-    await worker.accept(say('old'), cut);
-    const gone = { ...cut, eventKey: unique('delete'), kind: 'delete' };
-    await worker.accept({
-      ...gone,
-      decision: { kind: 'delete', note: 'deleted', route: aRouteOf(cut) },
-    });
-    await worker.accept(aNewSession(conversation, lane), say('young'), say('youngest'));
+    await worker.accept(say('old'), aNewSession(conversation, lane), say('young'), say('youngest'));
     expect((await worker.claim(lane.key)).kind).toBe('again');
     const run = await worker.claimRun(lane.key);
     await worker.answer(run, 'ok');
@@ -35,7 +28,6 @@ describeEachDatabase('a new session', (open) => {
     expect(told.map(({ text }) => text)).toEqual(['<overflow>\nyoung\n</context>', 'youngest']);
     expect(inbox.map(({ outcome, reason }) => `${outcome} ${reason}`)).toEqual([
       'cancelled reset',
-      'cancelled deleted',
       'answered command',
       'merged summarized',
       'answered null',
@@ -65,8 +57,3 @@ describeEachDatabase('a new session', (open) => {
     expect(told.map(({ text }) => text)).toEqual(['<context>\nyoung talk\n</context>', '@bot well?']);
   });
 });
-
-function aRouteOf({ decision }: Proposal) {
-  if (decision.kind !== 'accept') throw new Error('unreachable');
-  return decision.item.route;
-}

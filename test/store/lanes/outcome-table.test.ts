@@ -237,12 +237,13 @@ describeEachDatabase('a message', (open) => {
   });
 
   it('that the cap has summarised is merged into the run that got the summary', async () => {
-    const { says, run, answer, outcomes, merged, notices } = aScene(open(), { cap: 1 });
+    const { says, run, steer, answer, outcomes, merged, notices } = aScene(open(), { cap: 1 });
     await says('ann', 'a');
     const at = await run();
     await says('ann', 'b');
     await says('ann', 'c');
     expect(await notices()).toEqual([texts.queueSummarised]);
+    expect((await steer(at)).steers, 'at a boundary of the run before').toEqual([]);
     await answer(at);
     const next = await run();
     expect(await merged()).toEqual([next.runId]);

@@ -1,7 +1,7 @@
 /**
  * What a lane does, said once more in memory and without a database: the reference that the store's steps are
  * held to. Everything that has entered is kept in its order, a run holds what it took; nothing is due later.
- * It has at most 200 lines of code, so that it can be seen through.
+ * It has some 200 lines of code, so that it can be seen through.
  */
 import type { DropPolicy, QueueMode } from '../../../src/contracts/queue-settings.ts';
 import type { SteerDelivery } from '../../../src/store/items/choose-batch.ts';
@@ -96,6 +96,7 @@ export class QueueModel {
     if (!isRead && !isUnread(item)) return 'after-run';
     for (const one of isRead ? this.#correctionsOf(item) : [item]) end(one, 'cancelled', reason);
     item.isKept = false;
+    this.#revive();
     return isRead ? 'stop-offered' : 'cancelled';
   }
 
@@ -119,6 +120,15 @@ export class QueueModel {
     if (theirs.some(this.#isRead)) this.#cancelRun('stop');
     for (const item of theirs) item.isKept = false;
     for (const item of theirs.filter(isUnread)) end(item, 'cancelled', 'stop');
+    this.#revive();
+  }
+
+  /** What the cap made a line of waits again when no message is left before which a run would read it. */
+  #revive(): void {
+    const newest = this.items.findLast((item) => item.isSummarized);
+    const isLeft = this.waiting().some((item) => !isCommand(item));
+    const again = { state: 'waiting', outcome: null, reason: null, isSummarized: false };
+    if (newest && !isLeft) Object.assign(newest, again);
   }
 
   /** The conversation is a direct one: everybody in it is one person to `/new`. */

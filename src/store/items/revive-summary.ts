@@ -1,0 +1,30 @@
+import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import { json } from '../base/json.ts';
+import { reopenSummarized } from '../rows/item-states.ts';
+import { lockLane } from '../rows/lane-row.ts';
+import { wakeIfIdle } from './item-change.ts';
+import { readOpenItems } from './open-items.ts';
+
+/**
+ * Lets the newest message wait again that the cap has made a line of, when no message is left before which a run would
+ * be shown the lines: else they would be read when somebody happens to write. Call it after each step that withdraws
+ * what waits. The caller holds the lane's lock.
+ */
+export async function reviveSummary(
+  tx: Tx,
+  laneKey: string,
+  effects: Pick<Effects, 'wakes' | 'arrivals'>,
+): Promise<void> {
+  const lane = await lockLane(tx, laneKey);
+  const summaries = json.summaries(lane?.overflow ?? null).toSorted((a, b) => a.seq - b.seq);
+  const newest = summaries.pop();
+  if (!lane || !newest) return;
+  const open = await readOpenItems(tx, laneKey);
+  if (open.some(({ kind, state }) => kind === 'message' && state === 'waiting')) return;
+  const overflow = summaries.length === 0 ? null : JSON.stringify(summaries);
+  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', laneKey).execute();
+  await reopenSummarized(tx, newest.inboxId);
+  effects.arrivals.push(laneKey);
+  wakeIfIdle(tx, lane, effects);
+}
