@@ -3,7 +3,7 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hashPairingCode, newApprovalId, newOneTimeCode } from '../commands/one-time-code.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { KeptMessage } from '../store/base/json.ts';
-import type { Decision } from '../store/intake/proposal.ts';
+import type { Decision, EditDecision, KeptChange } from '../store/intake/proposal.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import type { Notices } from '../texts/notices.ts';
 
@@ -22,6 +22,11 @@ type Asking = {
 
 /** A longer message of a stranger is not kept, in characters of JSON. */
 const longestKept = 16_384;
+
+/** What a stranger's edit of their message does to it: one that has become too long is kept no more. */
+export function keptEdit(edit: EditDecision): KeptChange {
+  return JSON.stringify(edit).length <= longestKept ? edit : 'deleted';
+}
 
 /**
  * A stranger is refused and asks to be let in. The code is drawn here; what is said to whom is decided in the

@@ -34,7 +34,7 @@ import { type InboundPolicy, queueLevelsFor, queueSettingsFor } from './inbound-
 import { laneAddress } from './lane-address.ts';
 import { passesMentionGate } from './mention-gate.ts';
 import { readOrder } from './own-words.ts';
-import { pairingRequest } from './pairing.ts';
+import { keptEdit, pairingRequest } from './pairing.ts';
 import { contentOf, decideDelete, decideEdit, promptOf, reactionOf } from './stored-content.ts';
 
 export type Arrival = {
@@ -313,6 +313,11 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
     isCalledBy(event)
   )
     return { kind: 'ask-group', request: { id: newApprovalId(), route } };
+  if (reason === 'dm-not-paired' && event.kind === 'delete') return { kind: 'refuse', reason, kept: 'deleted' };
+  if (reason === 'dm-not-paired' && event.kind === 'edit') {
+    const edit = decideEdit({ gate, envelope, authority: 'member', event });
+    return { kind: 'refuse', reason, kept: keptEdit(edit) };
+  }
   // Who has no id cannot be told anything, and nothing could be done for them.
   if (event.kind !== 'message' || sender.id === '' || envelope.chat.kind !== 'dm')
     return { kind: 'refuse', reason };

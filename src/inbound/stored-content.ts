@@ -5,7 +5,7 @@ import { isTyped } from '#contracts/provenance.ts';
 import { renderInbound, renderQuote } from '../replies/untrusted.ts';
 import type { InboxContent } from '../store/base/json.ts';
 import { newRowId } from '../store/base/row-id.ts';
-import type { Decision } from '../store/intake/proposal.ts';
+import type { Decision, EditDecision } from '../store/intake/proposal.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
@@ -89,7 +89,7 @@ type Changing<Kind> = {
   readonly event: Extract<InboundEnvelope['event'], { kind: Kind }>;
 };
 
-export function decideEdit({ gate, envelope, authority, event }: Changing<'edit'>): Decision {
+export function decideEdit({ gate, envelope, authority, event }: Changing<'edit'>): EditDecision {
   const { text, provenance } = event;
   const name = nameOf(envelope);
   const promptFor = (origin: Origin) =>

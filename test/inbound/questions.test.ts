@@ -96,6 +96,25 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     });
   });
 
+  it.each([
+    ['edited', ['Could you help me?'], 'My owner has let you in. I’m answering your message now.'],
+    ['deleted', [], 'My owner has let you in. Just write to me.'],
+  ] as const)('lets a stranger in whose message was %s meanwhile', async (change, answered, told) => {
+    const town = await aTown(open());
+    const eve = anAccount('beta');
+    const id = messageId(crypto.randomUUID());
+    const typed = { messageId: id, provenance: 'typed' } as const;
+    const asked = { ...typed, text: 'Can you help me?', mentionsBot: false, repliesToBot: false } as const;
+    await town.send(eve, { kind: 'message', attachments: [], ...asked });
+    const edit = { kind: 'edit', ...typed, text: 'Could you help me?' } as const;
+    const changed = await town.send(eve, change === 'edited' ? edit : { kind: 'delete', messageId: id });
+    expect(changed).toEqual({ kind: 'refused', reason: 'dm-not-paired' });
+    const [yes] = (await questionIn(open(), town.owner)).buttons;
+    await town.send(town.owner, press(yes?.id ?? ''));
+    expect((await open().read(readPendingContent, { senderId: eve.peer })).content).toEqual(answered);
+    expect((await town.said(eve)).at(-1)).toBe(told);
+  });
+
   it('is decided once although two presses come at once, by whichever owner and process', async () => {
     const second = await beside.open();
     onTestFinished(() => second.close());

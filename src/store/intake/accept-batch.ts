@@ -23,6 +23,7 @@ import { moveAnchors } from './anchors.ts';
 import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
 import { applyCommand } from './apply-command.ts';
 import { changeMembership, migrateConversation } from './change-conversation.ts';
+import { changeKept } from './change-kept.ts';
 import { isOtherEvent } from './fingerprint.ts';
 import { readLaneViews } from './lane-views.ts';
 import type { AcceptInput, AcceptOutput, Proposal } from './proposal.ts';
@@ -188,6 +189,7 @@ async function applyDecision(tx: StepTx, accepting: AcceptEventInput): Promise<A
     case 'ignore':
       return { kind: 'ignored', reason: decision.reason };
     case 'refuse': {
+      if (decision.kept) await changeKept(tx, accepting, decision.kept);
       if (decision.notice) {
         const { route, text, onceKey } = decision.notice;
         const key = `${input.account}:${onceKey ?? proposal.eventKey}:refused`;

@@ -23,9 +23,8 @@ import { endItems, endSummarized } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import type { AcceptEventInput } from './accept-input.ts';
-import type { Decision } from './proposal.ts';
+import type { Decision, EditDecision } from './proposal.ts';
 
-type EditDecision = Extract<Decision, { kind: 'edit' }>;
 type DeleteDecision = Extract<Decision, { kind: 'delete' }>;
 type ReactionDecision = Extract<Decision, { kind: 'reaction' }>;
 
@@ -61,7 +60,7 @@ export async function applyEdit(
 }
 
 /** Another person's words stay data after any edit; words that become another's are data from then on. */
-function wordedAnew(content: InboxContent, edit: EditDecision) {
+export function wordedAnew(content: InboxContent, edit: EditDecision) {
   const { text, provenance = content.provenance } = edit;
   const words = content.provenance === undefined ? edit.prompt : (edit.dataPrompt ?? edit.prompt);
   const prompt = withQuotePrefix(content, words);

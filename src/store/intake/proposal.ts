@@ -35,7 +35,13 @@ export type Proposal = {
 export type Decision =
   | { readonly kind: 'accept'; readonly item: NewItem }
   | { readonly kind: 'ignore'; readonly reason: IgnoreReason }
-  | { readonly kind: 'refuse'; readonly reason: RefusalReason; readonly notice?: Notice }
+  | {
+      readonly kind: 'refuse';
+      readonly reason: RefusalReason;
+      readonly notice?: Notice;
+      /** Of a stranger who waits to be let in. */
+      readonly kept?: KeptChange;
+    }
   /** Refused, and shown a code by which an owner may let the sender in. */
   | { readonly kind: 'pair'; readonly request: PairingRequest }
   /** Refused, and asked whether to answer in the group. */
@@ -50,18 +56,7 @@ export type Decision =
       readonly lane: LaneSpec;
       readonly route: ReplyRoute;
     }
-  | {
-      readonly kind: 'edit';
-      readonly text: string;
-      readonly prompt: string;
-      /** The new words as data, for a message that was not its sender's own; absent when `prompt` has them so. */
-      readonly dataPrompt?: string;
-      /** Origin of the new words; absent when the sender typed them. */
-      readonly provenance?: Provenance;
-      /** For the transcript, once the message has been answered. */
-      readonly note: string;
-      readonly newId: string;
-    }
+  | EditDecision
   /**
    * `{message}` in a note stands for the message that it is about. `isVouched`: the network has taken it
    * away; otherwise only its own sender may. `route`: where a stop is offered.
@@ -70,6 +65,23 @@ export type Decision =
   | { readonly kind: 'reaction'; readonly content: InboxContent; readonly limit: number }
   | { readonly kind: 'migrate'; readonly to: string; readonly toKey: string; readonly from: string }
   | { readonly kind: 'membership'; readonly isMember: boolean };
+
+/** New words for a message. */
+export type EditDecision = {
+  readonly kind: 'edit';
+  readonly text: string;
+  readonly prompt: string;
+  /** The new words as data, for a message that was not its sender's own; absent when `prompt` has them so. */
+  readonly dataPrompt?: string;
+  /** Origin of the new words; absent when the sender typed them. */
+  readonly provenance?: Provenance;
+  /** For the transcript, once the message has been answered. */
+  readonly note: string;
+  readonly newId: string;
+};
+
+/** What becomes of the message that is kept of somebody until they are let in, if the event is about it. */
+export type KeptChange = EditDecision | 'deleted';
 
 export type Notice = {
   readonly route: ReplyRoute;

@@ -1,0 +1,26 @@
+import type { Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import type { AcceptEventInput } from './accept-input.ts';
+import { wordedAnew } from './apply-change.ts';
+import type { KeptChange } from './proposal.ts';
+
+/** Changes or forgets the message that is kept of a stranger, if it is theirs. The caller holds the account's row. */
+export async function changeKept(
+  tx: Tx,
+  { input: { account }, proposal: { senderId, messageId } }: AcceptEventInput,
+  change: KeptChange,
+): Promise<void> {
+  const row = await tx.db
+    .selectFrom('pairings')
+    .select(['id', 'kept'])
+    .where('account', '=', account)
+    .where('peerId', '=', senderId)
+    .executeTakeFirst();
+  const known = json.kept(row?.kept ?? null);
+  if (row === undefined || known === undefined || known.messageId !== messageId) return;
+  const kept =
+    change === 'deleted'
+      ? null
+      : JSON.stringify({ ...known, content: wordedAnew(known.content, change).changed });
+  await tx.db.updateTable('pairings').set({ kept }).where('id', '=', row.id).execute();
+}
