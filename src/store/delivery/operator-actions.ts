@@ -4,6 +4,7 @@ import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { endAskedWait } from './asked-wait.ts';
+import { lockConversation } from './insert-part.ts';
 import { dismissPart, reopenPart } from './part-states.ts';
 import { reviseOutcome } from './reply-outcome.ts';
 
@@ -53,7 +54,7 @@ export type OperatorResult = 'done' | 'not-found' | 'not-possible';
 export const retryPart: StoreCommand<{ readonly key: string }, OperatorResult> = {
   name: 'retryPart',
   run: async (tx, { key }) => {
-    await lockLaneOf(tx, key);
+    await lockPlaceOf(tx, key);
     return operated(tx, key, await reopenPart(tx, key));
   },
 };
@@ -62,15 +63,23 @@ export const retryPart: StoreCommand<{ readonly key: string }, OperatorResult> =
 export const dropPart: StoreCommand<{ readonly key: string }, OperatorResult> = {
   name: 'dropPart',
   run: async (tx, { key }) => {
-    await lockLaneOf(tx, key);
+    await lockPlaceOf(tx, key);
     return operated(tx, key, await dismissPart(tx, key));
   },
 };
 
-/** A failed delivery has the lane too when it changes the parts of an answer and what the answer is to. */
-async function lockLaneOf(tx: Tx, key: string): Promise<void> {
-  const part = await tx.db.selectFrom('outbox').select('laneKey').where('key', '=', key).executeTakeFirst();
+/**
+ * A failed delivery has the lane too when it changes the parts of an answer and what the answer is to. A claim has the
+ * conversation from before it reads a part until it has marked it: what is dropped is sent by none.
+ */
+async function lockPlaceOf(tx: Tx, key: string): Promise<void> {
+  const part = await tx.db
+    .selectFrom('outbox')
+    .select(['laneKey', 'conversationKey'])
+    .where('key', '=', key)
+    .executeTakeFirst();
   if (part?.laneKey) await lockLanes(tx, [part.laneKey]);
+  if (part) await lockConversation(tx, part.conversationKey);
 }
 
 type Changed = {

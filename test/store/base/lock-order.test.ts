@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
-import { readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
+import { dropPart, readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -135,6 +135,22 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     expect((await store.write(claimDelivery, policy)).kind).toBe('empty');
     const undelivered = await store.read(readUndelivered, { limit: 1 });
     expect(undelivered).toMatchObject([{ conversation: policy.conversationKey, state: 'unknown' }]);
+  });
+
+  it.runIf(onPostgres)('or is dropped by the operator has its lane, then its conversation', async () => {
+    const store = open();
+    const worker = aWorker(store);
+    const conversation = unique('c');
+    const lane = aLane(conversation);
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const run = await worker.claimRun(lane.key);
+    await worker.answer(run, 'hello');
+    // As a claim has it that has read the part and not marked it yet.
+    const release = await holdRow('conversations', conversationKeyOf(aRoute(conversation)));
+    const dropped = store.write(dropPart, { key: `${run.runId}:1` });
+    await expect.poll(() => isHeld('lanes', lane.key)).toBe(true);
+    await release();
+    expect(await dropped).toBe('done');
   });
 
   it.runIf(onPostgres)('leaves a lane alone that came while it waited for the conversation', async () => {
