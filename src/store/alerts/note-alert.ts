@@ -6,6 +6,9 @@ import { sql } from 'kysely';
 import { type Alert, type AlertKind, isLasting } from '#contracts/owner-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 
+/** An event that happens so long after the owner was told of one like it is told again, ms. */
+const tellAgainMs = 86_400_000;
+
 /**
  * Opens a notice, or counts the trouble on the one that is open. A problem that returns before its end was
  * reported continues under the same notice. True when a notice was opened.
@@ -14,10 +17,11 @@ export async function openAlert(tx: Tx, { kind, subject, values = {} }: Alert): 
   const details = JSON.stringify(values);
   const isState = isLasting(kind);
   if (isState && (await reopen(tx, { kind, subject, details }))) return false;
+  const before = isState ? 0 : await endOld(tx, { kind, subject });
   const id = crypto.randomUUID();
   const row = await tx.db
     .insertInto('ownerNotices')
-    .values({ id, kind, subject, details, count: 1, raisedAt: tx.now, lastAt: tx.now, isPending: 1 })
+    .values({ id, kind, subject, details, raisedAt: tx.now, lastAt: tx.now, isPending: 1, count: before + 1 })
     .onConflict((conflict) =>
       conflict
         .columns(['kind', 'subject'])
@@ -32,6 +36,20 @@ export async function openAlert(tx: Tx, { kind, subject, values = {} }: Alert): 
     .returning('id')
     .executeTakeFirstOrThrow();
   return row.id === id;
+}
+
+/** Ends the notice that the owner was told of long ago; returns how often it had happened. */
+async function endOld(tx: Tx, { kind, subject }: Pick<Alert, 'kind' | 'subject'>): Promise<number> {
+  const row = await tx.db
+    .updateTable('ownerNotices')
+    .set({ endedAt: tx.now })
+    .where('kind', '=', kind)
+    .where('subject', '=', subject)
+    .where('endedAt', 'is', null)
+    .where('toldAt', '<=', tx.now - tellAgainMs)
+    .returning('count')
+    .executeTakeFirst();
+  return row?.count ?? 0;
 }
 
 type Reopened = { readonly kind: AlertKind; readonly subject: string; readonly details: string };

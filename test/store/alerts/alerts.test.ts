@@ -16,7 +16,7 @@ import { describeEachDatabase } from '../each-database.ts';
 
 const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
 
-describeEachDatabase('notices to the owner', (open) => {
+describeEachDatabase('notices to the owner', (open, { sql }) => {
   const openOf = async (subject: string) =>
     (await open().read(readOpenNotices, { limit: 1000 })).filter((one) => one.subject === subject);
   const pendingOf = async (subject: string) =>
@@ -137,6 +137,19 @@ describeEachDatabase('notices to the owner', (open) => {
     await open().write(dismissNotice, { id: (await onlyPending(missed.subject)).id });
     expect(await raise(missed)).toBe(true);
     expect(await openOf(missed.subject)).toMatchObject([{ count: 1 }]);
+  });
+
+  it('are told anew of an event that happens a day after the last was told', async () => {
+    const missed = { kind: 'events-missed', subject: unique('account') } as const;
+    await raise(missed);
+    const { id } = await onlyPending(missed.subject);
+    await tell(id);
+    expect(await raise(missed)).toBe(false);
+    expect(await pendingOf(missed.subject)).toEqual([]);
+    await sql(`update "ownerNotices" set "toldAt" = "toldAt" - 86400000 where id = '${id}'`);
+    expect(await raise(missed)).toBe(true);
+    expect((await onlyPending(missed.subject)).id).not.toBe(id);
+    expect(await openOf(missed.subject)).toMatchObject([{ count: 3 }]);
   });
 
   it('say how many deliveries of a conversation are unknown, until somebody has looked after them', async () => {
