@@ -180,6 +180,10 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     expect(await counted()).toEqual({ accepted: before + 5000, silent: 5000 });
     await say();
     expect(await counted()).toEqual({ accepted: before + 5001, silent: 5000 });
+    // As an operator changes what was over long ago.
+    await sql(`update "inbox" set "outcome" = 'failed' where "id" = '${prefix}-7'`);
+    for (let slices = 0; slices < 8; slices++) await counted();
+    expect(await counted()).toEqual({ accepted: before + 5001, silent: 4999 });
   });
 });
 

@@ -12,7 +12,10 @@ export interface Tallies {
 
 /** A few milliseconds of the event loop on SQLite. */
 const sliceRows = 1_000;
-/** Nothing changes any more in a slice that is this old and over: it is counted once and remembered. */
+/**
+ * Little changes any more in a slice that is this old and over: it is remembered. Still an operator may send a part once
+ * more, and an owner let in whose message was refused, so each count takes one such slice anew, in turn.
+ */
 const settledAfterMs = 120_000;
 /** A count that takes long is shown again for a while, so that counting takes a twentieth of the time at most. */
 const restFactor = 20;
@@ -33,15 +36,18 @@ function createCounter({ store, clock }: { store: Store; clock: Clock }, of: Tal
   const settled = new Map<number, Slice>();
   let last: { readonly tally: Tally; readonly until: number } | undefined;
   let counting: Promise<Tally> | undefined;
+  let counts = 0;
 
   const countAll = async (): Promise<Tally> => {
     const startedAt = clock.now();
     const sum: Record<string, number> = {};
+    const anew = [...settled.keys()][counts++ % settled.size];
     for (let after: number | undefined = 0; after !== undefined; ) {
-      const slice: Slice =
-        settled.get(after) ?? (await store.read(tallyRows, { of, after, size: sliceRows }));
+      const known = after === anew ? undefined : settled.get(after);
+      const slice: Slice = known ?? (await store.read(tallyRows, { of, after, size: sliceRows }));
       for (const [place, count] of Object.entries(slice.places)) sum[place] = (sum[place] ?? 0) + count;
       if (isSettled(slice, startedAt)) settled.set(after, slice);
+      else settled.delete(after);
       after = slice.next;
       await nextTurn();
     }
