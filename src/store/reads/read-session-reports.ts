@@ -35,7 +35,7 @@ export const readSessionReports: StoreQuery<{ readonly limit: number }, readonly
   },
 };
 
-/** Model calls of one purpose. */
+/** Model calls of one purpose that have ended; those that never left are none. */
 export type PurposeUsage = {
   readonly purpose: string;
   readonly calls: number;
@@ -115,7 +115,7 @@ const usageByPurpose = prepared((db, of: QueryParams<{ id: string; key: string; 
     from "modelCalls"
     where "runId" in (
         select "runId" from inbox where "laneKey" in (${of.key}, ${of.titleKey}) and "runId" is not null
-      ) and "sessionId" in (${of.id}, 'title-' || ${of.id})
+      ) and "sessionId" in (${of.id}, 'title-' || ${of.id}) and state in ('settled', 'unknown')
     group by purpose order by purpose desc`;
   return { compile: () => query.compile(db) };
 });

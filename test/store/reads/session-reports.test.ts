@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
 import { commitSummary } from '../../../src/store/lanes/commit-summary.ts';
 import { titleLaneOf } from '../../../src/store/lanes/titles.ts';
+import { callIdOf } from '../../../src/store/money/model-calls.ts';
+import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { findSession, readSessionReports } from '../../../src/store/reads/read-session-reports.ts';
 import { aLane, aMessage, aWorker, demoOnly, unique } from '../builders.ts';
-import { counted } from '../call-builders.ts';
+import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 describeEachDatabase('the list of conversations', (open) => {
@@ -26,7 +28,11 @@ describeEachDatabase('the list of conversations', (open) => {
       ...{ laneKey, epoch, runId, sessionId, id: unique('summary'), parts, model: 'test' },
       ...{ keptFrom: 3, contextTokens: 10, modelCalls: [] },
     });
-    await worker.answer(second, 'Two.', { modelCalls: [counted(second, { cost: 7 })] });
+    const id = callIdOf(epoch, 2);
+    const unsent = { id, runId, sessionId, purpose: 'turn', rate, reserved: 9 } as const;
+    await open().write(reserveCall, { laneKey, epoch, runId, limits: [], ends: [], call: unsent });
+    const end = { id, latencyMs: 1, end: { state: 'void' } } as const;
+    await worker.answer(second, 'Two.', { modelCalls: [counted(second, { cost: 7 }), end] });
 
     const [first, ...older] = await open().read(readSessionReports, { limit: 2 });
     expect(first).toMatchObject({
