@@ -58,7 +58,8 @@ export async function endPart(
   const { runId, answer } = row;
   if (runId && answer && row.purpose === 'reply') await amendOutcome(tx, { runId, answer });
   if (row.purpose === 'preview') return;
-  if (row.laneKey) await tellAgent(tx, { laneKey: row.laneKey, state, problem });
+  // A notice is Parley's own: no message of the agent's is missing.
+  if (row.laneKey && row.purpose !== 'notice') await tellAgent(tx, { laneKey: row.laneKey, state, problem });
   // A notice to the owner that may not have arrived is no reason for another one.
   if (state === 'unknown' && !key.startsWith(ownerPartPrefix))
     await openAlert(tx, { kind: 'delivery-unknown', subject: row.conversationKey });

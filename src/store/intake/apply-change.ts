@@ -7,7 +7,7 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { type InboxContent, json } from '../base/json.ts';
-import { oneLine } from '../base/one-line.ts';
+import { oneLine, summaryLineOf } from '../base/one-line.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import {
   changeSummary,
@@ -53,7 +53,7 @@ export async function applyEdit(
     await correct(tx, { found, text, prompt: words, newId: edit.newId, effects: accepting.effects });
     return { kind: 'noted', effect: 'steered' };
   }
-  if (await changeSummary(tx, found, oneLine(changed.prompt))) return { kind: 'noted', effect: 'replaced' };
+  if (await changeSummary(tx, found, summaryLineOf(changed))) return { kind: 'noted', effect: 'replaced' };
   if (row.transcriptId === null) return { kind: 'noted', effect: 'ended' };
   await noteAfterRun(tx, row.transcriptId, edit.note);
   return { kind: 'noted', effect: 'after-run' };

@@ -3,7 +3,7 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
-import { oneLine } from '../base/one-line.ts';
+import { oneLine, summaryLineOf } from '../base/one-line.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { changeSummary, correct, isInActiveRun, markCorrection, withQuotePrefix } from './corrections.ts';
 import {
@@ -68,7 +68,7 @@ async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Pr
     await correct(tx, { found, text, prompt: words.prompt, newId, effects });
     return { kind: 'steered' };
   }
-  if (!(await changeSummary(tx, found, oneLine(prompt)))) return tooLateResult(found.row);
+  if (!(await changeSummary(tx, found, summaryLineOf(reworded)))) return tooLateResult(found.row);
   await rows.execute();
   return { kind: 'done', excerpt };
 }

@@ -4,7 +4,7 @@ import { fillNotice } from '../../texts/notices.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import type { EventStep } from '../base/event-step.ts';
 import { type InboxContent, json, type Summary } from '../base/json.ts';
-import { oneLine } from '../base/one-line.ts';
+import { oneLine, summaryLineOf } from '../base/one-line.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { endItems, summarized } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
@@ -78,7 +78,7 @@ async function summarize(
   lane: Lane,
   row: { id: string; seq: number; content: InboxContent },
 ): Promise<void> {
-  const line = oneLine(row.content.prompt);
+  const line = summaryLineOf(row.content);
   const fresh = await tx.db
     .selectFrom('lanes')
     .select('overflow')

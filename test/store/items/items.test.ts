@@ -226,6 +226,15 @@ describeEachDatabase('what waits', (open) => {
     expect(await drain()).toEqual([['<overflow>\nalpha\n</context>', 'c']]);
   });
 
+  it('is named with its files in the line that the cap makes of it', async () => {
+    const { say, drain } = await aQueue(open(), { cap: 1 });
+    const attachments = [{ ref: 'f', kind: 'image', name: 'cat.jpg' }] as const;
+    const content = { text: '', prompt: '', sender: { id: 'ann', name: 'Ann' }, sentAt: 1, attachments };
+    await say('', { item: { content } });
+    await say('b');
+    expect(await drain()).toEqual([['<overflow>\n[attachment cat.jpg, left out]\n</context>', 'b']]);
+  });
+
   it.each(['cancelled', 'deleted', 'stopped'] as const)(
     'is the line that the cap made of a message as well, once all behind it is %s',
     async (end) => {

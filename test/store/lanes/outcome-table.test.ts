@@ -25,6 +25,7 @@ import {
   unique,
 } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { readLane } from '../lane-at-rest.ts';
 
 const texts = noticesFor('en');
 
@@ -234,6 +235,19 @@ describeEachDatabase('a message', (open) => {
       '/new: answered (command)',
       'c: answered',
     ]);
+  });
+
+  it('that follows a notice of Parley’s own that may not have arrived is told nothing of it', async () => {
+    const { says, command, run, answer, deliver, laneKey } = aScene(open());
+    await says('ann', 'a');
+    await answer(await run());
+    await deliver({ kind: 'sent', receipts: [] });
+    await command('ann', { kind: 'status' });
+    await deliver({ kind: 'unknown', reason: 'cut' });
+    await says('ann', 'b');
+    await run();
+    const { told } = await readLane(open(), laneKey);
+    expect(told.filter(({ text }) => text.includes('Note from the gateway'))).toEqual([]);
   });
 
   it('that the cap has summarised is merged into the run that got the summary', async () => {
