@@ -9,6 +9,7 @@ import type { Actor } from '../store/items/actor.ts';
 import { cancel, cancelAll } from '../store/items/cancel-item.ts';
 import { edit, type Rewording, readAuthor } from '../store/items/edit-item.ts';
 import type { ItemChangeResult } from '../store/items/item-change.ts';
+import { readOpenItems } from '../store/items/open-items.ts';
 import { promote } from '../store/items/promote-item.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
 import { readWaitingItems, type WaitingItem } from '../store/reads/read-waiting-items.ts';
@@ -137,11 +138,11 @@ async function apply(tx: StepTx, scene: CommandScene, input: QueueInput) {
   const lane = await scene.lane();
   if (input.kind === 'set') return { ...input, settings: await changeSettings(tx, lane, input) };
   const { effects } = scene;
-  if (input.kind === 'cancel-all')
-    return {
-      kind: 'cancelled-all',
-      count: await cancelAll(tx, lane, { actor: input.actor, effects }),
-    } as const;
+  if (input.kind === 'cancel-all') {
+    const count = await cancelAll(tx, lane, { actor: input.actor, effects });
+    const isOthersLeft = (await readOpenItems(tx, lane.key)).length > 0;
+    return { kind: 'cancelled-all', count, isOthersLeft } as const;
+  }
   const { kind: verb, number, actor } = input;
   const asked = { number, actor, effects };
   const changed = async (): Promise<ItemChangeResult> => {
@@ -167,8 +168,11 @@ function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
       const line = queueLine(facts.settings, texts);
       return facts.change === 'reset' ? `${texts.queueReset} ${line}` : line;
     }
-    case 'cancelled-all':
-      return facts.count === 0 ? texts.itemsNone : fillNotice(texts.itemsCancelled, facts);
+    case 'cancelled-all': {
+      const { count, isOthersLeft } = facts;
+      if (count === 0) return isOthersLeft ? texts.itemsNoneOwn : texts.itemsNone;
+      return fillNotice(isOthersLeft ? texts.itemsCancelledOwn : texts.itemsCancelled, { count });
+    }
     case 'changed':
       return sayChanged(facts, texts);
     default:
