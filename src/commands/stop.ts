@@ -21,9 +21,8 @@ export const stop = chatCommand<{ readonly isAll: boolean }, StopInput, StopResu
   apply: async (tx, scene, input) => stopWork(tx, await scene.lane(), { scene, input }),
   say: (stopped, texts) => {
     if (stopped === 'done') return texts.stopped;
-    return stopped === 'nothing'
-      ? texts.nothingToStop
-      : fillNotice(texts.notPermitted, { who: texts.whoStops });
+    if (stopped === 'nothing') return texts.nothingToStop;
+    return fillNotice(stopped === 'withdrawn' ? texts.stoppedOwn : texts.notPermitted, { who: texts.whoStops });
   },
   isRefused: (stopped) => stopped === 'not-permitted',
 });

@@ -204,6 +204,7 @@ export const english = {
   whoRaises: 'my owner',
   notPermitted: 'Only {who} may do that.',
   stopped: 'Stopped.',
+  stoppedOwn: 'Cancelled what you had waiting. Only {who} may stop what I’m working on.',
   nothingToStop: 'Nothing is running.',
   stopOffer: 'You deleted the message I’m working on. Send /stop to stop me.',
   newSession: 'Started a new conversation. The old one is saved.',

@@ -210,6 +210,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   whoRaises: 'mein Besitzer',
   notPermitted: 'Das darf nur {who}.',
   stopped: 'Angehalten.',
+  stoppedOwn: 'Was von dir gewartet hat, ist zurückgenommen. Nur {who} kann anhalten, woran ich arbeite.',
   nothingToStop: 'Es läuft nichts.',
   stopOffer: 'Du hast die Nachricht gelöscht, an der ich arbeite. Sende /stop, um mich anzuhalten.',
   newSession: 'Neues Gespräch begonnen. Das alte ist gespeichert.',

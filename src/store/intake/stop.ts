@@ -22,8 +22,8 @@ export type StopInput = {
 type StopScene = Pick<CommandScene, 'account' | 'senderId' | 'effects'>;
 type Stopping = { readonly scene: StopScene; readonly input: StopInput };
 
-/** Result of a stop; `not-permitted` when the run is another sender's. */
-export type StopResult = 'done' | 'nothing' | 'not-permitted';
+/** Result of a stop; `not-permitted` when the run is another sender's, `withdrawn` when the sender's own messages ended beside it. */
+export type StopResult = 'done' | 'withdrawn' | 'nothing' | 'not-permitted';
 
 /**
  * Aborts the active run and cancels the sender's waiting messages (`all`: everybody's), also those that the
@@ -38,7 +38,8 @@ export async function stop(tx: Tx, lane: Lane, stopping: Stopping): Promise<Stop
   const here = await stopLane(tx, lane, stopping);
   if (!isElsewhere) return here;
   const stoppedThere = former ? await stopLane(tx, former, stopping) : 'nothing';
-  return stoppedThere === 'done' ? 'done' : here;
+  if (here === 'done' || stoppedThere === 'nothing' || stoppedThere === 'not-permitted') return here;
+  return stoppedThere;
 }
 
 async function stopLane(tx: Tx, lane: Lane, { scene, input }: Stopping): Promise<StopResult> {
@@ -51,7 +52,7 @@ async function stopLane(tx: Tx, lane: Lane, { scene, input }: Stopping): Promise
   const stoppedBelow = await stopChildren(tx, lane, { mayStop, effects: scene.effects });
   const hasStopped = isCancelled || stoppedBelow > 0;
   if (lane.runId === null) return hasStopped ? 'done' : 'nothing';
-  if (!(await mayStop(lane.runId))) return hasStopped ? 'done' : 'not-permitted';
+  if (!(await mayStop(lane.runId))) return hasStopped ? 'withdrawn' : 'not-permitted';
   await dropRetained(tx, lane.runId, isTheirs);
   await cancelRun(tx, lane, { reason: 'stop', effects: scene.effects });
   return 'done';

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { saidIn } from '../../runs/said-in.ts';
 import { aCommand, aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -21,7 +22,7 @@ describeEachDatabase('/stop in a group', (open) => {
         isBobWaiting: inbox.some(({ state }) => state === 'waiting'),
       };
     };
-    return stop;
+    return Object.assign(stop, { said: () => open().read(saidIn, conversation) });
   };
 
   it('of who started the run stops it, and leaves what others have waiting', async () => {
@@ -33,6 +34,11 @@ describeEachDatabase('/stop in a group', (open) => {
     const stop = await aBusyGroup();
     expect(await stop('bob')).toEqual({ became: 'command', stopsRun: false, isBobWaiting: false });
     expect(await stop('bob')).toEqual({ became: 'refused', stopsRun: false, isBobWaiting: false });
+    const whoMay = 'Only an admin, or the person who started it, may';
+    expect(await stop.said()).toEqual([
+      `Cancelled what you had waiting. ${whoMay} stop what I’m working on.`,
+      `${whoMay} do that.`,
+    ]);
   });
 
   it('of somebody who said nothing is refused', async () => {
