@@ -23,7 +23,7 @@ type Asking = {
 /** A longer message of a stranger is not kept, in characters of JSON. */
 const longestKept = 16_384;
 
-/** What a stranger's edit of their message does to it: one that has become too long is kept no more. */
+/** Applies a stranger's edit to the message that is kept of them: one that has become too long is kept no more. */
 export function keptEdit(edit: EditDecision): KeptChange {
   return JSON.stringify(edit).length <= longestKept ? edit : 'deleted';
 }

@@ -64,7 +64,7 @@ export interface Deliverer {
   deliver(conversationKey: string): boolean;
   /**
    * Gives the commit the terms on which it may claim what it adds to this route; undefined when it is not served
-   * here. What a commit that fails has claimed all the same is delivered soon.
+   * here. A claim that was committed although its answer was lost is delivered soon.
    */
   claimAlong<T>(route: ReplyRoute, commit: (sender: DeliveryPolicy | undefined) => Promise<T>): Promise<T>;
   /**

@@ -1,10 +1,10 @@
 /**
- * Commits that may have claimed a conversation for this process, and of which it was not told: they failed, or their
- * answers were lost. Nothing of such a claim is ever begun, so the next claim takes it over by its id.
+ * Commits that may have claimed a conversation for this process without its knowing: they failed, or their answers were
+ * lost. No call of such a claim is ever begun, so the next claim takes it over by its id.
  */
 import { hasCode } from '#contracts/errors.ts';
 
-export type NamedClaim = { readonly conversationKey: string; readonly claimId: string };
+type NamedClaim = { readonly conversationKey: string; readonly claimId: string };
 
 export class UnansweredClaims {
   readonly #ids = new Map<string, readonly string[]>();
@@ -18,7 +18,7 @@ export class UnansweredClaims {
     try {
       return await commit();
     } catch (error) {
-      // What another holder's epoch refuses has claimed nothing.
+      // A commit that another holder's epoch refuses has claimed nothing.
       if (!hasCode(error, 'stale_epoch')) this.#keep(conversationKey, [...this.of(conversationKey), claimId]);
       throw error;
     }

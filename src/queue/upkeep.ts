@@ -11,7 +11,10 @@ const intervalMs = 3_600_000;
 /** So many rows in one commit: what people wait for comes between. */
 const atOnce = 500;
 
-/** Deletes rows that nothing needs any more, and ends alerts that have become pointless. Call what it returns with every sweep: it acts once an hour. */
+/**
+ * Deletes rows that nothing needs any more, and ends alerts that are over. Call what it returns with every sweep: it
+ * acts once an hour.
+ */
 export function createUpkeep({ store, clock, log }: UpkeepDeps): () => Promise<void> {
   let nextAt = clock.now() + firstMs;
   return async () => {

@@ -13,8 +13,8 @@ export interface Tallies {
 /** A few milliseconds of the event loop on SQLite. */
 const sliceRows = 1_000;
 /**
- * Little changes any more in a slice that is this old and over: it is remembered. Still an operator may send a part once
- * more, and an owner let in whose message was refused, so each count takes one such slice anew, in turn.
+ * Little changes any more in a slice that is this old and over: it is remembered. An operator may still send a part once
+ * more, and an owner let a stranger in, so each count reads one such slice again, in turn.
  */
 const settledAfterMs = 120_000;
 /** A count that takes long is shown again for a while, so that counting takes a twentieth of the time at most. */

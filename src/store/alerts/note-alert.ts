@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { type Alert, type AlertKind, isLasting } from '#contracts/owner-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 
-/** An event that happens so long after the owner was told of one like it is told again, ms. */
+/** An event that happens so long after the last notice about its kind and subject gets another one, ms. */
 const tellAgainMs = 86_400_000;
 
 /**
@@ -38,7 +38,7 @@ export async function openAlert(tx: Tx, { kind, subject, values = {} }: Alert): 
   return row.id === id;
 }
 
-/** Ends the notice that the owner was told of long ago; returns how often it had happened. */
+/** Ends a notice that was sent to the owner long ago; returns how often its event had happened. */
 async function endOld(tx: Tx, { kind, subject }: Pick<Alert, 'kind' | 'subject'>): Promise<number> {
   const row = await tx.db
     .updateTable('ownerNotices')

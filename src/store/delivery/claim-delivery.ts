@@ -21,7 +21,7 @@ import { isObsolete } from './waiting-notice-part.ts';
 /** How a channel's parts are delivered; times in ms. */
 export type DeliveryPolicy = {
   readonly holder: string;
-  /** Names the commit that may claim: its holder begins nothing of a claim before it is told of it. */
+  /** Names the commit that may claim. The holder begins no call before the commit has answered. */
   readonly claimId?: string;
   readonly leaseMs: number;
   /** How long the platform recognises a repeat by its key; 0 = never. */
@@ -58,7 +58,7 @@ export type ClaimedDelivery = { readonly conversationKey: string; readonly deliv
 
 export type DeliveryClaim = DeliveryPolicy & {
   readonly conversationKey: string;
-  /** Ids under which this holder may have claimed the conversation: those commits failed, or their answers were lost. */
+  /** Ids of commits of this holder that failed: they may have claimed the conversation. */
   readonly unanswered?: readonly string[];
 };
 
@@ -66,8 +66,8 @@ export type DeliveryClaim = DeliveryPolicy & {
  * Step 10, deliver: claims the conversation's head part under a lease and marks it `sending`, all committed
  * before the platform is called. A part found in `sending` belongs to a holder that is gone, and one that waits
  * with a `sendingAt` was cut off: either may have arrived. It is repeated where that is safe (the platform
- * recognises the repeat, or the part only changes an existing message), else looked for, else `unknown`. A claim that
- * its holder was never told of is claimed anew, at once: nothing of it was begun.
+ * recognises the repeat, or the part only changes an existing message), else looked for, else `unknown`. A claim whose
+ * answer never reached its holder is taken over at once: no call of it was begun.
  */
 export const claimDelivery: StoreCommand<DeliveryClaim, Delivery> = {
   name: 'claimDelivery',
@@ -140,9 +140,9 @@ const lockedConversation = locking((db, of: QueryParams<{ conversationKey: strin
 type Head = DeliveryPolicy & { readonly conversationKey: string; readonly epoch: number };
 
 /**
- * Frees a part that its holder finds in `sending` and was never told of: behind the one it records, claimed as that one
- * was recorded before, or under a claim without an answer. Nobody has begun to send it. A repeat may be of a send that
- * arrived.
+ * Frees a part in `sending` whose claim never reached its holder: it follows the one that is recorded now, and was
+ * claimed as that one was recorded before, or its claim has no answer. Nobody has begun to send it. A repeat may be of a
+ * send that arrived.
  */
 function asUnclaimed(part: HeadPart): HeadPart {
   if (part.state !== 'sending' || part.attempts >= firstRepeat) return part;

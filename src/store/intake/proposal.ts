@@ -39,7 +39,7 @@ export type Decision =
       readonly kind: 'refuse';
       readonly reason: RefusalReason;
       readonly notice?: Notice;
-      /** Of a stranger who waits to be let in. */
+      /** Absent unless a stranger who waits to be let in has changed a message. */
       readonly kept?: KeptChange;
     }
   /** Refused, and shown a code by which an owner may let the sender in. */
@@ -80,7 +80,7 @@ export type EditDecision = {
   readonly newId: string;
 };
 
-/** What becomes of the message that is kept of somebody until they are let in, if the event is about it. */
+/** Change of the message that is kept of somebody until they are let in, if the event is about that one. */
 export type KeptChange = EditDecision | 'deleted';
 
 export type Notice = {

@@ -22,7 +22,7 @@ export type StopInput = {
 type StopScene = Pick<CommandScene, 'account' | 'senderId' | 'effects'>;
 type Stopping = { readonly scene: StopScene; readonly input: StopInput };
 
-/** Result of a stop; `not-permitted` when the run is another sender's, `withdrawn` when the sender's own messages ended beside it. */
+/** Result of a stop. The run is another sender's: `withdrawn` if messages of the sender's own ended, else `not-permitted`. */
 export type StopResult = 'done' | 'withdrawn' | 'nothing' | 'not-permitted';
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Writes what becomes of inbox items, and nothing else does: `held → waiting → taken → ended`, back from
- * `taken` to `waiting`, and from `ended` while it is a line that no run has read; and the one outcome of each item with the ledger entry that follows from it. The
- * callers hold the lane's lock; amending an answered item's outcome needs the run's.
+ * Writes what becomes of inbox items, and nothing else does: `held → waiting → taken → ended`, back to `waiting`
+ * from `taken`, or from a summary line that no run has read, and the one outcome of each item with the ledger entry
+ * that follows from it. The callers hold the lane's lock; amending an answered item's outcome needs the run's.
  */
 import { type Insertable, sql } from 'kysely';
 import type { Outcome } from '#contracts/outcome.ts';

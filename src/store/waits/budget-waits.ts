@@ -28,10 +28,10 @@ export async function readRunsWithRoom(tx: Tx): Promise<readonly RunOutOfBudget[
   return (await readWaits(tx)).ready.map(({ runId, laneKey }) => ({ runId, laneKey }));
 }
 
-/** What a budget's new limit means for runs that wait for room in it: `none` waits, some `resume`, or all `wait` on. */
+/** Effect of a budget's new limit on runs that wait for room in it: `none` waits, some `resume`, or all `wait` on. */
 export type RaiseResult = 'none' | 'resume' | 'wait';
 
-/** Judges it for budgets that one step has raised. */
+/** Judges the new limits of these budgets. */
 export async function judgeRaise(tx: Tx, keys: readonly string[]): Promise<RaiseResult> {
   const { waiting, ready } = await readWaits(tx);
   const isOfThem = ({ key }: BudgetWait) => keys.includes(key);
