@@ -40,6 +40,12 @@ export const proofMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'every claim of a process has one name',
+    invariant: 'a claim whose call may have begun is never taken for one without an answer',
+    edits: [{ in: 'policyOf', find: 'claimId: newRowId()', replace: "claimId: 'this'" }],
+    test: { file: 'test/outbox/store-trouble.test.ts', name: 'sends nothing twice' },
+  },
+  {
     name: 'what waits is read before the lock',
     invariant: 'a step decides by what it has read behind the lock of its lane',
     edits: [

@@ -36,6 +36,8 @@ async function deliverBeside(
   fault: Fault,
   {
     of = recordDelivery.name,
+    states = ['sent', 'sent'],
+    sendTimeoutMs = 30_000,
     answer = async ({ commit }: Answering): Promise<void> => void (await commit()),
   } = {},
 ) {
@@ -94,12 +96,12 @@ async function deliverBeside(
           },
         },
       }) as unknown as HostedChannel,
-    settings: { retries: 3, minBackoffMs: 1, maxBackoffMs: 1, sendTimeoutMs: 30_000, resendUnknown: false },
+    settings: { retries: 3, minBackoffMs: 1, maxBackoffMs: 1, sendTimeoutMs, resendUnknown: false },
     onSettled: () => undefined,
   });
   await answer({ deliverer, route: routeFor(run), commit });
   deliverer.deliver(`test/bot/${conversation}`);
-  await vi.waitFor(async () => expect(await stateOf(store, conversation)).toEqual(['sent', 'sent']));
+  await vi.waitFor(async () => expect(await stateOf(store, conversation)).toEqual(states));
   await deliverer.stop();
   return { attempts, sent: sent.length };
 }
@@ -117,6 +119,14 @@ it('sends the next part when the store has claimed it and could not say so', asy
 it('claims again what it was not told to have claimed, while its claim still holds', async () => {
   const lost: Fault = (attempt, write) => (attempt === 1 ? write().then(away) : write());
   expect(await deliverBeside(lost, { of: claimDelivery.name })).toMatchObject({ sent: 2 });
+});
+
+it('sends nothing twice whose result could not be recorded', async () => {
+  const fault = () => Promise.reject(new ParleyError('internal', 'refused'));
+  const broken: Fault = (attempt, write) => (attempt === 1 ? fault() : write());
+  // Its claim is over soon, and another one finds that its call had begun.
+  const outcome = await deliverBeside(broken, { states: ['unknown', 'sent'], sendTimeoutMs: 100 });
+  expect(outcome.sent).toBe(2);
 });
 
 it('sends what the commit of an answer has claimed, though its answer was lost', async () => {
