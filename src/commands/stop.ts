@@ -22,7 +22,9 @@ export const stop = chatCommand<{ readonly isAll: boolean }, StopInput, StopResu
   say: (stopped, texts) => {
     if (stopped === 'done') return texts.stopped;
     if (stopped === 'nothing') return texts.nothingToStop;
-    return fillNotice(stopped === 'withdrawn' ? texts.stoppedOwn : texts.notPermitted, { who: texts.whoStops });
+    return fillNotice(stopped === 'withdrawn' ? texts.stoppedOwn : texts.notPermitted, {
+      who: texts.whoStops,
+    });
   },
   isRefused: (stopped) => stopped === 'not-permitted',
 });

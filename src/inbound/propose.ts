@@ -313,7 +313,8 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
     isCalledBy(event)
   )
     return { kind: 'ask-group', request: { id: newApprovalId(), route } };
-  if (reason === 'dm-not-paired' && event.kind === 'delete') return { kind: 'refuse', reason, kept: 'deleted' };
+  if (reason === 'dm-not-paired' && event.kind === 'delete')
+    return { kind: 'refuse', reason, kept: 'deleted' };
   if (reason === 'dm-not-paired' && event.kind === 'edit') {
     const edit = decideEdit({ gate, envelope, authority: 'member', event });
     return { kind: 'refuse', reason, kept: keptEdit(edit) };

@@ -202,9 +202,7 @@ describeEachDatabase('/queue in a direct conversation', (open) => {
       kind: 'refused',
       reason: 'not-permitted',
     });
-    expect(await asks(bob, '/queue cancel all')).toBe(
-      'Cancelled everything of yours that was waiting (1).',
-    );
+    expect(await asks(bob, '/queue cancel all')).toBe('Cancelled everything of yours that was waiting (1).');
     expect(await asks(bob, '/queue cancel all')).toBe('Nothing of yours is waiting.');
     expect(await asks(boss, `/queue cancel ${secret}`)).toBe(`Cancelled #${secret}: “a secret”`);
     expect((await town.said(ann)).at(-1)).toBe(

@@ -21,7 +21,10 @@ export const itemMutants: readonly Mutant[] = [
     name: 'a summary line is left without a message behind it',
     invariant: 'a message that the cap made a line of is read, whatever is withdrawn behind it',
     edits: [{ in: 'reviveSummary', find: 'await reopenSummarized(tx, newest.inboxId);', replace: '' }],
-    test: { file: items, name: 'is the line that the cap made of a message as well, once all behind it is stopped' },
+    test: {
+      file: items,
+      name: 'is the line that the cap made of a message as well, once all behind it is stopped',
+    },
   },
   {
     name: 'a batch decides by its lanes as they were before it',

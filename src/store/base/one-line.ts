@@ -8,10 +8,7 @@ export function oneLine(text: string): string {
 }
 
 /** A message as the cap shortens it: its beginning, and the names of its files, of which nothing else is left. */
-export function summaryLineOf({
-  prompt,
-  attachments,
-}: Pick<InboxContent, 'prompt' | 'attachments'>): string {
+export function summaryLineOf({ prompt, attachments }: Pick<InboxContent, 'prompt' | 'attachments'>): string {
   const files = attachments.map(({ name, kind }) => `[attachment ${cleanLabel(name ?? kind)}, left out]`);
   return [oneLine(prompt), ...files].filter((part) => part !== '').join(' ');
 }

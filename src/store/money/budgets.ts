@@ -165,7 +165,9 @@ export const endBudgetAlerts: StoreCommand<Record<never, never>, void> = {
     const told = await tx.db
       .selectFrom('ownerNotices')
       .select(['subject', 'details', 'lastAt'])
-      .select((eb) => eb.case().when(isInUse('ownerNotices.subject', tx.now)).then(1).else(0).end().as('inUse'))
+      .select((eb) =>
+        eb.case().when(isInUse('ownerNotices.subject', tx.now)).then(1).else(0).end().as('inUse'),
+      )
       .where('kind', '=', 'budget-spent')
       .where('endedAt', 'is', null)
       .where('isPending', '=', 0)
