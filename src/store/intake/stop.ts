@@ -103,12 +103,16 @@ function nameOf({ account, senderId }: Sender): string {
   return `${account.split('/')[0]}:${senderId}`;
 }
 
-/** Summarized items belong to the run too, but didn't start it: only taken items count. */
+/**
+ * Whether the run has taken a message of theirs, or reports what a sub-agent of such a run has found. Summarized items
+ * belong to a run too, but didn't start it: only taken items count.
+ */
 async function startedBy(tx: Tx, runId: string, senderId: string): Promise<boolean> {
+  const run = await tx.db.selectFrom('runs').select('treeId').where('id', '=', runId).executeTakeFirst();
   const row = await tx.db
     .selectFrom('inbox')
     .select('id')
-    .where('runId', '=', runId)
+    .where('runId', 'in', [runId, run?.treeId ?? runId])
     .where('senderId', '=', senderId)
     .where('transcriptId', 'is not', null)
     .limit(1)

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { saidIn } from '../../runs/said-in.ts';
 import { aCommand, aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { aFamilyWorker } from '../family.ts';
 import { readLane } from '../lane-at-rest.ts';
 
 describeEachDatabase('/stop in a group', (open) => {
@@ -56,5 +57,23 @@ describeEachDatabase('/stop in a group', (open) => {
       isBobWaiting: true,
     });
     expect(await stop('admin', { isPrivileged, isAll: true })).toMatchObject({ isBobWaiting: false });
+  });
+
+  it('of who asked for a sub-agent stops the run that reports its result, and what that has spawned', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, lane, conversation } = await worker.begin();
+    const child = await worker.spawnOne(run);
+    await worker.answer(run);
+    await worker.answer(await worker.claimRun(child.laneKey));
+    const report = await worker.claimRun(lane.key);
+    const next = await worker.spawnOne(report);
+    const stop = async (sender: string) => {
+      const effect = { kind: 'stop', isPrivileged: false, isAll: false } as const;
+      const { acceptances, effects } = await worker.accept(aCommand(conversation, effect, sender, lane));
+      const runs = effects.cancels.map(({ runId }) => runId);
+      return { became: acceptances[0]?.kind, runs, children: effects.stoppedChildren };
+    };
+    expect(await stop('bob')).toEqual({ became: 'refused', runs: [], children: [] });
+    expect(await stop('ann')).toEqual({ became: 'command', runs: [report.runId], children: [next.id] });
   });
 });
