@@ -162,8 +162,14 @@ export const accessMutants: readonly Mutant[] = [
   {
     name: 'announcement outlives a revocation',
     invariant: 'no run begins with the rights of somebody who has none any more',
-    edits: [{ in: 'endWaiting', find: '[...waiting, ...announced]', replace: '[...waiting]' }],
+    edits: [{ in: 'endWaiting', find: '...waiting, ...announced', replace: '...waiting' }],
     test: { file: store, name: 'ends a sub-agent that outlived its run, announced' },
+  },
+  {
+    name: 'title outlives a revocation',
+    invariant: 'no model is called for somebody who may no longer write',
+    edits: [{ in: 'endWaiting', find: '...announced, ...titles', replace: '...announced' }],
+    test: { file: store, name: 'ends the title that waits to be found' },
   },
   {
     name: 'approval for direct messages opens groups',

@@ -1,6 +1,6 @@
 /**
- * Ends all work for people who may no longer write: their waiting messages, the runs that took
- * one of them, and what follows from such a run: sub-agents, their announcements, and the runs that report those.
+ * Ends all work for people who may no longer write: their waiting messages, the runs that took one of them, and what
+ * follows from such a run: sub-agents, their announcements, the runs that report those, and the title of its session.
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Tx } from '../base/command.ts';
@@ -50,6 +50,7 @@ async function findLanes(tx: Tx, people: readonly Person[]): Promise<readonly st
     .where(isOpenItem())
     .where(isFrom('inbox', people))
     .union(announcementsTo(tx, people).select('inbox.laneKey').where(isOpenItem()))
+    .union(titlesFor(tx, people).select('inbox.laneKey').where(isOpenItem()))
     .union(
       tx.db
         .selectFrom('children')
@@ -94,10 +95,11 @@ async function endWaiting(tx: Tx, people: readonly Person[]): Promise<void> {
     .where(isFrom('inbox', people))
     .execute();
   const announced = await announcementsTo(tx, people).select('inbox.id').where(isOpenItem()).execute();
+  const titles = await titlesFor(tx, people).select('inbox.id').where(isOpenItem()).execute();
   const waiting = theirs.filter(({ state }) => state === 'waiting');
   await endItems(
     tx,
-    [...waiting, ...announced].map(({ id }) => id),
+    [...waiting, ...announced, ...titles].map(({ id }) => id),
     revoked,
   );
   const held = theirs.filter(({ state }) => state === 'held').map(({ id }) => id);
@@ -136,18 +138,33 @@ function announcementsTo(tx: Tx, people: readonly Person[]) {
     .where(hasTaken('children.treeId', people));
 }
 
+/** Titles to be found for sessions whose first message is theirs. */
+function titlesFor(tx: Tx, people: readonly Person[]) {
+  const openingRun = sql<string>`(
+    select "first"."runId" from "transcript" as "first"
+    where "first"."sessionId" = substr("inbox"."sourceKey", length('title:') + 1) and "first"."role" = 'user'
+    order by "first"."position" limit 1
+  )`;
+  return tx.db
+    .selectFrom('inbox')
+    .where('inbox.source', '=', 'job')
+    .where('inbox.sourceKey', 'like', 'title:%')
+    .where(hasTaken(openingRun, people));
+}
+
 /** Whether the run has taken a message of theirs, or works in the tree of one that has. */
 function isRunFor(people: readonly Person[]): RawBuilder<SqlBool> {
   return sql<SqlBool>`(${hasTaken('runs.id', people)} or ${hasTaken('runs.treeId', people)})`;
 }
 
-/** Whether the run that the column names has taken a message of theirs. */
+/** Whether that run, or the one that the column names, has taken a message of theirs. */
 function hasTaken(
-  column: 'runs.id' | 'runs.treeId' | 'children.treeId',
+  run: 'runs.id' | 'runs.treeId' | 'children.treeId' | RawBuilder<string>,
   people: readonly Person[],
 ): RawBuilder<SqlBool> {
+  const runId = typeof run === 'string' ? sql.ref(run) : run;
   return sql<SqlBool>`exists (
-    select 1 from "inbox" as "said" where "said"."runId" = ${sql.ref(column)} and ${isFrom('said', people)}
+    select 1 from "inbox" as "said" where "said"."runId" = ${runId} and ${isFrom('said', people)}
   )`;
 }
 

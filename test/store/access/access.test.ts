@@ -7,9 +7,10 @@ import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { noEffects } from '../../../src/store/base/effects.ts';
 import { findChild } from '../../../src/store/children/read-children.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
+import { titleLaneOf } from '../../../src/store/lanes/titles.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
 import { aBot, approve, atConsole, readAccessRows, shownCode } from '../access-builders.ts';
-import { endWithout, framing, unique } from '../builders.ts';
+import { aWorker, endWithout, framing, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker } from '../family.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -243,6 +244,22 @@ describeEachDatabase('a revocation', (open, beside) => {
     const left = inbox.filter(({ state }) => state !== 'ended');
     expect({ left, openRuns }).toEqual({ left: [], openRuns: 0 });
     expect(await worker.claim(key)).toEqual({ kind: 'idle' });
+  });
+
+  it('ends the title that waits to be found for their conversation, and nobody else’s', async () => {
+    const titleModels = { byAgent: {}, byDefault: 'demo' };
+    const worker = aWorker(open(), undefined, undefined, titleModels);
+    const begin = async (peer: string) => {
+      const bot = await letIn(peer);
+      await bot.says(peer, 'user');
+      return titleLaneOf((await worker.claimRun(bot.laneOf(peer).key)).sessionId);
+    };
+    const eve = unique('eve');
+    const [ofEve, ofAnn] = [await begin(eve), await begin(unique('ann'))];
+    await revoke(eve);
+    expect(await outcomes(ofEve)).toEqual(['ended refused access-revoked']);
+    expect(await worker.claim(ofEve)).toEqual({ kind: 'idle' });
+    expect((await worker.claim(ofAnn)).kind).toBe('run');
   });
 
   it('ends what the cap has summarised', async () => {
