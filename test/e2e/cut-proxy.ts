@@ -2,7 +2,13 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** A door on loopback in front of a server, which the test can shut: what passed through is cut. */
-export type CutProxy = { readonly port: number; shut(): void; open(): void };
+export type CutProxy = {
+  readonly port: number;
+  shut(): void;
+  open(): void;
+  /** Who has passed through hears nothing more, and no end either; others pass as before. */
+  silence(): void;
+};
 
 /** Shut means that a new connection ends at once and unanswered. */
 export async function makeDoor(
@@ -45,6 +51,9 @@ export async function makeDoor(
     shut,
     open: () => {
       isOpen = true;
+    },
+    silence: () => {
+      for (const socket of passing) socket.unpipe().pause();
     },
   };
 }

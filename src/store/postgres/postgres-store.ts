@@ -14,15 +14,25 @@ import { Connection, kyselyOver } from './connection.ts';
 const repeatable = new Set(['40P01', '40001']);
 const maxRepeats = 5;
 
+export type PostgresOptions = {
+  readonly url: string;
+  readonly poolSize: number;
+  /** A server that says nothing for so long is away, ms. Default: 30 s. */
+  readonly silenceMs?: number;
+};
+
+/**
+ * A connection whose other end is gone without a word would be waited for until TCP gives up, a quarter of an hour.
+ * No statement takes as long: a transaction that stands still ends after seconds, and so does the wait for its rows.
+ */
+const longestSilenceMs = 30_000;
+
 /**
  * Opens (and migrates) a PostgreSQL database. Each command is a transaction of its own from a pool.
  * Throws `store_unavailable` with the reason; the URL's password never appears in it.
  */
-export async function openPostgresStore(
-  options: { readonly url: string; readonly poolSize: number },
-  setup: StoreSetup,
-): Promise<Store> {
-  await migrateDatabase(options.url, setup.migrations);
+export async function openPostgresStore(options: PostgresOptions, setup: StoreSetup): Promise<Store> {
+  await migrateDatabase(options, setup.migrations);
   const pool = createPool(options);
   const withConnection = lender(pool);
   const clocks = new Map<string, Clock>();
@@ -87,8 +97,13 @@ function lender(pool: pg.Pool): Lender {
   };
 }
 
-async function migrateDatabase(url: string, migrations: StoreSetup['migrations']): Promise<void> {
-  const pool = withoutUncaughtErrors(new pg.Pool({ connectionString: url, max: 1 }));
+async function migrateDatabase(
+  { url, silenceMs = longestSilenceMs }: PostgresOptions,
+  migrations: StoreSetup['migrations'],
+): Promise<void> {
+  // A change of a large table may take long.
+  const connecting = { connectionString: url, connectionTimeoutMillis: silenceMs };
+  const pool = withoutUncaughtErrors(new pg.Pool({ ...connecting, max: 1 }));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   try {
     await migrate(db, migrations);
@@ -102,11 +117,13 @@ async function migrateDatabase(url: string, migrations: StoreSetup['migrations']
 
 const int8 = 20;
 
-function createPool({ url, poolSize }: { readonly url: string; readonly poolSize: number }): pg.Pool {
+function createPool({ url, poolSize, silenceMs = longestSilenceMs }: PostgresOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
     pipeline: true,
+    query_timeout: silenceMs,
+    connectionTimeoutMillis: silenceMs,
     // A process that stands still inside a transaction must not hold a lane's row beyond its lease.
     idle_in_transaction_session_timeout: 5_000,
     // Our integers are milliseconds and counters, far below 2^53.
