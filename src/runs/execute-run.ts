@@ -289,7 +289,7 @@ async function runLoop(
     // The commit of the last turn has closed the run or taken what extends it: nothing is left to ask.
     getFollowUpMessages: async () => [],
   };
-  const context = { system, messages: shownMessages(stored), tools };
+  const context = { system, messages: shownMessages(stored), tools: watched(tools, watch) };
   const events =
     entries === undefined
       ? agentLoopContinue(context, config, signal)
@@ -313,13 +313,25 @@ async function follow(
   const tell = createStreamEvents(run);
   const waitsFor: WaitingCall[] = [];
   for await (const event of events) {
-    if (event.type === 'agent_end') watch.check();
+    // A call that the store has failed has no result: the run's next attempt makes it again, under its own key.
+    if (event.type === 'agent_end' || (event.type === 'tool_execution_end' && event.isError)) watch.check();
     await recorder.handle(event);
     trace(event);
     deps.stream(run.laneKey, () => tell(event, recorder.left !== undefined));
     if (event.type === 'tool_execution_parked') waitsFor.push(event);
   }
   return waitsFor;
+}
+
+function watched(tools: readonly Tool[], watch: StoreWatch): readonly Tool[] {
+  return tools.map((tool) => {
+    const { name, description, inputSchema, parallelSafe, replay, authority } = tool;
+    return {
+      ...{ name, description, inputSchema, parallelSafe, replay, authority },
+      ...(tool.prepareArguments && { prepareArguments: (raw: unknown) => tool.prepareArguments?.(raw) }),
+      execute: async (input, ctx) => watch.ask(tool.execute(input, ctx)),
+    };
+  });
 }
 
 function toolsOf(deps: RunDeps, run: ToolRun): readonly Tool[] {

@@ -1,6 +1,6 @@
 import { hasCode } from '#contracts/errors.ts';
 
-/** Answers of the store to the loop's questions. */
+/** Answers of the store to the questions of the loop and its tools. */
 export type StoreWatch = {
   ask<T>(answer: Promise<T>): Promise<T>;
   /** Throws the fault of the store that a question has met. */
@@ -9,8 +9,8 @@ export type StoreWatch = {
 
 /**
  * A run must not end because the store is away or another process has taken its lane. The loop ends the run when one
- * of its questions fails; `check` throws that fault before the end is recorded, so the run stays as it is stored and
- * the lane's next holder resumes it.
+ * of its questions fails, and lets the model read that a tool has failed, though its effect may be stored; `check`
+ * throws that fault before either is recorded, so the run stays as it is stored and the lane's next holder resumes it.
  */
 export function createStoreWatch(): StoreWatch {
   let fault: unknown;

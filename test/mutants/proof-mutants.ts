@@ -100,8 +100,32 @@ export const proofMutants: readonly Mutant[] = [
   {
     name: 'a store that is away ends the run',
     invariant: 'a fault of the store is nobody’s outcome: the run stands as it is stored',
-    edits: [{ in: 'follow', find: "if (event.type === 'agent_end') watch.check();", replace: '' }],
+    edits: [{ in: 'follow', find: 'watch.check();', replace: '{}' }],
     test: { file: 'test/runs/store-away.test.ts', name: 'is thrown to its holder' },
+  },
+  {
+    name: 'a run begun anew beside itself',
+    invariant: 'a clock that is set forward takes no run from a process that works on it',
+    edits: [
+      {
+        in: 'dispatchDue',
+        find: 'lane.isAbandoned && deps.worksOn?.(lane.laneKey)',
+        replace: 'lane.isAbandoned && !deps.worksOn',
+      },
+    ],
+    test: { file: 'test/queue/sweeper.test.ts', name: 'leaves a run alone that this process works on' },
+  },
+  {
+    name: 'a step of a tool that may be stored is told as failed',
+    invariant: 'the model is told of no failure that may be a success, so it repeats nothing',
+    edits: [
+      {
+        in: 'watched',
+        find: 'watch.ask(tool.execute(input, ctx))',
+        replace: 'tool.execute(input, ctx)',
+      },
+    ],
+    test: { file: 'test/runs/store-away.test.ts', name: 'while a tool asks' },
   },
   {
     name: 'a run that its process hands over wakes nobody',

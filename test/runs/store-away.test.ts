@@ -1,44 +1,84 @@
 import { expect, it } from 'vitest';
+import { z } from 'zod';
 import { ParleyError } from '../../src/contracts/errors.ts';
+import { defineTool, type Tool } from '../../src/contracts/tool.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { releaseFailedRun } from '../../src/store/lanes/leases.ts';
 import { needsBoundary } from '../../src/store/lanes/steer.ts';
-import { says, scriptedModel } from '../agent/support/scripted-model.ts';
-import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { callsTools, type ScriptedModel, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
 const options = { signal: new AbortController().signal, mayKeepLane: () => false, claims: () => undefined };
+const away = new ParleyError('store_unavailable', 'The store is away.');
+const nothing = z.object({});
 
-describeEachDatabase('a run whose store is away while its loop asks it', (open) => {
-  it('is thrown to its holder, tells nobody, and is answered by the next attempt', async () => {
+describeEachDatabase('a run whose store is away', (open) => {
+  /** A message that waits; `play` makes one attempt at its run. */
+  const begin = async () => {
     const conversation = unique('c');
     const { key: laneKey } = aLane(conversation);
-    const holder = unique('boot');
-    const worker = aWorker(open(), holder);
+    const worker = aWorker(open());
     await worker.accept(aMessage({ conversation, text: 'one' }));
     const active = someActiveRuns(open(), holder);
-    const away = new ParleyError('store_unavailable', 'The store is away.');
-    const store: Store = {
-      ...open(),
-      read: (query, input) =>
-        query.query === needsBoundary.query ? Promise.reject(away) : open().read(query, input),
-    };
-    const play = async (from: Store) => {
+    const play = async (model: ScriptedModel, { from = open(), tools = [] }: Playing = {}) => {
       const run = await worker.claimRun(laneKey);
-      const deps = runDeps(from, { active, model: scriptedModel(says('hello')), tools: [] });
-      await executeRun(deps, run, options).finally(() =>
+      await executeRun(runDeps(from, { active, model, tools }), run, options).finally(() =>
         open()
           .write(releaseFailedRun, { ...run, pauseMs: 0 })
           .catch(() => undefined),
       );
     };
-    await expect(play(store)).rejects.toBe(away);
-    expect((await readLane(open(), laneKey)).inbox).toMatchObject([{ state: 'taken', outcome: null }]);
-    await play(open());
-    await active.close();
-    expect((await readLane(open(), laneKey)).inbox).toMatchObject([{ state: 'ended', outcome: 'answered' }]);
+    const inbox = async () => (await readLane(open(), laneKey)).inbox;
+    return { play, inbox, end: active.close };
+  };
+
+  it('while its loop asks is thrown to its holder, tells nobody, and is answered by the next attempt', async () => {
+    const { play, inbox, end } = await begin();
+    const from: Store = {
+      ...open(),
+      read: (query, input) =>
+        query.query === needsBoundary.query ? Promise.reject(away) : open().read(query, input),
+    };
+    await expect(play(scriptedModel(says('hello')), { from })).rejects.toBe(away);
+    expect(await inbox()).toMatchObject([{ state: 'taken', outcome: null }]);
+    await play(scriptedModel(says('hello')));
+    await end();
+    expect(await inbox()).toMatchObject([{ state: 'ended', outcome: 'answered' }]);
+  });
+
+  it('while a tool asks makes the call again in the next attempt: nothing says that it has failed', async () => {
+    const { play, inbox, end } = await begin();
+    const made: string[] = [];
+    const tool = defineTool<z.infer<typeof nothing>>({
+      name: 'post',
+      description: 'posts',
+      inputSchema: nothing,
+      parallelSafe: false,
+      replay: 'durable',
+      authority: 'guest',
+      execute: async (_, { callId }) => {
+        made.push(callId);
+        // The first time its step was committed, and the answer was lost.
+        if (made.length === 1) throw away;
+        return { text: 'It is posted.' };
+      },
+    });
+    const tools = [tool];
+    const first = play(scriptedModel(callsTools({ id: 'call', name: 'post' })), { tools });
+    await expect(first).rejects.toBe(away);
+    const model = scriptedModel(says('hello'));
+    await play(model, { tools });
+    await end();
+    expect(made).toEqual([made[0], made[0]]);
+    const read = JSON.stringify(model.requests[0]?.messages);
+    expect(read).toContain('It is posted.');
+    expect(read).not.toContain(away.message);
+    expect(await inbox()).toMatchObject([{ state: 'ended', outcome: 'answered' }]);
   });
 });
+
+type Playing = { readonly from?: Store; readonly tools?: readonly Tool[] };
