@@ -165,8 +165,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
       if (await stage.processes.reapDead()) stage.live.publish({ kind: 'freed' });
     },
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
-    deliver: deliverer.deliver,
-    fetch: fetcher.fetch,
+    ...{ worksOn: active.worksOn, deliver: deliverer.deliver, fetch: fetcher.fetch },
     start: motion.dispatch,
     ...(front && { tellWaiting: wireWaitingNotices(stage, host).look }),
   });

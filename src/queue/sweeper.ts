@@ -20,6 +20,8 @@ export type SweeperDeps = {
   readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
   /** Looks at a lane in a free slot of this process; false when there is none. */
   drive?(lane: Sweep['lanes'][number]): boolean;
+  /** Whether this process works on a run of the lane. */
+  worksOn?(laneKey: string): boolean;
   /** Frees what dead processes of this folder held, and tells the others that it is free. */
   bury(): Promise<void>;
   deliver(conversationKey: string): void;
@@ -111,6 +113,8 @@ type Watch = {
 function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
   const { store, wakes, log, contextLimit } = deps;
   for (const lane of sweep.lanes) {
+    // The clock was set forward, or this process stood still: the lease is over, and its renewal is due.
+    if (lane.isAbandoned && deps.worksOn?.(lane.laneKey)) continue;
     const isLate = lane.isAbandoned || sweep.now - lane.waitingSince > wakeMs;
     if (!(isLate && deps.drive?.(lane))) wakes.wake({ ...lane, delayMs: 0 });
   }

@@ -18,6 +18,8 @@ export interface ActiveRuns {
   cancel(runId: string, reason: string): boolean;
   /** Reads the run's cancel flag now and not at its next renewal, if it is worked here. */
   look(runId: string): void;
+  /** Whether a run of the lane is worked here, be its lease over for a moment. */
+  worksOn(laneKey: string): boolean;
   count(): number;
   /** Ends the renewals; the caller has ended the runs. */
   close(): Promise<void>;
@@ -84,6 +86,7 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
     look: (runId) => {
       if (runs.has(runId)) void attempt();
     },
+    worksOn: (laneKey) => [...runs.values()].some((run) => run.laneKey === laneKey),
     count: () => runs.size,
     close: () => {
       closing.abort();

@@ -27,6 +27,7 @@ async function anHourLater(
   const woken: string[] = [];
   const log: Log = { ...silentLog, error: (fields) => void alarms.push(fields) };
   const told: string[] = [];
+  const worked = new Set<string>();
   const sweeper = startSweeper({
     store,
     clock,
@@ -36,6 +37,7 @@ async function anHourLater(
     deliver: () => undefined,
     fetch: () => undefined,
     start: () => undefined,
+    worksOn: (laneKey) => worked.has(laneKey),
     bury: async () => undefined,
     onAlarm: (laneKey, waitedMs) => void told.push(`${laneKey} waits ${waitedMs > 10_000}`),
     onAlarmOver: (laneKey) => void told.push(`${laneKey} goes on`),
@@ -45,7 +47,7 @@ async function anHourLater(
     await store.close();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
-  return { store, time, alarms, woken, told };
+  return { store, time, alarms, woken, told, worked };
 }
 
 it('wakes what waited while no process was there, and raises no alarm for it', async () => {
@@ -53,6 +55,20 @@ it('wakes what waited while no process was there, and raises no alarm for it', a
   await vi.waitUntil(() => woken.length > 2);
   expect(woken[0]).toBe(aLane('c').key);
   expect(alarms).toEqual([]);
+});
+
+it('leaves a run alone that this process works on, although its lease is over', async () => {
+  const { store, woken, worked } = await anHourLater();
+  const [{ key }, { key: other }] = [aLane('c'), aLane('d')];
+  worked.add(key);
+  const worker = aWorker(store);
+  await worker.claimRun(key, 1);
+  await worker.accept(aMessage({ conversation: 'd', text: 'hi' }));
+  await vi.waitUntil(() => woken.filter((laneKey) => laneKey === other).length > 2, { timeout: patienceMs });
+  expect(woken.slice(woken.indexOf(other))).not.toContain(key);
+  worked.delete(key);
+  const seen = woken.length;
+  await vi.waitUntil(() => woken.slice(seen).includes(key), { timeout: patienceMs });
 });
 
 it('raises one alarm for a lane that nobody works on for 10 s', async () => {
