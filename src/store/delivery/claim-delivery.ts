@@ -233,7 +233,8 @@ function stepFor(
   { content, sendingAt, attempts }: Candidate,
 ): 'send' | 'look-up' | 'give-up' {
   if (sendingAt === null || isChange(content)) return 'send';
-  if (tx.now - sendingAt < head.repeatSafeMs && attempts < mostRepeats) return 'send';
+  // A clock that was set back since doesn't tell how long ago that was.
+  if (Math.abs(tx.now - sendingAt) < head.repeatSafeMs && attempts < mostRepeats) return 'send';
   if (head.canLookUp) return 'look-up';
   return head.resendUnknown ? 'send' : 'give-up';
 }

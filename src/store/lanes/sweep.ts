@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { isFetchingItem, isOpenItem, isOpenPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
@@ -61,7 +62,8 @@ export const readSweep: StoreQuery<
   run: async (tx, { now = tx.now, after, caps = {} }) => {
     const due = await dueItems.all(tx, { now, ...(after?.item ?? { dueAt: -1, laneKey: '' }) });
     const unfinished = await unfinishedLanes.all(tx, { now });
-    const open = await openConversations.all(tx, { after: after?.conversationKey ?? '', now });
+    const delivering = { after: after?.conversationKey ?? '', now, later: now + longestWaitMs };
+    const open = await openConversations.all(tx, delivering);
     const fetching = await fetchingItems.all(tx, {});
     const ahead = await itemsAhead.all(tx, { now, later: now + clockSlackMs });
     const children = await childrenToTend.all(tx, { now, archiveBefore: now - archiveAfterMs });
@@ -227,11 +229,14 @@ const childrenToTend = prepared((db, of: QueryParams<{ now: number; archiveBefor
     .limit(sql.lit(page)),
 );
 
+type Delivering = { after: string; now: number; later: number };
+
 /**
  * Conversations with parts to deliver, by key, each found behind the one before it: to read all their
- * parts would take the longer the more wait, as they do while a network is away.
+ * parts would take the longer the more wait, as they do while a network is away. A part that seems to wait beyond
+ * `later` was stored by a clock that has been set back since, and is due.
  */
-const openConversations = prepared((db, of: QueryParams<{ after: string; now: number }>) => {
+const openConversations = prepared((db, of: QueryParams<Delivering>) => {
   const query = sql<{ conversationKey: string; isDue: number }>`
     with recursive found("conversationKey", place) as (
       select min("conversationKey"), 1 from outbox
@@ -246,7 +251,8 @@ const openConversations = prepared((db, of: QueryParams<{ after: string; now: nu
     select found."conversationKey",
       case when "deliveryUntil" <= ${of.now} and exists (
         select 1 from outbox
-        where ${isOpenPart()} and outbox."conversationKey" = found."conversationKey" and outbox."dueAt" <= ${of.now}
+        where ${isOpenPart()} and outbox."conversationKey" = found."conversationKey"
+          and (outbox."dueAt" <= ${of.now} or outbox."dueAt" > ${of.later})
       ) then 1 else 0 end as "isDue"
     from found join conversations on conversations.key = found."conversationKey"`;
   return { compile: () => query.compile(db) };

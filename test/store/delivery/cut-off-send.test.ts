@@ -71,6 +71,11 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
         holder = unique('boot');
         await open().write(addProcess, { id: holder, folder, ...(sends && { sends }) });
       },
+      /** As if the clock had been set back by hours since. */
+      setBack: () =>
+        beside.sql(
+          `update outbox set "sendingAt" = "sendingAt" + 7200000 where "conversationKey" = '${conversationKey}'`,
+        ),
       states: async () =>
         (
           await open().read(readPartStates, { keys: texts.map((_, index) => `${run.runId}:${index + 1}`) })
@@ -86,6 +91,13 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect([again.step, again.attempts, typeof again.mayStandSince]).toEqual(['send', 2, 'number']);
     await sending.settle(again, arrived);
     expect(await sending.states()).toEqual(['sent m1']);
+  });
+
+  it('is not repeated by a clock that was set back since, and cannot tell how long ago that was', async () => {
+    const sending = await begin(both);
+    await sending.settle(await sending.claim(), cutOff);
+    await sending.setBack();
+    expect((await sending.claim()).step).toBe('look-up');
   });
 
   it('waits between its repeats, longer each time', async () => {

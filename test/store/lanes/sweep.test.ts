@@ -44,6 +44,24 @@ describeEachDatabase('the sweep', (open, beside) => {
     expect((await worker.claim(key)).kind).toBe('run');
   });
 
+  it('delivers what was stored by a clock that has been set back since', async () => {
+    const conversation = unique('ahead');
+    const worker = aWorker(open());
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    await worker.answer(await worker.claimRun(aLane(conversation).key), 'hello');
+    const conversationKey = conversationKeyOf(aRoute(conversation));
+    const isFound = async () => (await open().read(readSweep, {})).conversations.includes(conversationKey);
+    const wait = (ms: number) =>
+      beside.sql(
+        `update outbox set "dueAt" = "createdAt" + ${ms} where "conversationKey" = '${conversationKey}'`,
+      );
+    // As long as a platform may ask for.
+    await wait(240_000);
+    expect(await isFound()).toBe(false);
+    await wait(7_200_000);
+    expect(await isFound()).toBe(true);
+  });
+
   it('reads what waits page by page, all of it, what waits longest first', async () => {
     const conversation = unique('many');
     const { key } = aLane(conversation);
