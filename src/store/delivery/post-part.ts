@@ -5,7 +5,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
-import { type Lane, lockLane, lockLaneAt, takeSeq } from '../rows/lane-row.ts';
+import { type Lane, lockLane, lockLaneAt, lockLanes, takeSeq } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 import { insertPart } from './insert-part.ts';
 
@@ -36,8 +36,7 @@ export const storeToolParts: StoreCommand<Posting, Posted> = {
   run: async (tx, input) => {
     const { toLane } = input;
     const isElsewhere = toLane !== undefined && toLane !== input.laneKey;
-    // Several lanes are locked in key order, so that two tools never wait for each other.
-    if (isElsewhere && toLane < input.laneKey) await lockLane(tx, toLane);
+    if (isElsewhere) await lockLanes(tx, [toLane, input.laneKey]);
     const own = await lockLaneAt(tx, input.laneKey, input.epoch);
     const lane = isElsewhere ? await requireLane(tx, toLane) : own;
     const route = isElsewhere ? await lastRoute(tx, lane) : input.route;

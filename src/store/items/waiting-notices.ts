@@ -11,7 +11,7 @@ import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { waitingNoticeKeyOf } from '../delivery/waiting-notice-part.ts';
-import { lockLane } from '../rows/lane-row.ts';
+import { lockLanes } from '../rows/lane-row.ts';
 
 /** A message whose sender has heard nothing yet. */
 export type UnnotifiedItem = {
@@ -68,12 +68,8 @@ export const storeWaitingNotices: StoreCommand<{ readonly notices: readonly Wait
   name: 'storeWaitingNotices',
   run: async (tx, { notices }) => {
     const effects = noEffects();
-    // Several lanes are locked in key order.
-    const inOrder = [...notices].sort((a, b) => (a.laneKey < b.laneKey ? -1 : a.laneKey > b.laneKey ? 1 : 0));
-    for (const notice of inOrder) {
-      await lockLane(tx, notice.laneKey);
-      await tell(tx, notice, effects);
-    }
+    await lockLanes(tx, [...new Set(notices.map(({ laneKey }) => laneKey))]);
+    for (const notice of notices) await tell(tx, notice, effects);
     return effects;
   },
 };

@@ -6,7 +6,7 @@ import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { readFullClasses } from '../children/class-room.ts';
 import { dropHeld } from '../rows/item-states.ts';
-import { lockLane } from '../rows/lane-row.ts';
+import { lockLanes } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import { type RunOutOfBudget, readRunsWithRoom } from '../waits/budget-waits.ts';
 import { archiveAfterMs } from './tend-child.ts';
@@ -265,8 +265,8 @@ export const closeBundles: StoreCommand<
 > = {
   name: 'closeBundles',
   run: async (tx, { laneKeys, limit }) => {
-    for (const laneKey of [...laneKeys].sort()) {
-      await lockLane(tx, laneKey);
+    await lockLanes(tx, laneKeys);
+    for (const laneKey of laneKeys) {
       const rows = await tx.db
         .selectFrom('inbox')
         .selectAll()
