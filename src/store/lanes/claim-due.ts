@@ -1,5 +1,5 @@
 import type { StepTx } from '../base/command.ts';
-import type { Effects } from '../base/effects.ts';
+import { addEffects, type Effects } from '../base/effects.ts';
 import { isChildLane } from '../children/child-rows.ts';
 import { type ClaimedRun, type ClaimInput, claimBy, claimLane } from './claim-lane.ts';
 import { type ClaimFacts, lockForClaims } from './lock-claim.ts';
@@ -38,7 +38,9 @@ export async function claimDue(
     const input = { ...claim, laneKey: wake.laneKey, newRunId };
     const claimed = await (known ? claimBy(tx, input, known) : claimLane.run(tx, input));
     if (claimed.kind === 'again') {
-      effects.deliveries.push(...claimed.effects.deliveries);
+      const { wakes, ...others } = claimed.effects;
+      left.push(...wakes);
+      addEffects(effects, { ...others, wakes: [] });
       // A command, or the end of a run, may have changed other lanes too.
       facts.clear();
     }

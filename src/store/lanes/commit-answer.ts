@@ -2,7 +2,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
-import { type Effects, noEffects } from '../base/effects.ts';
+import { addEffects, type Effects, noEffects } from '../base/effects.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockLineageAt } from '../children/lock-lineage.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/claim-delivery.ts';
@@ -114,7 +114,7 @@ async function claimNext(
 ): Promise<ClaimedRun | undefined> {
   if (claims === undefined) return undefined;
   const claim = await claimLane.run(tx, { ...claims, framing, laneKey });
-  if (claim.kind === 'again') effects.deliveries.push(...claim.effects.deliveries);
+  if (claim.kind === 'again') addEffects(effects, claim.effects);
   return claim.kind === 'run' ? claim.run : undefined;
 }
 

@@ -16,6 +16,7 @@ import {
   unique,
 } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { aFamilyWorker } from '../family.ts';
 
 const terms = (slots: number): ClaimTerms => ({
   holder,
@@ -59,6 +60,19 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     const [run = expect.fail('no run')] = runs;
     const { steers } = await aWorker(open()).answer(run, 'hello');
     expect(steers).toHaveLength(1);
+  });
+
+  it('hands on all that a command of the lane has begun: the ends of sub-agents too', async () => {
+    const family = aFamilyWorker(open());
+    const { run, conversation } = await family.begin();
+    const child = await family.spawnOne(run);
+    await family.answer(run);
+    const childRun = await family.claimRun(child.laneKey);
+    const fresh = { conversation, text: '/new', item: { kind: 'command' } } as const;
+    const { effects } = await acceptWith(1, fresh);
+    expect(effects.cancels).toEqual([{ runId: childRun.runId, reason: 'stop' }]);
+    expect(effects.stoppedChildren).toEqual([child.id]);
+    await family.fail(childRun, 'stop');
   });
 
   it('claims nothing without slots', async () => {
