@@ -53,7 +53,11 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
   const [redis, { store, processes }] = await openBoth(
     openRedisFor(ground, lock.folderId),
     openStoreFor(ground, lock, files),
-  );
+  ).catch((error: unknown) => {
+    // Nothing was sent. A start may be tried for days, and each attempt has files of its own.
+    files.remove([files.name]);
+    throw error;
+  });
   const publishAddress = (url: string) =>
     writeProcessAddress(files.addressPath, { url, role: config.role, variables: config.variables }).catch(
       (error: unknown) => log.warn({ error }, 'process.address-not-written'),

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
@@ -160,6 +160,8 @@ test.skipIf(databaseServer === undefined)(
     expect(httpStatus).toBe(503);
     expect(JSON.parse(text)).toMatchObject({ status: 'not ready', missing: ['store'] });
     expect(await problemsAt(parley().url)).toMatch(/PostgreSQL is not reachable/);
+    // An attempt leaves nothing behind, however many there are.
+    expect(await readdir(join(gateway.dataDir, 'processes'))).toEqual([]);
     model.script(() => ({ text: 'Hello.' }));
     telegram.userSends({ from: ada, text: 'Hi.' });
     door.open();
