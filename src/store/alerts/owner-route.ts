@@ -23,18 +23,12 @@ export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
   query: 'readOwnerRoute',
   run: async (tx, { owners, avoid, notIn }) => {
     const known = new Set([...owners, ...(await approvedOwners(tx))]);
-    const lanes = await tx.db
-      .selectFrom('lanes')
-      .select(['key', 'lastActivityAt'])
-      .where('chatKind', '=', 'dm')
-      .orderBy('lastActivityAt', 'desc')
-      .limit(mostLanes)
-      .execute();
+    const lanes = await lanesOfOwners(tx);
     let newest: Written | undefined;
     for (const { key, lastActivityAt } of lanes) {
       // The lanes come by their last activity: none of the rest can hold a newer message.
       if (newest && newest.createdAt >= lastActivityAt) break;
-      const found = (await writtenByOwner(tx, key)).find(
+      const found = (await writtenIn(tx, key)).find(
         (row) =>
           known.has(`${channelOf(row)}:${row.senderId}`) &&
           !avoid.includes(channelOf(row)) &&
@@ -80,18 +74,38 @@ async function approvedOwners(tx: Tx): Promise<readonly string[]> {
   return rows.map(({ ref }) => ref);
 }
 
-type Written = Awaited<ReturnType<typeof writtenByOwner>>[number];
+/**
+ * Direct conversations of owners, by their last activity. Nobody but its owner writes in one, so its newest message
+ * tells whose it is. Those of others, of sub-agents and of titles may be any number.
+ */
+function lanesOfOwners(tx: Tx) {
+  return tx.db
+    .selectFrom('lanes')
+    .select(['key', 'lastActivityAt'])
+    .where('chatKind', '=', 'dm')
+    .where('class', '=', 'main')
+    .where((eb) => {
+      const said = eb.selectFrom('inbox').select('inbox.authority').where('inbox.source', '=', 'platform');
+      const newest = said.whereRef('inbox.laneKey', '=', 'lanes.key').orderBy('inbox.seq', 'desc').limit(1);
+      return eb(newest.$asScalar(), '=', 'owner');
+    })
+    .orderBy('lastActivityAt', 'desc')
+    .limit(mostLanes)
+    .execute();
+}
 
-/** The newest first. Nobody but its owner writes in a direct conversation, so its newest message tells whose it is. */
-async function writtenByOwner(tx: Tx, laneKey: string) {
-  const query = tx.db
+type Written = Awaited<ReturnType<typeof writtenIn>>[number];
+
+/** The newest first. */
+function writtenIn(tx: Tx, laneKey: string) {
+  return tx.db
     .selectFrom('inbox')
-    .select(['id', 'senderId', 'account', 'authority', 'conversationKey', 'createdAt'])
+    .select(['id', 'senderId', 'account', 'conversationKey', 'createdAt'])
     .where('laneKey', '=', laneKey)
     .where('source', '=', 'platform')
-    .orderBy('seq', 'desc');
-  const [last] = await query.limit(1).execute();
-  return last?.authority === 'owner' ? query.limit(mostMessages).execute() : [];
+    .orderBy('seq', 'desc')
+    .limit(mostMessages)
+    .execute();
 }
 
 function channelOf({ account }: { readonly account: string }): string {

@@ -224,7 +224,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
   };
 });
 
-describeEachDatabase('the way to the owner', (open) => {
+describeEachDatabase('the way to the owner', (open, beside) => {
   const owner = unique('owner');
   const routeOf = (over: Partial<OwnerSearch> = {}) =>
     open().read(readOwnerRoute, { owners: [`test:${owner}`], avoid: [], ...over });
@@ -250,6 +250,17 @@ describeEachDatabase('the way to the owner', (open) => {
     await says(first, owner);
     expect(await routeOf()).toEqual(aRoute(first));
     expect(await routeOf({ notIn: `test/bot/${first}` })).toEqual(aRoute(second));
+  });
+
+  it('is found behind any number of conversations of others, sub-agents and titles', async () => {
+    const [own, foreign] = [unique('c'), unique('c')];
+    await says(own, owner);
+    await says(foreign, 'somebody', { item: { authority: 'member' } });
+    const same = `class, "agentId", "chatKind", "sessionId", epoch, "leaseUntil", "nextSeq", mode, "debounceMs", "quietMs", cap, "drop"`;
+    await beside.sql(`insert into lanes (key, "lastActivityAt", ${same})
+      with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 300)
+      select key || n, "lastActivityAt" + n, ${same} from lanes, numbers where key = '${aLane(foreign).key}'`);
+    expect(await routeOf()).toEqual(aRoute(own));
   });
 
   it('avoids channels that cannot be used, and people who are owners no more', async () => {
