@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { storeSetup } from '../../src/steps.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
+import { readUndelivered } from '../../src/store/delivery/operator-actions.ts';
 import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
 import { editItem } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
@@ -14,6 +15,7 @@ import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { voidProcesses } from '../../src/store/processes/process-records.ts';
 import { readArrivalFacts } from '../../src/store/reads/arrival-facts.ts';
+import { readIsSeen } from '../../src/store/reads/read-is-seen.ts';
 import { readOpenCounts } from '../../src/store/reads/read-open-counts.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
@@ -21,7 +23,7 @@ import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { cacheStatements } from '../../src/store/sqlite/cached-database.ts';
 import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
-import { account, aLane, aMessage, aWorker, holder } from './builders.ts';
+import { account, aLane, aMessage, aRoute, aWorker, holder } from './builders.ts';
 
 const sqlite = new BetterSqlite3(':memory:');
 const asked = new Set<string>();
@@ -81,6 +83,25 @@ it('hides the values from the planner, or SQLite would prepare the statements an
   expect(shown).toEqual([]);
 });
 
+it('reads what was overheard and shown to no run without reading what was shown', async () => {
+  const worker = aWorker(store);
+  const overheard = { conversation: 'fred', text: 'by the way', item: { passesGate: false } };
+  await worker.accept(aMessage(overheard), aMessage({ conversation: 'fred', text: 'hello' }));
+  await worker.claimRun(aLane('fred').key);
+  const plans = [...asked].filter((sql) => sql.includes('"shownInRun" is null')).flatMap(planOf);
+  const ofContext = plans.filter((detail) => detail.includes('groupContext'));
+  expect(ofContext.length).toBeGreaterThan(2);
+  for (const detail of ofContext) expect(detail).toContain('INDEX groupContextUnshown');
+});
+
+it('tells whether a message was seen without reading all that was overheard', async () => {
+  const target = aRoute('fred');
+  asked.clear();
+  await store.read(readIsSeen, { run: { laneKey: 'any', sessionId: 'any', target }, messageId: 'any' });
+  const plans = [...asked].flatMap(planOf).filter((detail) => detail.includes('groupContext'));
+  expect(plans).toEqual([expect.stringContaining('INDEX groupContextMessage')]);
+});
+
 it('accounts for a message without reading the history', async () => {
   await sayAndAnswer('cora');
   const worker = aWorker(store);
@@ -95,6 +116,14 @@ it('accounts for a message without reading the history', async () => {
   expect(plans.length).toBeGreaterThan(20);
   // Accounts and conversations are few beside what was said in them.
   expect(plans.filter((detail) => /^SCAN (?!accounts|conversations)/.test(detail))).toEqual([]);
+});
+
+it('lists what was not delivered without reading what was', async () => {
+  asked.clear();
+  await store.read(readUndelivered, { limit: 5 });
+  const plans = [...asked].flatMap(planOf).filter((detail) => detail.includes('outbox'));
+  expect(plans).toHaveLength(3);
+  for (const detail of plans) expect(detail).toMatch(/USING INDEX outbox(?:Open|Unknown|Failed)/);
 });
 
 it('counts what is in motion without reading what is over', async () => {

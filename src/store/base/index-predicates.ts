@@ -36,6 +36,16 @@ export function isOpenPart(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"outbox"."state" in ('pending', 'sending')`;
 }
 
+/** Parts of which nobody knows whether they arrived. */
+export function isUnknownPart(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"outbox"."state" = 'unknown'`;
+}
+
+/** Parts that did not arrive. */
+export function isFailedPart(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"outbox"."state" = 'failed'`;
+}
+
 /** Questions that nobody has decided. */
 export function isOpenApproval(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"approvals"."state" = 'open'`;

@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
 import { closeAlert } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { isFailedPart, isOpenPart, isUnknownPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { endAskedWait } from './asked-wait.ts';
@@ -24,15 +24,21 @@ export type UndeliveredPart = {
 export const readUndelivered: StoreQuery<{ readonly limit: number }, readonly UndeliveredPart[]> = {
   query: 'readUndelivered',
   run: async (tx, { limit }) => {
-    const rows = await tx.db
-      .selectFrom('outbox')
-      .select(['key', 'conversationKey', 'state', 'attempts', 'problem', 'createdAt', 'content'])
-      .where('state', '<>', 'sent')
-      .where('purpose', '<>', 'preview')
-      .orderBy('createdAt', 'desc')
-      .limit(limit)
-      .execute();
-    return rows.map(({ conversationKey, content, problem, ...row }) => ({
+    // Each by an index of its own: most parts are sent, and a history is read whole for none of them.
+    const found = await Promise.all(
+      [isOpenPart(), isUnknownPart(), isFailedPart()].map((isOfState) =>
+        tx.db
+          .selectFrom('outbox')
+          .select(['key', 'conversationKey', 'state', 'attempts', 'problem', 'createdAt', 'content'])
+          .where(isOfState)
+          .where('purpose', '<>', 'preview')
+          .orderBy('createdAt', 'desc')
+          .limit(limit)
+          .execute(),
+      ),
+    );
+    const rows = found.flat().toSorted((a, b) => b.createdAt - a.createdAt);
+    return rows.slice(0, limit).map(({ conversationKey, content, problem, ...row }) => ({
       ...row,
       conversation: conversationKey,
       problem: problem ?? undefined,
@@ -106,7 +112,7 @@ async function endNoticeIfSettled(tx: Tx, conversationKey: string): Promise<void
     .selectFrom('outbox')
     .select('key')
     .where('conversationKey', '=', conversationKey)
-    .where(sql<boolean>`"outbox"."state" = 'unknown'`)
+    .where(isUnknownPart())
     .where('purpose', '<>', 'preview')
     .limit(1)
     .executeTakeFirst();

@@ -51,6 +51,7 @@ export const deliveryTables: SchemaOf<'conversations' | 'outbox' | 'receipts' | 
       outboxRun: { on: ['runId'] },
       outboxTimeline: { on: ['laneKey', 'seq'] },
       outboxUnknown: { on: ['conversationKey'], where: `"state" = 'unknown'` },
+      outboxFailed: { on: ['createdAt'], where: `"state" = 'failed'` },
     },
   },
   receipts: {

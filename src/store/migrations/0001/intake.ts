@@ -109,10 +109,9 @@ export const intakeTables: SchemaOf<
     },
     key: ['laneKey', 'seq'],
     indexes: {
-      groupContextMessage: {
-        on: ['conversationKey', 'messageId'],
-        where: `"messageId" is not null and "shownInRun" is null`,
-      },
+      // Rows that were shown stay, and a lane has the more of them the older it is.
+      groupContextUnshown: { on: ['laneKey', 'seq'], where: `"shownInRun" is null` },
+      groupContextMessage: { on: ['conversationKey', 'messageId'], where: `"messageId" is not null` },
     },
   },
 };
