@@ -82,7 +82,7 @@ type Lender = <T>(use: (connection: Connection) => Promise<T>) => Promise<T>;
 function lender(pool: pg.Pool): Lender {
   const connections = new WeakMap<pg.PoolClient, Connection>();
   return async (use) => {
-    const client = await pool.connect();
+    const client = await connectTo(pool);
     const connection = connections.get(client) ?? new Connection(client);
     connections.set(client, connection);
     try {
@@ -106,6 +106,7 @@ async function migrateDatabase(
   const pool = withoutUncaughtErrors(new pg.Pool({ ...connecting, max: 1 }));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   try {
+    (await connectTo(pool)).release();
     await migrate(db, migrations);
   } catch (error) {
     const fault = faultOf(error instanceof ParleyError ? error.cause : error);
@@ -130,6 +131,19 @@ function createPool({ url, poolSize, silenceMs = longestSilenceMs }: PostgresOpt
     types: { getTypeParser: (oid, format) => (oid === int8 ? Number : pg.types.getTypeParser(oid, format)) },
   });
   return withoutUncaughtErrors(pool);
+}
+
+/**
+ * A connection of the pool. Whatever keeps one from being made is no fault of what it is wanted for: a name that can't be
+ * looked up, a server that isn't trusted, a proxy with words of its own.
+ */
+async function connectTo(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    const fault = faultOf(error);
+    throw fault.code === 'internal' ? awayFault(error) : fault;
+  }
 }
 
 /** Without listeners, a connection that breaks would end the process. */
@@ -218,17 +232,19 @@ function faultOf(error: unknown): ParleyError {
       cause: error,
       retry: { kind: 'later' },
     });
-  if (isAway(code, message)) {
-    return new ParleyError(
-      'store_unavailable',
-      `PostgreSQL is not reachable (${code || message}). Start it, or correct DATABASE_URL.`,
-      {
-        cause: error,
-        retry: { kind: 'later' },
-      },
-    );
-  }
+  if (repeatable.has(code))
+    return laterFault(`PostgreSQL has undone it each time, for others (${code}).`, error);
+  if (isAway(code, message)) return awayFault(error);
   return new ParleyError('internal', `A store command failed: ${message}`, { cause: error });
+}
+
+function awayFault(error: unknown): ParleyError {
+  const reason = codeOf(error) || (error instanceof Error ? error.message : String(error));
+  return laterFault(`PostgreSQL is not reachable (${reason}). Start it, or correct DATABASE_URL.`, error);
+}
+
+function laterFault(message: string, cause: unknown): ParleyError {
+  return new ParleyError('store_unavailable', message, { cause, retry: { kind: 'later' } });
 }
 
 /**

@@ -22,7 +22,7 @@ export function faultOf(error: unknown, file: string): WriterFault {
       ...stack,
     };
   }
-  if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT') {
+  if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
     return {
       code: 'store_unavailable',
       message: `${file} is damaged or not a database of Parley's (${message}). Restore it from a backup, or name another data folder (PARLEY_DATA_DIR).`,
@@ -30,7 +30,7 @@ export function faultOf(error: unknown, file: string): WriterFault {
       ...stack,
     };
   }
-  const isEnvironment = /^SQLITE_(IOERR|BUSY|CANTOPEN|READONLY)/.test(code);
+  const isEnvironment = /^SQLITE_(IOERR|BUSY|CANTOPEN|READONLY|NOMEM|PERM|PROTOCOL)/.test(code);
   return {
     code: isEnvironment ? 'store_unavailable' : 'internal',
     message: `${code === '' ? '' : `${code}: `}${message}`,
