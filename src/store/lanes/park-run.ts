@@ -69,7 +69,8 @@ export async function leaveParked(
   const pause = { id: runId, parkReason: reason, workedMs, ...(budgetWait !== undefined && { budgetWait }) };
   await pauseRun(tx, pause, waits);
   await raiseEpoch(tx, lane.key, epoch + 1);
-  const parkedUntil = tx.now + Math.min(waitMs, longestParkMs);
+  // A plugin's wait may be a fraction, which PostgreSQL takes for no time.
+  const parkedUntil = tx.now + Math.ceil(Math.min(waitMs, longestParkMs));
   await giveUpLease(tx, lane.key, waits ? parkedUntil : tx.now);
   if (waits) await wakeNext(tx, lane, effects);
   return { kind: waits ? 'parked' : 'given-back', effects };

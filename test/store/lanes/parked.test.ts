@@ -174,6 +174,13 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(renewed.lost).toEqual([run.runId]);
   });
 
+  it('waits for a fraction of a millisecond too, which a plugin may ask for', async () => {
+    const store = open();
+    const { run, worker, lane } = await aRunWithCalls(store, unique('c'));
+    expect(await park(store, run, 1_000, hourMs / 7)).toMatchObject({ kind: 'parked' });
+    expect(await worker.claim(lane.key)).toEqual({ kind: 'parked' });
+  });
+
   it('is written by nobody who has parked it', async () => {
     const store = open();
     const { run, worker } = await aRunWithCalls(store, unique('c'));

@@ -127,6 +127,14 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(cost).toBeLessThan(longestAnswer + 31_000 * 2);
   });
 
+  it('closes what a machine has left open that was off for a month', async () => {
+    const { run } = await asked();
+    await sql(`update "modelCalls" set "openedAt" = 1 where "runId" = '${run.runId}'`);
+    await open().write(handOver, fenceOf(run));
+    expect(await claimAgain(run)).toMatchObject({ runId: run.runId, isResumed: true });
+    expect((await moneyOf(run)).calls).toMatchObject([{ state: 'unknown' }]);
+  });
+
   it('charges a call that broke off at what its request can have cost, however long that was', async () => {
     const { run } = await asked();
     const prices = { input: rate.input, output: rate.output, cacheRead: rate.input, cacheWrite: rate.input };
