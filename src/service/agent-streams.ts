@@ -36,12 +36,7 @@ export function createAgentStreams({
   const followed = new Map<string, number>();
   let count = 0;
 
-  const isFollowed = (laneKey: string): boolean => {
-    const until = followed.get(laneKey);
-    if (until === undefined || until > clock.now()) return until !== undefined;
-    followed.delete(laneKey);
-    return false;
-  };
+  const isFollowed = (laneKey: string): boolean => (followed.get(laneKey) ?? 0) > clock.now();
   const sayFollowing = async (laneKey: string, signal: AbortSignal) => {
     while (!signal.aborted) {
       live.publish({ kind: 'follow', laneKey });
@@ -64,6 +59,8 @@ export function createAgentStreams({
     },
     hear: (laneKey, event) => broker.publish(laneKey, event),
     follow: (laneKey) => {
+      // Nothing may ever be published in a lane that was followed.
+      for (const known of followed.keys()) if (!isFollowed(known)) followed.delete(known);
       followed.set(laneKey, clock.now() + believeMs);
     },
   };

@@ -1,6 +1,9 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import type { SqliteDatabase, SqliteStatement } from 'kysely';
 
+/** Lists of values give a text for each length: beyond so many the oldest makes room, be it prepared anew. */
+const mostStatements = 500;
+
 /** Prepares each statement once: our queries are few and their text is stable. */
 export function cachedStatements(db: BetterSqlite3.Database): (sql: string) => BetterSqlite3.Statement {
   const statements = new Map<string, BetterSqlite3.Statement>();
@@ -8,7 +11,9 @@ export function cachedStatements(db: BetterSqlite3.Database): (sql: string) => B
     const known = statements.get(sql);
     if (known) return known;
     const made = db.prepare(sql);
-    if (statements.size < 500) statements.set(sql, made);
+    const [oldest] = statements.keys();
+    if (oldest !== undefined && statements.size >= mostStatements) statements.delete(oldest);
+    statements.set(sql, made);
     return made;
   };
 }
