@@ -1,10 +1,13 @@
 import type { ToolCallData } from '#contracts/message.ts';
 import { readInput } from './call-input.ts';
 
+/** A call by what it does, without its id. */
+export type MadeCall = Pick<ToolCallData, 'name' | 'input'>;
+
 /** Notices a model that makes one identical call again and again. */
 export interface LoopGuard {
   /** Counts the call; false once it has been made more than `limit` times in a row. */
-  admit(call: ToolCallData): boolean;
+  admit(call: MadeCall): boolean;
 }
 
 /** Identical means the same tool with the same arguments, whatever the order of keys or the spacing. */

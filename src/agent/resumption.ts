@@ -1,7 +1,8 @@
 // A resumed run's own part of its transcript: the calls it has made, and its last batch.
 
-import { type AgentMessage, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
+import { type AgentMessage, toolCallsOf } from '#contracts/message.ts';
 import { isCounted } from './call-pairs.ts';
+import type { MadeCall } from './loop-guard.ts';
 
 /** How far a call of a run had come when its last holder left it. */
 export type CallEntry = {
@@ -10,6 +11,8 @@ export type CallEntry = {
   readonly messageId: string;
   /** `started`: it may have had its effect, so the replay class of its tool decides. `done`: it has its result. */
   readonly state: 'fresh' | 'started' | 'done';
+  /** Its call, where a summary stands for the message; absent of old ones. */
+  readonly summarised?: MadeCall;
 };
 
 /** How a call enters its batch. */
@@ -31,7 +34,7 @@ export type Resumption = {
   /** Ids of all calls that the run has made, also of those that a summary stands for. */
   readonly callIds: readonly string[];
   /** The calls before the batch, in source order, for the loop guard. */
-  readonly earlier: readonly ToolCallData[];
+  readonly earlier: readonly MadeCall[];
   /** Turns before the batch, or before the next model call without one. */
   readonly turns: number;
   /** Absent when no message of the run ends in calls. */
@@ -56,7 +59,10 @@ export function findResumption(messages: readonly AgentMessage[], entries: reado
   const turns = new Set(entries.map(({ messageId }) => messageId));
   return {
     callIds: entries.map(({ callId }) => callId),
-    earlier: before.flatMap(({ parts }) => toolCallsOf(parts)),
+    earlier: [
+      ...entries.flatMap(({ summarised }) => summarised ?? []),
+      ...before.flatMap(({ parts }) => toolCallsOf(parts)),
+    ],
     turns: turns.size - (isOpen ? 1 : 0),
     ...(isOpen && { batch: openBatch(last, messages.slice(messages.indexOf(last) + 1), states) }),
   };

@@ -18,6 +18,9 @@ import { endOf, only, play, resultsOf } from './support/run-loop.ts';
 import { callsTools, type Play, says, scriptedModel } from './support/scripted-model.ts';
 
 const unknown = 'interrupted by a restart, outcome unknown';
+/** Of a call that may have had its effect nobody says that it did not run. */
+const saidOf = (state: CallEntry['state'], text: string) =>
+  state === 'started' ? `${text}; it had started, outcome unknown` : text;
 
 function calling(id: string, names: readonly string[], finish: FinishReason = 'tool_use'): AgentMessage {
   const calls = names.map(
@@ -40,7 +43,7 @@ function resultOf(callId: string, content: string, isError = false): AgentMessag
 }
 
 /** Made by the message that shows the call, unless it says otherwise. */
-type Entry = Pick<CallEntry, 'callId' | 'state'> & { readonly messageId?: string };
+type Entry = Omit<CallEntry, 'messageId'> & { readonly messageId?: string };
 
 type Left = {
   readonly tools: readonly Tool[];
@@ -119,7 +122,7 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, when its 
     const { ran, results, model } = await resumeOne(state, replay, { toolExecution, permit });
     expect(ran).toEqual([]);
     if (!mayRun) return;
-    expect(results).toEqual(['act: permission denied']);
+    expect(results).toEqual([`act: ${saidOf(state, 'permission denied')}`]);
     expect(model.requests[0]?.tools).toEqual([]);
   });
 
@@ -127,7 +130,7 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, when its 
     const beforeToolCall = async () => ({ kind: 'block', reason: 'not now' }) as const;
     const { ran, results } = await resumeOne(state, replay, { toolExecution, beforeToolCall });
     expect(ran).toEqual([]);
-    if (mayRun) expect(results).toEqual(['act: blocked: not now']);
+    if (mayRun) expect(results).toEqual([`act: ${saidOf(state, 'blocked: not now')}`]);
   });
 
   it('is not run when its run is stopped', async () => {
@@ -137,7 +140,8 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, when its 
       signal,
     });
     expect([ran, model.requests.length, endOf(events).reason]).toEqual([[], 0, 'aborted']);
-    expect(results).toEqual(state === 'done' ? [] : [`act: ${mayRun ? 'cancelled by user' : unknown}`]);
+    const said = mayRun ? saidOf(state, 'cancelled by user') : unknown;
+    expect(results).toEqual(state === 'done' ? [] : [`act: ${said}`]);
   });
 
   it('counts for the loop guard', async () => {
@@ -194,6 +198,33 @@ describe('a run that is resumed', () => {
       messages: [calling('a', three), resultOf('one', 'permission denied', true)],
     });
     expect([ran, results]).toEqual([[], [`two: ${unknown}`, 'three: cancelled']]);
+  });
+
+  it('says the same of started calls that are stopped while they run again, or just before', async () => {
+    const stop = new AbortController();
+    const stops = aTool('two', {
+      parallelSafe: true,
+      execute: () => {
+        stop.abort();
+        return Promise.reject(new Error('stopped'));
+      },
+    });
+    const { results } = await resume({
+      tools: [...toolsOf([], { parallelSafe: true }).filter(({ name }) => name !== 'two'), stops],
+      entries: entriesOf('done', 'started', 'started'),
+      messages: [calling('a', three), resultOf('one', 'ran before')],
+      signal: stop.signal,
+    });
+    expect(results).toEqual(['two', 'three'].map((id) => `${id}: ${saidOf('started', 'cancelled by user')}`));
+  });
+
+  it('answers without tools behind a started call that was denied', async () => {
+    const { model } = await resume({
+      tools: toolsOf([]),
+      entries: entriesOf('done'),
+      messages: [calling('a', ['one']), resultOf('one', saidOf('started', 'permission denied'), true)],
+    });
+    expect(model.requests[0]?.tools).toEqual([]);
   });
 
   it('skips the unstarted calls of a sequential batch for a message that has come meanwhile', async () => {
@@ -267,6 +298,22 @@ describe('a run that is resumed', () => {
     expect(ran).toEqual([]);
     expect(endOf((await again('act-2')).events).reason).toBe('natural');
     expect(ran).toEqual(['act-3']);
+  });
+
+  it('remembers the calls that a summary stands for, too', async () => {
+    const ran: string[] = [];
+    const summarised = { name: 'act', input: '{}' };
+    const { events } = await resume({
+      tools: [noting(ran, 'act')],
+      entries: [
+        { callId: 'act-1', state: 'done', summarised },
+        { callId: 'act-2', state: 'done' },
+      ],
+      messages: [calling('a', ['act-2']), resultOf('act-2', 'ran before')],
+      plays: [callsTools({ id: 'act-3', name: 'act' }), says('done')],
+      limits: { ...aConfig().limits, repeatedCalls: 2 },
+    });
+    expect([ran, endOf(events).reason]).toEqual([[], 'loop_guard']);
   });
 
   it('counts the turns of all its attempts', async () => {

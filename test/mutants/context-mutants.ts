@@ -28,6 +28,18 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: 'test/agent/resume.test.ts', name: 'counts the turns that a summary stands for' },
   },
   {
+    name: 'calls forgotten with their messages',
+    invariant: 'the loop guard counts identical calls, whether a summary stands for them or not',
+    edits: [
+      {
+        in: 'findResumption',
+        find: '...entries.flatMap(({ summarised }) => summarised ?? []),',
+        replace: '',
+      },
+    ],
+    test: { file: 'test/agent/resume.test.ts', name: 'remembers the calls that a summary stands for' },
+  },
+  {
     name: 'unread messages summarised away',
     invariant: 'a compaction keeps what the model has not answered',
     edits: [{ in: 'cutOf', find: '.filter((index) => index <= unreadFrom(messages))', replace: '' }],

@@ -9,7 +9,11 @@ export type RunCall = {
   readonly callId: string;
   readonly messageId: string;
   readonly state: 'pending' | 'started' | 'done';
+  /** The call itself, where a summary stands for the message; of the newest such calls. */
+  readonly summarised?: SummarisedCall;
 };
+
+type SummarisedCall = { readonly name: string; readonly input: string };
 
 /**
  * Prepares an unfinished run for its next holder: messages that were still being written are marked
@@ -28,10 +32,36 @@ export const recoverRun: StoreCommand<RunFence, readonly RunCall[]> = {
       .orderBy('transcript.position')
       .orderBy('ordinal')
       .execute();
-    // A call that waits has started: by its replay class it is asked again, or told as unknown.
-    return calls.map((call) => ({ ...call, state: call.state === 'waiting' ? 'started' : call.state }));
+    const summarised = await readSummarisedCalls(tx, runId);
+    return calls.map((call) => {
+      const known = summarised.get(`${call.messageId} ${call.callId}`);
+      // A call that waits has started: by its replay class it is asked again, or told as unknown.
+      const state = call.state === 'waiting' ? 'started' : call.state;
+      return { ...call, state, ...(known && { summarised: known }) };
+    });
   },
 };
+
+/** At most so many identical calls in a row are remembered; `limits.repeatedCalls` is no larger. */
+const guarded = 100;
+
+/** The run's newest calls that its model sees no more, by message and call. */
+async function readSummarisedCalls(tx: Tx, runId: string): Promise<ReadonlyMap<string, SummarisedCall>> {
+  const rows = await tx.db
+    .selectFrom('toolCalls')
+    .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')
+    .innerJoin('sessions', 'sessions.id', 'transcript.sessionId')
+    .select(['toolCalls.messageId', 'toolCalls.callId', 'toolCalls.name', 'toolCalls.input'])
+    .where('toolCalls.runId', '=', runId)
+    .whereRef('transcript.position', '<', 'sessions.keptFrom')
+    .orderBy('transcript.position', 'desc')
+    .orderBy('ordinal', 'desc')
+    .limit(guarded)
+    .execute();
+  return new Map(
+    rows.map(({ messageId, callId, name, input }) => [`${messageId} ${callId}`, { name, input }]),
+  );
+}
 
 /** Marks the unfinished message as interrupted. The caller holds the lane's lock. */
 export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> {

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { textOf } from '../../../src/contracts/message.ts';
 import { commitSummary, type SummaryInput } from '../../../src/store/lanes/commit-summary.ts';
+import { commitToolTurn } from '../../../src/store/lanes/commit-turn.ts';
+import { recoverRun } from '../../../src/store/lanes/recover-run.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
 import { readContext, readForkedHistory, readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from '../builders.ts';
@@ -40,6 +42,27 @@ describeEachDatabase('a summary', (open) => {
     expect([messages.map(({ position }) => position), tokens]).toEqual([[5, 6, 7], 70]);
     await scene.worker.answer(scene.run, 'four heard');
     expect((await shown(scene)).at(-1)).toBe('four heard');
+  });
+
+  it("leaves the calls of its run known to the run's next holder", async () => {
+    const scene = await aConversation();
+    const { laneKey, epoch, runId, sessionId } = scene.run;
+    for (const callId of ['a', 'b']) {
+      const call = { name: 'act', input: `{"of":"${callId}"}` };
+      const parts = [
+        { type: 'tool_call', data: { id: callId, finished: true, ...call } },
+        { type: 'finish', data: { reason: 'tool_use', time: 1 } },
+      ] as const;
+      const message = { id: unique('turn'), sessionId, model: 'test', parts };
+      await open().write(commitToolTurn, { laneKey, epoch, runId, message, calls: [{ callId, ...call }] });
+    }
+    // Each turn takes two places, the first of them 8 and 9.
+    await open().write(commitSummary, input(scene, { keptFrom: 10 }));
+    const calls = await open().write(recoverRun, { laneKey, epoch, runId });
+    expect(calls.map(({ callId, summarised }) => [callId, summarised])).toEqual([
+      ['a', { name: 'act', input: '{"of":"a"}' }],
+      ['b', undefined],
+    ]);
   });
 
   it('gives way to the next one, and is not shown among the messages', async () => {
