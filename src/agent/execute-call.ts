@@ -5,7 +5,7 @@ import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import type { Prepared } from './prepare-call.ts';
 import { settleWithGrace } from './race-abort.ts';
-import { cutText, resultText } from './result-text.ts';
+import { begunText, cutText, resultText } from './result-text.ts';
 import type { RunScope } from './run-scope.ts';
 import { boundResult, errorResult } from './tool-result.ts';
 
@@ -36,13 +36,17 @@ export type ParkedCall = {
 
 /** Runs one tool. Never throws, and outlasts an abort by `stopGraceMs` per step at most. */
 export async function executeCall(ready: ReadyCall, execution: Execution): Promise<CallEnd> {
-  const { scope } = execution;
-  if (scope.signal.aborted) return ended(errorResult(cutText(scope.abortReason())));
-  const end = await runTool(ready, execution);
-  if (end.kind === 'parked') return end;
-  const { sections = noSections } = execution.config;
-  const bound = (result: ToolResult) => sections.run('tool result', () => boundResult(result));
-  return ended(bound(await passHook(ready, bound(end.result), execution)));
+  if (execution.scope.signal.aborted) return ended(cutResult(ready, execution));
+  try {
+    const end = await runTool(ready, execution);
+    if (end.kind === 'parked') return end;
+    const { sections = noSections } = execution.config;
+    const bound = (result: ToolResult) => sections.run('tool result', () => boundResult(result));
+    return ended(bound(await passHook(ready, bound(end.result), execution)));
+  } catch {
+    // A plugin's tool or hook may give back anything.
+    return ended(errorResult('the tool ran, but its result is unreadable'));
+  }
 }
 
 /** A tool's outcome: its result, or a request to wait, which only a durable tool may make. */
@@ -60,7 +64,8 @@ function ended(result: ToolResult): CallEnd {
   return { kind: 'result', result };
 }
 
-async function runTool({ call, tool, input }: ReadyCall, execution: Execution): Promise<CallEnd> {
+async function runTool(ready: ReadyCall, execution: Execution): Promise<CallEnd> {
+  const { call, tool, input } = ready;
   const { config, scope, onUpdate } = execution;
   let isRunning = true;
   const ctx = {
@@ -78,12 +83,15 @@ async function runTool({ call, tool, input }: ReadyCall, execution: Execution): 
   isRunning = false;
 
   if (settled.kind === 'done') return callEndOf(settled.value, tool);
-  if (settled.kind === 'aborted') {
-    const text = `${cutText(scope.abortReason())}; it had started and did not stop, its outcome is unknown`;
-    return ended(errorResult(text));
-  }
-  if (scope.signal.aborted) return ended(errorResult(cutText(scope.abortReason())));
+  if (settled.kind === 'aborted') return ended(errorResult(begunText(cutText(scope.abortReason()))));
+  if (scope.signal.aborted) return ended(cutResult(ready, execution));
   return ended(errorResult(toolErrorText(settled.error)));
+}
+
+/** The result of a call that the end of the run kept from running, or that has stopped for it. */
+function cutResult({ hasBegun }: ReadyCall, { scope }: Execution): ToolResult {
+  const text = cutText(scope.abortReason());
+  return errorResult(hasBegun ? begunText(text) : text);
 }
 
 /** A tool's error message is written for the model. */

@@ -11,27 +11,37 @@ import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import type { LoopGuard } from './loop-guard.ts';
 import { raceAbort } from './race-abort.ts';
-import { cutText, resultText } from './result-text.ts';
+import { begunText, cutText, resultText } from './result-text.ts';
 import type { CallState, OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
 import { errorResult } from './tool-result.ts';
 
 export type Prepared =
-  | { readonly kind: 'ready'; readonly call: ToolCallData; readonly tool: Tool; readonly input: unknown }
+  | {
+      readonly kind: 'ready';
+      readonly call: ToolCallData;
+      readonly tool: Tool;
+      readonly input: unknown;
+      /** Started by an earlier attempt: it may have had its effect. */
+      readonly hasBegun: boolean;
+    }
   | {
       readonly kind: 'answered';
       readonly call: ToolCallData;
       readonly result: ToolResult;
       /** Nothing further of the batch runs, for this reason. */
-      readonly halt?: 'denied' | 'loop_guard';
+      readonly halt?: Halt;
     }
   /** Its result is on record since an earlier attempt. */
   | {
       readonly kind: 'done';
       readonly call: ToolCallData;
       readonly message: AgentMessage;
-      readonly halt?: 'denied' | 'loop_guard';
+      readonly halt?: Halt;
     };
+
+/** Why nothing further of a batch runs. */
+export type Halt = 'denied' | 'loop_guard';
 
 /** A call that does not run now. */
 export type Withheld = Exclude<Prepared, { readonly kind: 'ready' }>;
@@ -53,27 +63,34 @@ export async function prepareCall(call: ToolCallData, using: Preparation): Promi
   const isRepeated = !using.guard.admit(call);
   const known = prepareKnown(call, using);
   if (known !== undefined) return isRepeated ? { ...known, halt: 'loop_guard' } : known;
-  if (using.scope.signal.aborted) return answered(call, cutText(using.scope.abortReason()));
-  if (isRepeated) return answered(call, resultText.repeated, 'loop_guard');
+  const hasBegun = isBegun(call, using);
+  const refuse = (text: string, halt?: Halt) => answered(call, hasBegun ? begunText(text) : text, halt);
+  if (using.scope.signal.aborted) return refuse(cutText(using.scope.abortReason()));
+  if (isRepeated) return refuse(resultText.repeated, 'loop_guard');
   const tool = using.tools.get(call.name);
-  if (tool === undefined) return answered(call, `unknown tool: ${call.name}`);
-  if (!call.finished) return answered(call, resultText.cutOff);
-  if (call.refusal !== undefined) return answered(call, `not run: ${call.refusal}`);
+  if (tool === undefined) return refuse(`unknown tool: ${call.name}`);
+  if (!call.finished) return refuse(resultText.cutOff);
+  if (call.refusal !== undefined) return refuse(`not run: ${call.refusal}`);
 
   const parsed = await parseInput(call, tool, using.config.sections);
-  if (parsed.kind === 'invalid') return answered(call, `invalid input for ${call.name}: ${parsed.problem}`);
+  if (parsed.kind === 'invalid') return refuse(`invalid input for ${call.name}: ${parsed.problem}`);
 
   const blocked = await askHook(call, parsed.input, using);
-  if (blocked !== undefined) return answered(call, blocked);
+  if (blocked !== undefined) return refuse(blocked);
 
   const permission = await askPermission(call, tool, using);
-  if (permission.kind === 'no') return answered(call, permission.text, permission.halt);
-  return { kind: 'ready', call, tool, input: parsed.input };
+  if (permission.kind === 'no') return refuse(permission.text, permission.halt);
+  return { kind: 'ready', call, tool, input: parsed.input, hasBegun };
 }
 
-/** A call that is not run, for the reason `text`, unless more is known of it. */
+/** A call that is not run, for the reason `text`, unless more is known of it: that it had started, say. */
 export function withhold(call: ToolCallData, text: string, using: Preparation): Withheld {
-  return prepareKnown(call, using) ?? answered(call, text);
+  return prepareKnown(call, using) ?? answered(call, isBegun(call, using) ? begunText(text) : text);
+}
+
+/** Whether an earlier attempt has started the call and left no result. */
+function isBegun({ id }: ToolCallData, { open }: Preparation): boolean {
+  return open?.states.get(id)?.kind === 'started';
 }
 
 /** A call of which an earlier attempt has the result, or of which nobody can say more than that it had begun. */
@@ -98,13 +115,15 @@ function prepareKnown(call: ToolCallData, { open, tools }: Preparation): Withhel
   }
 }
 
+const denials: readonly string[] = [resultText.denied, begunText(resultText.denied)];
+
 function wasDenied({ parts }: AgentMessage): boolean {
   return parts.some(
-    (part) => part.type === 'tool_result' && part.data.is_error && part.data.content === resultText.denied,
+    (part) => part.type === 'tool_result' && part.data.is_error && denials.includes(part.data.content),
   );
 }
 
-function answered(call: ToolCallData, text: string, halt?: 'denied' | 'loop_guard'): Withheld {
+function answered(call: ToolCallData, text: string, halt?: Halt): Withheld {
   return { kind: 'answered', call, result: errorResult(text), ...(halt === undefined ? {} : { halt }) };
 }
 

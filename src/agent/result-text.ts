@@ -1,9 +1,10 @@
+import { neverStarted } from '#contracts/message.ts';
 import type { AbortReason } from './run-scope.ts';
 
 /** The model's text for the result of a call that did not run. */
 export const resultText = {
   denied: 'permission denied',
-  cancelled: 'cancelled',
+  cancelled: neverStarted,
   skipped: 'skipped: a new message arrived',
   repeated: 'not run: this same call was made too many times in a row',
   cutOff: 'not run: the call was cut off before it was complete',
@@ -12,6 +13,11 @@ export const resultText = {
   brokenOff: "not run: the model's answer broke off",
   mayNotWait: 'the tool asked to wait for an answer, which only a durable tool may do',
 } as const;
+
+/** The same for a call that had started: it may have had its effect. */
+export function begunText(text: string): string {
+  return `${text}; it had started, outcome unknown`;
+}
 
 /** The result of a call that the end of the run kept from running or finishing. */
 export function cutText(cut: AbortReason | undefined): string {

@@ -7,8 +7,15 @@ import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
 import { createEventFeed } from './event-feed.ts';
 import { type CallEnd, executeCall, type ParkedCall, type ReadyCall } from './execute-call.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
-import { type Preparation, type Prepared, prepareCall, type Withheld, withhold } from './prepare-call.ts';
-import { cutText, resultText } from './result-text.ts';
+import {
+  type Halt,
+  type Preparation,
+  type Prepared,
+  prepareCall,
+  type Withheld,
+  withhold,
+} from './prepare-call.ts';
+import { begunText, cutText, resultText } from './result-text.ts';
 import { errorResult, resultMessage } from './tool-result.ts';
 
 export type ToolBatch = Preparation & {
@@ -101,7 +108,7 @@ async function pollSteering(
   }
 }
 
-type PreparedGroup = { readonly calls: readonly Prepared[]; readonly halt?: 'denied' | 'loop_guard' };
+type PreparedGroup = { readonly calls: readonly Prepared[]; readonly halt?: Halt };
 
 function answerAll(
   calls: readonly ToolCallData[],
@@ -114,7 +121,7 @@ function answerAll(
 /** In source order; a halt also takes back what is prepared and has not started. */
 async function prepareGroup(calls: readonly ToolCallData[], batch: ToolBatch): Promise<PreparedGroup> {
   const prepared: Prepared[] = [];
-  let halt: 'denied' | 'loop_guard' | undefined;
+  let halt: Halt | undefined;
   for (const call of calls) {
     if (halt !== undefined) break;
     const next = await prepareCall(call, batch);
@@ -123,16 +130,14 @@ async function prepareGroup(calls: readonly ToolCallData[], batch: ToolBatch): P
   }
   if (halt !== undefined) {
     const rest = answerAll(calls.slice(prepared.length), resultText.cancelled, batch).calls;
-    return { calls: [...withdraw(prepared, resultText.cancelled), ...rest], halt };
+    return { calls: [...withdraw(prepared, resultText.cancelled, batch), ...rest], halt };
   }
   const { scope } = batch;
-  return { calls: scope.signal.aborted ? withdraw(prepared, cutText(scope.abortReason())) : prepared };
+  return { calls: scope.signal.aborted ? withdraw(prepared, cutText(scope.abortReason()), batch) : prepared };
 }
 
-function withdraw(prepared: readonly Prepared[], text: string): readonly Prepared[] {
-  return prepared.map((each) =>
-    each.kind === 'ready' ? { kind: 'answered', call: each.call, result: errorResult(text) } : each,
-  );
+function withdraw(prepared: readonly Prepared[], text: string, using: Preparation): readonly Prepared[] {
+  return prepared.map((each) => (each.kind === 'ready' ? withhold(each.call, text, using) : each));
 }
 
 async function* runGroup(
@@ -200,7 +205,7 @@ async function* execute(
       yield parkedEvent(call, end);
       continue;
     }
-    const result = errorResult(cutText(scope.abortReason()));
+    const result = errorResult(begunText(cutText(scope.abortReason())));
     ends.set(call.id, { kind: 'result', result });
     yield endEvent(call, result);
   }

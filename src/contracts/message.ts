@@ -66,6 +66,9 @@ export type ToolResultData = {
 /** The result of a call interrupted by a crash: it may have had its effect, or not. */
 export const unknownOutcome = 'interrupted by a restart, outcome unknown';
 
+/** The result of a call that never started, and never will. */
+export const neverStarted = 'cancelled';
+
 /** The result of a call whose answer from outside has not come before its wait expired. */
 export const waitExpired = 'expired: no answer came in time';
 

@@ -111,7 +111,7 @@ describe('a call that waits for an answer from outside', () => {
     const { events, results } = await playCalls([parked], calls('ask'), { signal: stop.signal });
     expect(endOf(events).reason).toBe('aborted');
     expect(only(events, 'tool_execution_parked')).toEqual([]);
-    expect(results).toEqual(['0: cancelled by user']);
+    expect(results).toEqual(['0: cancelled by user; it had started, outcome unknown']);
   });
 
   it('may come of a durable tool only', async () => {

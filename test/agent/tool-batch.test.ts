@@ -361,7 +361,7 @@ describe('abort', () => {
     const { messages } = await play(
       agentLoop([hello], aContext([tool]), aConfig({ model, clock }), controller.signal),
     );
-    expect(resultsOf(messages)[0]).toMatch(/^1: cancelled by user; .*outcome is unknown$/);
+    expect(resultsOf(messages)[0]).toMatch(/^1: cancelled by user; .*outcome unknown$/);
     expect(clock.waiting()).toBe(0);
   });
 
@@ -449,6 +449,22 @@ describe('results', () => {
     const nonsense = undefined as unknown as { text: string };
     const { end } = await resultOf({ execute: async () => nonsense });
     expect(end).toMatchObject({ isError: true, result: { text: 'the tool returned no text' } });
+  });
+
+  it.each([{ parked: null }, { parked: { reason: 7 } }])(
+    'survives a tool that waits for %j',
+    async (parked) => {
+      const nonsense = parked as unknown as { text: string };
+      const { end } = await resultOf({ replay: 'durable', execute: async () => nonsense });
+      expect(end?.isError).toBe(true);
+    },
+  );
+
+  it('withholds a result of which a hook makes nonsense', async () => {
+    const afterToolCall = async () => undefined as never;
+    const { end, text } = await resultOf({ execute: async () => ({ text: 'key=123' }) }, { afterToolCall });
+    expect(end?.isError).toBe(true);
+    expect(text).not.toContain('123');
   });
 
   it('lets a hook rewrite a result and withholds it when the hook fails', async () => {

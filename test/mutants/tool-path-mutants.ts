@@ -48,10 +48,25 @@ export const toolPathMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'withhold',
-        find: 'return prepareKnown(call, using) ?? answered(call, text);',
-        replace: 'return answered(call, text);',
+        find: 'return prepareKnown(call, using) ??',
+        replace: 'return',
       },
     ],
     test: { file: resume, name: 'says of a started call behind a denied one' },
+  },
+  {
+    name: 'started call that may run again called cancelled',
+    invariant: 'a call that had started is never said not to have run, whatever keeps it from running again',
+    edits: [{ in: 'prepareCall', find: 'hasBegun ? begunText(text) : text', replace: 'text' }],
+    test: { file: resume, name: 'is not run when its run is stopped' },
+  },
+  {
+    name: 'tool speaks for a stopped run',
+    invariant: 'a run that was asked to stop says nothing more, by no tool either',
+    edits: [{ in: 'storeToolParts', find: 'await refuseStopped(tx, input.runId);', replace: '' }],
+    test: {
+      file: 'test/store/delivery/tool-parts.test.ts',
+      name: 'is not stored once its run was asked to stop',
+    },
   },
 ];

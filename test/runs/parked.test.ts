@@ -154,7 +154,7 @@ describe('a run whose call waits for an answer from outside', () => {
     expect([run.ran, run.model.requests.length]).toEqual([[], 1]);
     expect(await run.outcomes()).toEqual(['cancelled']);
     expect(await resultsOf(store(), run.asked[0]?.runId ?? '')).toEqual([
-      'cancelled by user',
+      'cancelled by user; it had started, outcome unknown',
       'cancelled by user',
     ]);
     await run.close();

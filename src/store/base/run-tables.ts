@@ -88,6 +88,7 @@ export type RunsTable = {
   endedAt: number | null;
 };
 
+/** Calls of tools, from the message that makes one to its result. */
 export type ToolCallsTable = {
   runId: string;
   /** The assistant message and the call id: servers repeat call ids. */

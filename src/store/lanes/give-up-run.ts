@@ -1,10 +1,11 @@
 import type { MessageId } from '#contracts/ids.ts';
-import { type MessagePart, unknownOutcome } from '#contracts/message.ts';
+import { type MessagePart, neverStarted, unknownOutcome } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { routeOf } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
+import type { ToolCallsTable } from '../base/run-tables.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { closePreview } from '../delivery/part-states.ts';
 import { requeueRetained } from '../items/retained-steers.ts';
@@ -32,7 +33,7 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text, endReason }: Gi
   await closeLostCalls(tx, run.id);
   await interruptUnfinished(tx, run.id);
   for (const call of await readOpenCalls(tx, run.id)) {
-    await endCall(tx, call.messageId, unknownResult(call));
+    await endCall(tx, call.messageId, resultOf(call));
   }
   const preview = await findPreview(tx, run.id);
   const formatted = { text, spans: [] };
@@ -63,19 +64,20 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text, endReason }: Gi
   return effects;
 }
 
-type OpenCall = { readonly messageId: string; readonly callId: string; readonly name: string };
+type OpenCall = Pick<ToolCallsTable, 'messageId' | 'callId' | 'name' | 'state'>;
 
 function readOpenCalls(tx: Tx, runId: string): Promise<readonly OpenCall[]> {
   return tx.db
     .selectFrom('toolCalls')
-    .select(['messageId', 'callId', 'name'])
+    .select(['messageId', 'callId', 'name', 'state'])
     .where('runId', '=', runId)
     .where('state', '<>', 'done')
     .execute();
 }
 
-function unknownResult({ callId, name }: OpenCall) {
-  const data = { tool_call_id: callId, name, content: unknownOutcome, is_error: true };
+function resultOf({ callId, name, state }: OpenCall) {
+  const content = state === 'pending' ? neverStarted : unknownOutcome;
+  const data = { tool_call_id: callId, name, content, is_error: true };
   const parts: readonly MessagePart[] = [{ type: 'tool_result', data }];
   return { callId, isError: true, parts };
 }

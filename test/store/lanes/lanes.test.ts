@@ -4,6 +4,7 @@ import { partKey } from '../../../src/contracts/ids.ts';
 import { textOf } from '../../../src/contracts/message.ts';
 import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { recordPreview } from '../../../src/store/delivery/record-preview.ts';
+import { commitToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
 import { readPreview } from '../../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
@@ -158,6 +159,27 @@ describeEachDatabase('the lane protocol', (open) => {
     expect(delivery.kind === 'part' && delivery.part.content).toMatchObject({
       text: { text: english.restartGaveUp },
     });
+  });
+
+  it('says of the calls of a run that it gave up which may have had their effect', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const { key: laneKey } = aLane(conversation);
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const { epoch, runId, sessionId } = await worker.claimRun(laneKey, 1);
+    const held = { laneKey, epoch, runId };
+    const calls = ['begun', 'waiting'].map((callId) => ({ callId, name: 'act', input: '{}' }));
+    const message = { id: unique('turn'), sessionId, model: 'test', parts: [] };
+    await open().write(commitToolTurn, { ...held, message, calls });
+    await open().write(markToolStarted, { ...held, messageId: message.id, callId: 'begun' });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await crashIn(worker, laneKey, 2);
+    expect((await worker.claim(laneKey)).kind).toBe('again');
+    const history = await open().read(readHistory, { sessionId });
+    const results = history.flatMap(({ parts }) =>
+      parts.flatMap((part) => (part.type === 'tool_result' ? [part.data.content] : [])),
+    );
+    expect(results).toEqual(['interrupted by a restart, outcome unknown', 'cancelled']);
   });
 
   it('tells in the timeline that it gave a run up', async () => {
