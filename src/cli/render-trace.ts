@@ -142,13 +142,19 @@ function modelCallText({ state, cost, latencyMs, ...tokens }: ModelCallFacts): s
 }
 
 function toolCallFact(call: ToolCallFacts, run: RunFacts): Fact {
-  const { name, callId, startedAt, endedAt, state, isError } = call;
-  const tookMs = startedAt === undefined || endedAt === undefined ? '' : ` in ${endedAt - startedAt} ms`;
-  const end = isError ? `failed${tookMs}` : `done${tookMs}`;
+  const { name, callId, startedAt, endedAt, state } = call;
   return {
     at: startedAt ?? endedAt ?? run.startedAt,
-    text: `tool ${name} (${callId}): ${state === 'done' ? end : state}`,
+    text: `tool ${name} (${callId}): ${state === 'done' ? toolCallEnd(call) : state}`,
   };
+}
+
+function toolCallEnd({ startedAt, endedAt, isError, isUnknown }: ToolCallFacts): string {
+  if (isUnknown) return 'interrupted, outcome unknown';
+  // Refused, skipped or cancelled before it began.
+  if (startedAt === undefined) return isError ? "didn't run" : 'done';
+  const tookMs = endedAt === undefined ? '' : ` in ${endedAt - startedAt} ms`;
+  return `${isError ? 'failed' : 'done'}${tookMs}`;
 }
 
 function partFact(part: PartFacts): Fact {

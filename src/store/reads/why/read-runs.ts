@@ -40,13 +40,16 @@ async function readToolCalls(tx: Tx, runId: string): Promise<readonly ToolCallFa
   const rows = await tx.db
     .selectFrom('toolCalls')
     .select(['callId', 'messageId', 'name', 'state', 'isError', 'startedAt', 'endedAt', 'ordinal'])
+    // The words of every such result, whatever it begins with.
+    .select((eb) => eb('result', 'like', '%outcome unknown%').as('isUnknown'))
     .where('runId', '=', runId)
     .orderBy('startedAt')
     .orderBy('ordinal')
     .execute();
-  return rows.map(({ ordinal: _, isError, startedAt, endedAt, ...row }) => ({
+  return rows.map(({ ordinal: _, isError, isUnknown, startedAt, endedAt, ...row }) => ({
     ...row,
     isError: isError === 1,
+    isUnknown: isError === 1 && Boolean(isUnknown),
     startedAt: startedAt ?? undefined,
     endedAt: endedAt ?? undefined,
   }));

@@ -126,6 +126,8 @@ export type ToolCallFacts = {
   readonly name: string;
   readonly state: 'pending' | 'started' | 'waiting' | 'done';
   readonly isError: boolean;
+  /** It had started when it was interrupted: whether it had its effect is not known. */
+  readonly isUnknown: boolean;
   readonly startedAt: number | undefined;
   readonly endedAt: number | undefined;
 };

@@ -1,8 +1,14 @@
 import { expect, it } from 'vitest';
+import { renderTrace } from '../../../../src/cli/render-trace.ts';
 import type { MessageId } from '../../../../src/contracts/ids.ts';
 import type { SendResult } from '../../../../src/contracts/outbound.ts';
 import { claimDelivery, recordDelivery } from '../../../../src/store/delivery/claim-delivery.ts';
 import { storeWaitingNotices } from '../../../../src/store/items/waiting-notices.ts';
+import {
+  commitToolTurn,
+  markToolStarted,
+  storeToolResults,
+} from '../../../../src/store/lanes/commit-turn.ts';
 import { parkForBudget } from '../../../../src/store/lanes/park-for-budget.ts';
 import { takeSteers } from '../../../../src/store/lanes/steer.ts';
 import { readWhy, type Why } from '../../../../src/store/reads/why/read-why.ts';
@@ -52,6 +58,36 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     await open().write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
     return part.key;
   };
+
+  it('shows of each tool call whether it is done, failed or never ran, or that nobody knows', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    await worker.accept(aMessage({ conversation, text: 'go' }));
+    const { laneKey, epoch, runId, sessionId } = await worker.claimRun(aLane(conversation).key);
+    const held = { laneKey, epoch, runId };
+    const ends = [
+      { callId: 'good', isError: false, content: 'seen' },
+      { callId: 'bad', isError: true, content: 'no such file' },
+      { callId: 'cut', isError: true, content: 'cancelled by user; it had started, outcome unknown' },
+      { callId: 'late', isError: true, content: 'skipped: a new message arrived' },
+    ];
+    const calls = ends.map(({ callId }) => ({ callId, name: 'act', input: '{}' }));
+    const message = { id: unique('turn'), sessionId, model: 'test', parts: [] };
+    await open().write(commitToolTurn, { ...held, message, calls });
+    const turn = { ...held, messageId: message.id };
+    for (const callId of ['good', 'bad', 'cut']) await open().write(markToolStarted, { ...turn, callId });
+    const results = ends.map(({ callId, isError, content }) => {
+      const data = { tool_call_id: callId, name: 'act', content, is_error: isError };
+      return { callId, isError, parts: [{ type: 'tool_result', data }] as const };
+    });
+    await open().write(storeToolResults, { ...turn, results });
+    const story = renderTrace(await accountOf(runId));
+    const endOf = (callId: string) => new RegExp(`tool act \\(${callId}\\): (.*)`).exec(story)?.[1];
+    expect(endOf('good')).toMatch(/^done in \d+ ms$/);
+    expect(endOf('bad')).toMatch(/^failed in \d+ ms$/);
+    expect(endOf('cut')).toBe('interrupted, outcome unknown');
+    expect(endOf('late')).toBe("didn't run");
+  });
 
   it('leads from a message that came in to its run, the call of the model, its cost, and the answer', async () => {
     const { conversationKey, messageId, sentId, run } = await anAnswered();
