@@ -328,8 +328,7 @@ async function wireRuns(
   const { config, log, closers, redis, motion, timelines, streams, clock } = stage;
   const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.dispatch }) });
   closers.add('plugins', plugins.close);
-  const capabilitiesFor = ({ route }: { readonly route?: ReplyRoute }) =>
-    route && host.find(route)?.definition.capabilities;
+  const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
   const core = { definition: corePlugin({ ...stage, post, capabilitiesFor }), config: {} };
   const { models, tracer } = stage.model;
   const subagents = { definition: subagentsPlugin({ ...stage, models, start: motion.dispatch }), config: {} };

@@ -8,10 +8,13 @@ import {
   storeToolParts,
 } from '../store/delivery/post-part.ts';
 
+/** A tool's message after its send: the worst state of its parts, and how many of them were sent. */
+export type ToolSendEnd = Posted & PartState & { readonly sentParts: number };
+
 /** Sends from a tool and waits for what becomes of it. */
 export interface ToolSender {
-  /** Resolves with the worst state of its parts; `pending` when they are still on their way after 30 s. */
-  send(posting: Posting, signal: AbortSignal): Promise<Posted & PartState>;
+  /** Resolves when its parts have ended; `pending` when they are still on their way after 30 s. */
+  send(posting: Posting, signal: AbortSignal): Promise<ToolSendEnd>;
   /** Tells that some part has ended. */
   settled(): void;
 }
@@ -38,9 +41,11 @@ export function createToolSender(deps: {
       const until = clock.now() + patienceMs;
       while (true) {
         const change = waiting.promise;
-        const worst = worstOf(await store.read(readPartStates, { keys: posted.keys }));
+        const states = await store.read(readPartStates, { keys: posted.keys });
+        const worst = worstOf(states);
         const isOpen = worst.state === 'pending' || worst.state === 'sending';
-        if (!isOpen || signal.aborted || clock.now() >= until) return { ...posted, ...worst };
+        const sentParts = states.filter(({ state }) => state === 'sent').length;
+        if (!isOpen || signal.aborted || clock.now() >= until) return { ...posted, ...worst, sentParts };
         // Other processes end parts without notifying this one: check once a second.
         await Promise.race([change, clock.wait(1_000, signal)]);
       }

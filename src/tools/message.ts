@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
-import type { ToolSender } from '../outbox/tool-sender.ts';
+import type { ToolSendEnd, ToolSender } from '../outbox/tool-sender.ts';
 import { judgeWritten } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 
@@ -17,7 +18,9 @@ const inputSchema = z.object({
 export type MessageToolDeps = {
   readonly post: ToolSender;
   readonly shaper: TextShaper;
-  capabilitiesFor(run: ToolRun): Capabilities | undefined;
+  capabilitiesFor(route: ReplyRoute): Capabilities | undefined;
+  /** Where a message to the lane goes; undefined when nobody has ever written there. */
+  routeTo(laneKey: string): Promise<ReplyRoute | undefined>;
 };
 
 /**
@@ -45,7 +48,9 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
       if (silence.kind === 'silent') return { text: 'Nothing was sent: this text asks for silence.' };
       const { text } = silence;
       const { replyTo: _, ...route } = run.route;
-      const limits = deps.capabilitiesFor(run)?.text ?? { maxLength: 2000 };
+      // The other conversation may be on a network that takes less.
+      const speaksIn = to === undefined || to === run.sessionKey ? route : await deps.routeTo(to);
+      const limits = (speaksIn && deps.capabilitiesFor(speaksIn)?.text) ?? { maxLength: 2000 };
       const texts = await deps.shaper.shape(text, limits);
       const contents = texts.map((each): OutboundContent => ({ kind: 'text', text: each }));
       if (contents.length === 0) throw new Error('There is nothing to send in this text.');
@@ -55,11 +60,16 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
         ctx.signal,
       );
       const state = posted.state === 'sent' || posted.state === 'failed' ? posted.state : 'unknown';
-      if (state === 'failed')
-        throw new Error(`It was not delivered: ${posted.problem ?? 'the network refused it'}`);
+      if (state === 'failed') throw new Error(failureOf(posted));
       const sent = { state, route: posted.route, text, media: [] };
       const says = state === 'sent' ? 'Sent.' : 'It is on its way; whether it arrived is not known yet.';
       return { text: says, metadata: { sent, messageIds: posted.receipts } };
     },
   });
+}
+
+/** The parts of a message go one after the other, and none goes behind one that failed. */
+function failureOf({ sentParts, keys, problem = 'the network refused it' }: ToolSendEnd): string {
+  if (sentParts === 0) return `It was not delivered: ${problem}`;
+  return `Only its beginning was delivered (${sentParts} of ${keys.length} messages), the rest was not: ${problem}`;
 }

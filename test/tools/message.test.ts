@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
-import { agentId, runId, type SessionKey, sessionId } from '#contracts/ids.ts';
+import { agentId, channelId, runId, type SessionKey, sessionId } from '#contracts/ids.ts';
 import type { ToolRun } from '#contracts/tool.ts';
-import { createMessageTool } from '../../src/tools/message.ts';
+import type { ToolSendEnd } from '../../src/outbox/tool-sender.ts';
+import { createMessageTool, type MessageToolDeps } from '../../src/tools/message.ts';
+import { exampleCapabilities } from '../channels/example/capabilities.ts';
 import { aRoute } from '../replies/reply-builders.ts';
 import { shaping } from '../support/free-loop.ts';
 
@@ -18,24 +20,31 @@ const run: ToolRun = {
 };
 
 /** What a call of the tool with this text sends and says. */
-async function callWith(text: string) {
+async function callWith(
+  text: string,
+  { to, end = {}, ...changes }: Partial<MessageToolDeps> & { to?: string; end?: Partial<ToolSendEnd> } = {},
+) {
   const sent: string[] = [];
+  const posted = { conversationKey: '', state: 'sent', problem: undefined, receipts: [] } as const;
   const tool = createMessageTool(
     {
       post: {
         settled: () => undefined,
         send: async ({ contents, route }) => {
           for (const content of contents) if (content.kind === 'text') sent.push(content.text.text);
-          return { keys: [], conversationKey: '', state: 'sent', problem: undefined, route, receipts: [] };
+          const keys = contents.map((_, index) => String(index));
+          return { ...posted, keys, route, sentParts: keys.length, ...end };
         },
       },
       shaper: shaping.shaper,
       capabilitiesFor: () => undefined,
+      routeTo: async () => undefined,
+      ...changes,
     },
     run,
   );
   const ctx = { callId: 'call', run, signal: new AbortController().signal, update: () => undefined };
-  return { output: await tool.execute({ text }, ctx), sent };
+  return { output: await tool.execute({ text, to }, ctx), sent };
 }
 
 it.each(['NO_REPLY', ' **no_reply** ', '{"action": "NO_REPLY"}'])('sends nothing for %j', async (text) => {
@@ -48,4 +57,29 @@ it('sends no silent token with what it sends, and remembers what was sent', asyn
   const { output, sent } = await callWith('Done.\n\nNO_REPLY');
   expect(sent).toEqual(['Done.']);
   expect(output).toMatchObject({ text: 'Sent.', metadata: { sent: { text: 'Done.' } } });
+});
+
+it('sends another conversation what the network there takes, not what its own does', async () => {
+  const there = { ...aRoute(), channel: channelId('there') };
+  const capabilitiesFor: MessageToolDeps['capabilitiesFor'] = ({ channel }) => ({
+    ...exampleCapabilities,
+    text: { maxLength: channel === there.channel ? 20 : 4_000 },
+  });
+  const text = 'word '.repeat(30);
+  const changes = { capabilitiesFor, routeTo: async () => there };
+  const lengths = async (to?: string) =>
+    (await callWith(text, { ...changes, ...(to !== undefined && { to }) })).sent.map(({ length }) => length);
+  expect(Math.max(...(await lengths('agent:main:there')))).toBeLessThanOrEqual(20);
+  expect(await lengths()).toHaveLength(1);
+});
+
+it('says that nothing was delivered only when nothing was', async () => {
+  const text = 'word '.repeat(900);
+  const refused = { state: 'failed', problem: 'not allowed here' } as const;
+  await expect(callWith(text, { end: { ...refused, sentParts: 0 } })).rejects.toThrow(
+    'It was not delivered: not allowed here',
+  );
+  await expect(callWith(text, { end: { ...refused, sentParts: 1 } })).rejects.toThrow(
+    /^Only its beginning was delivered \(1 of \d messages\), the rest was not: not allowed here$/,
+  );
 });

@@ -29,7 +29,7 @@ export type Posted = {
 /**
  * Sends from a tool, in one transaction: the parts and, for another conversation, the line in that
  * conversation's transcript, so that the recipient's reply makes sense. Throws `invalid_input` when
- * nobody has ever written there.
+ * nobody has ever written there, and for a run that was asked to stop.
  */
 export const storeToolParts: StoreCommand<Posting, Posted> = {
   name: 'storeToolParts',
@@ -47,6 +47,7 @@ export const storeToolParts: StoreCommand<Posting, Posted> = {
       .where('key', '=', keys[0] ?? '')
       .executeTakeFirst();
     if (known) return { keys, route: json.route(known.route), conversationKey: known.conversationKey };
+    await refuseStopped(tx, input.runId);
     let conversationKey = '';
     for (const [index, content] of input.contents.entries()) {
       const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
@@ -66,6 +67,13 @@ export const storeToolParts: StoreCommand<Posting, Posted> = {
   },
 };
 
+/** A run that was asked to stop says nothing more. The caller holds the lane's lock, as a stop does. */
+async function refuseStopped(tx: Tx, runId: string): Promise<void> {
+  const run = tx.db.selectFrom('runs').select('cancelReason').where('id', '=', runId);
+  const { cancelReason } = await run.executeTakeFirstOrThrow();
+  if (cancelReason !== null) throw new ParleyError('invalid_input', 'This run was asked to stop.');
+}
+
 async function requireLane(tx: Tx, key: string): Promise<Lane> {
   const lane = await lockLane(tx, key);
   if (lane) return lane;
@@ -75,23 +83,32 @@ async function requireLane(tx: Tx, key: string): Promise<Lane> {
   );
 }
 
-async function lastRoute(tx: Tx, lane: Lane): Promise<ReplyRoute> {
-  const row = await tx.db
-    .selectFrom('inbox')
-    .select('route')
-    .where('laneKey', '=', lane.key)
-    .where('source', '=', 'platform')
-    .orderBy('seq', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-  if (!row)
-    throw new ParleyError(
-      'invalid_input',
-      `Nobody has written in ${lane.key} yet, so there is nowhere to send to.`,
-    );
-  const { replyTo: _, ...route } = json.route(row.route);
-  return route;
+async function lastRoute(tx: Tx, { key: laneKey }: Lane): Promise<ReplyRoute> {
+  const route = await readLastRoute.run(tx, { laneKey });
+  if (route !== undefined) return route;
+  throw new ParleyError(
+    'invalid_input',
+    `Nobody has written in ${laneKey} yet, so there is nowhere to send to.`,
+  );
 }
+
+/** Where a message goes that is sent to a lane: where somebody wrote last. Undefined when nobody ever has. */
+export const readLastRoute: StoreQuery<{ readonly laneKey: string }, ReplyRoute | undefined> = {
+  query: 'readLastRoute',
+  run: async (tx, { laneKey }) => {
+    const row = await tx.db
+      .selectFrom('inbox')
+      .select('route')
+      .where('laneKey', '=', laneKey)
+      .where('source', '=', 'platform')
+      .orderBy('seq', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    if (!row) return undefined;
+    const { replyTo: _, ...route } = json.route(row.route);
+    return route;
+  },
+};
 
 async function noteSpoken(tx: Tx, lane: Lane, { contents, key }: Posting): Promise<void> {
   const said = contents.flatMap((content) => (content.kind === 'text' ? [content.text.text] : [])).join('\n');

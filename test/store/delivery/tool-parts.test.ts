@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+import { systemClock } from '../../../src/channel-kit/system-clock.ts';
+import type { OutboundContent } from '../../../src/contracts/outbound.ts';
+import { createToolSender } from '../../../src/outbox/tool-sender.ts';
+import type { Store } from '../../../src/store/base/command.ts';
+import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
+import type { SendOutcome } from '../../../src/store/delivery/record-send.ts';
+import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
+import { aCommand, aLane, aMessage, aWorker, holder, routeFor, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const content = (text: string): OutboundContent => ({ kind: 'text', text: { text, spans: [] } });
+
+/** A run, and what a call of its tool posts. */
+async function aSpeaker(store: Store) {
+  const worker = aWorker(store);
+  const conversation = unique('c');
+  const { key: laneKey } = aLane(conversation);
+  await worker.accept(aMessage({ conversation, text: 'go' }));
+  const run = await worker.claimRun(laneKey);
+  const { epoch, runId } = run;
+  const posting = (callId: string, ...texts: readonly string[]) => ({
+    ...{ laneKey, epoch, runId, key: `${runId}:tool:${callId}`, route: routeFor(run) },
+    contents: texts.map(content),
+  });
+  const shown = async () => (await store.read(readTimeline, { laneKey, limit: 10 })).map(({ text }) => text);
+  return { worker, conversation, posting, shown };
+}
+
+describeEachDatabase('a message that a tool sends', (open) => {
+  it('is not stored once its run was asked to stop; one that is stored is found again', async () => {
+    const { worker, conversation, posting, shown } = await aSpeaker(open());
+    const before = await open().write(storeToolParts, posting('1', 'first'));
+    await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
+    expect(await open().write(storeToolParts, posting('1', 'first'))).toEqual(before);
+    await expect(open().write(storeToolParts, posting('2', 'second'))).rejects.toThrow('asked to stop');
+    expect(await shown()).not.toContain('second');
+  });
+
+  it('ends with its worst part, and tells how many were sent', async () => {
+    const { posting } = await aSpeaker(open());
+    const results: SendOutcome[] = [
+      { kind: 'sent', receipts: [] },
+      { kind: 'failed', failure: { kind: 'rejected' }, reason: 'not allowed here' },
+    ];
+    const deliver = async (conversationKey: string) => {
+      const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
+      let delivery = await open().write(claimDelivery, policy);
+      for (const result of results) {
+        if (delivery.kind !== 'part') throw new Error('nothing to deliver');
+        const { epoch, part } = delivery;
+        const ended = { ...policy, epoch, partKey: part.key, result, claimsNext: true };
+        delivery = await open().write(recordDelivery, ended);
+      }
+      sender.settled();
+    };
+    let delivering = Promise.resolve();
+    const sender = createToolSender({
+      store: open(),
+      clock: systemClock,
+      deliver: (key) => {
+        delivering = deliver(key);
+      },
+    });
+    const end = await sender.send(posting('1', 'one', 'two', 'three'), new AbortController().signal);
+    expect(end).toMatchObject({ state: 'failed', problem: 'not allowed here', sentParts: 1 });
+    await delivering;
+  });
+});
