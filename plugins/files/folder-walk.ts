@@ -19,6 +19,8 @@ export type WalkOptions = {
   readonly maxEntries: number;
   readonly skipsFolder: (name: string) => boolean;
   readonly onCut: () => void;
+  /** Called for a folder below the path that could not be listed: the walk goes on without it. */
+  readonly onUnread: () => void;
   readonly signal: AbortSignal;
 };
 
@@ -89,8 +91,13 @@ async function* walkFolder(
   folder: Entry,
   options: WalkOptions & { readonly budget: WalkBudget; readonly depth: number; readonly below: string },
 ): AsyncGenerator<WalkedFile> {
-  const { budget, depth, below, signal, skipsFolder } = options;
-  const { entries, isCut } = await listFolder(folder, { maxEntries: budget.left, signal });
+  const { budget, depth, below, signal, skipsFolder, onUnread } = options;
+  const listing = await listFolder(folder, { maxEntries: budget.left, signal }).catch((error: unknown) => {
+    if (depth === 0 || signal.aborted) throw error;
+    onUnread();
+    return { entries: [], isCut: false };
+  });
+  const { entries, isCut } = listing;
   budget.left -= entries.length;
   if (isCut) budget.isSpent = true;
   for (const { name, kind } of entries) {
@@ -99,13 +106,15 @@ async function* walkFolder(
     if (kind === 'file') {
       yield { path: childPath(folder.path, name), pathBelow, open: () => openChild(place, folder, name) };
     } else if (kind === 'folder' && !skipsFolder(name)) {
-      if (depth >= maxWalkDepth) {
-        budget.isSpent = true;
+      // Gone or replaced since it was listed, or of a name that is no text: a walk shows what it can.
+      const child =
+        depth < maxWalkDepth
+          ? await openEntry(folder, name, place.realRoot).catch(() => undefined)
+          : undefined;
+      if (child === undefined) {
+        onUnread();
         continue;
       }
-      const child = await openEntry(folder, name, place.realRoot).catch(() => undefined);
-      // Gone or replaced since it was listed: a walk shows what it can.
-      if (child === undefined) continue;
       try {
         if (child.stats.isDirectory()) {
           yield* walkFolder(place, child, { ...options, depth: depth + 1, below: pathBelow });

@@ -67,7 +67,7 @@ type GrepTask = {
 async function grepFile({ handle, path, matches, search, found, signal }: GrepTask): Promise<void> {
   const rest = createTimeSlice();
   let number = 0;
-  for await (const line of linesOf(handle, signal)) {
+  for await (const line of linesOf(handle, { search, signal })) {
     number++;
     await rest();
     if (search.isOverdue() || found.length >= maxResults) return;
@@ -77,12 +77,17 @@ async function grepFile({ handle, path, matches, search, found, signal }: GrepTa
 }
 
 /** The lines of a text file, none for a binary one. Of a line only what patterns look at is kept. */
-async function* linesOf(handle: FileHandle, signal: AbortSignal): AsyncGenerator<string> {
+async function* linesOf(
+  handle: FileHandle,
+  { search, signal }: Pick<GrepTask, 'search' | 'signal'>,
+): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
   const chunk = Buffer.allocUnsafe(chunkBytes);
   let line = '';
   for (let position = 0; ; ) {
     signal.throwIfAborted();
+    // Here too: a file may be one line, and larger than any disk.
+    if (search.isOverdue()) return;
     const { bytesRead } = await handle.read(chunk, 0, chunkBytes, position);
     if (bytesRead === 0) break;
     const bytes = chunk.subarray(0, bytesRead);

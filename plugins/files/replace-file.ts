@@ -29,20 +29,38 @@ export async function replaceFile(
   const temporary = `.parley-${randomBytes(8).toString('hex')}.tmp`;
   try {
     await writeTemporary(folder, temporary, { bytes, before });
-    signal.throwIfAborted();
-    if (replaces !== undefined && !isSameFile(await findWritable(folder, name), replaces)) {
-      throw fileProblem(`${path} changed since it was read; read it again.`);
-    }
-    const actual = await checkInside(folder, place.realRoot);
-    // A folder may have been renamed since it was opened.
-    refuseExecuted([...actual, name], path);
-    await rename(pathAt(folder.handle, temporary), pathAt(folder.handle, name));
+    await inTurn([place.realRoot, ...segments].join('/'), async () => {
+      signal.throwIfAborted();
+      if (replaces !== undefined && !isSameFile(await findWritable(folder, name), replaces)) {
+        throw fileProblem(`${path} changed since it was read; read it again.`);
+      }
+      const actual = await checkInside(folder, place.realRoot);
+      // A folder may have been renamed since it was opened.
+      refuseExecuted([...actual, name], path);
+      await rename(pathAt(folder.handle, temporary), pathAt(folder.handle, name));
+    });
   } catch (error) {
     // Best effort: the folder may be gone, and then so is the file.
     await unlink(pathAt(folder.handle, temporary)).catch(() => undefined);
     throw fromSystemError(error, path);
   }
   return { isNew: before === undefined };
+}
+
+/** By path, what is replaced right now and ends last. */
+const replacing = new Map<string, Promise<void>>();
+
+/**
+ * One after the other for each file: sub-agents edit beside each other, and of two edits of one version the second has
+ * to find that it has changed.
+ */
+async function inTurn(path: string, replace: () => Promise<void>): Promise<void> {
+  const mine = (replacing.get(path) ?? Promise.resolve()).then(replace);
+  const ended = mine.catch(() => undefined);
+  replacing.set(path, ended);
+  await ended;
+  if (replacing.get(path) === ended) replacing.delete(path);
+  await mine;
 }
 
 /** The file that a write would replace. Throws for what must not be replaced. */

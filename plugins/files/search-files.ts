@@ -11,7 +11,7 @@ const skippedFolders: ReadonlySet<string> = new Set(['.git', 'node_modules']);
 
 export type FileSearch = {
   readonly files: AsyncGenerator<WalkedFile>;
-  /** Whether the search has taken its time; called during long work on one file. */
+  /** Whether the search has taken its time, which its report then says; asked during long work on one file. */
   isOverdue(): boolean;
   /** Notes why the result is not the whole answer. */
   cut(note: string): void;
@@ -25,21 +25,23 @@ export function searchFiles(
 ): FileSearch {
   const notes = new Set<string>();
   const deadline = performance.now() + maxSearchMs;
-  const isOverdue = () => performance.now() > deadline;
   const cut = (note: string) => void notes.add(note);
+  const isOverdue = () => {
+    if (performance.now() <= deadline) return false;
+    cut(`the search ended after ${maxSearchMs / 1000} s; search a smaller folder`);
+    return true;
+  };
   const walked = workspace.walk(path, {
     maxEntries,
     skipsFolder: (name) => skippedFolders.has(name),
     onCut: () => cut(`the search ended after ${maxEntries} entries; search a smaller folder`),
+    onUnread: () => cut('some folders could not be read'),
     signal,
   });
   async function* files(): AsyncGenerator<WalkedFile> {
     const rest = createTimeSlice();
     for await (const file of walked) {
-      if (isOverdue()) {
-        cut(`the search ended after ${maxSearchMs / 1000} s; search a smaller folder`);
-        return;
-      }
+      if (isOverdue()) return;
       await rest();
       yield file;
     }
@@ -47,12 +49,19 @@ export function searchFiles(
   return { files: files(), isOverdue, cut, report: (lines, nothing) => report(lines, { nothing, notes }) };
 }
 
-/** Lets the event loop breathe: waits a turn when 5 ms have passed since it last did. */
+/** Turns of the event loop that searches wait for. */
+const turns: { last: Promise<void> } = { last: Promise.resolve() };
+
+/**
+ * Lets the event loop breathe: waits a turn when 5 ms have passed since it last did. Each has a turn of its own: a model
+ * may search a hundred times at once, and together they would hold the loop a hundred times as long.
+ */
 export function createTimeSlice(): () => Promise<void> {
   let since = performance.now();
   return async () => {
     if (performance.now() - since < 5) return;
-    await setImmediate();
+    turns.last = turns.last.then(() => setImmediate());
+    await turns.last;
     since = performance.now();
   };
 }

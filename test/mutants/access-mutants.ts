@@ -277,6 +277,18 @@ export const accessMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'two edits of one version put in place at once',
+    invariant: 'of two edits of one version of a file the second is refused',
+    edits: [
+      {
+        in: 'inTurn',
+        find: '(replacing.get(path) ?? Promise.resolve()).then(replace)',
+        replace: 'replace()',
+      },
+    ],
+    test: { file: 'test/plugins/files/file-tools.test.ts', name: 'let one of several replacements' },
+  },
+  {
     name: 'hard link read',
     invariant: 'a file with a second name is read no more than it is written',
     edits: [

@@ -1,8 +1,9 @@
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Log } from '#contracts/log.ts';
 import { createFilesPlugin } from '../../../plugins/files/index.ts';
+import { createTimeSlice } from '../../../plugins/files/search-files.ts';
 import { openWorkspace } from '../../../plugins/files/workspace-files.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
@@ -174,6 +175,22 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
     });
   });
 
+  it('let one of several replacements of the same version through, and tell the others of it', async () => {
+    await put('a.txt', 'old');
+    const { signal } = new AbortController();
+    await using workspace = await openWorkspace(files.workspace);
+    for (let round = 0; round < 10; round += 1) {
+      const { stamp } = await workspace.read('a.txt', { maxBytes: 100, signal });
+      const edits = ['one', 'two', 'three', 'four'].map((text) => `${text} ${round}`);
+      const ends = await Promise.allSettled(
+        edits.map((text) => workspace.write('a.txt', Buffer.from(text), { signal, replaces: stamp })),
+      );
+      const done = edits.filter((_, index) => ends[index]?.status === 'fulfilled');
+      expect(done).toEqual([await contentOf('a.txt')]);
+    }
+    expect(await readdir(files.workspace)).toEqual(['a.txt']);
+  });
+
   describe('list', () => {
     it('shows folders, files and links by name', async () => {
       await put('b.txt', '');
@@ -272,6 +289,49 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
         // A file of 1.2 MB is read and searched in pieces, and others have their turn between any two.
         expect(turns.end()).toBeGreaterThan(10);
       }
+    });
+
+    it('says when its time was over, also within one file of many lines, or of one', async () => {
+      await put('lines/a.txt', 'hay\n'.repeat(1_000));
+      await put('line/a.txt', 'hay'.repeat(10_000));
+      await truncate(join(files.workspace, 'line/a.txt'), 64 * 1024 * 1024);
+      let now = 0;
+      const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 100));
+      for (const path of ['lines', 'line', 'line/a.txt']) {
+        const said = await files.call('grep', { pattern: 'needle', path });
+        expect(said).toBe('(no line matches)\n(the search ended after 20 s; search a smaller folder)');
+      }
+      clock.mockRestore();
+    });
+
+    it('goes on without folders that cannot be read, and says so', async () => {
+      await put('a/b.txt', 'needle');
+      await put('locked/c.txt', 'needle');
+      await mkdir(Buffer.concat([Buffer.from(`${files.workspace}/no-text-`), Buffer.from([0xff])]));
+      const unread = '(some folders could not be read)';
+      expect(await files.call('glob', { pattern: 'b.txt' })).toBe(`a/b.txt\n${unread}`);
+      await chmod(join(files.workspace, 'locked'), 0);
+      await asNobody(async () => {
+        expect(await files.call('grep', { pattern: 'needle' })).toBe(`a/b.txt:1: needle\n${unread}`);
+        await expect(files.call('grep', { pattern: 'x', path: 'locked' })).rejects.toThrow(
+          'permission denied',
+        );
+      });
+      await chmod(join(files.workspace, 'locked'), 0o755);
+    });
+
+    it('takes its turns one by one, however many search at once', async () => {
+      const turns = countTurns();
+      const seen = await Promise.all(
+        Array.from({ length: 5 }, async () => {
+          const rest = createTimeSlice();
+          holdLoop();
+          await rest();
+          return turns.now();
+        }),
+      );
+      turns.end();
+      expect(new Set(seen).size).toBe(5);
     });
 
     it('ends at once when it is aborted', async () => {
@@ -383,6 +443,24 @@ describe('files plugin', () => {
   });
 });
 
+/** For longer than a slice. */
+function holdLoop(): void {
+  const until = performance.now() + 6;
+  while (performance.now() < until) Math.sqrt(until);
+}
+
+/** Does the work without root's right to read everything. */
+async function asNobody(work: () => Promise<void>): Promise<void> {
+  if (process.geteuid?.() !== 0) return work();
+  await chmod(files.folder, 0o755);
+  process.seteuid?.(65_534);
+  try {
+    await work();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+
 /** Counts the turns of the event loop, however long each takes. */
 function countTurns() {
   let turns = 0;
@@ -393,6 +471,7 @@ function countTurns() {
   };
   setImmediate(next);
   return {
+    now: () => turns,
     end: () => {
       isOver = true;
       return turns;
