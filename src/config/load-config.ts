@@ -22,6 +22,7 @@ import { Secret } from './secret.ts';
 import { findSettingsProblems } from './settings-rules.ts';
 import { suggestName } from './suggestion.ts';
 import { compilePattern } from './text-pattern.ts';
+import { findWorkspaceProblems } from './workspace-rules.ts';
 
 /** Reads the file and, unless it is given, the environment with its `.env` files. Throws ParleyError `config_invalid` that names every problem and its fix. */
 export function loadConfig(given?: Environment, home: string = homeFolder()): Config {
@@ -57,20 +58,20 @@ export function loadConfig(given?: Environment, home: string = homeFolder()): Co
   }));
   problems.push(...findSettingsProblems(parsed.data, credentials), ...ofNames, ...ofAccounts);
   if (problems.length > 0) throw configError(problems.map((problem) => inItsFile(problem, environment)));
-  const dataDir = environment.values.PARLEY_DATA_DIR;
-  return freeze(
-    buildConfig(parsed.data, {
-      credentials,
-      accounts,
-      modelConfig,
-      file,
-      home,
-      hidden: overlaid.hidden,
-      variables: Object.keys(environment.values),
-      dataDir,
-      envFiles: environment.files ?? [],
-    }),
-  );
+  const config = buildConfig(parsed.data, {
+    credentials,
+    accounts,
+    modelConfig,
+    file,
+    home,
+    hidden: overlaid.hidden,
+    variables: Object.keys(environment.values),
+    dataDir: environment.values.PARLEY_DATA_DIR,
+    envFiles: environment.files ?? [],
+  });
+  const ofWorkspaces = findWorkspaceProblems(config);
+  if (ofWorkspaces.length > 0) throw configError(ofWorkspaces);
+  return freeze(config);
 }
 
 type Sources = ReadonlyMap<string, EnvironmentName>;

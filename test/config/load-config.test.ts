@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -359,6 +359,27 @@ describe('the configuration', () => {
   it('gives each further agent a workspace of its own', () => {
     const [first, second] = load({ agents: [{ id: 'main' }, { id: 'help' }] }).agents;
     expect(first?.workspace).not.toBe(second?.workspace);
+  });
+
+  it.each(['.', '..', '/', 'workspace/../../data'])(
+    'refuses the workspace %j, which holds its own data',
+    (workspace) => {
+      expect(problemsOf({ agents: [{ id: 'main', workspace }] })).toMatch(
+        /agents\[0\]\.workspace: holds .*data, which the file tools would show/,
+      );
+    },
+  );
+
+  it('refuses a workspace beside the data folder that holds its settings', () => {
+    const elsewhere = { PARLEY_DATA_DIR: join(tmpdir(), 'parley-data-elsewhere') };
+    const file = { agents: [{ id: 'main', workspace: folder }] };
+    expect(problemsOf(file, elsewhere)).toContain(`holds ${join(folder, 'parley.config.json')}`);
+    symlinkSync(folder, join(folder, 'link'));
+    const linked = { agents: [{ id: 'main', workspace: join(folder, 'link') }] };
+    expect(problemsOf(linked, elsewhere)).toContain('parley.config.json, which the file tools would show');
+    const inside = { agents: [{ id: 'main', workspace: join(folder, 'project') }] };
+    expect(load(inside, elsewhere).agents[0]?.workspace).toBe(join(folder, 'project'));
+    expect(load({ agents: [{ id: 'main', workspace: '../data-of-mine' }] }).agents).toHaveLength(1);
   });
 
   it('lets an agent start only itself as a sub-agent unless told otherwise, within limits', () => {
