@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fitBytes } from '#channel-kit/clean-text.ts';
 import type { ChildRecord } from '#contracts/child.ts';
 import { textOf } from '#contracts/message.ts';
 import { defineTool, type Tool, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
@@ -21,6 +22,8 @@ type Input = z.infer<typeof inputSchema>;
 /** Most sub-agents that are listed, and messages that a log shows. */
 const listed = 50;
 const logged = 20;
+/** So long is each message in a log, bytes: all of them fit into a result, the newest too. */
+const loggedBytes = 1_500;
 
 /** Lists, reads, steers and stops the sub-agents of the run's own session; nobody else's exist for it. */
 export function createSubagentsTool(deps: SubagentsToolDeps, run: ToolRun): Tool {
@@ -98,6 +101,8 @@ function summaryOf({ id, label, state, status, depth }: ChildRecord) {
 
 async function logOf(store: Store, { sessionId }: ChildRecord): Promise<string> {
   const page = await store.read(readTranscriptPage, { sessionId, limit: logged });
-  const lines = page.map(({ position, role, parts }) => `#${position} ${role}: ${textOf(parts)}`);
+  const lines = page.map(
+    ({ position, role, parts }) => `#${position} ${role}: ${fitBytes(textOf(parts), loggedBytes)}`,
+  );
   return lines.length === 0 ? 'It has not begun.' : lines.join('\n');
 }

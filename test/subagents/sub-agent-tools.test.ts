@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { agentId } from '#contracts/ids.ts';
+import { boundResult } from '../../src/agent/tool-result.ts';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import type { Tool, ToolRun } from '../../src/contracts/tool.ts';
@@ -126,6 +127,15 @@ describe('the tools for sub-agents', () => {
     expect(textOf(await subagents({ action: 'stop', id }))).toContain('Stopped');
     expect(textOf(await subagents({ action: 'stop', id }))).toContain('ended already');
     expect(await store().read(findChild, { childId: id })).toMatchObject({ status: 'stopped' });
+  });
+
+  it("show a sub-agent's latest words, however long its task was", async () => {
+    const { worker, spawn, subagents } = await open();
+    const id = idOf(await spawn({ task: 'ä'.repeat(31_000) }));
+    const child = await store().read(findChild, { childId: id });
+    await worker.answer(await worker.claimRun(child?.laneKey ?? ''), 'It is under the stairs.');
+    const output = { text: textOf(await subagents({ action: 'log', id })) };
+    expect(boundResult({ output, isError: false }).output.text).toContain('under the stairs');
   });
 
   it('leave a sub-agent alone that has more rights than the person who is answered', async () => {

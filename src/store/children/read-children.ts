@@ -6,7 +6,10 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { type Child, readChild } from './child-rows.ts';
 import { readChildUsage } from './child-usage.ts';
 
-/** All children below the session, or of the tree; newest first. Without their results, which may be long. */
+/**
+ * Children below the session, or of the tree: of more than `limit` those below the session that live, and the newest.
+ * Newest first, without their results, which may be long.
+ */
 export const readChildren: StoreQuery<
   { readonly sessionId?: string; readonly treeId?: string; readonly limit: number },
   readonly ChildRecord[]
@@ -16,7 +19,7 @@ export const readChildren: StoreQuery<
     let query = tx.db.selectFrom('children').select(listedColumns);
     if (treeId !== undefined) query = query.where('treeId', '=', treeId);
     if (sessionId !== undefined) {
-      const ids = await idsBelow(tx, sessionId);
+      const ids = await idsBelow(tx, sessionId, limit);
       if (ids.length === 0) return [];
       query = query.where('id', 'in', ids);
     }
@@ -40,17 +43,18 @@ const listedColumns = [
   ...(['stopAt', 'timeoutMs', 'deadlineAt', 'createdAt', 'startedAt', 'endedAt', 'archivedAt'] as const),
 ] as const;
 
-/** So many below one session say enough; older ones are in their trees. */
-const maxBelow = 1_000;
-
-async function idsBelow(tx: Tx, sessionId: string): Promise<readonly string[]> {
+/** A conversation may have had thousands: those that can still be directed come first. */
+async function idsBelow(tx: Tx, sessionId: string, limit: number): Promise<readonly string[]> {
   const { rows } = await sql<{ readonly id: string }>`
-    with recursive below(id) as (
-      select id from children where "parentSessionId" = ${sessionId}
+    with recursive below(id, "createdAt", "endedAt") as (
+      select id, "createdAt", "endedAt" from children where "parentSessionId" = ${sessionId}
       union all
-      select children.id from children join below on children."parentSessionId" = below.id
+      select children.id, children."createdAt", children."endedAt"
+        from children join below on children."parentSessionId" = below.id
     )
-    select id from below limit ${sql.lit(maxBelow)}`.execute(tx.db);
+    select id from below order by "endedAt" is not null, "createdAt" desc limit ${sql.lit(limit)}`.execute(
+    tx.db,
+  );
   return rows.map(({ id }) => id);
 }
 
