@@ -9,13 +9,11 @@ import type { AssistantBlock, LlmMessage, UserBlock } from '#contracts/model.ts'
 import { noSections, type Sections } from '#contracts/section.ts';
 import { readInput } from './call-input.ts';
 import { isCounted, type PairedCall, pairCalls } from './call-pairs.ts';
-import { fitImage } from './fit-image.ts';
+import { type FitImage, fitImage } from './fit-image.ts';
 import { withStandIns } from './stand-in.ts';
 
-/** Gives the bytes of an image that a `binary` part names, or nothing when it cannot be shown. */
-export type LoadImage = (
-  path: string,
-) => Promise<{ readonly mimeType: string; readonly base64: string } | undefined>;
+/** Gives the image that a `binary` part names; `unfit`: no provider takes it. Undefined when it is gone. */
+export type LoadImage = (path: string) => Promise<FitImage | 'unfit' | undefined>;
 
 /** Makes the `convertToLlm` of a run. What it makes throws nothing: what cannot be shown is named in the text. */
 export function createConverter({
@@ -56,12 +54,13 @@ export function requestOf(
 type Files = ReadonlyMap<MessagePart, UserBlock>;
 
 async function loadFiles(messages: readonly AgentMessage[], loadImage: LoadImage): Promise<Files> {
-  const loading: Promise<readonly [MessagePart, UserBlock]>[] = [];
-  for (const { parts } of messages) {
-    for (const part of parts)
-      if (part.type === 'binary')
-        loading.push(binaryBlock(part.data, loadImage).then((block) => [part, block]));
-  }
+  const binaries = messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'binary'));
+  const images = binaries.filter(({ data }) => isImage(data));
+  // No request shows more, and all of a long conversation could be more than the memory there is.
+  const earlier = new Set(images.slice(0, -maxImages));
+  const loading = binaries.map(async (part): Promise<readonly [MessagePart, UserBlock]> => {
+    return [part, earlier.has(part) ? earlierImage : await binaryBlock(part.data, loadImage)];
+  });
   return new Map(await Promise.all(loading));
 }
 
@@ -116,9 +115,11 @@ const maxImages = 20;
 const maxImagesLength = 20 * 1024 * 1024;
 /** Older images leave requests this many at once: each that leaves changes what the provider has cached. */
 const imageStep = 10;
+const earlierImage: UserBlock = { type: 'text', text: '[an earlier image, not shown any more]' };
 
 function shownImages(messages: readonly LlmMessage[]): number {
-  const images = messages.flatMap(({ content }) => content.filter(({ type }) => type === 'image')).length;
+  const blocks = messages.flatMap(({ role, content }) => (role === 'user' ? content : []));
+  const images = blocks.filter((block) => block.type === 'image' || block === earlierImage).length;
   return images - Math.ceil(Math.max(0, images - maxImages) / imageStep) * imageStep;
 }
 
@@ -128,7 +129,7 @@ function withImagesIn(message: LlmMessage, room: { images: number; length: numbe
   const content = message.content.toReversed().map((block): UserBlock => {
     if (block.type !== 'image') return block;
     const isShown = room.images > 0 && room.length >= block.base64.length;
-    if (!isShown) return { type: 'text', text: '[an earlier image, not shown any more]' };
+    if (!isShown) return earlierImage;
     room.images -= 1;
     room.length -= block.base64.length;
     return block;
@@ -218,17 +219,20 @@ function textBlocks(text: string) {
   return isBlank(text) ? [] : [{ type: 'text' as const, text: cleanText(text) }];
 }
 
-async function binaryBlock(
-  { path, mime_type }: { readonly path: string; readonly mime_type: string },
-  loadImage: LoadImage,
-): Promise<UserBlock> {
-  const name = cleanText(basename(path));
-  if (!mime_type.startsWith('image/'))
-    return { type: 'text', text: `[attached file: ${name}, ${mime_type}]` };
-  const image = await loadOrNothing(path, loadImage);
-  return image === undefined
-    ? { type: 'text', text: `[attached image, not available any more: ${name}]` }
-    : { type: 'image', ...image };
+type Binary = { readonly path: string; readonly mime_type: string };
+
+function isImage({ mime_type }: Binary): boolean {
+  return mime_type.startsWith('image/');
+}
+
+async function binaryBlock(file: Binary, loadImage: LoadImage): Promise<UserBlock> {
+  const name = cleanText(basename(file.path));
+  if (!isImage(file)) return { type: 'text', text: `[attached file: ${name}, ${file.mime_type}]` };
+  const image = await loadOrNothing(file.path, loadImage);
+  if (image === undefined) return { type: 'text', text: `[attached image, not available any more: ${name}]` };
+  if (image === 'unfit')
+    return { type: 'text', text: `[attached image, too large to be shown or damaged: ${name}]` };
+  return { type: 'image', ...image };
 }
 
 async function loadOrNothing(path: string, loadImage: LoadImage) {

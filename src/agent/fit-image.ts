@@ -21,9 +21,12 @@ export function fitImage(base64: unknown): FitImage | undefined {
   return isFit && found.width > 0 && found.height > 0 ? { mimeType: found.mimeType, base64 } : undefined;
 }
 
+/** Files with more bytes hold no image that fits. */
+export const maxImageBytes = (maxImageLength / 4) * 3;
+
 /** The same for the bytes of a file. */
 export function fitImageBytes(bytes: Buffer): FitImage | undefined {
-  return bytes.length > maxImageLength ? undefined : fitImage(bytes.toString('base64'));
+  return bytes.length > maxImageBytes ? undefined : fitImage(bytes.toString('base64'));
 }
 
 type Look = { readonly mimeType: string; readonly width: number; readonly height: number };

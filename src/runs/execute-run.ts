@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { type CallRate, isUncounted } from '#contracts/call-ledger.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
@@ -17,7 +17,7 @@ import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
 import { createConverter } from '../agent/convert.ts';
 import { fitContext } from '../agent/fit-context.ts';
-import { fitImageBytes } from '../agent/fit-image.ts';
+import { fitImageBytes, maxImageBytes } from '../agent/fit-image.ts';
 import { type AgentEvents, agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
 import { pruneResults } from '../agent/prune-results.ts';
@@ -372,7 +372,8 @@ function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined):
 
 async function loadImage(path: string) {
   try {
-    return fitImageBytes(await readFile(path));
+    const { size } = await stat(path);
+    return (size <= maxImageBytes && fitImageBytes(await readFile(path))) || 'unfit';
   } catch {
     // A file that upkeep has removed: the text beside it still names it.
     return undefined;

@@ -2,18 +2,23 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { transcriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
-import { createConverter } from '../../src/agent/convert.ts';
+import { createConverter, type LoadImage } from '../../src/agent/convert.ts';
 import { holds } from '../support/holds.ts';
 import { budget } from './support/budget.ts';
 import { aMessage, aPng, userSays } from './support/builders.ts';
 import { llmErrors } from './support/llm-grammar.ts';
 
-const convert = createConverter({
-  loadImage: async (path) =>
-    path.endsWith('gone.png') ? undefined : { mimeType: 'image/png', base64: 'AAAA' },
-});
+const loadImage: LoadImage = async (path) => {
+  if (path.endsWith('large.png')) return 'unfit';
+  return path.endsWith('gone.png') ? undefined : { mimeType: 'image/png', base64: 'AAAA' };
+};
+const convert = createConverter({ loadImage });
 
 const text = (value: string): MessagePart => ({ type: 'text', data: { text: value } });
+const binary = (path: string, mime_type: string): MessagePart => ({
+  type: 'binary',
+  data: { path, mime_type },
+});
 const finish = (reason: 'end_turn' | 'tool_use' | 'interrupted' | 'canceled' = 'end_turn'): MessagePart => ({
   type: 'finish',
   data: { reason, time: 0 },
@@ -136,17 +141,35 @@ describe('the provider’s shape', () => {
     expect(rest).toEqual([{ role: 'user', content: [{ type: 'text', text: 'on' }] }]);
   });
 
-  it('shows images, names other files and says what is gone', async () => {
-    const binary = (path: string, mime_type: string): MessagePart => ({
-      type: 'binary',
-      data: { path, mime_type },
+  it('shows the newest images, and reads no more of a long conversation than it may show', async () => {
+    const loaded: string[] = [];
+    const counting = createConverter({
+      loadImage: (path) => {
+        loaded.push(path);
+        return loadImage(path);
+      },
     });
+    const paths = Array.from({ length: 45 }, (_, index) => `/data/${index}.png`);
+    const messages = paths.map((path) => aMessage('user', path, binary(path, 'image/png')));
+    const blocks = (await counting(messages)).flatMap(({ role, content }) =>
+      role === 'user' ? content : [],
+    );
+    expect(loaded).toEqual(paths.slice(-20));
+    // They leave ten at a time.
+    const earlier = { type: 'text', text: '[an earlier image, not shown any more]' };
+    expect(blocks.map(({ type }) => type)).toEqual(paths.map((_, index) => (index < 30 ? 'text' : 'image')));
+    expect(blocks[0]).toEqual(earlier);
+    expect(blocks[29]).toEqual(earlier);
+  });
+
+  it('shows images, names other files and says what is gone', async () => {
     const url = (value: string): MessagePart => ({ type: 'image_url', data: { url: value } });
     const message = aMessage(
       'user',
       '1',
       binary('/data/a.png', 'image/png'),
       binary('/data/gone.png', 'image/png'),
+      binary('/data/large.png', 'image/png'),
       binary('/data/notes.pdf', 'application/pdf'),
       url(`data:image/jpeg;base64,${aPng.base64}`),
       url('data:image/png;base64,BBBB'),
@@ -156,6 +179,7 @@ describe('the provider’s shape', () => {
     expect(user?.content).toEqual([
       { type: 'image', mimeType: 'image/png', base64: 'AAAA' },
       { type: 'text', text: '[attached image, not available any more: gone.png]' },
+      { type: 'text', text: '[attached image, too large to be shown or damaged: large.png]' },
       { type: 'text', text: '[attached file: notes.pdf, application/pdf]' },
       { type: 'image', ...aPng },
       { type: 'text', text: '[an image that cannot be shown]' },
