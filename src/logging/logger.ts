@@ -31,7 +31,7 @@ type Sink = { write(line: string): void; close(): Promise<void> };
 /** Makes the logger. Every line passes the redactor on its way out, error stacks included. */
 export async function createLogger(options: LoggerOptions): Promise<Logger> {
   const redactor = options.redactor ?? createRedactor();
-  const sink = await openSink(options);
+  const sink = await openSink(options, (lines) => logger.warn({ lines }, 'log.lines-dropped'));
   let sections = noSections;
   const clean = (line: string) => redactor.redact(stripLogLine(line));
   const logger = pino(
@@ -54,20 +54,41 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
   return { log: asLog(logger), redactor, time, setLevel, close: sink.close };
 }
 
-async function openSink(options: LoggerOptions): Promise<Sink> {
+/** Most that waits for a reader that has stopped (a terminal that is scrolled back), characters; the rest is dropped. */
+const mostWaiting = 4 * 1024 * 1024;
+
+async function openSink(options: LoggerOptions, onDropped: (lines: number) => void): Promise<Sink> {
   const raw = options.destination ?? process.stdout.fd;
   if (typeof raw === 'object') return prettify(options, raw);
-  const file = pino.destination({ dest: raw, sync: false, mkdir: true, mode: 0o600 });
+  const file = pino.destination({
+    ...{ dest: raw, sync: false, mkdir: true, mode: 0o600 },
+    maxLength: mostWaiting,
+  });
   await once(file, 'ready');
+  let isOver = false;
+  let dropped = 0;
+  // A closed pipe (`parley | head`) or a full disk must not end the gateway: those lines are lost. Behind a closed pipe
+  // the library does nothing more, and never says that it has ended.
+  file.on('error', (error: NodeJS.ErrnoException) => {
+    isOver ||= error.code === 'EPIPE';
+  });
+  file.on('drop', () => {
+    dropped += 1;
+  });
+  file.on('drain', () => {
+    const lines = dropped;
+    dropped = 0;
+    if (lines > 0) onDropped(lines);
+  });
   const close = () =>
     new Promise<void>((resolve) => {
+      if (isOver) return resolve();
+      isOver = true;
       file.once('error', () => resolve());
       file.once('close', () => resolve());
       file.end();
     });
-  // A closed pipe (`parley | head`) or a full disk must not end the gateway: those lines are lost.
-  file.on('error', () => undefined);
-  const sink = await prettify(options, file);
+  const sink = await prettify(options, { write: (line: string) => isOver || file.write(line) });
   return { write: sink.write, close: () => sink.close().then(close) };
 }
 

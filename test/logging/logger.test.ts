@@ -1,4 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { constants, createReadStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -30,6 +32,13 @@ function collect() {
   return { destination, text: () => chunks.join('') };
 }
 
+/** A named pipe: it holds 64 KB that nobody has read. */
+function aPipe(): string {
+  const path = join(folder, 'pipe');
+  execFileSync('mkfifo', [path]);
+  return path;
+}
+
 describe('the logger', () => {
   it('writes one JSON object per event, with its fields', async () => {
     const path = join(folder, 'logs', 'parley.log');
@@ -45,6 +54,43 @@ describe('the logger', () => {
       runId: 'r1',
       turns: 2,
     });
+  });
+
+  it('loses what comes after its end, and throws nothing for it', async () => {
+    const path = join(folder, 'parley.log');
+    const { log, close } = await createLogger({ level, isPretty: false, destination: path });
+    log.info({}, 'early');
+    await close();
+    log.info({}, 'late');
+    expect(readFileSync(path, 'utf8')).toMatch(/early.*\n$/);
+  });
+
+  it('ends also when nobody reads its lines any more', async () => {
+    const path = aPipe();
+    const reader = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const { log, close } = await createLogger({ level, isPretty: false, destination: path });
+    await reader.close();
+    log.info({}, 'for nobody');
+    await close();
+    // By now its pipe is known to be closed.
+    await close();
+  });
+
+  it('keeps a few megabytes for a reader that has stopped, and says how much is lost', async () => {
+    const path = aPipe();
+    const idle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const { log, close } = await createLogger({ level, isPretty: false, destination: path });
+    const filler = 'x'.repeat(100_000);
+    for (let n = 0; n < 60; n += 1) log.info({ filler }, n === 59 ? 'last' : 'line');
+    let read = '';
+    for await (const chunk of createReadStream(path, 'latin1')) {
+      read += chunk;
+      if (/"event":"(?:last|log.lines-dropped)"/.test(read.slice(-200_000))) break;
+    }
+    expect(read).toContain('log.lines-dropped');
+    expect(read.length).toBeLessThan(5_000_000);
+    await idle.close();
+    await close();
   });
 
   it('has the cleaning of its lines timed, once there is something that times it', async () => {
