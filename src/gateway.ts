@@ -48,6 +48,7 @@ import { createAgents } from './runs/agents.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { createFraming } from './runs/framing.ts';
+import { rehearseTurn } from './runs/rehearse-turn.ts';
 import { createRunBudgets } from './runs/run-budgets.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
 import { createSettleCall } from './runs/settle-call.ts';
@@ -75,6 +76,8 @@ export interface Gateway {
   readonly settled: Promise<void>;
   /** Resolves when the store is lost for good: only a new process can go on. */
   readonly broken: Promise<void>;
+  /** Runs the code of a turn once, for the first message's sake; changes nothing. Never rejects. */
+  rehearse(): Promise<void>;
   /** Puts newly read settings in force, as far as that needs no restart. */
   apply(config: Config): void;
   /** Stops intake, hands over what runs, and releases everything. Safe to call twice. */
@@ -182,8 +185,8 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     channels: host.states,
     model,
     plugins: runs?.plugins ?? [],
-    settled,
-    broken: store.broken,
+    ...{ settled, broken: store.broken },
+    rehearse: runs?.rehearse ?? (async () => undefined),
     apply: settingsApplier(stage, { gate, front }),
     stop: closers.close,
   };
@@ -320,11 +323,13 @@ type RunParts = {
   readonly wakes: Wakes;
 };
 
+type Runs = Pick<Gateway, 'plugins' | 'rehearse'> & { readonly workers: LaneWorkers };
+
 /** Steps 5 to 8: workers claim lanes and execute their runs. */
 async function wireRuns(
   stage: StageDeps,
   { gate, host, post, active, wakes, outbox }: RunParts,
-): Promise<{ readonly plugins: readonly PluginReport[]; readonly workers: LaneWorkers }> {
+): Promise<Runs> {
   const { config, log, closers, redis, motion, timelines, streams, clock } = stage;
   const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.dispatch }) });
   closers.add('plugins', plugins.close);
@@ -377,5 +382,7 @@ async function wireRuns(
     driver,
   });
   closers.add('workers', workers.close);
-  return { plugins: reports, workers };
+  const rehearsal = { ...runDeps, config, terms: () => ({ ...driver.termsFor(1), class: 'main' }) };
+  const isBusy = () => active.count() > 0;
+  return { plugins: reports, workers, rehearse: () => rehearseTurn({ ...rehearsal, isBusy }) };
 }

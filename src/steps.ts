@@ -16,6 +16,7 @@ import { acceptBatch } from './store/intake/accept-batch.ts';
 import { cancelSession } from './store/intake/cancel-session.ts';
 import { enqueueItems } from './store/intake/enqueue-items.ts';
 import { storeFetched } from './store/intake/fetching.ts';
+import { rehearseMessage } from './store/intake/rehearse-message.ts';
 import { cancelItem, cancelItems } from './store/items/cancel-item.ts';
 import { editItem } from './store/items/edit-item.ts';
 import { promoteItem } from './store/items/promote-item.ts';
@@ -94,6 +95,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   raiseAlert,
   recordPreview,
   recoverRun,
+  rehearseMessage,
   releaseAccount,
   releaseLane,
   rememberCommands,

@@ -13,12 +13,17 @@ const idleMs = 50;
 export async function gcWhenIdle(sections: Sections = noSections): Promise<void> {
   const { gc } = globalThis;
   if (gc === undefined) return;
+  await untilIdle();
+  sections.run('collection at rest', () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }));
+}
+
+/** Resolves when nothing has happened for a second. */
+export async function untilIdle(): Promise<void> {
   let before: NodeJS.CpuUsage;
   do {
     before = process.cpuUsage();
     await pause(lookMs, undefined, { ref: false });
   } while (workedMs(before) >= idleMs);
-  sections.run('collection at rest', () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }));
 }
 
 /** Processor time of all threads since then, ms. */

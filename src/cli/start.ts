@@ -11,7 +11,7 @@ import { secretsOf } from '../config/secrets-of.ts';
 import { createLogger } from '../logging/logger.ts';
 import { checkChannelNames } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
-import { gcWhenIdle } from './gc-when-idle.ts';
+import { gcWhenIdle, untilIdle } from './gc-when-idle.ts';
 import { createReloader } from './reload.ts';
 import { settingsSources } from './settings-sources.ts';
 import { signalsOf } from './signals.ts';
@@ -43,6 +43,7 @@ export interface RunningGateway extends StatusTable {
   readonly started: Promise<void>;
   readonly settled: Promise<void>;
   readonly broken: Promise<void>;
+  rehearse(): Promise<void>;
   apply(config: Config): void;
   stop(): Promise<void>;
 }
@@ -94,7 +95,9 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     showTable(gateway, settings);
     if (gateway.waiting() !== undefined) void gateway.started.then(() => showTable(gateway, settings));
     keepCompiledCode(sections);
-    void gcWhenIdle(sections);
+    void untilIdle()
+      .then(() => gateway.rehearse())
+      .then(() => gcWhenIdle(sections));
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stop-requested');
     await stopWithin(gateway, config.shutdownMs, log);

@@ -10,13 +10,13 @@ import { createOpenAiProvider } from './openai/openai.ts';
 export function createProvider(
   model: ModelSettings,
   { kind, apiKeys, baseUrl }: ProviderSettings,
-  clock: Clock,
+  { clock, fetch = leanFetch }: { readonly clock: Clock; readonly fetch?: typeof leanFetch | undefined },
 ): LlmProvider {
   const options = {
     name: model.provider,
     model: model.id,
     apiKeys: apiKeys.map((key) => key.reveal()),
-    fetch: leanFetch,
+    fetch,
     ...(baseUrl !== undefined && { baseUrl }),
     ...(model.prices && { prices: model.prices }),
     ...(model.window !== undefined && { contextWindow: model.window }),

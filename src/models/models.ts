@@ -30,6 +30,8 @@ export type ModelsDeps = {
   readonly random?: () => number;
   /** Shared by all calls to a provider, by its name. */
   readonly waitsOf?: (provider: string) => ProviderWaits;
+  /** In place of the network. */
+  readonly fetch?: typeof globalThis.fetch;
   /** See every try. */
   readonly observers?: readonly CallObserver[];
 };
@@ -56,7 +58,7 @@ export function createModels(config: ModelsConfig, deps: ModelsDeps): Models {
     if (found) return found;
     const usable = usableModel(name, config);
     if (usable === undefined) throw new RangeError(`model ${name} is not configured`);
-    const made = createProvider(usable.model, usable.provider, clock);
+    const made = createProvider(usable.model, usable.provider, deps);
     providers.set(name, made);
     return made;
   };

@@ -79,6 +79,7 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
     broken: broken.promise,
     started: started.promise,
     waiting: () => blocker && waitingText(blocker),
+    rehearse: async () => gateway?.rehearse(),
     apply: (config) => gateway?.apply(config),
     stop: async () => {
       stopping.abort();

@@ -61,6 +61,24 @@ export const entranceMutants: readonly Mutant[] = [
     test: { file: 'test/e2e/stable-prefix.test.ts', name: 'stays the same, byte for byte' },
   },
   {
+    name: 'rehearsal that is kept',
+    invariant: 'the message that a process plays to itself leaves nothing behind',
+    edits: [
+      {
+        in: 'rehearseMessage',
+        find: "throw new ParleyError('internal', rehearsalOver)",
+        replace: 'return undefined as never',
+      },
+    ],
+    test: { file: 'test/store/intake/rehearse-message.test.ts', name: 'leaves nothing behind' },
+  },
+  {
+    name: 'rehearsal that asks the model',
+    invariant: 'a rehearsed call ends where its request would leave',
+    edits: [{ in: 'rehearseCall', find: '{ clock, log, fetch }', replace: '{ clock, log }' }],
+    test: { file: 'test/runs/rehearse-turn.test.ts', name: 'asks no server' },
+  },
+  {
     name: 'title that alerts',
     invariant: 'nobody hears of a title that fails',
     edits: [{ in: 'reserveCall', find: "call.purpose !== 'title'", replace: 'true' }],

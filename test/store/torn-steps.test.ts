@@ -1,38 +1,13 @@
 import { expect, it } from 'vitest';
 import { messageId } from '../../src/contracts/ids.ts';
-import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import type { Tables } from '../../src/store/base/tables.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import type { SendOutcome } from '../../src/store/delivery/record-send.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import { account, aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 import { type Beside, describeEachDatabase } from './each-database.ts';
-
-const tables: Writes = [
-  'accounts',
-  'conversations',
-  'ledger',
-  'lanes',
-  'inbox',
-  'sessions',
-  'transcript',
-  'runs',
-  'outbox',
-  'receipts',
-];
-
-/** Everything there is, so that half a step cannot hide. */
-const everything: StoreQuery<Record<never, never>, string> = {
-  query: 'everything',
-  run: async (tx) => {
-    const rows = await Promise.all(tables.map((table) => tx.db.selectFrom(table).selectAll().execute()));
-    return JSON.stringify(
-      rows.map((ofTable) => ofTable.map((row) => JSON.stringify(row)).sort()),
-      undefined,
-      1,
-    );
-  },
-};
+import { everything } from './everything.ts';
 
 describeEachDatabase('a step that fails half way', (open, beside) => {
   it('leaves nothing behind, whichever table refuses the write', async () => {

@@ -57,6 +57,7 @@ export type CommitAnswerInput = RunFence &
     readonly claims?: Omit<ClaimInput, 'laneKey' | 'framing'> | undefined;
   };
 
+/** The result of committing an answer. */
 export type Answered = Boundary & {
   /** How the lane was left; undefined when a steer extends the run, or it was asked to stop. */
   readonly next: LaneExit | undefined;
