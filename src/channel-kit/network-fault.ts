@@ -12,6 +12,7 @@ const neverConnected = new Set([
   'ENETUNREACH',
   'ENETDOWN',
   'UND_ERR_CONNECT_TIMEOUT',
+  'ERR_SOCKET_CONNECTION_TIMEOUT',
   'CERT_HAS_EXPIRED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -21,7 +22,7 @@ const neverConnected = new Set([
 
 /** True when the request certainly never left: no address, no connection, no trust. */
 export function neverLeft(error: unknown): boolean {
-  const faults = faultsIn(error).filter((fault) => codeOf(fault) !== undefined);
+  const faults = faultsIn(error).filter((fault) => codeOf(fault) !== undefined && !repeatsAttempt(fault));
   return (
     faults.length > 0 &&
     faults.every((fault) => neverConnected.has(codeOf(fault) ?? '') || isConnecting(fault))
@@ -43,10 +44,21 @@ function codeOf(fault: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
+/** The fault of a connect to several addresses has the code of its first attempt, without the `syscall`. */
+function repeatsAttempt(fault: unknown): boolean {
+  const [first] = attemptsOf(fault);
+  return first !== undefined && codeOf(first) === codeOf(fault);
+}
+
+function attemptsOf(fault: unknown): readonly unknown[] {
+  const isMany =
+    typeof fault === 'object' && fault !== null && 'errors' in fault && Array.isArray(fault.errors);
+  return isMany ? (fault.errors as readonly unknown[]) : [];
+}
+
 /** grammY keeps the fault in `error`, fetch in `cause`, a failed connect to several addresses in `errors`. */
 function faultsIn(error: unknown, depth = 0): readonly unknown[] {
   if (typeof error !== 'object' || error === null || depth > 6) return [];
   const inner = ['error', 'cause'].map((key) => (error as Record<string, unknown>)[key]);
-  const many = 'errors' in error && Array.isArray(error.errors) ? (error.errors as readonly unknown[]) : [];
-  return [error, ...[...inner, ...many].flatMap((one) => faultsIn(one, depth + 1))];
+  return [error, ...[...inner, ...attemptsOf(error)].flatMap((one) => faultsIn(one, depth + 1))];
 }

@@ -40,11 +40,23 @@ function exchange(url: URL, { method = 'GET', headers, body, signal }: Exchange)
     const onAbort = () => call.destroy(asError(signal?.reason));
     signal?.addEventListener('abort', onAbort, { once: true });
     call.once('close', () => signal?.removeEventListener('abort', onAbort));
+    let isStanding = true;
     call.on('error', (error) => {
-      reject(signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause: error }));
+      if (signal?.aborted) return reject(signal.reason);
+      // Before the connection stands, TLS included, nothing has been sent.
+      if (!isStanding) Object.assign(error, { syscall: 'connect' });
+      reject(new TypeError('fetch failed', { cause: error }));
     });
     call.once('response', resolve);
-    call.once('socket', () => limitConnecting(call));
+    call.once('socket', (socket) => {
+      isStanding = !socket.connecting;
+      if (isStanding) return;
+      const limit = limitConnecting(call);
+      socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+        isStanding = true;
+        clearTimeout(limit);
+      });
+    });
     call.end(body);
   });
 }
@@ -57,13 +69,11 @@ function fieldsOf(headers: RequestInit['headers'] = {}): Record<string, string> 
   return Object.fromEntries(named);
 }
 
-function limitConnecting(call: ClientRequest): void {
-  const { socket } = call;
-  if (!socket?.connecting) return;
-  const late = Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT', syscall: 'connect' });
-  const timer = setTimeout(() => call.destroy(late), connectTimeoutMs);
-  socket.once('connect', () => clearTimeout(timer));
-  call.once('close', () => clearTimeout(timer));
+function limitConnecting(call: ClientRequest): NodeJS.Timeout {
+  const late = Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' });
+  const limit = setTimeout(() => call.destroy(late), connectTimeoutMs);
+  call.once('close', () => clearTimeout(limit));
+  return limit;
 }
 
 function asError(reason: unknown): Error {

@@ -49,6 +49,19 @@ it('is looked for where a library keeps it', () => {
   );
 });
 
+it('has never left where no address was reached, be it that one of them took too long', () => {
+  const connect = (code: string) => Object.assign(new Error(`connect ${code}`), { code, syscall: 'connect' });
+  // As Node.js makes it: the code is that of the first attempt, and nothing says that it was a connect.
+  const all = (...attempts: readonly Error[]) =>
+    Object.assign(new AggregateError(attempts), { code: (attempts[0] as NodeJS.ErrnoException).code });
+  const tooFar = all(connect('ETIMEDOUT'), connect('ENETUNREACH'));
+  const byUndici = Object.assign(new Error('late', { cause: tooFar }), { code: 'UND_ERR_CONNECT_TIMEOUT' });
+  for (const fault of [new TypeError('fetch failed', { cause: tooFar }), byUndici])
+    expect(neverLeft(fault)).toBe(true);
+  const reset = Object.assign(new Error('read'), { code: 'ETIMEDOUT', syscall: 'read' });
+  expect(neverLeft(all(reset, connect('ENETUNREACH')))).toBe(false);
+});
+
 it('counts as heard where the fault says nothing, or one of several faults does not fit', () => {
   const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
   const reset = Object.assign(new Error('read'), { code: 'ECONNRESET' });

@@ -1,7 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
+import { neverLeft } from '#channel-kit/network-fault.ts';
+import { nodeFlags } from '../../bin/node-settings.mjs';
 import { leanFetch } from '../../src/http/lean-fetch.ts';
 
 let server: Server | undefined;
@@ -86,6 +89,22 @@ describe('the lean fetch', () => {
     server?.closeAllConnections();
     const refused = await leanFetch(url, post).catch((error: unknown) => error);
     expect(refused).toMatchObject({ cause: { code: 'ECONNREFUSED', syscall: 'connect' } });
+  });
+
+  it('has sent nothing before its connection is encrypted', async () => {
+    const cutting = createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    await new Promise<void>((resolve) => cutting.listen(0, '127.0.0.1', resolve));
+    const { port } = cutting.address() as AddressInfo;
+    const cut = await leanFetch(`https://127.0.0.1:${port}/`, post).catch((error: unknown) => error);
+    cutting.close();
+    expect(cut).toMatchObject({ cause: { code: 'ECONNRESET', syscall: 'connect' } });
+    expect(neverLeft(cut)).toBe(true);
+  });
+
+  it('has two seconds for each address of a name, where Node.js gives 250 ms', () => {
+    const asked = "require('node:net').getDefaultAutoSelectFamilyAttemptTimeout()";
+    const { stdout } = spawnSync(process.execPath, [...nodeFlags, '-p', asked], { encoding: 'utf8' });
+    expect(stdout.trim()).toBe('2000');
   });
 
   it('follows where it is sent, and uploads streams, the way fetch does', async () => {
