@@ -289,12 +289,9 @@ export class Receiver {
     const { config, api } = this.#deps;
     const { aci, number } = this.#bot();
     if (event.kind !== 'message') return;
-    if (acceptance.kind === 'refused') {
-      // Nobody will ever fetch these, and the server keeps them for ever.
-      for (const ref of event.attachments)
-        this.#background.add('tidy', (signal) => api.send('DELETE', attachmentPath(ref), { signal }));
-      return;
-    }
+    // The server keeps for ever what nobody fetches.
+    for (const ref of isFetchedLater(acceptance) ? [] : event.attachments)
+      this.#background.add('tidy', (signal) => api.send('DELETE', attachmentPath(ref), { signal }));
     const isTaken =
       acceptance.kind === 'accepted' || acceptance.kind === 'command' || acceptance.kind === 'held';
     if (!config.readReceipts || !isTaken || sender.id === aci) return;
@@ -302,5 +299,24 @@ export class Receiver {
     this.#background.add('receipt', (signal) =>
       api.call('POST /v1/receipts/{number}', number, { request, signal }),
     );
+  }
+}
+
+/** Whether the files of the message are fetched, now or once its sender is let in. */
+function isFetchedLater(acceptance: Acceptance): boolean {
+  switch (acceptance.kind) {
+    case 'accepted':
+    case 'held':
+    case 'duplicate':
+      return true;
+    case 'refused':
+      return acceptance.keepsFiles === true;
+    case 'ignored':
+    case 'command':
+    case 'noted':
+    case 'pressed':
+      return false;
+    default:
+      return acceptance satisfies never;
   }
 }

@@ -5,7 +5,8 @@ export type Acceptance =
   | { readonly kind: 'accepted'; readonly inboxId: InboxId; readonly sessionKey: SessionKey }
   | { readonly kind: 'duplicate'; readonly of: KnownOutcome }
   | { readonly kind: 'ignored'; readonly reason: IgnoreReason }
-  | { readonly kind: 'refused'; readonly reason: RefusalReason }
+  /** `keepsFiles`: the message is answered once its sender is let in, and its files are fetched only then. */
+  | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly keepsFiles?: true }
   | { readonly kind: 'command'; readonly command: string }
   /** Stored beside its siblings until one of them passes the gate or their window ends. */
   | { readonly kind: 'held' }

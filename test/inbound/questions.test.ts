@@ -2,6 +2,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { Button } from '../../src/contracts/outbound.ts';
+import { emptyMessage } from '../../src/inbound/stored-content.ts';
 import { expireApprovals } from '../../src/store/access/decide-approval.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
@@ -29,6 +30,8 @@ async function aTown(store: Store, more: Partial<Parameters<typeof createIntakeF
   await town.send(owner, 'Good morning');
   return { ...town, owner, twin, settings };
 }
+
+const aPhoto = { ref: 'photo', kind: 'image' } as const;
 
 const press = (data: string) => ({ kind: 'button', messageId: messageId('m1'), data }) as const;
 
@@ -181,6 +184,20 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect((await town.said(town.owner)).at(-1)).toBe(
       `${labelOf(eve)} asked to write to me, and nobody answered in time.`,
     );
+  });
+
+  it('keeps the files of the one message that is answered once its sender is in', async () => {
+    const town = await aTown(open());
+    const eve = anAccount('alpha');
+    const shows = (text: string) =>
+      town.send(eve, { ...emptyMessage, messageId: messageId(text), text, attachments: [aPhoto] });
+    const refused = { kind: 'refused', reason: 'dm-not-paired' };
+    expect(await shows('Look')).toEqual({ ...refused, keepsFiles: true });
+    expect(await shows('And this')).toEqual(refused);
+    const [yes] = (await questionIn(open(), town.owner)).buttons;
+    await town.send(town.owner, press(yes?.id ?? ''));
+    const { content } = await open().read(readPendingContent, { senderId: eve.peer });
+    expect(content).toEqual(['Look']);
   });
 
   it('is answered by its id where there is no button, and a pairing also by the person', async () => {

@@ -44,7 +44,7 @@ export const accessMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'requestPairing',
-        find: `return 'full';`,
+        find: `return { kind: 'full', isKept: false };`,
         replace: `await tx.db.deleteFrom('pairings').where('peerId', '=', requests[0]?.peerId ?? '').execute();`,
       },
     ],

@@ -27,6 +27,14 @@ export const signalMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'files of a message that is answered later removed',
+    invariant: 'what Parley may still fetch stays on the server',
+    edits: [
+      { in: 'isFetchedLater', find: 'return acceptance.keepsFiles === true;', replace: 'return false;' },
+    ],
+    test: { file: receiving, name: 'its files are removed from the server unless they are fetched' },
+  },
+  {
     name: 'newer messages pass those in the spool',
     invariant: 'what was kept while the store was away comes before what is newer',
     edits: [

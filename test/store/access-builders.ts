@@ -52,10 +52,10 @@ export async function aBot(store: Store) {
 }
 
 /** A request as a step of its own, for a test that has the transaction in hand. */
-export function askIn(
+export async function askIn(
   tx: StepTx,
   { account, peer, code }: { account: string; peer: string; code: string },
-): Promise<Requested> {
+): Promise<Requested['kind']> {
   const [channel = '', bot = ''] = account.split('/');
   const route: ReplyRoute = {
     channel: channel as ChannelId,
@@ -65,7 +65,7 @@ export function askIn(
   const { decision, eventKey } = aRequest({ peer, code, route });
   if (decision.kind !== 'pair') throw new Error('that is no request');
   const requesting = { account, peerId: peer, noticeKey: eventKey, request: decision.request };
-  return requestPairing(tx, requesting, noEffects());
+  return (await requestPairing(tx, requesting, noEffects())).kind;
 }
 
 type Asking = { readonly peer: string; readonly code: string; readonly route: ReplyRoute };

@@ -36,12 +36,16 @@ export type PairingRequest = {
   readonly isStart: boolean;
 };
 
-export type Requested =
-  | 'new'
-  /** Asked already, within the life of the code. */
-  | 'known'
-  /** As many as allowed wait. Those stay: nobody can push out another's request. */
-  | 'full';
+export type Requested = {
+  readonly kind:
+    | 'new'
+    /** Asked already, within the life of the code. */
+    | 'known'
+    /** As many as allowed wait. Those stay: nobody can push out another's request. */
+    | 'full';
+  /** The message is answered if the request is granted. */
+  readonly isKept: boolean;
+};
 
 type Requesting = {
   readonly account: string;
@@ -69,19 +73,20 @@ export async function requestPairing(
   const own = requests.find((row) => row.peerId === peerId);
   if (own) {
     const isPending = own.codeHash !== null;
-    if (isPending && own.kept === null && request.kept) await keep(tx, requesting, request.kept);
+    const kept = isPending && own.kept === null ? request.kept : undefined;
+    if (kept) await keep(tx, requesting, kept);
     await sayAtStart(tx, requesting, {
       text: isPending ? tx.texts.pairingStillWaiting : tx.texts.pairingTurnedDown,
       effects,
     });
-    return 'known';
+    return { kind: 'known', isKept: kept !== undefined };
   }
   if (requests.filter((row) => row.codeHash !== null).length >= request.maxPending) {
     await sayAtStart(tx, requesting, { text: tx.texts.pairingFull, effects });
-    return 'full';
+    return { kind: 'full', isKept: false };
   }
   await open(tx, requesting, effects);
-  return 'new';
+  return { kind: 'new', isKept: request.kept !== undefined };
 }
 
 async function open(tx: StepTx, requesting: Requesting, effects: Effects): Promise<void> {

@@ -234,8 +234,10 @@ async function refuseUnpaired(
     noticeKey: `${input.account}:${proposal.eventKey}:pairing`,
     request,
   };
-  const requested = await requestPairing(tx, requesting, effects);
-  return { kind: 'refused', reason: requested === 'full' ? 'pairing-full' : 'dm-not-paired' };
+  const { kind, isKept } = await requestPairing(tx, requesting, effects);
+  const keepsFiles = isKept && (request.kept?.content.attachments.length ?? 0) > 0;
+  const reason = kind === 'full' ? 'pairing-full' : 'dm-not-paired';
+  return { kind: 'refused', reason, ...(keepsFiles && { keepsFiles }) };
 }
 
 type Press = Extract<Proposal['decision'], { kind: 'press' }>;

@@ -402,12 +402,29 @@ describe('after a message is taken in', () => {
     expect(server.refusals).toEqual([]);
   });
 
-  it('the files of a refused one are removed from the server', async () => {
+  it('its files are removed from the server unless they are fetched, now or when its sender is let in', async () => {
     const { server, ada, begin } = await aStage('webhook');
-    await begin(new JudgingIntake(() => ({ kind: 'refused', reason: 'dm-not-allowed' })));
-    const file = server.world.addAttachment({ bytes: Buffer.from('x') });
-    server.people.writes({ from: ada, attachments: [file] });
-    await server.waitFor(() => !server.world.attachments.has(file.id));
+    const became: Record<string, Acceptance> = {
+      kept: { kind: 'refused', reason: 'dm-not-paired', keepsFiles: true },
+      held: { kind: 'held' },
+      'not paired': { kind: 'refused', reason: 'dm-not-paired' },
+      'not mentioned': { kind: 'ignored', reason: 'not-mentioned' },
+      '/stop': { kind: 'command', command: 'stop' },
+    };
+    const adapter = await begin(new JudgingIntake((text) => became[text]));
+    const files = ['taken', ...Object.keys(became)].map((text) => {
+      const file = server.world.addAttachment({ bytes: Buffer.from('x') });
+      server.people.writes({ from: ada, text, attachments: [file] });
+      return { text, isThere: () => server.world.attachments.has(file.id) };
+    });
+    // They are removed one after the other, in this order.
+    await server.waitFor(() => files.at(-1)?.isThere() === false);
+    await adapter.stop();
+    expect(files.filter(({ isThere }) => isThere()).map(({ text }) => text)).toEqual([
+      'taken',
+      'kept',
+      'held',
+    ]);
   });
 });
 
