@@ -159,7 +159,7 @@ function eventOf(content: Content, act: Act, known: Known): InboundEvent | undef
     const author = readAci(reaction.targetAuthorUuid);
     if (author === undefined || !reaction.emoji) return unsupported('reaction');
     const messageId = targetOf(author, reaction.targetSentTimestamp, known);
-    return { kind: 'reaction', messageId, emoji: reaction.emoji, isRemoved: reaction.isRemove };
+    return { kind: 'reaction', messageId, emoji: cleanText(reaction.emoji), isRemoved: reaction.isRemove };
   }
   if (remoteDelete)
     return { kind: 'delete', messageId: targetOf(act.actor.aci, remoteDelete.timestamp, known) };

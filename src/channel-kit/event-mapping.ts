@@ -10,9 +10,12 @@ import { cleanText } from './clean-text.ts';
 /** The sender of an event that names none. No allow-list can hold it. */
 export const nobody: Sender = { id: peerId('nobody'), name: '', isBot: false, isSelf: false };
 
-/** Names an event for ever, by its kind and by what it is about. */
+/**
+ * Names an event for ever, by its kind and by what it is about. Clean, whatever a person put into it (an emoji, say):
+ * no database would take the event, nor those behind it.
+ */
 export function keyOf(kind: string, ...parts: readonly (string | number)[]): EventKey {
-  return eventKey([kind, ...parts].join(':'));
+  return eventKey(cleanText([kind, ...parts].join(':')));
 }
 
 /** An event that Parley knows of and does nothing with. */

@@ -286,6 +286,15 @@ describe('changes', () => {
     expect(eventOf('reaction').isRemoved).toBe(true);
   });
 
+  it('by reaction are clean: PostgreSQL would take no such emoji, nor what comes behind it', () => {
+    const target = { targetAuthorUuid: ada.uuid, targetSentTimestamp: 4 };
+    const dataMessage = { timestamp: 5, reaction: { ...target, emoji: 'a\u0000\ud83d', isRemove: false } };
+    const envelope = { sourceUuid: ada.uuid, sourceDevice: 1, timestamp: 5, dataMessage };
+    const { events } = readFrames([{ account: server.account.number, envelope }], known());
+    const emoji = 'a\ufffd\ufffd';
+    expect(events).toMatchObject([{ eventKey: `reaction:${ada.uuid}:1:5:on:${emoji}`, event: { emoji } }]);
+  });
+
   it("by an administrator name the other one's message", () => {
     const message = server.people.writes({ from: bob, to: team, text: 'rude' });
     arrived();
