@@ -147,8 +147,8 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     ...stage,
     mediaDir: join(config.dataDir, 'media'),
     maxBytes: config.media.maxMb * 1e6,
-    channelFor: host.holding,
-    start: motion.dispatch,
+    hasSpace: () => front?.space.isEnough() ?? true,
+    ...{ channelFor: host.holding, start: motion.dispatch },
   });
   closers.add('media', fetcher.stop);
   const { deliverer, post } = wireOutbox(stage, host);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { cappedDownload, unavailable, type Wanted } from '#channel-kit/capped-download.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type Located, readRef } from './attachment-ref.ts';
-import { networkReason, reasonOf } from './failures.ts';
+import { networkReason, readRefusal } from './failures.ts';
 import { attachmentSchema } from './payload-schema.ts';
 
 export type MediaDeps = {
@@ -52,6 +52,8 @@ async function freshUrl({ message }: MediaDeps, located: Located, signal: AbortS
     return found.url;
   } catch (error) {
     if (error instanceof ParleyError) throw error;
-    throw unavailable(reasonOf(error), error);
+    const refusal = readRefusal(error);
+    if (refusal === undefined) throw error;
+    throw unavailable(refusal.reason, { afterMs: refusal.retryAfterMs });
   }
 }

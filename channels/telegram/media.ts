@@ -30,9 +30,9 @@ async function locate(deps: MediaDeps, { ref, maxBytes, signal }: Wanted): Promi
   } catch (error) {
     if (error instanceof ParleyError) throw error;
     const refusal = readRefusal(error);
-    if (refusal === undefined) throw unavailable(networkReason(error), error);
+    if (refusal === undefined) throw error;
     if (/file is too big/i.test(refusal.description)) throw tooLarge(maxBytes);
-    throw unavailable(refusal.description);
+    throw unavailable(refusal.description, { afterMs: refusal.askedWaitMs });
   }
 }
 

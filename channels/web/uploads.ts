@@ -52,6 +52,7 @@ export function createUploads({
           {
             open: async () => ({ statedBytes: undefined, body: createReadStream(pathOf(folder, ref.ref)) }),
             networkReason: () => 'the file is gone',
+            mayReturn: false,
           },
           { ref, maxBytes, signal },
         ),

@@ -1,5 +1,6 @@
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { FaultDetail } from './channel-fault.ts';
 import { remoteSize } from './remote-number.ts';
 
 /** The attachment to download and its limit. */
@@ -20,19 +21,28 @@ export type Source = {
   open(signal: AbortSignal): Promise<Download>;
   /** Why there was no answer, without addresses: they may hold a token. */
   networkReason(error: unknown): string;
+  /** Whether a file that can't be had now may be had later. True when absent. */
+  readonly mayReturn?: boolean;
+  /** How long nothing may come, ms. 30 s when absent. */
+  readonly silenceMs?: number;
 };
+
+const usualSilenceMs = 30_000;
+/** Between two attempts while the network is away, ms. */
+const outagePauseMs = 2_000;
 
 /**
  * Streams a file, at most `maxBytes` of it. The size is checked where the sender and the server state it
- * and again as the bytes come, since none of them has to be right. Throws ParleyError `media_too_large`
- * or `media_unavailable`.
+ * and again as the bytes come, since none of them has to be right. One of which nothing comes for long is given up:
+ * a connection whose other end is gone is silent for ever. Throws ParleyError `media_too_large` or `media_unavailable`.
  */
 export async function* cappedDownload(
-  { open, networkReason }: Source,
+  { open, networkReason, mayReturn = true, silenceMs = usualSilenceMs }: Source,
   { ref, maxBytes, signal }: Wanted,
 ): AsyncIterable<Uint8Array> {
   if ((ref.sizeBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const ending = new AbortController();
+  const silence = setTimeout(() => ending.abort(), silenceMs);
   try {
     const { statedBytes, body } = await open(AbortSignal.any([signal, ending.signal]));
     if ((remoteSize(statedBytes) ?? 0) > maxBytes) throw tooLarge(maxBytes);
@@ -41,10 +51,13 @@ export async function* cappedDownload(
       seen += chunk.length;
       if (seen > maxBytes) throw tooLarge(maxBytes);
       yield chunk;
+      silence.refresh();
     }
   } catch (error) {
-    throw error instanceof ParleyError ? error : unavailable(networkReason(error), error);
+    if (error instanceof ParleyError) throw error;
+    throw unavailable(networkReason(error), { cause: error, afterMs: mayReturn ? outagePauseMs : undefined });
   } finally {
+    clearTimeout(silence);
     ending.abort(); // Also when the reader stops early: the rest must not go on arriving.
   }
 }
@@ -54,10 +67,11 @@ export function tooLarge(maxBytes: number): ParleyError {
   return new ParleyError('media_too_large', `the file is larger than ${maxBytes} bytes`);
 }
 
-/** The fault of a file that could not be fetched; it may be tried again. `why` must hold no address. */
-export function unavailable(why: string, cause?: unknown): ParleyError {
-  return new ParleyError('media_unavailable', `the file could not be fetched: ${why}`, {
-    cause,
-    retry: { kind: 'later', afterMs: 2000 },
-  });
+/**
+ * The fault of a file that could not be fetched; it may be tried again. `why` must hold no address. `afterMs`: the wait
+ * after which the network may have it, where it was away or asks for one.
+ */
+export function unavailable(why: string, { afterMs, cause }: FaultDetail = {}): ParleyError {
+  const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;
+  return new ParleyError('media_unavailable', `the file could not be fetched: ${why}`, { cause, retry });
 }

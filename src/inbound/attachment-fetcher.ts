@@ -3,11 +3,12 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
-import type { HostedChannel } from '#contracts/channel.ts';
+import type { ChannelAdapter } from '#contracts/channel.ts';
 import type { MediaAbility } from '#contracts/channel-abilities.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { hasCode } from '#contracts/errors.ts';
+import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -25,8 +26,10 @@ export type FetcherDeps = {
   readonly mediaDir: string;
   readonly maxBytes: number;
   readonly texts: Pick<Notices, 'fileTooLarge' | 'fileNotFetched'>;
-  channelFor(route: ReplyRoute): HostedChannel | undefined;
+  channelFor(route: ReplyRoute): { readonly adapter: Pick<ChannelAdapter, 'media'> } | undefined;
   start(effects: Effects): void;
+  /** False while the disk is too full to store anything. */
+  hasSpace(): boolean;
 };
 
 /** Downloads the attachments of accepted messages in the background. */
@@ -37,18 +40,34 @@ export interface Fetcher {
 }
 
 const maxAttempts = 3;
+/** For as long as the network is away, or asks to wait: less than the message waits, ms. */
+const patienceMs = 15_000;
+/** Messages whose files are fetched at once: a backlog of photos is thousands, and a network refuses a flood. */
+const mostAtOnce = 8;
 
 /** Step 2: the files of a message, durable and retried. A message waits for them 20 s, then goes on without. */
 export function createFetcher(deps: FetcherDeps): Fetcher {
   const working = new Map<string, Promise<void>>();
+  const waiting = new Set<string>();
   const stopping = new AbortController();
-  return {
-    fetch: (inboxId) => {
-      if (working.has(inboxId) || stopping.signal.aborted) return;
+  const begin = () => {
+    for (const inboxId of waiting) {
+      // Without space they stay: the sweep asks again.
+      if (working.size >= mostAtOnce || stopping.signal.aborted || !deps.hasSpace()) return;
+      waiting.delete(inboxId);
       const work = fetchAll(deps, inboxId, stopping.signal)
         .catch((error: unknown) => deps.log.warn({ inboxId, error }, 'media.interrupted'))
-        .finally(() => working.delete(inboxId));
+        .finally(() => {
+          working.delete(inboxId);
+          begin();
+        });
       working.set(inboxId, work);
+    }
+  };
+  return {
+    fetch: (inboxId) => {
+      if (!working.has(inboxId)) waiting.add(inboxId);
+      begin();
     },
     stop: async () => {
       stopping.abort();
@@ -83,8 +102,10 @@ async function release(deps: FetcherDeps, { media, ref, signal }: Fetching): Pro
 
 async function fetchWithRetry(deps: FetcherDeps, fetching: Fetching): Promise<StoredAttachment> {
   const { ref, signal } = fetching;
+  const { clock, log } = deps;
   const name = ref.name ?? ref.kind;
-  for (let attempt = 1; ; attempt++) {
+  const until = clock.now() + patienceMs;
+  for (let attempt = 1; ; ) {
     try {
       return await fetchOne(deps, fetching, name);
     } catch (error) {
@@ -93,12 +114,20 @@ async function fetchWithRetry(deps: FetcherDeps, fetching: Fetching): Promise<St
         const reason = fillNotice(deps.texts.fileTooLarge, { size: deps.maxBytes / 1e6 });
         return { kind: 'missing', name, reason };
       }
-      if (attempt >= maxAttempts || signal.aborted)
-        return { kind: 'missing', name, reason: deps.texts.fileNotFetched };
-      deps.log.warn({ attempt, error }, 'media.retried');
-      await deps.clock.wait(500 * 4 ** (attempt - 1), signal);
+      const askedMs = waitOf(error);
+      const isOver = askedMs === undefined ? attempt >= maxAttempts : clock.now() + askedMs > until;
+      if (isOver || signal.aborted) return { kind: 'missing', name, reason: deps.texts.fileNotFetched };
+      log.warn({ attempt, error }, 'media.retried');
+      await clock.wait(askedMs ?? 500 * 4 ** (attempt - 1), signal);
+      if (askedMs === undefined) attempt += 1;
     }
   }
+}
+
+/** When the network may have the file, ms from now; undefined for a refusal without a word about that. */
+function waitOf(error: unknown): number | undefined {
+  const advice = error instanceof ParleyError ? error.retry : undefined;
+  return advice?.kind === 'later' && advice.afterMs !== undefined ? retryAfterMs(advice.afterMs) : undefined;
 }
 
 /** Under a generated name, never the sender's; whole or not at all. */

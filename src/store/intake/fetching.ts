@@ -2,6 +2,7 @@ import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
+import { isFetchingItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { lockLane } from '../rows/lane-row.ts';
 
@@ -11,7 +12,7 @@ export type PendingFetch = {
   readonly attachments: readonly AttachmentRef[];
 };
 
-/** Reads the attachments of an item that are still to be fetched; undefined when none are. */
+/** Reads the attachments of an item that are still to be fetched; undefined when none are, or nobody waits for them. */
 export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingFetch | undefined> = {
   query: 'readPendingFetch',
   run: async (tx, { inboxId }) => {
@@ -19,7 +20,7 @@ export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingF
       .selectFrom('inbox')
       .select(['route', 'content'])
       .where('id', '=', inboxId)
-      .where('isFetching', '=', 1)
+      .where(isFetchingItem())
       .executeTakeFirst();
     return (
       row && { inboxId, route: json.route(row.route), attachments: json.content(row.content).attachments }

@@ -1,0 +1,161 @@
+/** The files of accepted messages: of how many at once, and for how long they are asked for. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { cappedDownload, unavailable } from '#channel-kit/capped-download.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
+import type { MediaAbility } from '#contracts/channel-abilities.ts';
+import { noProbe } from '#contracts/probe.ts';
+import { createFetcher, type Fetcher, type FetcherDeps } from '../../src/inbound/attachment-fetcher.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { json } from '../../src/store/base/json.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
+import { aMessage, aWorker, unique } from '../store/builders.ts';
+import { openStore } from '../support/open-store.ts';
+import { patienceMs } from '../support/patience.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { createSteppedClock } from '../support/stepped-clock.ts';
+
+let store: Store;
+let dataDir: string;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'parley-fetcher-'));
+  store = await openStore({ kind: 'sqlite', dataDir });
+});
+afterAll(async () => {
+  await store.close();
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+});
+
+function aFetcher(fetch: MediaAbility['fetch'], over: Partial<FetcherDeps> = {}): Fetcher {
+  const fetcher = createFetcher({
+    ...{ store, clock: systemClock, log: silentLog, probe: noProbe, texts: noticesFor('en') },
+    mediaDir: join(dataDir, 'media'),
+    maxBytes: 1000,
+    channelFor: () => ({ adapter: { media: { fetch } } }),
+    start: () => undefined,
+    hasSpace: () => true,
+    ...over,
+  });
+  onTestFinished(() => fetcher.stop());
+  return fetcher;
+}
+
+/** Accepts messages with a file each, and gives their items' ids. */
+async function messagesWithFiles(count: number): Promise<readonly string[]> {
+  const conversation = unique('c');
+  const accepted = Array.from({ length: count }, () => {
+    const proposal = aMessage({ conversation, text: 'Look' });
+    if (proposal.decision.kind !== 'accept') throw new Error('unreachable');
+    const { item } = proposal.decision;
+    const attachments: readonly AttachmentRef[] = [{ ref: item.id, kind: 'image', name: 'a.png' }];
+    const withFile = { ...item, content: { ...item.content, attachments } };
+    return { ...proposal, decision: { kind: 'accept', item: withFile } } as const;
+  });
+  await aWorker(store).accept(...accepted);
+  return accepted.map(({ decision }) => decision.item.id);
+}
+
+const storedOf: StoreQuery<{ readonly id: string }, StoredAttachment | undefined> = {
+  query: 'storedOf',
+  run: async (tx, { id }) => {
+    const row = await tx.db
+      .selectFrom('inbox')
+      .select('content')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+    return json.content(row.content).stored?.[0];
+  },
+};
+
+describe('the files of messages', () => {
+  it('are fetched for eight messages at once, each once, and for none while the disk is full', async () => {
+    const ids = await messagesWithFiles(12);
+    const gate = Promise.withResolvers<void>();
+    const asked: string[] = [];
+    const inHand = { now: 0, most: 0 };
+    let hasSpace = false;
+    const fetch: MediaAbility['fetch'] = async function* ({ ref }) {
+      asked.push(ref);
+      inHand.now += 1;
+      inHand.most = Math.max(inHand.most, inHand.now);
+      await gate.promise;
+      yield Buffer.from('x');
+      inHand.now -= 1;
+    };
+    const fetcher = aFetcher(fetch, { hasSpace: () => hasSpace });
+    for (const id of ids) fetcher.fetch(id);
+    hasSpace = true;
+    for (const id of ids) fetcher.fetch(id);
+    await vi.waitFor(() => expect(asked).toHaveLength(8), { timeout: patienceMs });
+    gate.resolve();
+    await vi.waitFor(() => expect(asked).toHaveLength(12), { timeout: patienceMs });
+    expect(asked.toSorted()).toEqual(ids.toSorted());
+    expect(inHand.most).toBe(8);
+  });
+
+  it.each([
+    ['away for a while are stored when it is back', 5, 'stored', [2000, 2000, 2000, 2000, 2000]],
+    [
+      'away for long are given up before the message goes on',
+      99,
+      'missing',
+      Array.from({ length: 7 }, () => 2000),
+    ],
+  ])('of a network that is %s', async (_, failures, kind, waits) => {
+    const [id = ''] = await messagesWithFiles(1);
+    const clock = createSteppedClock();
+    let [tries, isDone] = [0, false];
+    const fetch: MediaAbility['fetch'] = async function* () {
+      tries += 1;
+      if (tries <= failures) throw unavailable('no answer', { afterMs: 2000 });
+      yield Buffer.from('whole');
+    };
+    const start = () => {
+      isDone = true;
+    };
+    aFetcher(fetch, { clock, start }).fetch(id);
+    await clock.until(() => isDone);
+    const file = await store.read(storedOf, { id });
+    expect(file).toMatchObject({ kind });
+    if (file?.kind === 'stored') expect(await readFile(file.path, 'utf8')).toBe('whole');
+    expect(clock.waits).toEqual(waits);
+  });
+
+  it('that the network refuses are asked for three times', async () => {
+    const [id = ''] = await messagesWithFiles(1);
+    const clock = createSteppedClock();
+    let isDone = false;
+    const fetch: MediaAbility['fetch'] = async function* () {
+      yield await Promise.reject(unavailable('it was removed'));
+    };
+    const start = () => {
+      isDone = true;
+    };
+    aFetcher(fetch, { clock, start }).fetch(id);
+    await clock.until(() => isDone);
+    expect(await store.read(storedOf, { id })).toMatchObject({ kind: 'missing', name: 'a.png' });
+    expect(clock.waits).toEqual([500, 2000]);
+  });
+
+  it('of which nothing comes any more are given up', async () => {
+    const silent = async function* (signal: AbortSignal) {
+      yield Buffer.from('a');
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    };
+    const open = async (signal: AbortSignal) => ({ statedBytes: undefined, body: silent(signal) });
+    const source = { open, networkReason: () => 'silence', silenceMs: 20 };
+    const wanted = {
+      ref: { ref: 'f', kind: 'file' },
+      maxBytes: 10,
+      signal: new AbortController().signal,
+    } as const;
+    const drain = async () => {
+      for await (const _ of cappedDownload(source, wanted));
+    };
+    await expect(drain()).rejects.toMatchObject({ code: 'media_unavailable', retry: { kind: 'later' } });
+  });
+});
