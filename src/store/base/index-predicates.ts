@@ -11,9 +11,9 @@ export function isOpenItem(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"inbox"."state" in ('held', 'waiting')`;
 }
 
-/** Open messages with a file still to fetch. */
+/** Waiting messages with a file still to fetch. */
 export function isFetchingItem(): RawBuilder<SqlBool> {
-  return sql<SqlBool>`${isOpenItem()} and "inbox"."isFetching" = 1`;
+  return sql<SqlBool>`"inbox"."state" = 'waiting' and "inbox"."isFetching" = 1`;
 }
 
 /** Waiting messages whose senders were not told that they wait. */

@@ -5,6 +5,7 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
 import type { StepTx, Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import { readLiveChildren } from '../children/child-rows.ts';
@@ -39,14 +40,15 @@ export async function acceptItem(
     await rememberContext(tx, { laneKey: lane.key, conversationKey, messageId, content, limit });
     return { kind: 'ignored', reason: 'not-mentioned' };
   }
-  const room = await enforceCap(tx, { lane, item, accepting, open });
+  // A part that nobody has addressed to the bot drops nothing, has nothing said and nothing fetched.
+  const isHeld = bundle !== undefined && !bundle.isOpen;
+  const room = isHeld ? 'room' : await enforceCap(tx, { lane, item, accepting, open });
   if (room === 'refused') return { kind: 'refused', reason: 'queue-full' };
 
   const isFetching = item.content.attachments.length > 0;
-  const dueAt = await decideDue(tx, lane, { bundle, isFetching, open });
+  const dueAt = await decideDue(tx, lane, { bundle, isFetching: isFetching && !isHeld, open });
   const { input, proposal, effects } = accepting;
   const { id, kind, authority, content } = item;
-  const isHeld = bundle !== undefined && !bundle.isOpen;
   const placed: PlacedItem = {
     ...{ id, kind, authority, content, isHeld, isFetching, dueAt, messageId },
     source: 'platform',
@@ -114,21 +116,27 @@ async function joinBundle(
   const siblings = open.filter((row) => row.bundle === bundle.name);
   const isOpen = item.passesGate || siblings.some((row) => row.state === 'waiting');
   if (siblings.length > 0) {
-    const ids = siblings.map((row) => row.id);
-    // A file that is still fetched has a due time of its own.
-    await tx.db
-      .updateTable('inbox')
-      .set({ dueAt: tx.now + bundle.windowMs })
-      .where('id', 'in', ids)
-      .where('isFetching', '=', 0)
-      .execute();
-    if (isOpen)
-      await openHeld(
-        tx,
-        siblings.filter((row) => row.state === 'held').map((row) => row.id),
-      );
+    // A file that is being fetched has a due time of its own.
+    const ids = siblings.filter((row) => row.isFetching === 0 || row.state === 'held').map((row) => row.id);
+    const dueAt = tx.now + bundle.windowMs;
+    if (ids.length > 0) await tx.db.updateTable('inbox').set({ dueAt }).where('id', 'in', ids).execute();
+    const held = siblings.filter((row) => row.state === 'held');
+    if (isOpen) await openSiblings(tx, held, accepting.effects);
   }
   return { name: bundle.name, windowMs: bundle.windowMs, isOpen };
+}
+
+/** Lets them run. Their files are fetched from now on. */
+async function openSiblings(tx: Tx, held: readonly OpenItem[], { fetches }: Effects): Promise<void> {
+  await openHeld(
+    tx,
+    held.map(({ id }) => id),
+  );
+  const fetching = held.filter(({ isFetching }) => isFetching === 1).map(({ id }) => id);
+  if (fetching.length === 0) return;
+  const dueAt = tx.now + fetchWaitMs;
+  await tx.db.updateTable('inbox').set({ dueAt }).where('id', 'in', fetching).execute();
+  fetches.push(...fetching);
 }
 
 /** A text that filled the limit waits for its rest; the next message of the same sender is that rest. */

@@ -31,7 +31,7 @@ export async function enforceCap(
   // Parley's own items are never dropped and don't count. The oldest is dropped, also in favor of a promoted
   // one.
   const waiting = open
-    .filter((row) => row.kind === 'message' && row.source === 'platform')
+    .filter((row) => row.kind === 'message' && row.source === 'platform' && row.state === 'waiting')
     .toSorted((a, b) => a.seq - b.seq);
   if (waiting.length < lane.cap) return 'room';
   const { proposal, input, effects } = accepting;

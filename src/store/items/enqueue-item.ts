@@ -142,8 +142,8 @@ export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: E
     createdAt: tx.now,
   };
   if (!(await insertItem(tx, row))) return;
-  if (item.isFetching) effects.fetches.push(id);
   if (item.isHeld) return;
+  if (item.isFetching) effects.fetches.push(id);
   await touchActiveRun(tx, lane, item, effects);
   // The run that works on the lane looks at what waits before it closes; if it is gone, the sweep does.
   if (lane.runId === null || lane.leaseUntil <= tx.now)

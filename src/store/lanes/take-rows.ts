@@ -152,9 +152,11 @@ function missing({ name, kind }: AttachmentRef, reason: string): StoredAttachmen
   return { kind: 'missing', name: name ?? kind, reason };
 }
 
+/** The name is whatever somebody called the file: it must not read like our words, or like the sender's. */
 function describeAttachment(file: StoredAttachment): string | undefined {
-  if (file.kind === 'missing') return `[attachment ${file.name} is missing: ${file.reason}]`;
+  const name = cleanLabel(file.name) || 'without a name';
+  if (file.kind === 'missing') return `[attachment ${name} is missing: ${file.reason}]`;
   return file.mimeType.startsWith('image/')
     ? undefined
-    : `[attachment ${file.name}, ${file.mimeType}, ${file.sizeBytes} bytes]`;
+    : `[attachment ${name}, ${file.mimeType}, ${file.sizeBytes} bytes]`;
 }

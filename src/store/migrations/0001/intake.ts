@@ -89,7 +89,7 @@ export const intakeTables: SchemaOf<
       inboxRun: { on: ['runId'], where: `"runId" is not null` },
       // By lane too, so that a page of it can be told from the next one.
       inboxDue: { on: ['dueAt', 'laneKey'], where: `"state" in ('held', 'waiting')` },
-      inboxFetching: { on: ['isFetching'], where: `"state" in ('held', 'waiting') and "isFetching" = 1` },
+      inboxFetching: { on: ['isFetching'], where: `"state" = 'waiting' and "isFetching" = 1` },
     },
   },
   itemChanges: {
