@@ -29,7 +29,7 @@ import type { ChatLinks } from '../store/links/read-links.ts';
 import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { fillNotice } from '../texts/notices.ts';
-import { authorise, authorityOf, isOwnerBy } from './authorise.ts';
+import { type AccessDecision, authorise, authorityOf, isOwnerBy } from './authorise.ts';
 import { type InboundPolicy, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
 import { laneAddress } from './lane-address.ts';
 import { passesMentionGate } from './mention-gate.ts';
@@ -66,7 +66,7 @@ export type CommandArrival = {
 };
 
 export function propose(gate: InboundPolicy, arrival: Arrival): Proposed {
-  const { envelope, facts, standing } = arrival;
+  const { envelope } = arrival;
   const event = eventOf(arrival);
   const asProposal = (decision: Decision): Proposed => ({
     kind: 'proposal',
@@ -74,8 +74,7 @@ export function propose(gate: InboundPolicy, arrival: Arrival): Proposed {
   });
 
   if (envelope.event.kind === 'button') return asProposal(proposePress(gate, arrival, envelope.event.data));
-  const place = { ...canonical(envelope, facts), standing, isAdmitted: facts?.isAdmitted };
-  const access = authorise(place, gate.access);
+  const access = authoriseMoved(gate, arrival);
   if (access.kind === 'ignored') return asProposal({ kind: 'ignore', reason: access.reason });
   if (access.kind === 'refused') {
     const command = readCommandOfOwner(gate, arrival, access.reason);
@@ -110,6 +109,17 @@ export function propose(gate: InboundPolicy, arrival: Arrival): Proposed {
     default:
       return envelope.event satisfies never;
   }
+}
+
+/** A group that has a new id is on the lists under its first one, or under the one that it has now. */
+function authoriseMoved(
+  { access: policy }: InboundPolicy,
+  { envelope, facts, standing }: Arrival,
+): AccessDecision {
+  const place = { ...canonical(envelope, facts), standing, isAdmitted: facts?.isAdmitted };
+  const access = authorise(place, policy);
+  const isUnnamed = access.kind === 'refused' && access.reason === 'group-not-allowed';
+  return isUnnamed ? authorise({ ...place, route: envelope.route }, policy) : access;
 }
 
 /**
@@ -153,14 +163,18 @@ function proposeMessage(gate: InboundPolicy, { arrival, event, authority, messag
     proposal: { ...event, decision },
   });
 
-  const rate = gate.rateLimit.takeOnce(`${route.account}:${envelope.eventKey}`, ...countedAs(envelope, now));
+  const [sender, at] = countedAs(envelope, now);
+  // Messages among people in a group have a count of their own, and no notice.
+  const isHeard = isAddressed(gate, arrival, message);
+  const counted = isHeard ? sender : `${sender}, unaddressed`;
+  const rate = gate.rateLimit.takeOnce(`${route.account}:${envelope.eventKey}`, counted, at);
   if (rate.kind === 'exceeded') {
     const seconds = Math.ceil(rate.retryAfterMs / 1000);
     const text = fillNotice(gate.notices.rateLimited, { seconds });
     return asProposal({
       kind: 'refuse',
       reason: 'rate-limited',
-      ...(rate.isFirst && { notice: { route, text } }),
+      ...(isHeard && rate.isFirst && { notice: { route, text } }),
     });
   }
   const command = readCommand(gate, { arrival, event, authority });
@@ -169,6 +183,11 @@ function proposeMessage(gate: InboundPolicy, { arrival, event, authority, messag
   if (message.text.trim() === '' && message.attachments.length === 0)
     return asProposal({ kind: 'ignore', reason: 'empty' });
   return asProposal({ kind: 'accept', item: newItem(gate, { arrival, event, authority, message }) });
+}
+
+function isAddressed(gate: InboundPolicy, arrival: Arrival, message: InboundMessage): boolean {
+  if (arrival.envelope.chat.kind === 'dm' || isCalled(gate, arrival, message)) return true;
+  return readOrder(message, { name: arrival.botName }) !== undefined;
 }
 
 /** Older than this it waited while Parley was away. */
@@ -234,11 +253,11 @@ function newItem(gate: InboundPolicy, { arrival, authority, message }: Messaging
 }
 
 function isCalled(gate: InboundPolicy, { envelope, facts }: Arrival, message: InboundMessage): boolean {
-  const { route } = canonical(envelope, facts);
-  const ref = platformRef(route.channel, route.conversation);
-  const ofGroup = Object.hasOwn(gate.groupSettings, ref)
-    ? gate.groupSettings[ref]?.requireMention
-    : undefined;
+  const refs = [canonical(envelope, facts), envelope].map(({ route }) =>
+    platformRef(route.channel, route.conversation),
+  );
+  const ref = refs.find((one) => Object.hasOwn(gate.groupSettings, one));
+  const ofGroup = ref === undefined ? undefined : gate.groupSettings[ref]?.requireMention;
   return passesMentionGate(message, {
     requireMention: ofGroup ?? gate.groups.requireMention,
     patterns: gate.mentionPatterns,

@@ -49,6 +49,21 @@ describeEachDatabase('a group with a new id', (open) => {
     expect(town.laneOf(await town.send(ann, 'once more', { group: last, mentionsBot: true }))).toBe(laneKey);
   });
 
+  it('is answered when the lists name its new id, and keeps its session', async () => {
+    const [old, grown] = [aGroup(), aGroup()];
+    const ann = anAccount('alpha');
+    const listing = (group: string) => {
+      const groups = { [`alpha:${group}`]: { requireMention: false } };
+      return createIntakeFixture(open(), { access: { groupPolicy: 'allowlist', allowGroups: [], groups } });
+    };
+    const before = listing(old);
+    const laneKey = before.laneOf(await before.send(ann, 'hello', { group: old }));
+    await before.send(ann, movedTo(grown), { group: old });
+    const after = listing(grown);
+    expect(after.laneOf(await after.send(ann, 'hello again', { group: grown }))).toBe(laneKey);
+    expect((await listing(aGroup()).send(ann, 'and now?', { group: grown })).kind).toBe('refused');
+  });
+
   it('is sent what was owed to the old one, in order, also what was on its way', async () => {
     const [old, grown, last] = [aGroup(), aGroup(), aGroup()];
     const ann = anAccount('alpha');

@@ -51,6 +51,26 @@ describe('a flood', () => {
     expect(await takenOf(times(40, (index) => ({ sentAt: sentAt(index) })))).toBe(perSenderPerMinute);
   });
 
+  it('of what people say among themselves in a group is limited without a word, and by a count of its own', async () => {
+    const town = createIntakeFixture(store, { clock, config: { rateLimit: { perSenderPerMinute: 2 } } });
+    const ann = anAccount('alpha');
+    const group = `-${ann.peer}`;
+    const says = async (mentionsBot: boolean) => {
+      const { kind } = await town.send(ann, 'hi', { group, mentionsBot });
+      return kind;
+    };
+    const among = [await says(false), await says(false), await says(false)];
+    expect(among).toEqual(['ignored', 'ignored', 'refused']);
+    expect([await says(true), await says(true), await says(true)]).toEqual([
+      'accepted',
+      'accepted',
+      'refused',
+    ]);
+    expect(await town.said({ channel: 'alpha', peer: group })).toEqual([
+      expect.stringMatching(/^That’s too many messages at once/),
+    ]);
+  });
+
   it('is limited whatever a server says of its receipt', async () => {
     const odd = [-1, 0, Number.NaN, 1e300, now + hour, undefined];
     const scenes = times(40, (index) => ({ receivedAt: odd[index % odd.length] }));
