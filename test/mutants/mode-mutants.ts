@@ -7,6 +7,21 @@ const notices = 'test/store/items/waiting-notices.test.ts';
 
 export const modeMutants: readonly Mutant[] = [
   {
+    name: 'failed run that nobody is told of',
+    invariant: 'a run that has failed is told in a line where no reaction can tell it',
+    edits: [{ in: 'mendOf', find: "content.kind === 'reaction'", replace: "texts.internalFailure === ''" }],
+    test: {
+      file: 'test/store/delivery/reply-outcome.test.ts',
+      name: 'is told in a line where the reaction that would say so is refused',
+    },
+  },
+  {
+    name: 'album among people that empties the lane',
+    invariant: 'what nobody has addressed to the bot drops no message',
+    edits: [{ in: 'acceptItem', find: "isHeld ? 'room' : await", replace: 'await' }],
+    test: { file: 'test/store/intake/bundles.test.ts', name: 'is not fetched, and neither fills the lane' },
+  },
+  {
     name: 'steer consumed by an answer that nobody was told',
     invariant: 'what is cut off at the end of a run consumes nothing',
     edits: [

@@ -3,9 +3,10 @@
  * the message it answers follows it.
  */
 import type { Found } from '#contracts/channel-abilities.ts';
+import { plainText } from '#contracts/formatted-text.ts';
 import type { SendFailure, SendResult } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json, type StoredContent } from '../base/json.ts';
 import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
@@ -35,7 +36,7 @@ export type PartEnd = Ambiguous & {
 };
 
 /** `asked`: the part's wait, if the caller has read it. */
-export async function recordSend(tx: Tx, settling: PartEnd, asked?: AskedWait): Promise<void> {
+export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWait): Promise<void> {
   const { conversationKey, partKey, result, mayStandSince } = settling;
   if (result.kind !== 'sent' && isWaitingNotice(partKey)) return removePart(tx, partKey);
   switch (result.kind) {
@@ -70,31 +71,37 @@ type Failed = Extract<SendResult, { kind: 'failed' }>;
 
 /** How a failed part can still be delivered; undefined when it cannot. */
 type Repair =
-  | { readonly kind: 'content'; readonly content: StoredContent }
-  | { readonly kind: 'route'; readonly route: ReplyRoute }
+  | { readonly kind: 'part'; readonly content?: StoredContent; readonly route?: ReplyRoute }
   | { readonly kind: 'move'; readonly to: ReplyRoute['conversation'] }
   /** Nothing is wrong with the part: it waits for the account to be put in order. */
   | { readonly kind: 'wait'; readonly delayMs: number };
 
 const unauthorisedRetryMs = 30_000;
 
-function mendOf(failure: SendFailure, route: ReplyRoute, content: StoredContent): Repair | undefined {
+type Refused = { readonly route: ReplyRoute; readonly content: StoredContent };
+
+function mendOf(failure: SendFailure, { route, content }: Refused, { texts }: StepTx): Repair | undefined {
   switch (failure.kind) {
     case 'markup': {
       const plain = withoutSpans(content);
-      return plain && { kind: 'content', content: plain };
+      return plain && { kind: 'part', content: plain };
     }
     case 'thread-gone': {
       const { thread, ...main } = route;
-      return thread === undefined ? undefined : { kind: 'route', route: main };
+      return thread === undefined ? undefined : { kind: 'part', route: main };
     }
     case 'migrated':
       return { kind: 'move', to: failure.to };
     case 'rejected':
       // The message to edit is gone (its preview, say): the text is still owed.
-      return content.kind === 'edit' || content.kind === 'edit-part'
-        ? { kind: 'content', content: { kind: 'text', text: content.text } }
-        : undefined;
+      if (content.kind === 'edit' || content.kind === 'edit-part')
+        return { kind: 'part', content: { kind: 'text', text: content.text } };
+      // A group may allow no reactions, or not this one. Ours says that a run has failed: then a line does.
+      if (content.kind === 'reaction') {
+        const line = { kind: 'text', text: plainText(texts.internalFailure) } as const;
+        return { kind: 'part', content: line, route: { ...route, replyTo: content.messageId } };
+      }
+      return undefined;
     case 'unauthorised':
       return { kind: 'wait', delayMs: unauthorisedRetryMs };
     case 'unreachable':
@@ -116,7 +123,7 @@ async function followMove(
 }
 
 async function settleFailure(
-  tx: Tx,
+  tx: StepTx,
   { conversationKey, partKey, mayStandSince }: PartEnd,
   { failure, reason: problem }: Failed,
 ): Promise<void> {
@@ -127,7 +134,8 @@ async function settleFailure(
     .executeTakeFirstOrThrow();
   const route = json.route(part.route);
   const mend =
-    mendOf(failure, route, json.outbound(part.content)) ?? (await followMove(tx, failure, conversationKey));
+    mendOf(failure, { route, content: json.outbound(part.content) }, tx) ??
+    (await followMove(tx, failure, conversationKey));
   if (mend === undefined) {
     await failAnswer(tx, { partKey, problem });
     if (failure.kind === 'unreachable') await markUnreachable(tx, conversationKey);
@@ -135,11 +143,12 @@ async function settleFailure(
   }
   const dueAt = tx.now + (mend.kind === 'wait' ? mend.delayMs : 0);
   await reschedulePart(tx, { partKey, dueAt, problem, mayStandSince });
-  if (mend.kind === 'content') {
-    const changed = JSON.stringify(mend.content);
-    await tx.db.updateTable('outbox').set({ content: changed }).where('key', '=', partKey).execute();
+  if (mend.kind === 'wait') await refundAttempt(tx, partKey);
+  if (mend.kind === 'part' && mend.content) {
+    const content = JSON.stringify(mend.content);
+    await tx.db.updateTable('outbox').set({ content }).where('key', '=', partKey).execute();
   }
-  if (mend.kind === 'route') {
+  if (mend.kind === 'part' && mend.route) {
     const changed = JSON.stringify(mend.route);
     await tx.db.updateTable('outbox').set({ route: changed }).where('key', '=', partKey).execute();
   }

@@ -7,7 +7,7 @@ import { describeEachDatabase } from '../each-database.ts';
 
 const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
 
-describeEachDatabase('a part that is to be repeated', (open) => {
+describeEachDatabase('a part that is to be repeated', (open, beside) => {
   const triesAfter = async (result: SendResult) => {
     const worker = aWorker(open());
     const conversation = unique('c');
@@ -19,7 +19,10 @@ describeEachDatabase('a part that is to be repeated', (open) => {
     const { epoch, part } = first;
     const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
     const second = await open().write(recordDelivery, settling);
-    return second.kind === 'part' ? second.attempts : second.kind;
+    if (second.kind === 'part') return second.attempts;
+    await beside.sql(`update outbox set "dueAt" = 0 where "conversationKey" = '${conversationKey}'`);
+    const later = await open().write(claimDelivery, { ...policy, conversationKey });
+    return later.kind === 'part' ? later.attempts : later.kind;
   };
 
   it('has one try less left after a refusal', async () => {
@@ -28,5 +31,10 @@ describeEachDatabase('a part that is to be repeated', (open) => {
 
   it('has all its attempts left after an outage', async () => {
     expect(await triesAfter({ kind: 'retry', afterMs: 0, reason: 'no route', isOutage: true })).toBe(1);
+  });
+
+  it('has all its attempts left when the bot’s token is in order again', async () => {
+    const failure = { kind: 'unauthorised' } as const;
+    expect(await triesAfter({ kind: 'failed', failure, reason: 'Unauthorized' })).toBe(1);
   });
 });

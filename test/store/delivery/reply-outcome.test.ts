@@ -3,6 +3,7 @@ import type { MessageId } from '../../../src/contracts/ids.ts';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import type { Proposal } from '../../../src/store/intake/proposal.ts';
+import { noticesFor } from '../../../src/texts/notices.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, holder, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -67,6 +68,25 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     const next = await open().write(recordDelivery, settling);
     expect(next.kind === 'part' && next.part.content).toEqual(text);
     expect(await outcomes(conversation)).toEqual(['answered']);
+  });
+
+  it('is told in a line where the reaction that would say so is refused', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const conversationKey = conversationKeyOf(aRoute(conversation));
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    const content = { kind: 'reaction', messageId: 'm1' as MessageId, emoji: '⚠' } as const;
+    await worker.answer(run, '', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
+    const claimed = await open().write(claimDelivery, { ...policy, conversationKey });
+    if (claimed.kind !== 'part') throw new Error(`expected a part, got ${claimed.kind}`);
+    const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'REACTION_INVALID' } as const;
+    const { epoch, part } = claimed;
+    const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
+    const { internalFailure: text } = noticesFor('en');
+    expect(await open().write(recordDelivery, settling)).toMatchObject({
+      part: { key: part.key, route: { replyTo: 'm1' }, content: { kind: 'text', text: { text } } },
+    });
   });
 
   it('is failed when its own answer failed, whatever became of the next one of that run', async () => {
