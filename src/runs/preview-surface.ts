@@ -1,6 +1,8 @@
+import { retryAfterMs } from '#channel-kit/remote-number.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { PreviewStyle } from '#contracts/capabilities.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import { type MessageId, partKey } from '#contracts/ids.ts';
 import type { OutboundContent, SendResult } from '#contracts/outbound.ts';
@@ -29,6 +31,7 @@ export type PreviewPlace = {
   /** The preview left by an earlier holder of this run. */
   readonly standing: LivePreview | undefined;
   readonly store: Store;
+  readonly clock: Clock;
   readonly probe: Probe;
 };
 
@@ -64,6 +67,7 @@ class EditedMessage implements PreviewSurface {
   #standing: LivePreview | undefined;
   #count = 0;
   #isOver = false;
+  #quietUntil = 0;
 
   constructor(place: PreviewPlace) {
     this.#place = place;
@@ -71,11 +75,15 @@ class EditedMessage implements PreviewSurface {
   }
 
   async show(text: FormattedText): Promise<void> {
-    if (this.#isOver) return;
+    const { clock } = this.#place;
+    if (this.#isOver || clock.now() < this.#quietUntil) return;
     if (!this.#standing) return this.#send(text);
     const { key, messageId } = this.#standing;
     // The store keeps receipts as plain text; this one came from the platform.
-    await this.#call(key, { kind: 'edit', messageId: messageId as MessageId, text });
+    const result = await this.#call(key, { kind: 'edit', messageId: messageId as MessageId, text });
+    // The answer itself counts against the same limit.
+    if (result.kind === 'retry' && result.afterMs > 0)
+      this.#quietUntil = clock.now() + retryAfterMs(result.afterMs);
   }
 
   standing(): LivePreview | undefined {

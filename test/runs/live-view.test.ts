@@ -156,6 +156,38 @@ describe('what a person sees while a run works', () => {
     expect(part?.state).toBe(answer.kind);
   });
 
+  it('is not edited while the network asks to wait: the answer itself would have to wait for longer', async () => {
+    const network = aNetwork();
+    let [now, clockReads] = [1_000_000, 0];
+    const clock = {
+      ...systemClock,
+      now: () => {
+        clockReads += 1;
+        return now;
+      },
+    };
+    const send: ChannelAdapter['send'] = async (part, signal) => {
+      const result = await network.adapter.send(part, signal);
+      return part.content.kind === 'edit' ? { kind: 'retry', afterMs: 5000, reason: 'flood' } : result;
+    };
+    const view = aView({ ...network.adapter, send }, { clock });
+    for (const [index, words] of ['one', ' two'].entries()) {
+      now += 1000;
+      view.push(words);
+      await vi.waitFor(() => expect(network.sent).toHaveLength(index + 1));
+    }
+    now += 1000;
+    view.push(' three');
+    // The view reads the clock when the next preview is due.
+    const readsSoFar = clockReads;
+    await vi.waitFor(() => expect(clockReads).toBeGreaterThan(readsSoFar));
+    await view.end();
+    expect(network.shown()).toEqual([
+      ['text', 'one'],
+      ['edit', 'one two'],
+    ]);
+  });
+
   it('shows nothing of an answer that is there at once', async () => {
     const network = aNetwork();
     const slow = { ...capabilities, previewIntervalMs: { dm: 60_000, group: 60_000 } };
