@@ -48,6 +48,8 @@ const longestBackoffMs = 30_000;
 /** Where the other side is not there at all an attempt costs nothing, and people wait for its return. */
 const longestAbsenceMs = 5_000;
 const usualSilenceMs = 15_000;
+/** For so long Telegram keeps what nobody fetches, ms. */
+const keptMs = 24 * 3_600_000;
 /** The size of one poll; further updates come with the next one. */
 const mostUpdates = 100;
 /** A webhook that was set, or a poller that ends, is over after these attempts; anything else is tried slowly. */
@@ -86,12 +88,15 @@ class PollLoop {
   /** Since the last failure, or the start, Telegram has answered. */
   #isProven = false;
   #trouble: ChannelTrouble['kind'] | undefined;
+  /** The last answer; before the first one, until when the account was received for. */
+  #heardAt: number | undefined;
 
   constructor(deps: PollDeps, intake: Intake, stopping: AbortController) {
     this.#deps = deps;
     this.#intake = intake;
     this.#stopping = stopping;
     this.#offset = readCursor(deps.bot, intake.cursor);
+    this.#heardAt = intake.heldUntil;
   }
 
   get #signal(): AbortSignal {
@@ -184,6 +189,15 @@ class PollLoop {
     this.#isProven = true;
     this.#deps.contest.isOn = false;
     this.#trouble = undefined;
+    this.#tellGap();
+  }
+
+  #tellGap(): void {
+    const now = this.#deps.clock.now();
+    const since = this.#heardAt;
+    this.#heardAt = now;
+    if (since === undefined || now - since <= keptMs) return;
+    this.#intake.gap({ since, code: 'too-old', reason: 'Telegram keeps messages for 24 hours' });
   }
 
   async #failed(error: unknown): Promise<void> {

@@ -22,7 +22,7 @@ import type { LiveEvents } from '../queue/live-events.ts';
 import type { Store } from '../store/base/command.ts';
 import { accountKeyOf } from '../store/base/conversation-key.ts';
 import { readAnchors } from '../store/intake/anchors.ts';
-import { claimAccount, releaseAccount } from '../store/processes/accounts.ts';
+import { type AccountLease, claimAccount, releaseAccount } from '../store/processes/accounts.ts';
 import { type ChannelRegistry, createChannelRegistry, type FindChannel } from './channel-registry.ts';
 import { inTime } from './in-time.ts';
 import { createRetries, RefusedByNetwork, type Retries } from './retries.ts';
@@ -278,7 +278,7 @@ async function receive(supervised: Supervised, hosted: HostedChannel): Promise<'
 
 type Tenure = {
   readonly account: string;
-  readonly lease: { readonly epoch: number; readonly cursor: string | undefined };
+  readonly lease: Pick<Extract<AccountLease, { kind: 'held' }>, 'epoch' | 'cursor' | 'heldUntil'>;
   /** Aborted with what ended it. */
   readonly ended: AbortController;
   /** Aborted once the adapter has been stopped. */
@@ -296,7 +296,7 @@ type HostIntake = Intake & {
 async function intakeOf(supervised: Supervised, hosted: HostedChannel, tenure: Tenure): Promise<HostIntake> {
   const { deps, channel, setState, retries } = supervised;
   const { account, lease, ended, closed } = tenure;
-  const { epoch, cursor } = lease;
+  const { epoch, cursor, heldUntil } = lease;
   let latest: ChannelTrouble | undefined = retries.refusal();
   let isOnProbation = latest !== undefined;
   const show = () => {
@@ -316,6 +316,7 @@ async function intakeOf(supervised: Supervised, hosted: HostedChannel, tenure: T
   const { accept } = deps.intakeFor(hosted, { account, epoch, cursor });
   return {
     cursor,
+    heldUntil,
     anchors: new Map(await deps.store.read(readAnchors, { account })),
     accept: async (batch) => {
       // One that could not be stopped must not go on beside the one that has taken its place.

@@ -124,6 +124,8 @@ export type BotAccount = { readonly id: AccountId; readonly name: string };
 export interface Intake {
   /** The cursor stored with the last accepted batch; undefined on the first start. */
   readonly cursor: string | undefined;
+  /** Until when the account was last received for, ms since the epoch; absent on the first start. To about 10 s. */
+  readonly heldUntil?: number | undefined;
   /**
    * Per conversation, the last event that was accepted with no gap before it. For networks whose
    * history is read conversation by conversation. Decimal numbers as text: the longer one is later.

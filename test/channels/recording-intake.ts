@@ -26,6 +26,7 @@ export class RecordingIntake implements Intake {
   readonly #patienceMs: number;
   #gate: Promise<void> | undefined;
   attempts = 0;
+  heldUntil: number | undefined;
 
   /** `patienceMs`: how long `waitFor` waits. */
   constructor(

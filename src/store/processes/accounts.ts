@@ -4,8 +4,15 @@ import { locking } from '../base/row-locks.ts';
 
 export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
 
+/** The answer to a claim. */
 export type AccountLease =
-  | { readonly kind: 'held'; readonly epoch: number; readonly cursor: string | undefined }
+  | {
+      readonly kind: 'held';
+      readonly epoch: number;
+      readonly cursor: string | undefined;
+      /** When the lease before this one ended at the latest, ms since the epoch; undefined for the first. */
+      readonly heldUntil: number | undefined;
+    }
   | { readonly kind: 'busy'; readonly delayMs: number };
 
 /** One process receives for a bot account. A claim by the holder itself renews without a new epoch. */
@@ -18,15 +25,15 @@ export const claimAccount: StoreCommand<AccountClaim, AccountLease> = {
       .onConflict((c) => c.doNothing())
       .execute();
     const row = await lockedAccount.one(tx, { account });
-    if (row.leaseUntil > tx.now && row.holder !== holder)
-      return { kind: 'busy', delayMs: row.leaseUntil - tx.now };
+    const isTheirs = row.holder !== null && row.holder !== holder;
+    if (isTheirs && row.leaseUntil > tx.now) return { kind: 'busy', delayMs: row.leaseUntil - tx.now };
     const epoch = row.holder === holder ? row.epoch : row.epoch + 1;
     await tx.db
       .updateTable('accounts')
       .set({ epoch, holder, leaseUntil: tx.now + leaseMs })
       .where('key', '=', account)
       .execute();
-    return { kind: 'held', epoch, cursor: row.cursor ?? undefined };
+    return { kind: 'held', epoch, cursor: row.cursor ?? undefined, heldUntil: row.leaseUntil || undefined };
   },
 };
 
@@ -34,13 +41,13 @@ const lockedAccount = locking((db, of: QueryParams<{ account: string }>) =>
   db.selectFrom('accounts').selectAll().where('key', '=', of.account),
 );
 
-/** Releases the account's lease if this holder has it. */
+/** Releases the account's lease if this holder has it. How long it was held stays on record. */
 export const releaseAccount: StoreCommand<{ readonly account: string; readonly holder: string }, void> = {
   name: 'releaseAccount',
   run: async (tx, { account, holder }) => {
     await tx.db
       .updateTable('accounts')
-      .set({ holder: null, leaseUntil: 0 })
+      .set({ holder: null })
       .where('key', '=', account)
       .where('holder', '=', holder)
       .execute();

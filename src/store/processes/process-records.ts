@@ -70,11 +70,7 @@ async function bootsIn(tx: Tx, folder: string): Promise<readonly string[]> {
 async function voidLeases(tx: Tx, { ids, sends }: Ended): Promise<void> {
   if (ids.length === 0) return;
   await voidLaneLeases(tx, ids);
-  await tx.db
-    .updateTable('accounts')
-    .set({ holder: null, leaseUntil: 0 })
-    .where('holder', 'in', ids)
-    .execute();
+  await tx.db.updateTable('accounts').set({ holder: null }).where('holder', 'in', ids).execute();
   for (const one of sends) if (ids.includes(one.holder)) await requeueUnsent(tx, one);
   await tx.db
     .updateTable('conversations')

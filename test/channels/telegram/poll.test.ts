@@ -122,6 +122,21 @@ describe('the offset', () => {
 });
 
 describe('starting', () => {
+  it.each([
+    [23, 0],
+    [25, 1],
+  ])(
+    '%i hours after the account was last received for tells of %i gaps: Telegram keeps a day',
+    async (hours, gaps) => {
+      const since = Date.now() - hours * 3_600_000;
+      intake.heldUntil = since;
+      says('the newest');
+      await begin();
+      await intake.waitFor(() => intake.texts.length === 1);
+      expect(intake.gaps).toMatchObject(Array.from({ length: gaps }, () => ({ since, code: 'too-old' })));
+    },
+  );
+
   it('removes a webhook without dropping what waits, and asks for its kinds of updates by name', async () => {
     server.platform.webhookUrl = 'https://elsewhere.example/hook';
     says('waited for you');

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
 import { claimAccount, releaseAccount } from '../../../src/store/processes/accounts.ts';
-import { addProcess } from '../../../src/store/processes/process-records.ts';
+import { addProcess, voidProcesses } from '../../../src/store/processes/process-records.ts';
 import { aMessage, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
@@ -28,6 +28,20 @@ describeEachDatabase('a bot account', (open) => {
     expect(await epochOf(account, 'boot-1')).toBe(epoch);
     await open().write(releaseAccount, { account, holder: 'boot-1' });
     expect(await epochOf(account, 'boot-2')).toBe(epoch + 1);
+  });
+
+  it('says until when it was received, whether its process ended in order or died', async () => {
+    const account = unique('net/bot');
+    const [first, second, third] = [unique('boot'), unique('boot'), unique('boot')];
+    expect(await claim(account, first)).toMatchObject({ heldUntil: undefined });
+    const renewed = await claim(account, first);
+    await open().write(releaseAccount, { account, holder: first });
+    const taken = await claim(account, second);
+    await open().write(voidProcesses, { ids: [second], sends: [] });
+    const left = await claim(account, third);
+    const ends = [renewed, taken, left].map((one) => (one.kind === 'held' ? (one.heldUntil ?? 0) : 0));
+    expect(ends.every((end) => end > Date.now())).toBe(true);
+    expect(ends).toEqual(ends.toSorted((a, b) => a - b));
   });
 
   it('refuses what a process stores after another took the account over', async () => {
