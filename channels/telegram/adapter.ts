@@ -28,6 +28,7 @@ import { answerPresses, type PressDeps } from './presses.ts';
 const typingRefreshMs = 4000;
 
 type Connection = BotClient & { readonly bot: Bot };
+type Upload = Extract<Call, { method: 'sendPhoto' | 'sendDocument' }>;
 
 /** Holds the connection to one bot account. */
 export class TelegramAdapter implements ChannelAdapter {
@@ -132,14 +133,13 @@ export class TelegramAdapter implements ChannelAdapter {
   }
 
   async #perform(call: Exclude<Call, { method: 'none' }>, signal: AbortSignal): Promise<SendResult> {
-    const { api, fileOf } = this.#connected();
+    const { api } = this.#connected();
     switch (call.method) {
       case 'sendMessage':
         return shown(await api.sendMessage(call.payload, signal));
       case 'sendPhoto':
-        return shown(await api.sendPhoto({ ...call.payload, photo: fileOf(call.file) }, signal));
       case 'sendDocument':
-        return shown(await api.sendDocument({ ...call.payload, document: fileOf(call.file) }, signal));
+        return shown(await this.#upload(call, signal));
       case 'editMessageText':
         await api.editMessageText(call.payload, signal);
         return shown(call.payload);
@@ -151,6 +151,18 @@ export class TelegramAdapter implements ChannelAdapter {
         return sent();
       default:
         return call satisfies never;
+    }
+  }
+
+  async #upload({ method, payload, file }: Upload, signal: AbortSignal): Promise<{ message_id: number }> {
+    const { api, fileOf } = this.#connected();
+    const ended = new AbortController();
+    const bytes = fileOf(file, ended.signal);
+    try {
+      if (method === 'sendPhoto') return await api.sendPhoto({ ...payload, photo: bytes }, signal);
+      return await api.sendDocument({ ...payload, document: bytes }, signal);
+    } finally {
+      ended.abort();
     }
   }
 

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { InputFile, RawApi } from 'grammy/web';
 import type { TelegramConfig } from './config.ts';
+import type { OutgoingFile } from './outbound.ts';
 
 type Used =
   | 'getUpdates'
@@ -26,8 +27,8 @@ export type BotApi = {
 
 export type BotClient = {
   readonly api: BotApi;
-  /** Wraps a local file for an upload; it is read when the upload reads it. */
-  readonly fileOf: (file: { readonly path: string; readonly name: string }) => InputFile;
+  /** Wraps a local file for an upload, which opens it; it is closed when the signal aborts, at the upload's end. */
+  readonly fileOf: (file: OutgoingFile, ended: AbortSignal) => InputFile;
 };
 
 /** Longer than any of our timeouts: the signals decide, not grammY. */
@@ -52,6 +53,14 @@ export async function connectBot(
   return {
     // grammY's types name the AbortSignal of the abort-controller package; the platform's own has all of it.
     api: raw as unknown as BotApi,
-    fileOf: ({ path, name }) => new InputFile(createReadStream(path), name),
+    fileOf: ({ path, name }, ended) => new InputFile(bytesOf(path, ended), name),
   };
+}
+
+/**
+ * Opened by who reads it: a stream that nobody reads yet would end the process with its error. An upload that is cut
+ * off reads no further and says nothing.
+ */
+async function* bytesOf(path: string, ended: AbortSignal): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path, { signal: ended });
 }

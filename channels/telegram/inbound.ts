@@ -142,14 +142,17 @@ function readEdit(body: unknown, { bot, updateId }: Context): InboundEnvelope {
   const message = messageSchema.parse(body);
   const editedAt = message.edit_date ?? message.date;
   const text = textOf(message);
-  const event: InboundEvent = isOrdinary(message)
-    ? {
-        kind: 'edit',
-        messageId: messageId(String(message.message_id)),
-        text,
-        provenance: provenanceOf(message),
-      }
-    : unsupported('edited_message');
+  // A location that moves is edited every few seconds, for hours; where it stops is an edit like any other.
+  const isMoving = message.location?.live_period != null;
+  const event: InboundEvent =
+    isOrdinary(message) && !isMoving
+      ? {
+          kind: 'edit',
+          messageId: messageId(String(message.message_id)),
+          text,
+          provenance: provenanceOf(message),
+        }
+      : unsupported(isMoving ? 'live_location' : 'edited_message');
   // Two edits within one second share their date, so the text tells them apart.
   const version = createHash('sha256').update(text).digest('hex').slice(0, 12);
   const number = message.message_id === 0 ? `update-${updateId}` : message.message_id;

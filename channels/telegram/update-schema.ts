@@ -76,7 +76,12 @@ const stickerSchema = fileSchema.extend({
   is_video: z.boolean().optional(),
 });
 
-const locationSchema = z.object({ latitude: z.number(), longitude: z.number() });
+const locationSchema = z.object({
+  latitude: z.number(),
+  longitude: z.number(),
+  /** There while the location is still shared as it moves. */
+  live_period: z.unknown().optional(),
+});
 
 const contentShape = {
   text: longText.optional(),

@@ -1,9 +1,11 @@
-import { stat } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 
 /** The size of a local file in bytes; undefined when it cannot be read: why is not the network's matter. */
 export async function sizeOf(path: string): Promise<number | undefined> {
   try {
-    return (await stat(path)).size;
+    await access(path, constants.R_OK);
+    const entry = await stat(path);
+    return entry.isFile() ? entry.size : undefined;
   } catch {
     return undefined; // The caller says so to core.
   }

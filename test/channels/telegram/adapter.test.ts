@@ -9,7 +9,9 @@ import { messageId, partKey, threadId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { connectBot } from '../../../channels/telegram/bot-api.ts';
 import { telegramConfig } from '../../../channels/telegram/config.ts';
+import { leanFetch } from '../../../src/http/lean-fetch.ts';
 import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { ada, hastyClock, newAdapter, quietLog, routeTo } from './telegram-setup.ts';
@@ -227,14 +229,19 @@ describe('files', () => {
     expect((await bytesOf(shown?.file?.bytes() ?? [])).equals(bytes)).toBe(true);
   });
 
-  it('that are not there are refused without a call', async () => {
-    const result = await send({
-      kind: 'media',
-      path: join(folder, 'none'),
-      mimeType: 'image/png',
-      name: 'none',
-    });
-    expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'rejected' } });
+  it('that cannot be read are refused without a call', async () => {
+    for (const path of [join(folder, 'none'), folder]) {
+      const result = await send({ kind: 'media', path, mimeType: 'image/png', name: 'none' });
+      expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'rejected' } });
+    }
+    expect(server.sent).toEqual([]);
+  });
+
+  it('that are gone when the upload comes to them cost the upload and nothing else', async () => {
+    const config = telegramConfig.parse({ token: server.token, apiRoot: server.apiRoot });
+    const { api, fileOf } = await connectBot(config, leanFetch);
+    const document = fileOf({ path: join(folder, 'gone'), name: 'a' }, forever);
+    await expect(api.sendDocument({ chat_id: ada.id, document }, forever)).rejects.toThrow();
     expect(server.sent).toEqual([]);
   });
 });
@@ -280,6 +287,20 @@ describe('attachments', () => {
     const file = aFile(21 * 1024 * 1024, () => []);
     await expect(drain(refOf(file.id), 1e9)).rejects.toMatchObject({ code: 'media_too_large' });
     await expect(drain(refOf('nonsense'), 1e9)).rejects.toMatchObject({ code: 'media_unavailable' });
+  });
+
+  it('say after which wait they may be had, where Telegram asks for one or is away', async () => {
+    const file = server.world.addFile({ name: 'f', mimeType: 'a/b', bytes: new Uint8Array(10) });
+    const description = 'Too Many Requests: retry after 3';
+    const flood = { kind: 'refuse', code: 429, description, parameters: { retry_after: 3 } } as const;
+    server.fault(flood, { method: 'getFile' });
+    const unavailable = (afterMs: number) => ({
+      code: 'media_unavailable',
+      retry: { kind: 'later', afterMs },
+    });
+    await expect(drain(refOf(file.id), 1000)).rejects.toMatchObject(unavailable(3000));
+    await server.goAway();
+    await expect(drain(refOf(file.id), 1000)).rejects.toMatchObject(unavailable(2000));
   });
 
   it('fail without naming the address, which holds the token', async () => {

@@ -288,6 +288,15 @@ describe('edits', () => {
     expect(key('one')).toBe(key('one'));
   });
 
+  it('of a location are taken when it stands still, not while it moves', () => {
+    const at = (live?: object) =>
+      aMessage({ text: undefined, location: { latitude: 1, longitude: 2, ...live } });
+    const moving = at({ live_period: 900, heading: 90 });
+    expect(read('edited_message', moving).event).toEqual({ kind: 'unsupported', name: 'live_location' });
+    expect(read('message', moving).event).toMatchObject({ kind: 'message', text: '📍 1, 2' });
+    expect(read('edited_message', at()).event).toMatchObject({ kind: 'edit', text: '📍 1, 2' });
+  });
+
   it('of a caption carry the caption', () => {
     const body = aMessage({ text: undefined, caption: 'new', photo: [{ file_id: 'f' }], edit_date: 7 });
     expect(read('edited_message', body).event).toMatchObject({ kind: 'edit', text: 'new' });
