@@ -31,6 +31,7 @@ import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { createIdentityCheck } from './identity.ts';
 import { mountMessages, type OwnerMessages } from './message-routes.ts';
 import { mountNotices, type OwnerNotices } from './notices-routes.ts';
+import { watchRequests } from './open-requests.ts';
 import { ownAddresses, phoneAddress } from './own-addresses.ts';
 import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
@@ -127,12 +128,12 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   limitConnections(app.server, { limits, isProxy });
   limitBodyTime(app, limits);
   const port = () => boundPort(app) ?? deps.port;
-  const linkAt = (address: string) => `${address}/signin?code=${codes.issue()}`;
-  const signInLink = () => linkAt(pageAddress(deps.host, port()));
+  const linkAt = (address: string, by?: string) => `${address}/signin?code=${codes.issue(by)}`;
+  const signInLink = (by?: string) => linkAt(pageAddress(deps.host, port()), by);
   const phone = () => phoneAddress(deps.host, port());
-  const links = (): SignInLinks => {
+  const links = (by: string | undefined): SignInLinks => {
     const address = phone();
-    return { url: signInLink(), ...(address !== undefined && { phoneUrl: linkAt(address) }) };
+    return { url: signInLink(by), ...(address !== undefined && { phoneUrl: linkAt(address, by) }) };
   };
   mountAll(app, deps, { clock, codes, routes, port, links });
   return {
@@ -142,7 +143,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
       const phoneUrl = phone();
       return { url: pageAddress(deps.host, port()), ...(phoneUrl !== undefined && { phoneUrl }) };
     },
-    signInLink,
+    signInLink: () => signInLink(),
     close: async () => {
       await app.close();
     },
@@ -159,7 +160,7 @@ type Parts = {
   readonly codes: ReturnType<typeof createSignInCodes>;
   readonly routes: ReturnType<typeof createChannelRoutes>;
   readonly port: () => number;
-  readonly links: () => SignInLinks;
+  readonly links: (by: string | undefined) => SignInLinks;
 };
 
 function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): void {
@@ -169,7 +170,10 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     ...deps,
     clock,
     inUse: routes.sessionsInUse,
-    onEnd: (session) => routes.closeSockets({ session }, 'signed out'),
+    onEnd: (session) => {
+      routes.closeSockets({ session }, 'signed out');
+      requests.end(session);
+    },
   });
   const watch = watchSignIns(signIns, deps.log);
   app.addHook('onListen', async () => watch.start());
@@ -180,17 +184,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   const cookieName = () => `parley-${parts.port()}`;
 
   app.register(cookiePlugin);
-  app.register(websocketPlugin, {
-    options: { maxPayload: maxFrameBytes },
-    errorHandler: (error, socket) => {
-      deps.log.debug({ reason: error.message }, 'socket.failed');
-      socket.terminate();
-    },
-    preClose: (done) => {
-      routes.closeSockets('all', 'going away');
-      done();
-    },
-  });
+  registerSockets(app, deps.log, routes);
   mountRequestAuth(app, {
     log: deps.log,
     identities,
@@ -203,6 +197,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
       }),
     sourceOf: whose,
   });
+  const requests = watchRequests(app);
   app.register(async (scope) => {
     mountStatus(scope, deps);
     if (deps.messages !== undefined) mountMessages(scope, deps.messages);
@@ -220,6 +215,20 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     mountSignInLinks(scope, parts.links);
     servePage(scope, deps.pageDir);
     routes.mount(scope);
+  });
+}
+
+function registerSockets(app: FastifyInstance, log: Log, routes: Parts['routes']): void {
+  app.register(websocketPlugin, {
+    options: { maxPayload: maxFrameBytes },
+    errorHandler: (error, socket) => {
+      log.debug({ reason: error.message }, 'socket.failed');
+      socket.terminate();
+    },
+    preClose: (done) => {
+      routes.closeSockets('all', 'going away');
+      done();
+    },
   });
 }
 

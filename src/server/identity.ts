@@ -48,6 +48,11 @@ export function createIdentityCheck(deps: {
   };
 }
 
+/** The sign-in of the browser that asks; undefined for whoever asks by the token. */
+export function signInIdOf(identity: Identity | undefined): string | undefined {
+  return identity?.kind === 'session' ? identity.id : undefined;
+}
+
 function bearerOf(authorization: string): string {
   return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
 }

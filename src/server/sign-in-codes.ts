@@ -3,33 +3,40 @@ import type { Clock } from '#contracts/clock.ts';
 
 /** The one-time codes of sign-in links. Each opens one session, once, within its lifetime. */
 export interface SignInCodes {
-  issue(): string;
-  /** True exactly once for a code that was issued and is not too old. */
-  redeem(code: string): boolean;
-  /** Makes a redeemed code good again: it opened nothing. */
-  giveBack(code: string): void;
+  /** `by`: the sign-in that asks for the code. */
+  issue(by?: string): string;
+  /** Defined exactly once for a code that was issued and is not too old. */
+  redeem(code: string): RedeemedCode | undefined;
 }
+
+export type RedeemedCode = {
+  /** The sign-in that asked for it: the code is worth no more. Absent: the holder of the access token did. */
+  readonly by: string | undefined;
+  /** Makes the code good again: it opened nothing. */
+  giveBack(): void;
+};
 
 const codeLifetimeMs = 15 * 60 * 1000;
 const maxOpenCodes = 20;
 
 export function createSignInCodes(clock: Clock): SignInCodes {
   // Keyed by hash: finding an entry then takes no time that depends on the code's characters.
-  const expiries = new Map<string, number>();
+  const open = new Map<string, { readonly by: string | undefined; readonly expiresAt: number }>();
   return {
-    issue: () => {
+    issue: (by) => {
       const code = randomBytes(24).toString('base64url');
-      const oldest = expiries.keys().next();
-      if (expiries.size >= maxOpenCodes && !oldest.done) expiries.delete(oldest.value);
-      expiries.set(hashOf(code), clock.now() + codeLifetimeMs);
+      const oldest = open.keys().next();
+      if (open.size >= maxOpenCodes && !oldest.done) open.delete(oldest.value);
+      open.set(hashOf(code), { by, expiresAt: clock.now() + codeLifetimeMs });
       return code;
     },
     redeem: (code) => {
-      const expiry = expiries.get(hashOf(code));
-      expiries.delete(hashOf(code));
-      return expiry !== undefined && expiry > clock.now();
+      const hash = hashOf(code);
+      const found = open.get(hash);
+      open.delete(hash);
+      if (found === undefined || found.expiresAt <= clock.now()) return undefined;
+      return { by: found.by, giveBack: () => void open.set(hash, found) };
     },
-    giveBack: (code) => void expiries.set(hashOf(code), clock.now() + codeLifetimeMs),
   };
 }
 

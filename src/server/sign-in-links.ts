@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { signInIdOf } from './identity.ts';
 
 /** Fresh links that sign one browser in, once. */
 export type SignInLinks = {
@@ -7,7 +8,9 @@ export type SignInLinks = {
   readonly phoneUrl?: string;
 };
 
-/** Issues links to who is signed in already, as the command line is by the token. */
-export function mountSignInLinks(app: FastifyInstance, issue: () => SignInLinks): void {
-  app.post('/api/sign-in-links', { config: { access: 'signed-in' } }, async () => issue());
+/** Issues links to who is signed in already, as the command line is by the token; `by`: the sign-in that asks. */
+export function mountSignInLinks(app: FastifyInstance, issue: (by: string | undefined) => SignInLinks): void {
+  app.post('/api/sign-in-links', { config: { access: 'signed-in' } }, async ({ identity }) =>
+    issue(signInIdOf(identity)),
+  );
 }

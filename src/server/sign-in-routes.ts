@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AttemptLimiter } from './attempt-limiter.ts';
-import type { IdentityCheck } from './identity.ts';
+import { type IdentityCheck, signInIdOf } from './identity.ts';
 import { type Refusal, refuse } from './request-auth.ts';
-import type { SignInCodes } from './sign-in-codes.ts';
+import type { RedeemedCode, SignInCodes } from './sign-in-codes.ts';
 import type { SignIns } from './sign-ins.ts';
 
 export type SignInDeps = {
@@ -32,13 +32,21 @@ export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
     const query = linkQuery.safeParse(request.query);
     if (!query.success) return reply.redirect('/#link-not-valid', 303);
     const { code } = query.data;
-    const attempt = await deps.limiter.attempt(deps.sourceOf(request), () => deps.codes.redeem(code));
+    const found: { code?: RedeemedCode | undefined } = {};
+    const attempt = await deps.limiter.attempt(deps.sourceOf(request), () => {
+      found.code = deps.codes.redeem(code);
+      return found.code !== undefined;
+    });
     if (attempt.kind !== 'right') return reply.redirect('/#link-not-valid', 303);
     try {
+      const by = found.code?.by;
+      // It signs nobody in for one who was signed out meanwhile.
+      const isGood = by === undefined || (await signIns.list()).some(({ id }) => id === by);
+      if (!isGood) return reply.redirect('/#link-not-valid', 303);
       await openSession(request, reply, deps);
     } catch (error) {
       // A link is not used up by a database that is away.
-      deps.codes.giveBack(code);
+      found.code?.giveBack();
       throw error;
     }
     return reply.redirect('/', 303);
@@ -55,28 +63,25 @@ export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
 
   app.post('/api/sign-out', signedIn, async (request, reply) => {
     reply.clearCookie(deps.cookieName(), cookieOptions(request));
-    if (request.identity?.kind === 'session') await signIns.end({ id: request.identity.id });
+    const own = signInIdOf(request.identity);
+    if (own !== undefined) await signIns.end({ id: own });
     return reply.code(204).send();
   });
 
   app.get('/api/sign-ins', signedIn, async (request) => ({
     signIns: (await signIns.list()).map(({ id, browser, createdAt, lastSeenAt }) => ({
       ...{ id, browser, createdAt, lastSeenAt },
-      isThis: id === ownId(request),
+      isThis: id === signInIdOf(request.identity),
     })),
   }));
 
   app.post('/api/sign-ins/end', signedIn, async (request, reply) => {
     const form = endForm.safeParse(request.body);
     if (!form.success) return refuse(reply, { status: 400, code: 'invalid_input' });
-    const own = ownId(request);
+    const own = signInIdOf(request.identity);
     const which = 'id' in form.data ? form.data : own === undefined ? {} : { allBut: own };
     return { ended: await signIns.end(which) };
   });
-}
-
-function ownId(request: FastifyRequest): string | undefined {
-  return request.identity?.kind === 'session' ? request.identity.id : undefined;
 }
 
 /** How a wrong secret is answered, typed or sent along. */

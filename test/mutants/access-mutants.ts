@@ -257,6 +257,18 @@ export const accessMutants: readonly Mutant[] = [
     test: { file: 'test/server/sign-ins.test.ts', name: 'outlive a restart, and so does a sign-out' },
   },
   {
+    name: 'a request outlives the sign-in that it came with',
+    invariant: 'who was signed out acts no more, by nothing that they began before',
+    edits: [{ in: 'mountAll', find: 'requests.end(session);', replace: '' }],
+    test: { file: 'test/server/sign-ins.test.ts', name: 'end with the requests that they have under way' },
+  },
+  {
+    name: 'a link outlives the sign-in that asked for it',
+    invariant: 'who was signed out comes back by no link of their own',
+    edits: [{ in: 'mountSignIn', find: 'if (!isGood)', replace: 'if (false)' }],
+    test: { file: 'test/server/sign-ins.test.ts', name: 'end with the links that they have asked for' },
+  },
+  {
     name: 'right token refused while its address is locked',
     invariant: 'wrong tokens never lock out the right one',
     edits: [

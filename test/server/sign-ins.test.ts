@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { channelId } from '#contracts/ids.ts';
+import { connectionLimits } from '../../src/server/connection-limits.ts';
 import { describeBrowser } from '../../src/server/describe-browser.ts';
 import { maxSignIns } from '../../src/store/sign-ins/sign-ins.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
-import { aServer, type RunningServer, send } from './a-server.ts';
+import { aServer, pathOf, type RunningServer, send } from './a-server.ts';
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
@@ -106,6 +108,41 @@ describeEachDatabase('sign-ins', (store, beside) => {
     expect((await listAt(server, own)).map(({ isThis }) => isThis)).toEqual([true]);
     const bad = await post(server, '/api/sign-ins/end', { cookie: own, body: { all: 1 } });
     expect(bad.status).toBe(400);
+  });
+
+  it('end with the requests that they have under way', async () => {
+    const limits = { ...connectionLimits, uploadIdleMs: 600_000, requestMs: 600_000 };
+    const server = await start({ limits, maxUploadBytes: 1_000 });
+    const begun = Promise.withResolvers<void>();
+    server.server.routesFor(channelId('post')).upload(async ({ bytes }) => {
+      begun.resolve();
+      let size = 0;
+      for await (const chunk of bytes) size += chunk.length;
+      return { status: 200, body: String(size) };
+    });
+    const [ended, kept] = [await server.signIn(), await server.signIn()];
+    const head = `POST /uploads/post HTTP/1.1\r\nhost: 127.0.0.1:${server.port}\r\norigin: ${server.url}\r\n`;
+    const form = 'x-parley: 1\r\ncontent-type: application/octet-stream\r\ncontent-length: 8\r\n';
+    const socket = connect(server.port, '127.0.0.1');
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.on('error', () => undefined);
+    socket.write(`${head}${form}cookie: ${cookieAt(server, ended)}\r\n\r\nhalf`);
+    await begun.promise;
+    await post(server, '/api/sign-ins/end', { cookie: kept, body: { others: true } });
+    await closed;
+  });
+
+  it('end with the links that they have asked for and nobody has used', async () => {
+    const server = await start();
+    const [thief, owner] = [await server.signIn(), await server.signIn()];
+    const link = async (cookie: string): Promise<string> =>
+      JSON.parse((await post(server, '/api/sign-in-links', { cookie })).body).url;
+    const [stolen, own] = [await link(thief), await link(owner)];
+    await post(server, '/api/sign-ins/end', { cookie: owner, body: { others: true } });
+    const use = async (url: string) =>
+      (await send({ port: server.port, path: pathOf(url) })).headers.location;
+    expect([await use(stolen), await use(own)]).toEqual(['/#link-not-valid', '/']);
+    expect(await listAt(server, owner)).toHaveLength(2);
   });
 
   it('are bounded in number, the one seen longest ago first, and swept once they are over', async () => {
