@@ -9,16 +9,31 @@ export type TimelineRequest = { readonly laneKey: string; readonly after?: numbe
 /**
  * People's messages and what was answered, in the lane's own order. With `after`, the oldest `limit` of
  * what came after it, so that a client pages forward without a gap; without, the newest `limit`. A page
- * that is not full is the last one.
+ * that is not full is the last one: what is stored while it is read is left for the next.
  */
 export const readTimeline: StoreQuery<TimelineRequest, readonly TimelineItem[]> = {
   query: 'readTimeline',
   run: async (tx, request) => {
+    const end = await readEnd(tx, request.laneKey);
     const items = [...(await readSaid(tx, request)), ...(await readAnswered(tx, request))];
     items.sort((a, b) => a.position - b.position);
-    return request.after === undefined ? items.slice(-request.limit) : items.slice(0, request.limit);
+    const page = request.after === undefined ? items.slice(-request.limit) : items.slice(0, request.limit);
+    return page.filter(({ position }) => position < end);
   },
 };
+
+/**
+ * Where the lane ended: everything before it is stored. Each question sees the commits of its own moment, so an answer
+ * may be seen and a message before it not; the client would go on behind both.
+ */
+async function readEnd(tx: Tx, laneKey: string): Promise<number> {
+  const lane = await tx.db
+    .selectFrom('lanes')
+    .select('nextSeq')
+    .where('key', '=', laneKey)
+    .executeTakeFirst();
+  return lane?.nextSeq ?? 0;
+}
 
 async function readSaid(
   tx: Tx,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { MessageId } from '../../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
-import type { Store } from '../../../src/store/base/command.ts';
+import type { Store, Tx } from '../../../src/store/base/command.ts';
 import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
@@ -78,6 +78,28 @@ describeEachDatabase('the timeline of a session', (open) => {
     ]);
   });
 
+  it('ends before what is stored while it is read, so that a client goes on without a gap', async () => {
+    const store = open();
+    const worker = aWorker(store);
+    const conversation = unique('c');
+    const laneKey = aLane(conversation).key;
+    await worker.accept(aMessage({ conversation, text: 'question' }));
+    const run = await worker.claimRun(laneKey);
+    // Between the question for messages and the one for answers, one of each is stored.
+    const meanwhile = async () => {
+      await worker.accept(aMessage({ conversation, text: 'one more' }));
+      await worker.answer(run, 'answer');
+    };
+    const request = { laneKey, limit: 10 };
+    const first = await store.read(
+      { query: 'torn', run: (tx) => readTimeline.run(pausing(tx, 'outbox', meanwhile), request) },
+      {},
+    );
+    const after = first.at(-1)?.position ?? 0;
+    const next = await store.read(readTimeline, { ...request, after });
+    expect([...first, ...next].map((item) => item.text)).toEqual(['question', 'one more', 'answer']);
+  });
+
   it('goes on with the oldest items after a position', async () => {
     const timeline = await aTimeline(open(), [text('one'), text('two'), text('three')]);
     const [first] = await timeline.read(10);
@@ -115,3 +137,22 @@ describeEachDatabase('the timeline of a session', (open) => {
     expect(await backwards.texts(2)).toEqual(['question', 'one']);
   });
 });
+
+/** The same, but each question for the table waits for something else first. */
+function pausing(tx: Tx, table: string, before: () => Promise<void>): Tx {
+  const slow = (builder: object): object =>
+    new Proxy(builder, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        if (typeof member !== 'function') return member;
+        return (...given: readonly unknown[]) => {
+          if (name === 'execute') return before().then(() => Reflect.apply(member, target, given));
+          const next: unknown = Reflect.apply(member, target, given);
+          const isOther = name === 'selectFrom' && given[0] !== table;
+          return typeof next === 'object' && next !== null && !isOther ? slow(next) : next;
+        };
+      },
+    });
+  // It has the shape of what it stands for.
+  return { ...tx, db: slow(tx.db) as Tx['db'] };
+}
