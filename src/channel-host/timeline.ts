@@ -64,6 +64,7 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
       if (top !== laneKey && standsOtherwise(event)) tell(top, { kind: 'changed' });
     },
     readerFor: (laneKeyFor) => ({
+      sessionOf: laneKeyFor,
       read: (route, options) => store.read(readTimeline, { laneKey: laneKeyFor(route), ...options }),
       standing: (route) => store.read(readStanding, { laneKey: laneKeyFor(route) }),
       watch: (route, onEvent, signal) => {

@@ -4,7 +4,7 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { TimelineReader } from '#contracts/timeline.ts';
+import type { TimelineEvent, TimelineReader } from '#contracts/timeline.ts';
 import {
   type ConversationAction,
   type ConversationInput,
@@ -43,7 +43,12 @@ export type ClientConnectionDeps = {
   readonly log: Log;
   /** Another process has the account now: nothing more may be accepted here. */
   readonly onStale: () => void;
+  /** How often the conversation is read although nothing is told of it, ms. */
+  readonly lookMs?: number;
 };
+
+/** An event may be lost between processes. And a client that hears nothing for longer than this has lost its connection. */
+const defaultLookMs = 30_000;
 
 /**
  * Performs what `stepConversation` decides. Messages of one client are accepted one after the other;
@@ -80,6 +85,13 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
       if (hasCode(error, 'stale_epoch')) deps.onStale();
     }
   };
+  const onEvent = (event: TimelineEvent) => input({ kind: 'event', event });
+  const { look, watch } = createWatch(deps, { onEvent, push }, ended.signal);
+  const take = async (at: ReplyRoute, frame: EffectFrame) => {
+    push(await accept(deps, at, frame));
+    // It may have entered another session than the one that is watched.
+    if (state.of !== undefined && state.of !== deps.timeline.sessionOf(at)) look();
+  };
   const perform = (action: ConversationAction) => {
     if (action.kind === 'reply') return push(action.frame);
     if (action.kind === 'watch') route = deps.routeTo(action.conversation);
@@ -87,14 +99,11 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
     if (at === undefined) return;
     switch (action.kind) {
       case 'watch':
-        return deps.timeline.watch(at, (event) => input({ kind: 'event', event }), ended.signal);
+        return watch(at);
       case 'read':
-        return void attempt(async () => {
-          const items = await read(deps, at, action.after);
-          input({ kind: 'items', items, standing: await deps.timeline.standing(at) });
-        });
+        return void attempt(async () => input(await read(deps, at, action.after)));
       case 'accept':
-        effects = effects.then(() => attempt(async () => push(await accept(deps, at, action.frame))));
+        effects = effects.then(() => attempt(() => take(at, action.frame)));
         return;
       default:
         return action satisfies never;
@@ -106,8 +115,41 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
   return { route: () => route, push, close };
 }
 
-function read(deps: ClientConnectionDeps, route: ReplyRoute, after: number | undefined) {
-  return deps.timeline.read(route, { limit: readLimit, ...(after === undefined ? {} : { after }) });
+type Watcher = { onEvent(event: TimelineEvent): void; push(frame: ServerFrame): void };
+
+/** Hears of one session at a time; `look` reads what nobody may have told of. */
+function createWatch(
+  { timeline, lookMs = defaultLookMs }: ClientConnectionDeps,
+  { onEvent, push }: Watcher,
+  ended: AbortSignal,
+) {
+  const changed = { kind: 'changed' } as const;
+  const look = () => onEvent(changed);
+  // A client isn't cut off for a store that is away: it hears that its connection stands.
+  const lookIfPossible = (at: ReplyRoute) =>
+    timeline.standing(at).then(look, () => push({ type: 'event', event: changed }));
+  const lookAgain = (at: ReplyRoute) => {
+    const timer = setInterval(() => void lookIfPossible(at), lookMs).unref();
+    ended.addEventListener('abort', () => clearInterval(timer), { once: true });
+  };
+  let watching: AbortController | undefined;
+  const watch = (at: ReplyRoute) => {
+    if (watching === undefined) lookAgain(at);
+    watching?.abort();
+    watching = new AbortController();
+    timeline.watch(at, onEvent, AbortSignal.any([ended, watching.signal]));
+  };
+  return { look, watch };
+}
+
+async function read(
+  { timeline }: ClientConnectionDeps,
+  route: ReplyRoute,
+  after: number | undefined,
+): Promise<ConversationInput> {
+  const of = timeline.sessionOf(route);
+  const items = await timeline.read(route, { limit: readLimit, ...(after === undefined ? {} : { after }) });
+  return { kind: 'items', of, items, standing: await timeline.standing(route) };
 }
 
 /** Resolves with the acknowledgement once the frame is stored; the frame's id makes it safe to repeat. */

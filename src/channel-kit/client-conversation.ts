@@ -9,6 +9,7 @@ import {
   type ClientFrame,
   clientFrameSchema,
   type EffectFrame,
+  type HelloFrame,
   type ProblemFrame,
   type ServerFrame,
   tooLongText,
@@ -17,11 +18,15 @@ import { parseJson } from './parse-json.ts';
 
 export type ConversationState = {
   readonly conversation: string | undefined;
+  /** The session that the client's positions count in; undefined while it has none. */
+  readonly of: string | undefined;
   /** The newest position the client has. */
   readonly position: number;
   /** The positions of people's messages whose outcome is still open: their state will change. */
   readonly open: readonly number[];
   readonly reading: 'no' | 'yes' | 'again';
+  /** How often the client has said hello. */
+  readonly hellos: number;
 };
 
 export type ConversationInput =
@@ -29,6 +34,8 @@ export type ConversationInput =
   | { readonly kind: 'event'; readonly event: TimelineEvent }
   | {
       readonly kind: 'items';
+      /** The session that was read. */
+      readonly of: string;
       readonly items: readonly TimelineItem[];
       /** Read after the items. */
       readonly standing: TimelineStanding;
@@ -36,7 +43,7 @@ export type ConversationInput =
 
 export type ConversationAction =
   | { readonly kind: 'reply'; readonly frame: ServerFrame }
-  /** Watch this conversation from now on, and no other. */
+  /** Watch this conversation from now on, where it leads now, and no other. */
   | { readonly kind: 'watch'; readonly conversation: string }
   /** Read the timeline and feed the result back as `items`. */
   | { readonly kind: 'read'; readonly after?: number }
@@ -52,9 +59,11 @@ export const readLimit = 200;
 
 export const newConversation: ConversationState = {
   conversation: undefined,
+  of: undefined,
   position: 0,
   open: [],
   reading: 'no',
+  hellos: 0,
 };
 
 export function stepConversation(state: ConversationState, input: ConversationInput): ConversationStep {
@@ -74,20 +83,23 @@ function onFrame(state: ConversationState, text: string): ConversationStep {
   const parsed = parseFrame(text);
   if (parsed.kind === 'problem') return { state, actions: [{ kind: 'reply', frame: parsed.frame }] };
   const { frame } = parsed;
-  if (frame.type === 'hello') return onHello(state, frame.conversation, frame.after);
+  if (frame.type === 'hello') return onHello(state, frame);
   if (state.conversation === undefined) {
     return problem(state, 'hello_first', 'Say hello before anything else.');
   }
   return { state, actions: [{ kind: 'accept', frame }] };
 }
 
-function onHello(state: ConversationState, conversation: string, after = 0): ConversationStep {
+function onHello(
+  state: ConversationState,
+  { conversation, after = 0, of = state.of }: HelloFrame,
+): ConversationStep {
   if (state.conversation !== undefined && state.conversation !== conversation) {
     return problem(state, 'invalid_frame', 'Another conversation needs a connection of its own.');
   }
   const watch: readonly ConversationAction[] =
     state.conversation === undefined ? [{ kind: 'watch', conversation }] : [];
-  const read = requestRead({ ...state, conversation, position: after });
+  const read = requestRead({ ...state, conversation, of, position: after, hellos: state.hellos + 1 });
   return { state: read.state, actions: [...watch, ...read.actions] };
 }
 
@@ -100,22 +112,32 @@ function onEvent(state: ConversationState, event: TimelineEvent): ConversationSt
 
 function onItems(
   state: ConversationState,
-  { items, standing }: Extract<ConversationInput, { kind: 'items' }>,
+  { of, items, standing }: Extract<ConversationInput, { kind: 'items' }>,
 ): ConversationStep {
+  if (state.of !== undefined && state.of !== of) return beginAnew(state, of);
   const last = items.at(-1)?.position ?? 0;
   const seen = new Set(items.map((item) => item.position));
   const done: ConversationState = {
     ...state,
+    of,
     position: Math.max(last, state.position),
     open: [...state.open.filter((at) => !seen.has(at)), ...items.filter(isOpen).map((item) => item.position)],
     reading: 'no',
   };
-  const reply: ConversationAction = { kind: 'reply', frame: { type: 'items', items } };
+  const reply: ConversationAction = { kind: 'reply', frame: { type: 'items', of, items } };
   const next = nextRead(state, done, items.length >= readLimit ? last : undefined);
-  // With another read to come, this is out of date already.
+  // With another read to come, this is out of date already. Without, the read has begun after every hello.
   const isLast = next.actions.length === 0;
-  const stands: ConversationAction = { kind: 'reply', frame: { type: 'standing', ...standing } };
+  const { hellos } = state;
+  const stands: ConversationAction = { kind: 'reply', frame: { type: 'standing', hellos, ...standing } };
   return { state: next.state, actions: isLast ? [reply, stands] : [reply, ...next.actions] };
+}
+
+/** The conversation leads to another session now: a position of the one before says nothing of it. */
+function beginAnew(state: ConversationState, of: string): ConversationStep {
+  const { conversation = '' } = state;
+  const read = requestRead({ ...state, of, position: 0, open: [], reading: 'no' });
+  return { state: read.state, actions: [{ kind: 'watch', conversation }, ...read.actions] };
 }
 
 /** A full page has a next one; a change during the read asks for another from the start. */

@@ -34,11 +34,12 @@ const attachment = z.object({
 });
 
 export const clientFrameSchema = z.discriminatedUnion('type', [
-  /** First frame, and again to ask for what came after a position. */
+  /** First frame, and again to ask for what came after a position of the session `of`. */
   z.object({
     type: z.literal('hello'),
     conversation: z.preprocess(noId, conversation.default('main')),
     after: z.int().nonnegative().optional(),
+    of: z.string().max(2_048).optional(),
   }),
   /** `attachments` name files that were sent before; only channels that take files look at them. */
   z.object({ type: z.literal('send'), id, text, attachments: z.array(attachment).max(10).exactOptional() }),
@@ -154,11 +155,21 @@ export const serverFrameSchema = z.discriminatedUnion('type', [
     /** The result of a press in words, for the person who pressed. */
     text: z.string().exactOptional(),
   }),
-  /** Oldest first. An item with a known `messageId` replaces it: its state may have changed. */
-  z.object({ type: z.literal('items'), items: z.array(timelineItem).readonly() }),
+  /**
+   * Oldest first. An item with a known `messageId` replaces it: its state may have changed. `of` names their session:
+   * what was read of another one is no longer shown.
+   */
+  z.object({
+    type: z.literal('items'),
+    of: z.string().exactOptional(),
+    items: z.array(timelineItem).readonly(),
+  }),
   z.object({ type: z.literal('event'), event: timelineEvent }),
-  /** Follows the last page of items: replaces all that the client knows of what goes on. */
-  z.object({ type: z.literal('standing'), ...timelineStanding.shape }),
+  /**
+   * Follows the last page of items: replaces all that the client knows of what goes on. `hellos`: so many of this
+   * connection are answered by now, with all that was stored before them.
+   */
+  z.object({ type: z.literal('standing'), hellos: z.int(), ...timelineStanding.shape }),
   /** The answer so far, formatted; replaces what was shown. */
   z.object({ type: z.literal('preview'), text: z.string(), spans }),
   /** A delivered part. The item with the same `messageId` follows later and replaces it. */

@@ -57,7 +57,7 @@ export function runChat(options: ChatOptions): Promise<number> {
       socketPath: options.socketPath,
       conversation: options.conversation ?? 'main',
       clock,
-      position: chat.position,
+      resumeFrom: chat.resumeFrom,
       onFrame: chat.receive,
       onState: chat.linkChanged,
     });
@@ -114,7 +114,7 @@ function completeCommand(line: string, done: (problem: null, result: [string[], 
 }
 
 type Chat = {
-  readonly position: () => number;
+  readonly resumeFrom: () => ReturnType<typeof resumeFrom>;
   readonly wasConnected: () => boolean;
   receive(frame: ServerFrame): void;
   linkChanged(state: 'open' | 'lost'): void;
@@ -144,13 +144,13 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
     link().sync();
   };
   return {
-    position: () => resumeFrom(transcript),
+    resumeFrom: () => resumeFrom(transcript),
     wasConnected: () => wasConnected,
     receive: (frame) => {
       const step = received(transcript, frame, { withHistory: isTty });
       transcript = step.transcript;
       for (const line of step.lines) screen.show(line);
-      if (isLastRead && frame.type === 'items') return finish(0);
+      if (isLastRead && link().isSynced(frame)) return finish(0);
       endIfDone();
     },
     linkChanged: (state) => {

@@ -1,6 +1,6 @@
 /**
  * The client's end of the gateway's socket: connects, connects again when it ends, asks for what was
- * missed, and sends every line until it is acknowledged. The same id makes sending twice harmless.
+ * missed, and then sends every line until it is acknowledged. The same id makes sending twice harmless.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -19,8 +19,10 @@ import type { Clock } from '#contracts/clock.ts';
 export type ChatLink = {
   /** Kept until acknowledged, over any number of connections. */
   submit(frame: EffectFrame): void;
-  /** Asks for what came after the newest known position; `items` follows, empty or not. */
+  /** Asks for what came after the newest known position. */
   sync(): void;
+  /** True for the frame behind all that was stored before the last `sync`. */
+  isSynced(frame: ServerFrame): boolean;
   close(): void;
 };
 
@@ -28,8 +30,8 @@ export type ChatLinkOptions = {
   readonly socketPath: string;
   readonly conversation: string;
   readonly clock: Clock;
-  /** The position after which it has to read. */
-  readonly position: () => number;
+  /** The position after which it has to read, and the session that it counts in. */
+  readonly resumeFrom: () => { readonly after: number; readonly of: string | undefined };
   readonly onFrame: (frame: ServerFrame) => void;
   readonly onState: (state: 'open' | 'lost') => void;
 };
@@ -41,24 +43,32 @@ export function createChatLink(options: ChatLinkOptions): ChatLink {
   const ended = new AbortController();
   const kept = new Map<string, EffectFrame>();
   let socket: Socket | undefined;
+  let hellos = 0;
+  /** What was said before this client came is known: nothing of its own is in there. */
+  let isCaughtUp = false;
 
   const write = (frame: ClientFrame) => void socket?.write(`${JSON.stringify(frame)}\n`);
   const sync = () => {
-    const after = options.position();
-    write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after } : {}) });
+    const { after, of } = options.resumeFrom();
+    hellos += 1;
+    write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after, of } : {}) });
   };
   const receive = (frame: ServerFrame) => {
     if (frame.type === 'ack' || (frame.type === 'problem' && !frame.retry)) kept.delete(frame.id ?? '');
     options.onFrame(frame);
+    if (frame.type !== 'items' || isCaughtUp) return;
+    isCaughtUp = true;
+    for (const own of kept.values()) write(own);
   };
   const onOpen = (opened: Socket) => {
     socket = opened;
+    hellos = 0;
     sync();
-    for (const frame of kept.values()) write(frame);
     options.onState('open');
   };
   const onLost = () => {
     socket = undefined;
+    isCaughtUp = false;
     if (!ended.signal.aborted) options.onState('lost');
   };
 
@@ -66,9 +76,10 @@ export function createChatLink(options: ChatLinkOptions): ChatLink {
   return {
     submit: (frame) => {
       kept.set(frame.id, frame);
-      write(frame);
+      if (isCaughtUp) write(frame);
     },
     sync,
+    isSynced: (frame) => frame.type === 'standing' && frame.hellos === hellos,
     close: () => {
       ended.abort();
       socket?.destroy();

@@ -14,6 +14,8 @@ export type ChatLine =
 
 export type ChatTranscript = {
   readonly shown: ReadonlySet<string>;
+  /** The session that positions count in. */
+  readonly of: string | undefined;
   /** The newest position seen. */
   readonly position: number;
   /** Own messages without an end, by id. */
@@ -35,6 +37,7 @@ export type ChatStep = { readonly transcript: ChatTranscript; readonly lines: re
 
 export const emptyTranscript: ChatTranscript = {
   shown: new Set(),
+  of: undefined,
   position: 0,
   waiting: new Map(),
   openAt: new Map(),
@@ -48,9 +51,9 @@ export const emptyTranscript: ChatTranscript = {
 const historyLength = 20;
 const openStates: ReadonlySet<string> = new Set(['held', 'waiting', 'taken']);
 
-/** After which position a connection reads: ahead of every own message whose end is not known. */
-export function resumeFrom({ position, openAt }: ChatTranscript): number {
-  return Math.min(position, ...[...openAt.values()].map((at) => at - 1));
+/** Where a connection reads on: ahead of every own message whose end is not known. */
+export function resumeFrom({ of, position, openAt }: ChatTranscript) {
+  return { of, after: Math.min(position, ...[...openAt.values()].map((at) => at - 1)) };
 }
 
 export function sent(transcript: ChatTranscript, id: string): ChatTranscript {
@@ -61,7 +64,7 @@ export function sent(transcript: ChatTranscript, id: string): ChatTranscript {
   };
 }
 
-/** `withHistory: false` shows nothing of what was said before the first own message. */
+/** `withHistory: false` shows nothing of what was said before this client came. */
 export function received(
   transcript: ChatTranscript,
   frame: ServerFrame,
@@ -71,7 +74,7 @@ export function received(
     case 'ack':
       return onAck(transcript, frame);
     case 'items':
-      return onItems(transcript, frame.items, options.withHistory);
+      return onItems(transcript, frame, options.withHistory);
     case 'message':
       return onMessage(transcript, frame.messageId, frame.text);
     case 'edited':
@@ -108,16 +111,14 @@ function onAck(transcript: ChatTranscript, frame: Extract<ServerFrame, { type: '
   return { transcript: { ...transcript, waiting }, lines: [] };
 }
 
-function onItems(transcript: ChatTranscript, items: readonly TimelineItem[], withHistory: boolean): ChatStep {
+function onItems(before: ChatTranscript, { of, items }: ItemsFrame, withHistory: boolean): ChatStep {
+  const isElsewhere = before.of !== undefined && before.of !== of;
+  const transcript = isElsewhere ? beginAnew(before) : before;
   const own = items.filter((item) => transcript.waiting.has(item.messageId));
-  const firstOwn = Math.min(...own.map((item) => item.position));
-  const isPast = (item: TimelineItem) => !transcript.isLoaded && item.position < firstOwn;
   const fresh = items.filter((item) => !transcript.shown.has(item.messageId));
-  const past = fresh.filter(isPast);
-  const visible = [
-    ...(withHistory ? past.slice(-historyLength) : []),
-    ...fresh.filter((item) => !isPast(item)),
-  ];
+  const past = withHistory ? fresh.slice(-historyLength) : [];
+  // What comes first was said before: own messages are sent when it is here.
+  const visible = transcript.isLoaded ? fresh : past;
   const waiting = new Map(transcript.waiting);
   const openAt = new Map(transcript.openAt);
   for (const { messageId, state, position } of own) {
@@ -129,14 +130,30 @@ function onItems(transcript: ChatTranscript, items: readonly TimelineItem[], wit
   return {
     transcript: {
       ...transcript,
+      of,
       waiting,
       openAt,
       shown: new Set([...transcript.shown, ...items.map((item) => item.messageId)]),
       position: items.reduce((newest, item) => Math.max(newest, item.position), transcript.position),
       isLoaded: true,
     },
-    lines: [...clearing, ...visible.map(lineOf), ...own.flatMap(endLine)],
+    lines: [
+      ...(isElsewhere ? [movedLine] : []),
+      ...clearing,
+      ...visible.map(lineOf),
+      ...own.flatMap(endLine),
+    ],
   };
+}
+
+type ItemsFrame = Extract<ServerFrame, { type: 'items' }>;
+
+const movedLine: ChatLine = { kind: 'notice', text: 'This conversation goes on in another session.' };
+
+/** What was seen in the session before is not heard of here. */
+function beginAnew(transcript: ChatTranscript): ChatTranscript {
+  const waiting = new Map([...transcript.waiting].filter(([id]) => !transcript.openAt.has(id)));
+  return { ...transcript, waiting, openAt: new Map(), position: 0, isLoaded: false };
 }
 
 function lineOf(item: TimelineItem): ChatLine {

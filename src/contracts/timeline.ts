@@ -9,6 +9,8 @@ import type { ReplyRoute } from './route.ts';
  * it, so that a page that was closed misses nothing.
  */
 export interface TimelineReader {
+  /** Names the session that `route` leads to now: positions count within it. A change of settings may lead to another. */
+  sessionOf(route: ReplyRoute): string;
   /**
    * The newest `limit` items of the session that `route` leads to; with `after`, the oldest `limit` that
    * came after that position. A page that is not full is the last one.

@@ -53,6 +53,7 @@ describe('a client conversation', () => {
   it('reads again from the oldest message whose end is still open', () => {
     const read = stepConversation(opened(), {
       kind: 'items',
+      of: 's',
       items: [itemAt(1), itemAt(2, 'taken'), itemAt(3)],
       standing: {},
     });
@@ -60,6 +61,7 @@ describe('a client conversation', () => {
     expect(changed.actions).toEqual([{ kind: 'read', after: 1 }]);
     const ended = stepConversation(changed.state, {
       kind: 'items',
+      of: 's',
       items: [itemAt(2), itemAt(3)],
       standing: {},
     });
@@ -69,12 +71,39 @@ describe('a client conversation', () => {
 
   it('tells what goes on by the store behind the last page, and not when it is out of date', () => {
     const standing = { run: { runId: 'r', tools: [] } };
-    const told = stepConversation(opened(), { kind: 'items', items: [itemAt(1)], standing });
-    expect(told.actions.at(-1)).toEqual({ kind: 'reply', frame: { type: 'standing', ...standing } });
+    const told = stepConversation(opened(), { kind: 'items', of: 's', items: [itemAt(1)], standing });
+    const stands = { type: 'standing', hellos: 1, ...standing };
+    expect(told.actions.at(-1)).toEqual({ kind: 'reply', frame: stands });
     const ended = { kind: 'event', event: { kind: 'run', runId: 'r', state: 'ended' } } as const;
     const overtaken = stepConversation(opened(), ended);
-    const late = stepConversation(overtaken.state, { kind: 'items', items: [itemAt(1)], standing });
+    const late = stepConversation(overtaken.state, { kind: 'items', of: 's', items: [itemAt(1)], standing });
     expect(late.actions.map((action) => action.kind)).toEqual(['reply', 'read']);
+  });
+
+  it('tells which hello it has answered: that of a client which asks once more is read for anew', () => {
+    const hello = frame({ type: 'hello' });
+    const read = { kind: 'items', of: 's', items: [], standing: {} } as const;
+    const again = stepConversation(opened(), hello);
+    const early = stepConversation(again.state, read);
+    expect(early.actions).toEqual([
+      { kind: 'reply', frame: { type: 'items', of: 's', items: [] } },
+      { kind: 'read' },
+    ]);
+    const late = stepConversation(early.state, read);
+    expect(late.actions.at(-1)).toEqual({ kind: 'reply', frame: { type: 'standing', hellos: 2 } });
+  });
+
+  it('begins anew where its conversation has come to lead to another session', () => {
+    const read = (of: string, ...items: readonly TimelineItem[]) =>
+      ({ kind: 'items', of, items, standing: {} }) as const;
+    const anew = [{ kind: 'watch', conversation: 'main' }, { kind: 'read' }];
+    const before = stepConversation(opened(), read('s', itemAt(8, 'taken'), itemAt(9)));
+    const moved = stepConversation(before.state, read('t', itemAt(10)));
+    expect(moved.actions).toEqual(anew);
+    const { actions } = stepConversation(moved.state, read('t', itemAt(1)));
+    expect(actions[0]).toEqual({ kind: 'reply', frame: { type: 'items', of: 't', items: [itemAt(1)] } });
+    const back = stepConversation(newConversation, frame({ type: 'hello', after: 9, of: 's' }));
+    expect(stepConversation(back.state, read('t')).actions).toEqual(anew);
   });
 
   it('shows a client every item, whatever the order of changes and reads', () => {
@@ -161,6 +190,7 @@ class ModelGateway {
     const { after = 0 } = read;
     this.#step({
       kind: 'items',
+      of: 's',
       items: this.#items.filter((item) => item.position > after).slice(0, readLimit),
       standing: {},
     });

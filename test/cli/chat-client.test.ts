@@ -34,7 +34,7 @@ describe('the chat client', () => {
   });
 
   describe('in a pipe', () => {
-    const start = (options: { patienceMs?: number } = {}) => {
+    const start = (options: { patienceMs?: number; socketPath?: string } = {}) => {
       const input = new PassThrough();
       const output = collector();
       const errors = collector();
@@ -55,6 +55,32 @@ describe('the chat client', () => {
       chat.input.end('one\n\ntwo\n');
       expect(await chat.code).toBe(0);
       expect(chat.output.text()).toBe('you said one\nyou said two\n');
+    });
+
+    it.each(['is late', 'is lost'])('prints the answer to a command if the first read %s', async (fate) => {
+      session.decide = () => ({ kind: 'command', command: 'status' });
+      session.onStored = () => void session.say(route, { text: 'all is well', author: { kind: 'notice' } });
+      let reads = 0;
+      const slow = await aTerminalHost({
+        ...session.timeline,
+        read: async (...asked) => {
+          const items = await session.timeline.read(...asked);
+          reads += 1;
+          if (reads > 1) return items;
+          // Long enough for a command that didn't wait for it.
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          if (fate === 'is late') return items;
+          throw new ParleyError('store_unavailable', 'The store is away.');
+        },
+      });
+      const slowAdapter = slow.newAdapter();
+      await slowAdapter.start(session.intake);
+      const chat = start({ socketPath: slow.socketPath });
+      chat.input.end('/status\n');
+      expect(await chat.code).toBe(0);
+      expect(chat.output.text()).toBe('all is well\n');
+      await slowAdapter.stop();
+      await slow.close();
     });
 
     it('cuts no message at a line separator, neither a said nor a sent one', async () => {
@@ -80,7 +106,9 @@ describe('the chat client', () => {
       const server = createServer((socket) => {
         connections += 1;
         const answer =
-          connections === 1 ? '{"type":"of a later version"}\n' : '{"type":"items","items":[]}\n';
+          connections === 1
+            ? '{"type":"of a later version"}\n'
+            : '{"type":"items","items":[]}\n{"type":"standing","hellos":2}\n';
         socket.on('data', () => socket.write(answer));
         socket.on('error', () => undefined);
       });
@@ -245,6 +273,10 @@ describe('the chat client', () => {
       await shows(chat, '  sub-agent “look it up”: queued');
       expect(chat.output.text()).not.toContain('old');
       expect(chat.output.text().split('running')).toHaveLength(2);
+      session.sessionName = 'that of another agent';
+      session.emit(route, { kind: 'changed' });
+      await shows(chat, 'This conversation goes on in another');
+      expect(chat.output.text().split('from yesterday')).toHaveLength(2);
       chat.input.end();
       await chat.code;
     });

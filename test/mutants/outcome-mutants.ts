@@ -41,4 +41,39 @@ export const outcomeMutants: readonly Mutant[] = [
     ],
     test: { file: 'test/runs/empty-answer.test.ts', name: 'is empty twice has failed' },
   },
+  {
+    name: 'a torn page of the timeline',
+    invariant: 'a client that reads on from what it was given misses nothing',
+    edits: [
+      {
+        in: 'readTimeline',
+        find: 'page.filter(({ position }) => position < end)',
+        replace: 'end < 0 ? [] : page',
+      },
+    ],
+    test: { file: 'test/store/reads/timeline.test.ts', name: 'ends before what is stored while it is read' },
+  },
+  {
+    name: 'a conversation read only when something is told of it',
+    invariant: 'a page whose event was lost shows what is stored',
+    edits: [{ in: 'createWatch', find: 'if (watching === undefined) lookAgain(at);', replace: 'lookAgain;' }],
+    test: { file: 'test/channel-kit/client-connection.test.ts', name: 'reads again by itself' },
+  },
+  {
+    name: 'a piped line sent before the timeline is known',
+    invariant: 'the terminal prints every answer to what it has sent',
+    edits: [
+      {
+        in: 'createChatLink',
+        find: 'if (isCaughtUp) write(frame);',
+        replace: 'write(frame);',
+      },
+      {
+        in: 'createChatLink',
+        find: "options.onState('open');",
+        replace: "for (const own of kept.values()) write(own); options.onState('open');",
+      },
+    ],
+    test: { file: 'test/cli/chat-client.test.ts', name: 'prints the answer to a command if the first read' },
+  },
 ];

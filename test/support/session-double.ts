@@ -24,6 +24,8 @@ export type SessionDouble = {
   isAway: boolean;
   /** What goes on, as the store has it. */
   standing: TimelineStanding;
+  /** The session that every route leads to. */
+  sessionName: string;
   /** How many watchers there are. */
   readonly watching: () => number;
   say(route: ReplyRoute, item: Partial<TimelineItem> & { readonly text: string }): TimelineItem;
@@ -50,6 +52,7 @@ export function createSessionDouble(): SessionDouble {
     stored,
     isAway: false,
     standing: {},
+    sessionName: 'a session',
     decide: () => undefined,
     onStored: () => undefined,
     watching: () => watchers.size,
@@ -65,6 +68,7 @@ export function createSessionDouble(): SessionDouble {
       },
     },
     timeline: {
+      sessionOf: () => double.sessionName,
       read: async (route, { after = 0, limit }) => {
         await new Promise(setImmediate);
         if (double.isAway) throw new ParleyError('store_unavailable', 'The store is away.');

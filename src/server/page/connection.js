@@ -4,11 +4,12 @@
  */
 const firstDelayMs = 400;
 const maxDelayMs = 8000;
-/** A message unacknowledged for so long means that the socket only looks open. */
+/** So long without an acknowledgement, or without any frame of the gateway's, means that the socket only looks open. */
 const ackPatienceMs = 10_000;
+const silenceMs = 75_000;
 
 /**
- * @param {{ url: string, conversation: string, outbox: any, resumeFrom: () => number,
+ * @param {{ url: string, conversation: string, outbox: any, resumeFrom: () => { after: number, of?: string },
  *   onFrame: (frame: any) => void, onState: (state: 'connecting' | 'open' | 'lost') => void }} options
  */
 export function createConnection(options) {
@@ -16,6 +17,8 @@ export function createConnection(options) {
   let delayMs = firstDelayMs;
   let retry;
   let isClosed = false;
+  /** The last frame of this socket: its first, all that was said, may take long. */
+  let heardAt;
   const sentAt = new Map();
 
   const open = () => {
@@ -23,10 +26,11 @@ export function createConnection(options) {
     options.onState('connecting');
     const current = new WebSocket(options.url);
     socket = current;
+    heardAt = Number.POSITIVE_INFINITY;
     sentAt.clear();
     current.onopen = () => {
-      const after = options.resumeFrom();
-      write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after } : {}) });
+      const { after, of } = options.resumeFrom();
+      write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after, of } : {}) });
       for (const { frame } of options.outbox.list()) write(frame);
       options.onState('open');
     };
@@ -51,6 +55,7 @@ export function createConnection(options) {
   };
 
   const receive = (frame) => {
+    heardAt = Date.now();
     if (frame.type === 'items') delayMs = firstDelayMs;
     const isSettled = frame.type === 'ack' || (frame.type === 'problem' && !frame.retry);
     if (isSettled && frame.id !== undefined) {
@@ -67,8 +72,11 @@ export function createConnection(options) {
   };
 
   const watchdog = setInterval(() => {
-    const oldest = Math.min(...sentAt.values());
-    if (Date.now() - oldest < ackPatienceMs || socket === undefined) return;
+    const patienceEnds = Math.min(
+      heardAt + silenceMs,
+      ...[...sentAt.values()].map((at) => at + ackPatienceMs),
+    );
+    if (socket === undefined || Date.now() < patienceEnds) return;
     const stuck = socket;
     socket = undefined;
     stuck.close();

@@ -6,6 +6,8 @@
 export const emptyConversation = {
   /** By id: { id, author, text, spans?, state, at, position?, after?, problem? } */
   messages: new Map(),
+  /** The session that positions count in, as the gateway names it. */
+  of: undefined,
   position: 0,
   preview: undefined,
   /** The preview of this run came formatted; the plain one is then left alone. */
@@ -24,12 +26,13 @@ const openStates = new Set(['held', 'waiting', 'taken']);
 /** So many of the last items are read again after a pause: what became of them may have changed. */
 const readAgain = 50;
 
-/** After which position a new connection reads: ahead of everything whose state may have changed since. */
+/** Where a new connection reads on: ahead of everything whose state may have changed since. */
 export function resumeFrom(state) {
   const open = [...state.messages.values()].filter(
     (message) => message.position !== undefined && openStates.has(message.state),
   );
-  return Math.max(0, Math.min(state.position - readAgain, ...open.map(({ position }) => position - 1)));
+  const after = Math.min(state.position - readAgain, ...open.map(({ position }) => position - 1));
+  return { after: Math.max(0, after), of: state.of };
 }
 
 export function reduce(state, input) {
@@ -105,7 +108,7 @@ function onFrame(state, frame) {
     case 'ack':
       return onAck(state, frame);
     case 'items':
-      return onItems(state, frame.items);
+      return onItems(sessionNow(state, frame.of), frame.items);
     case 'event':
       return onEvent(state, frame.event);
     case 'standing':
@@ -154,6 +157,13 @@ function onProblem(state, frame) {
   if (message === undefined || frame.retry) return state;
   const after = sentAfter(state, message);
   return changeMessage(state, frame.id, { state: 'failed', problem: frame.message, after });
+}
+
+/** Nothing that was read of another session is here; what is unsent goes on to this one. */
+function sessionNow(state, of) {
+  if (state.of === undefined || state.of === of) return { ...state, of };
+  const messages = [...state.messages].filter(([, message]) => message.state === 'sending');
+  return { ...state, of, messages: new Map(messages), position: 0, isLoaded: false, ...nothingGoesOn };
 }
 
 function onItems(state, items) {

@@ -18,7 +18,7 @@ const { emptyConversation, reduce, entriesInOrder, messagesInOrder, isWorking, r
     messagesInOrder(state: State): readonly Shown[];
     entriesInOrder(state: State): readonly { readonly message?: Shown; readonly child?: ChildView }[];
     isWorking(state: State): boolean;
-    resumeFrom(state: State): number;
+    resumeFrom(state: State): { readonly after: number };
   }>('conversation.js');
 
 const after = (...frames: readonly ServerFrame[]) =>
@@ -61,12 +61,12 @@ describe('the conversation of the page', () => {
     const growing: ServerFrame = { type: 'preview', text: 'Once', spans: [] };
     const away = reduce(after(own('taken'), started, growing), { kind: 'connection', state: 'lost' });
     expect(away).toMatchObject({ run: undefined, preview: undefined });
-    expect(resumeFrom(away)).toBe(0);
+    expect(resumeFrom(away).after).toBe(0);
     const back = (standing: ServerFrame, state: string) =>
       [own(state), standing].reduce((known, frame) => reduce(known, { kind: 'frame', frame }), away);
-    expect(isWorking(back({ type: 'standing' }, 'answered'))).toBe(false);
+    expect(isWorking(back({ type: 'standing', hellos: 1 }, 'answered'))).toBe(false);
     const run = { runId: 'r', tools: ['glob'], waitsFor: 'an approval' };
-    expect(back({ type: 'standing', run }, 'taken').run).toMatchObject({
+    expect(back({ type: 'standing', hellos: 1, run }, 'taken').run).toMatchObject({
       tools: [{ name: 'glob', state: 'started' }],
       waitsFor: 'an approval',
     });
@@ -76,16 +76,25 @@ describe('the conversation of the page', () => {
     const child = { id: 'c', depth: 1, name: 'look', agentId: 'main', createdAt: 1, tokens: 0, cost: 0 };
     const shown = (state: State) =>
       entriesInOrder(state).map((entry) => entry.message?.id ?? `${entry.child?.id}: ${entry.child?.state}`);
-    const spawned: ServerFrame = { type: 'standing', children: [{ ...child, state: 'queued' }] };
-    const done: ServerFrame = { type: 'standing', children: [{ ...child, state: 'done' }] };
+    const spawned: ServerFrame = { type: 'standing', hellos: 1, children: [{ ...child, state: 'queued' }] };
+    const done: ServerFrame = { type: 'standing', hellos: 1, children: [{ ...child, state: 'done' }] };
     expect(shown(after(own('taken'), spawned))).toEqual(['own', 'c: queued']);
     expect(shown(after(own('answered'), spawned, stored, done))).toEqual(['own', 'c: done', 'p']);
-    expect(shown(after(own('answered'), stored, { type: 'standing' }))).toEqual(['own', 'p']);
+    expect(shown(after(own('answered'), stored, { type: 'standing', hellos: 1 }))).toEqual(['own', 'p']);
+  });
+
+  it('shows nothing of a session that its conversation has left, and keeps what is unsent', () => {
+    const [item] = stored.items;
+    const other = { type: 'items', of: 't', items: [{ ...item, position: 1, messageId: 'q' }] } as const;
+    const sending = reduce(after({ ...stored, of: 's' }), unsent);
+    const moved = reduce(sending, { kind: 'frame', frame: other });
+    expect(messagesInOrder(moved).map(({ id }) => id)).toEqual(['q', 'own']);
+    expect(resumeFrom(moved)).toEqual({ after: 0, of: 't' });
   });
 
   it('takes a run away that ended unseen', () => {
     const started: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'started' } };
-    expect(after(started, { type: 'standing' }).run).toBeUndefined();
+    expect(after(started, { type: 'standing', hellos: 1 }).run).toBeUndefined();
   });
 
   it('shows each message once and in order, whatever comes first and how often', () => {

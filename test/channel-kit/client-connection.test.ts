@@ -1,0 +1,82 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { openClientConnection } from '#channel-kit/client-connection.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import { terminalRoute } from '../../channels/terminal/ids.ts';
+import { inboundEnvelope } from '../../channels/terminal/inbound.ts';
+import { patienceMs } from '../support/patience.ts';
+import { createSessionDouble, quietLog, type SessionDouble } from '../support/session-double.ts';
+
+it('reads again by itself: the event that told of a change may be lost', async () => {
+  const { session, frames } = aConnection({ lookMs: 5 });
+  await expect.poll(() => frames.length, { timeout: patienceMs }).toBeGreaterThan(1);
+  session.say(terminalRoute('main'), { text: 'said unheard' });
+  await expect.poll(() => frames.join(), { timeout: patienceMs }).toContain('said unheard');
+});
+
+it('keeps a client while the store is away, and lets it know that the connection stands', async () => {
+  const session = createSessionDouble();
+  let isAway = true;
+  let isReading = false;
+  const { frames } = aConnection({
+    lookMs: 5,
+    session: {
+      ...session,
+      timeline: {
+        ...session.timeline,
+        read: async (...asked) => {
+          const items = await session.timeline.read(...asked);
+          isReading = true;
+          return items;
+        },
+        standing: async () => {
+          // Away for the look alone: a read that has begun ends well.
+          if (isAway && !isReading) throw new ParleyError('store_unavailable', 'The store is away.');
+          isReading = false;
+          return {};
+        },
+      },
+    },
+  });
+  const stands = '{"type":"event","event":{"kind":"changed"}}';
+  await expect.poll(() => frames, { timeout: patienceMs }).toContain(stands);
+  session.say(terminalRoute('main'), { text: 'said meanwhile' });
+  isAway = false;
+  await expect.poll(() => frames.join(), { timeout: patienceMs }).toContain('said meanwhile');
+});
+
+it('follows its conversation to another session as soon as something is sent there', async () => {
+  const { session, frames, say } = aConnection({});
+  await expect.poll(() => frames.length, { timeout: patienceMs }).toBeGreaterThan(1);
+  session.sessionName = 'another session';
+  say(JSON.stringify({ type: 'stop', id: crypto.randomUUID() }));
+  await expect.poll(() => frames.join(), { timeout: patienceMs }).toContain('"of":"another session"');
+});
+
+function aConnection({
+  lookMs,
+  session = createSessionDouble(),
+}: {
+  lookMs?: number;
+  session?: SessionDouble;
+}) {
+  const frames: string[] = [];
+  let say = (_text: string): void => undefined;
+  const connection = openClientConnection({
+    ...{ routeTo: terminalRoute, envelopeOf: inboundEnvelope, onStale: () => undefined },
+    ...{ intake: session.intake, clock: systemClock, log: quietLog },
+    ...(lookMs !== undefined && { lookMs }),
+    timeline: { ...session.timeline, watch: () => undefined },
+    link: {
+      send: (text) => frames.push(text),
+      close: () => undefined,
+      onText: (listener) => {
+        say = listener;
+      },
+      onClose: () => undefined,
+    },
+  });
+  onTestFinished(connection.close);
+  say('{"type":"hello"}');
+  return { session, frames, say };
+}
