@@ -80,6 +80,12 @@ export const backupMutants: readonly Mutant[] = [
     test: { file: 'test/store/delivery/doubt-parts.test.ts', name: 'nothing that waits to be sent' },
   },
   {
+    name: 'restored sign-ins count',
+    invariant: 'a restore signs nobody in again who was signed out since the backup',
+    edits: [{ in: 'doubtParts', find: "await tx.db.deleteFrom('signIns').execute();", replace: '' }],
+    test: { file: 'test/store/delivery/doubt-parts.test.ts', name: 'no browser is signed in' },
+  },
+  {
     name: 'a journal later than the backup believed',
     invariant: 'after a restore no journal can tell that a part was not sent',
     edits: [{ in: 'doubtParts', find: 'await distrustSending(tx);', replace: '' }],

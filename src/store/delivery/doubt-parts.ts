@@ -11,7 +11,8 @@ export type ActedRestore = { readonly madeAt: string; readonly parts: number };
  * Ends what waits to be sent as unknown, once after a restore: it may have been sent since the backup was made. The operator
  * decides about each. Parts in `sending` are looked for or end likewise when they are claimed: the journals of their processes
  * are later than the backup and no longer name a call that has ended. The database itself says that it was restored, so
- * the first process to open it acts, on whichever machine. Undefined without a restore.
+ * the first process to open it acts, on whichever machine. Every browser has to sign in anew: one that was signed out since
+ * the backup is signed in there. Undefined without a restore.
  */
 export const doubtParts: StoreCommand<Record<never, never>, ActedRestore | undefined> = {
   name: 'doubtParts',
@@ -33,6 +34,7 @@ export const doubtParts: StoreCommand<Record<never, never>, ActedRestore | undef
     const problem = `restored from a backup made at ${madeAt}; it may have been sent since`;
     for (const { key } of parts) await endPart(tx, { key, state: 'unknown', problem });
     await distrustSending(tx);
+    await tx.db.deleteFrom('signIns').execute();
     return { madeAt, parts: parts.length };
   },
 };

@@ -3,6 +3,7 @@ import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim
 import { doubtParts } from '../../../src/store/delivery/doubt-parts.ts';
 import { readUndelivered, retryPart } from '../../../src/store/delivery/operator-actions.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
+import { openSignIn, readSignIns } from '../../../src/store/sign-ins/sign-ins.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
@@ -41,6 +42,23 @@ describeEachDatabase('after a restore', (open, beside) => {
     await open().write(retryPart, { key: part?.key ?? '' });
     expect(await open().write(doubtParts, {})).toBeUndefined();
     expect((await claim(waiting)).kind).toBe('part');
+  });
+
+  it('no browser is signed in: it may have been signed out since the backup', async () => {
+    const at = 1_000_000;
+    const signIn = {
+      id: unique('id'),
+      secretHash: unique('hash'),
+      issuer: unique('issuer'),
+      browser: 'Firefox',
+    };
+    await open().write(openSignIn, { ...signIn, at, expiresAt: at + 1 });
+    const signedIn = async () => (await open().read(readSignIns, { issuer: signIn.issuer, at })).length;
+    await open().write(doubtParts, {});
+    expect(await signedIn()).toBe(1);
+    await restore();
+    await open().write(doubtParts, {});
+    expect(await signedIn()).toBe(0);
   });
 
   it('a part that was being sent is looked for, though its process has ended the call since the backup', async () => {
