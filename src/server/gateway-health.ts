@@ -37,15 +37,23 @@ export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
   const needed = ['store', 'redis', ...(deps.hasSpace ? ['disk space'] : [])];
   const { name, isDemo } = deps.model;
   const startedAt = clock.now();
+  let looking: Promise<readonly StatusProblem[]> | undefined;
+  // Anybody may ask, as often as they like; the database is asked once at a time.
+  const findNow = () => {
+    looking ??= findProblems(deps).finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  };
   return {
     metrics: deps.meters.metrics,
-    readiness: async () => readinessOf({ needed, problems: await findProblems(deps) }, channels()),
+    readiness: async () => readinessOf({ needed, problems: await findNow() }, channels()),
     status: async () => ({
       version,
       startedAt,
       model: { name, isDemo },
       channels: channels().map(channelStatus),
-      problems: await findProblems(deps),
+      problems: await findNow(),
     }),
   };
 }
