@@ -1,6 +1,6 @@
 /**
  * Files that the page sent before the message that names them. They wait in the channel's folder until core has
- * stored them; those whose message never came go after a week.
+ * stored them; those whose message never came go after a week, or when others need their room.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -18,8 +18,9 @@ export type Uploads = {
   readonly media: MediaAbility;
 };
 
-/** Most files that wait at once. */
+/** Most files that wait at once; of so many, those go that have waited for an hour: a message comes right behind its files. */
 const mostFiles = 100;
+const makesRoomMs = 3_600_000;
 const keptMs = 7 * 86_400_000;
 const idForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
@@ -61,14 +62,13 @@ export function createUploads({
   };
 }
 
-/** False when it is larger than the limit. */
+/** False when it is larger than the limit; it is then read to its end, as cutting it off would take the answer along. */
 async function keep(path: string, bytes: AsyncIterable<Uint8Array>, maxBytes: number): Promise<boolean> {
   let size = 0;
   const counted = async function* () {
     for await (const chunk of bytes) {
       size += chunk.length;
-      if (size > maxBytes) return;
-      yield chunk;
+      if (size <= maxBytes) yield chunk;
     }
   };
   await pipeline(Readable.from(counted()), createWriteStream(path, { mode: 0o600, flush: true }));
@@ -77,16 +77,22 @@ async function keep(path: string, bytes: AsyncIterable<Uint8Array>, maxBytes: nu
 
 /** Removes what nobody came for, and counts the rest. */
 async function tidy(folder: string, now: number): Promise<number> {
-  const names = await readdir(folder);
-  const ages = await Promise.all(
-    names.map(async (name) => {
-      const found = await stat(join(folder, name)).catch(() => undefined);
-      return { name, isOld: found !== undefined && found.mtimeMs < now - keptMs };
-    }),
-  );
-  const old = ages.filter(({ isOld }) => isOld);
-  await Promise.all(old.map(({ name }) => rm(join(folder, name), { force: true })));
-  return names.length - old.length;
+  const found = (await readdir(folder)).map(async (name) => {
+    const path = join(folder, name);
+    const at = await stat(path).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => undefined,
+    );
+    return at === undefined ? [] : [{ path, ageMs: now - at }];
+  });
+  const files = (await Promise.all(found)).flat().sort((a, b) => b.ageMs - a.ageMs);
+  let left = files.length;
+  for (const { path, ageMs } of files) {
+    if (ageMs <= (left < mostFiles ? keptMs : makesRoomMs)) break;
+    await rm(path, { force: true });
+    left -= 1;
+  }
+  return left;
 }
 
 /** The frame's schema has let only ids pass; a path is never made of anything else. */

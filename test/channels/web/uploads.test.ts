@@ -1,0 +1,49 @@
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import { webChannel } from '../../../channels/web/ids.ts';
+import { createUploads } from '../../../channels/web/uploads.ts';
+import { aServer, send } from '../../server/a-server.ts';
+
+async function uploadsIn() {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-uploads-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return { folder, ...createUploads({ folder, clock: systemClock }) };
+}
+
+it('tells the sender of a file that is too large, however much of it is still to come', async () => {
+  const { folder, take } = await uploadsIn();
+  const { server, port, token } = await aServer({ maxUploadBytes: 1_000 });
+  onTestFinished(() => server.close());
+  server.routesFor(webChannel).upload(take);
+  const headers = {
+    ...{ authorization: `Bearer ${token}`, 'x-parley': '1' },
+    'content-type': 'application/octet-stream',
+  };
+  const sendFile = (bytes: number) =>
+    send({ port, path: '/uploads/web', method: 'POST', headers, body: 'x'.repeat(bytes) });
+  expect(await sendFile(3_000_000)).toMatchObject({ status: 413, body: '{"error":{"code":"too_large"}}' });
+  expect(await readdir(folder)).toEqual([]);
+  expect((await sendFile(1_000)).status).toBe(200);
+});
+
+it('makes room for new files by those whose message did not come within an hour', async () => {
+  const { folder, take } = await uploadsIn();
+  const now = Date.now() / 1000;
+  const wait = async (name: string, seconds: number) => {
+    await writeFile(join(folder, name), '');
+    await utimes(join(folder, name), now, now - seconds);
+  };
+  for (let index = 0; index < 100; index += 1) await wait(`waits-${index}`, 3_700 + index);
+  const file = async function* () {
+    yield Buffer.from('new');
+  };
+  expect((await take({ bytes: file(), maxBytes: 10 })).status).toBe(200);
+  const kept = await readdir(folder);
+  expect([kept.length, kept.includes('waits-99'), kept.includes('waits-98')]).toEqual([100, false, true]);
+  for (const name of kept) await wait(name, 60);
+  expect((await take({ bytes: file(), maxBytes: 10 })).status).toBe(507);
+  expect(await readdir(folder)).toHaveLength(100);
+});
