@@ -304,6 +304,25 @@ describe('the page', () => {
     await page.close();
   });
 
+  it('says that it could not sign out, and keeps what is unsent', async () => {
+    const page = await openPage();
+    gateway.session.isAway = true;
+    await page.fill('#composer', 'unsent');
+    await page.keyboard.press('Enter');
+    await page.route('**/api/sign-out', (route) => route.abort());
+    await page.locator('details.status > summary').click();
+    await page.getByRole('button', { name: 'Sign out this browser' }).click();
+    await page.getByText('This browser is still signed in').waitFor();
+    gateway.session.isAway = false;
+    const texts = () =>
+      gateway.session.stored.map(({ event }) => (event.kind === 'message' ? event.text : event.kind));
+    await expect.poll(texts, { timeout: patienceMs }).toContain('unsent');
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Sign out this browser' }).click();
+    await page.getByLabel('Access token').waitFor();
+    await page.close();
+  });
+
   it('sends files that arrived before their message, within the limit', async () => {
     const page = await openPage();
     const choose = page.getByLabel('Add files').last();

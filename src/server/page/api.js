@@ -50,7 +50,7 @@ export async function sendFile(file) {
   const headers = { ...changeHeaders, 'content-type': 'application/octet-stream' };
   const answer = await fetch('/uploads/web', { method: 'POST', headers, body: file }).catch(() => undefined);
   if (answer?.status === 413) throw new Error('too large');
-  if (answer?.status === 507) throw new Error('too many unsent files; Parley drops them after a week');
+  if (answer?.status === 507) throw new Error('too many unsent files; try again in an hour');
   if (answer === undefined || !answer.ok) throw new Error('not sent; try again');
   return (await answer.json()).id;
 }
@@ -65,8 +65,10 @@ export async function signIn(token) {
   return "That isn't the token.";
 }
 
+/** Resolves with whether this browser is signed out now. */
 export async function signOut() {
-  await post('/api/sign-out', {});
+  const answer = await post('/api/sign-out', {}).catch(() => undefined);
+  return answer !== undefined && (answer.ok || answer.status === 401);
 }
 
 /** Resolves with the conversations, last written in first. Rejects on failure. */

@@ -59,7 +59,7 @@ function createPage(root, status) {
     status,
     notices: [],
     questions: [],
-    /** What came of the owner's answers: { id, text }, by question, until dismissed. */
+    /** What came of the owner's answers and of a sign-out: { id, text }, by question, until dismissed. */
     results: [],
     draft: '',
     files: [],
@@ -69,6 +69,8 @@ function createPage(root, status) {
     /** The chosen line of the menu of commands; undefined while it is closed. */
     menuAt: 0,
     isAtEnd: true,
+    /** This browser is being signed out. */
+    isLeaving: false,
   };
   let actions = {};
   let isScheduled = false;
@@ -208,6 +210,9 @@ function createSubmit(page, connection) {
 const unheard =
   "Your answer may not have reached Parley. While the question is still here, it hasn't: please try again.";
 
+const stillHere =
+  "This browser is still signed in: Parley didn't answer. Please try again, or sign it out from another browser.";
+
 const withoutResult = (page, id) => page.state().results.filter((result) => result.id !== id);
 
 /** Scrolling and leaving. */
@@ -231,9 +236,13 @@ function frameActions(page, connection, outbox) {
     },
     forgetResult: (id) => page.update({ results: withoutResult(page, id) }),
     signOut: async () => {
+      page.update({ isLeaving: true });
+      if (!(await signOut())) {
+        const results = [...withoutResult(page, 'sign-out'), { id: 'sign-out', text: stillHere }];
+        return page.update({ isLeaving: false, results });
+      }
       connection.close();
       outbox.clear();
-      await signOut().catch(() => undefined);
       location.reload();
     },
   };
@@ -243,7 +252,7 @@ async function refreshStatus(page) {
   try {
     const status = await fetchStatus();
     // The session ended elsewhere: what is unsent stays kept for the next sign-in.
-    if (status === undefined) return location.reload();
+    if (status === undefined) return page.state().isLeaving ? undefined : location.reload();
     page.update({ status });
     page.update(await fetchNotices());
   } catch {
