@@ -1,3 +1,4 @@
+import { parleyCommand } from '/page/own-command.js';
 import { SessionsView } from '/page/sessions-view.js';
 import { SignInsView } from '/page/sign-ins-view.js';
 import htm from '/vendor/htm.js';
@@ -47,7 +48,7 @@ function Details({ status }) {
     ${
       status.model.isDemo &&
       html`<p class="aside">A script that needs no key. For a real model, run
-        <code>./bin/parley.mjs onboard</code>.</p>`
+        <code>${parleyCommand} onboard</code>.</p>`
     }
     <h2>Channels</h2>
     <ul class="channels">${status.channels.map((channel) => html`<${ChannelLine} channel=${channel} />`)}</ul>
