@@ -19,8 +19,9 @@ export function createLineStream(socket: Socket, lineMs = defaultLineMs): Client
   return {
     send: (line) => {
       if (socket.destroyed || socket.writableEnded) return;
+      // One line may be longer than that: it has to get through, or the client would ask for it for ever.
+      if (socket.writableLength > maxBufferedBytes) return void socket.destroy();
       socket.write(`${line}\n`);
-      if (socket.writableLength > maxBufferedBytes) socket.destroy();
     },
     close: () => {
       socket.end();

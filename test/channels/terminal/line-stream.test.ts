@@ -40,6 +40,23 @@ it('waits between two lines for as long as the client likes', async () => {
   expect(socket.destroyed).toBe(false);
 });
 
+it('sends a line however long it is, and cuts off a client that leaves it unread', async () => {
+  const { stream, served, socket } = await aStream(1000);
+  let received = 0;
+  const whole = new Promise<void>((resolve) => {
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.length;
+      if (received === 9_000_001) resolve();
+    });
+  });
+  stream.send('x'.repeat(9_000_000));
+  await whole;
+  socket.pause();
+  stream.send('x'.repeat(30_000_000));
+  stream.send('one more');
+  expect(served.destroyed).toBe(true);
+});
+
 it('leaves no listener on its socket however often it sends and closes', async () => {
   const { stream, served } = await aStream(1000);
   const listeners = () => served.eventNames().map((name) => [name, served.listenerCount(name)]);
