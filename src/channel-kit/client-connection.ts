@@ -43,7 +43,7 @@ export type ClientConnectionDeps = {
   readonly log: Log;
   /** Another process has the account now: nothing more may be accepted here. */
   readonly onStale: () => void;
-  /** How often the conversation is read although nothing is told of it, ms. */
+  /** How often the conversation is read without a reason, ms. */
   readonly lookMs?: number;
 };
 
@@ -117,7 +117,7 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
 
 type Watcher = { onEvent(event: TimelineEvent): void; push(frame: ServerFrame): void };
 
-/** Hears of one session at a time; `look` reads what nobody may have told of. */
+/** Hears of one session at a time; `look` reads without a reason. */
 function createWatch(
   { timeline, lookMs = defaultLookMs }: ClientConnectionDeps,
   { onEvent, push }: Watcher,

@@ -44,7 +44,7 @@ export function createChatLink(options: ChatLinkOptions): ChatLink {
   const kept = new Map<string, EffectFrame>();
   let socket: Socket | undefined;
   let hellos = 0;
-  /** What was said before this client came is known: nothing of its own is in there. */
+  /** True once the past of the conversation has been read: nothing of this client's own is in there. */
   let isCaughtUp = false;
 
   const write = (frame: ClientFrame) => void socket?.write(`${JSON.stringify(frame)}\n`);

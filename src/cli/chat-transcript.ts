@@ -117,7 +117,7 @@ function onItems(before: ChatTranscript, { of, items }: ItemsFrame, withHistory:
   const own = items.filter((item) => transcript.waiting.has(item.messageId));
   const fresh = items.filter((item) => !transcript.shown.has(item.messageId));
   const past = withHistory ? fresh.slice(-historyLength) : [];
-  // What comes first was said before: own messages are sent when it is here.
+  // The first page is the past: own messages are sent behind it.
   const visible = transcript.isLoaded ? fresh : past;
   const waiting = new Map(transcript.waiting);
   const openAt = new Map(transcript.openAt);
@@ -150,7 +150,7 @@ type ItemsFrame = Extract<ServerFrame, { type: 'items' }>;
 
 const movedLine: ChatLine = { kind: 'notice', text: 'This conversation goes on in another session.' };
 
-/** What was seen in the session before is not heard of here. */
+/** Messages of the session before have no end here. */
 function beginAnew(transcript: ChatTranscript): ChatTranscript {
   const waiting = new Map([...transcript.waiting].filter(([id]) => !transcript.openAt.has(id)));
   return { ...transcript, waiting, openAt: new Map(), position: 0, isLoaded: false };

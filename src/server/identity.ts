@@ -48,7 +48,7 @@ export function createIdentityCheck(deps: {
   };
 }
 
-/** The sign-in of the browser that asks; undefined for whoever asks by the token. */
+/** The sign-in of the browser that asks; undefined for a caller with the token. */
 export function signInIdOf(identity: Identity | undefined): string | undefined {
   return identity?.kind === 'session' ? identity.id : undefined;
 }
