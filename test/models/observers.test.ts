@@ -152,7 +152,9 @@ it('sends a run, its calls and its tools as one trace, and nothing of what was s
   onTestFinished(() => void collector.close());
   const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
   const tracing = { endpoint, headers: { 'x-team': new Secret('blue') } };
-  const { observers, tracer, close } = await openObservers({ ...off, tracing }, deps);
+  const warnings: string[] = [];
+  const log = { ...silentLog, warn: (_fields: object, event: string) => void warnings.push(event) };
+  const { observers, tracer, close } = await openObservers({ ...off, tracing }, { ...deps, log });
   const trace = traceRun(tracer, run, systemClock);
   await eventsOf(observed(await aModel(), observers, subject), asking('a private question'));
   const call = { id: 'call-1', name: 'look', input: '{"for":"private"}', finished: true };
@@ -168,6 +170,8 @@ it('sends a run, its calls and its tools as one trace, and nothing of what was s
   await close();
 
   expect(bodies.map(({ head }) => head)).toEqual(['POST /v1/traces blue']);
+  // What the collector has taken is not said to be lost.
+  expect(warnings).toEqual([]);
   const [{ text = '' } = {}] = bodies;
   expect(text).not.toContain('private');
   const { resourceSpans } = JSON.parse(text);

@@ -44,7 +44,8 @@ export function createOtlpTracer(deps: OtlpTracerDeps): OtlpTracer {
       body: deps.redact(JSON.stringify(bodyOf(spans, deps.version))),
       signal: AbortSignal.timeout(timeoutMs),
     });
-    await response.body?.cancel();
+    // Read, the connection is free again.
+    await response.text();
     if (!response.ok) throw new Error(`the collector answered ${response.status}`);
   };
   const flush = async (timeoutMs: number) => {
