@@ -5,7 +5,7 @@ import { isAlertOpen, raiseAlert, resolveAlert } from '../store/alerts/note-aler
 import type { Store } from '../store/base/command.ts';
 
 export type KeyAlertsDeps = {
-  readonly store: Store;
+  readonly store: Pick<Store, 'read' | 'write'>;
   readonly log: Log;
   readonly config: Pick<Config, 'providers'>;
 };
@@ -16,6 +16,8 @@ export type KeyAlertsDeps = {
  */
 export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): CallObserver {
   const noted = new Map<string, boolean>();
+  /** One at a time: the end of an alert that overtook its beginning would end nothing. */
+  let noting = Promise.resolve();
 
   const note = async (subject: string, refusal: string | undefined) => {
     const alert = { kind: 'model-key', subject } as const;
@@ -29,10 +31,12 @@ export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): CallObse
     const isRefused = refusal !== undefined;
     if (noted.get(provider) === isRefused) return;
     noted.set(provider, isRefused);
-    note(provider, refusal).catch((error: unknown) => {
-      noted.delete(provider);
-      log.warn({ error }, 'model-key.not-noted');
-    });
+    noting = noting
+      .then(() => note(provider, refusal))
+      .catch((error: unknown) => {
+        noted.delete(provider);
+        log.warn({ error }, 'model-key.not-noted');
+      });
   };
   return {
     begin: ({ provider }) => ({

@@ -5,12 +5,13 @@ import { expect, it, onTestFinished } from 'vitest';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { configuredModel } from '../../src/models/configured-model.ts';
+import { noUsage } from '../../src/models/cost.ts';
 import { troubleEndText, troubleText } from '../../src/replies/owner-texts.ts';
-import { createKeyAlerts } from '../../src/roles/key-alerts.ts';
+import { createKeyAlerts, type KeyAlertsDeps } from '../../src/roles/key-alerts.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { until } from '../e2e/until.ts';
-import { aPatientClock, eventsOf } from '../models/builders.ts';
+import { aPatientClock, aRequest, eventsOf } from '../models/builders.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -53,4 +54,22 @@ it('tells the owner once that a provider rejects its key, and that it answers ag
   server.script(() => ({ text: 'hello' }));
   await ask(start());
   await until(async () => (await open()).length === 0, { what: 'the end of the notice' });
+
+  // A call is answered before the store has the alert of another.
+  let raised = 0;
+  const slow: KeyAlertsDeps['store'] = {
+    read: (...asked) => store.read(...asked),
+    write: async (...step) => {
+      await new Promise(setImmediate);
+      const written = await store.write(...step);
+      raised += 1;
+      return written;
+    },
+  };
+  const alerts = createKeyAlerts({ store: slow, config, log: silentLog });
+  const call = { provider: 'anthropic', model: 'some', request: aRequest(), subject: undefined };
+  const counted = { usage: noUsage, cost: 0, model: 'some' };
+  alerts.begin(call).end({ kind: 'failed', failure: { kind: 'unauthorised', detail: '401' } });
+  alerts.begin(call).end({ kind: 'answered', ...counted });
+  await until(async () => raised > 0 && (await open()).length === 0, { what: 'an alert that has ended' });
 });
