@@ -8,22 +8,38 @@ export interface IdleWatch {
   heard(): void;
 }
 
-/** Calls `onIdle` once when a wait for a chunk lasts longer than `idleMs`. Ends with the signal. */
+export type IdleTerms = {
+  readonly clock: Clock;
+  readonly idleMs: number;
+  readonly quietMs: number;
+  onIdle(): void;
+  onQuiet(): void;
+};
+
+/**
+ * Calls `onQuiet` once when a wait for a chunk lasts longer than `quietMs`, and `onIdle` once when one lasts longer than
+ * `idleMs`. Ends with the signal.
+ */
 export function watchIdle(
-  options: { readonly clock: Clock; readonly idleMs: number; readonly onIdle: () => void },
+  { clock, idleMs, quietMs, onIdle, onQuiet }: IdleTerms,
   signal: AbortSignal,
 ): IdleWatch {
-  const { clock, idleMs, onIdle } = options;
   let deadline: number | undefined;
+  let wasQuiet = false;
 
   const watch = async () => {
     while (!signal.aborted) {
       const leftMs = deadline === undefined ? idleMs : deadline - clock.now();
       if (leftMs <= 0) return onIdle();
-      await clock.wait(leftMs, signal);
+      const untilQuiet = leftMs - idleMs + quietMs;
+      if (untilQuiet <= 0 && !wasQuiet) {
+        wasQuiet = true;
+        onQuiet();
+      }
+      await clock.wait(wasQuiet ? leftMs : Math.min(leftMs, untilQuiet), signal);
     }
   };
-  // Neither `wait` nor `onIdle` rejects.
+  // Neither `wait` nor what is called rejects.
   void watch();
 
   return {

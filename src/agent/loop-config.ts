@@ -45,6 +45,8 @@ export type AgentLoopConfig = {
   ) => Promise<readonly AgentMessage[]>;
   /** Whether a person would see nothing of this answer, and was to see something: then it is asked for once more. */
   readonly isEmptyAnswer?: (text: string) => boolean;
+  /** Called when a model has said nothing for a minute. Never throws. */
+  readonly onQuiet?: () => void;
   /** Records that a request was refused for these messages, before one without is made. Throwing ends the run. */
   readonly keepMarks?: (marks: readonly Mark[]) => Promise<void>;
   /** Messages that arrived for the active run; each is returned once. Throwing ends the run. */

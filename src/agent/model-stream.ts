@@ -19,6 +19,9 @@ export interface ModelStream {
   close(): void;
 }
 
+/** Silence that its person hears about, ms: a model that thinks without a word is often quiet for half a minute. */
+const quietMs = 60_000;
+
 export function openModelStream(
   request: ModelRequest,
   { config, scope }: { readonly config: AgentLoopConfig; readonly scope: RunScope },
@@ -29,7 +32,13 @@ export function openModelStream(
   scope.signal.addEventListener('abort', onScopeAbort, { once: true });
   if (scope.signal.aborted) onScopeAbort();
   const idle = watchIdle(
-    { clock: config.clock, idleMs: config.limits.modelIdleMs, onIdle: () => scope.stop('idle') },
+    {
+      clock: config.clock,
+      idleMs: config.limits.modelIdleMs,
+      quietMs,
+      onIdle: () => scope.stop('idle'),
+      onQuiet: () => config.onQuiet?.(),
+    },
     signal,
   );
   let events: AsyncIterator<ModelEvent> | undefined;

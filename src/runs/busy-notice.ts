@@ -15,21 +15,32 @@ export type BusyNoticeDeps = {
 /** After this long of waiting for the model, the person is told once. */
 const busyNoticeMs = 15_000;
 
-/**
- * Creates what counts how long a run has waited between the tries of its model calls, ms, and tells its person once.
- * Call it before each wait. Rejects with what the store throws.
- */
+/** Tells a run's person once that its model lets it wait. Both reject with what the store throws. */
+export type BusyNotice = {
+  /** Counts the waits between the tries of model calls, ms. Call it before each. */
+  readonly onWait: OnWait;
+  /** The model was asked, and has said nothing for long. */
+  onQuiet(): Promise<void>;
+};
+
+/** Creates the notice of one attempt at a run. */
 export function createBusyNotice(
   { store, notices, start }: BusyNoticeDeps,
   { runId, laneKey, epoch, target }: ClaimedRun,
-): OnWait {
+): BusyNotice {
   const route = routeOf(target);
   let waitedMs = 0;
-  return async (waitMs) => {
-    const before = waitedMs;
-    waitedMs += waitMs;
-    if (before > busyNoticeMs || waitedMs <= busyNoticeMs || !route) return;
-    const content = { kind: 'text', text: { text: notices.modelBusy, spans: [] } } as const;
+  const tell = async (text: string) => {
+    if (!route) return;
+    const content = { kind: 'text', text: { text, spans: [] } } as const;
     start(await store.write(storeNotice, { laneKey, epoch, runId, key: `${runId}:busy`, route, content }));
+  };
+  return {
+    onWait: async (waitMs) => {
+      const before = waitedMs;
+      waitedMs += waitMs;
+      if (before <= busyNoticeMs && waitedMs > busyNoticeMs) await tell(notices.modelBusy);
+    },
+    onQuiet: () => tell(notices.modelSlow),
   };
 }

@@ -103,7 +103,7 @@ async function summarise(
     run,
     child,
     hint: await store.read(readCompactHint, { runId }),
-    onWait: createBusyNotice(deps, run),
+    onWait: createBusyNotice(deps, run).onWait,
     begin: (oldTokens) => tell({ phase: 'start', oldTokens, threshold: limits.threshold }),
     end: (sizes) => endOf('answered', 'command', fillNotice(notices.compacted, rounded(sizes))),
   };

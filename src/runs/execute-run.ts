@@ -281,9 +281,10 @@ async function runLoop(
         fitContext(pruneResults(all), { tokens, window: info.contextWindow }),
       ),
     ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
-    ...compactionOf(deps, run, { child, calls, watch, onWait: recorder.tellBusy }),
+    ...compactionOf(deps, run, { child, calls, watch, onWait: recorder.busy.onWait }),
     convertToLlm: createConverter({ loadImage, sections }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
+    onQuiet: () => recorder.tellQuiet(),
     keepMarks: (marks) => watch.ask(recorder.keepMarks(marks)),
     getSteeringMessages: () => watch.ask(recorder.steering()),
     // The commit of the last turn has closed the run or taken what extends it: nothing is left to ask.

@@ -7,7 +7,7 @@ import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { Log } from '#contracts/log.ts';
 import { type AgentMessage, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
-import type { ModelEvent, ModelFailure, OnWait } from '#contracts/model.ts';
+import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Mark } from '../agent/mend-history.ts';
@@ -30,7 +30,7 @@ import type { RunFence } from '../store/rows/run-fence.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
-import { createBusyNotice } from './busy-notice.ts';
+import { type BusyNotice, createBusyNotice } from './busy-notice.ts';
 import type { RunCalls } from './call-ledger.ts';
 import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
 import { silenceContextOf } from './silence-context.ts';
@@ -80,8 +80,7 @@ export class RunRecorder {
   left: LaneLeft | undefined;
   /** It has taken in what it has no time left to read: another attempt goes on with that. */
   hasUnread = false;
-  /** Counts a wait for another try of a model call, ms. */
-  readonly tellBusy: OnWait;
+  readonly busy: BusyNotice;
   /** The budget that the run waits for; the run has not ended. */
   outOfBudget: BudgetRefusal | undefined;
   readonly #run: ClaimedRun;
@@ -101,7 +100,7 @@ export class RunRecorder {
     this.#deps = deps;
     this.#held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
     this.#tools = new ToolTurns(this.#held, deps);
-    this.tellBusy = createBusyNotice(deps, run);
+    this.busy = createBusyNotice(deps, run);
   }
 
   /** Messages sent by an earlier holder of this run, which the next answer need not repeat. */
@@ -168,7 +167,7 @@ export class RunRecorder {
       log.info({ runId: this.#run.runId, detail: event.detail }, 'model.asked-again');
       live.anew();
     }
-    if (event.type === 'warning' && event.kind === 'retrying') await this.tellBusy(event.waitMs);
+    if (event.type === 'warning' && event.kind === 'retrying') await this.busy.onWait(event.waitMs);
     const now = clock.now();
     // From the first token on, however late that is: a short answer is written once, by its own commit.
     this.#savedAt ??= now;
@@ -258,6 +257,12 @@ export class RunRecorder {
   /** Nobody waits for words any more: a tool has said them. */
   get hasSpoken(): boolean {
     return confirmedSends(this.#tools.deeds.toolSends, this.#route).length > 0;
+  }
+
+  /** The model has said nothing for long. Never throws: the run goes on either way. */
+  tellQuiet(): void {
+    const { log } = this.#deps;
+    this.busy.onQuiet().catch((error: unknown) => log.warn({ error }, 'quiet-model.not-told'));
   }
 
   /** A request was refused for these messages: no later one, of any run, holds them again. */

@@ -7,6 +7,7 @@ export const english = {
   runTimeout: 'Sorry, that took too long, so I stopped.',
   restartGaveUp: 'Sorry, I was interrupted several times and gave up. Please send it again.',
   modelBusy: 'The model is busy right now. I’ll keep trying.',
+  modelSlow: 'The model is taking its time. I’m still waiting for it.',
   modelUnavailable: 'I can’t reach the model right now. Please try again later.',
   modelFailed: 'The model rejected this request. My owner can check the log.',
   modelUnauthorised: 'I can’t answer: the model’s provider rejects my key. My owner knows.',
