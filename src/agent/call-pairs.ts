@@ -71,8 +71,8 @@ function pairOf({ call, result }: OpenCall, wireId: string): PairedCall {
   };
 }
 
-/** Longer ids are cut, UTF-16 units. */
-const maxIdLength = 64;
+/** Longer ids are cut, UTF-16 units: OpenAI takes 40, what tells equal ones apart included. */
+const maxIdLength = 36;
 
 /** Providers want ids of these letters only, and no id twice in one history. */
 function createWireIds(): (id: string) => string {

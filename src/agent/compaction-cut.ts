@@ -112,7 +112,7 @@ function boundariesOf(messages: readonly AgentMessage[]): readonly number[] {
 }
 
 /** The first message that the model has not answered: results of its last calls, and what people have sent since. */
-function unreadFrom(messages: readonly AgentMessage[]): number {
+export function unreadFrom(messages: readonly AgentMessage[]): number {
   const last = messages.findLastIndex((message) => message.role === 'assistant' && isCounted(message));
   const hasCalls = toolCallsOf(messages[last]?.parts ?? []).length > 0;
   return hasCalls ? last : last + 1;

@@ -160,7 +160,8 @@ function assistantBlocks(message: AgentMessage, calls: readonly PairedCall[]): r
 }
 
 function toolUseOf({ call, wireId }: PairedCall): AssistantBlock {
-  const name = call.name.replaceAll(/[^\w-]/g, '_').slice(0, 128) || 'unknown';
+  // No tool has a longer name, and OpenAI takes none.
+  const name = call.name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || 'unknown';
   const { signature } = call;
   const use = { type: 'tool_use', id: wireId, name, input: inputOf(call.input) } as const;
   return signature === undefined ? use : { ...use, signature };

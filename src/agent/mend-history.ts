@@ -1,12 +1,14 @@
 /**
  * Chooses messages to omit, in part, from a request that was rejected because of its history. In this order:
  * the message that the refusal names; those that cannot be written as JSON; those that hold what the refusal
- * speaks of; those that hold anything but text. Each time more of them is left out, so it comes to an end.
+ * speaks of, of images the unanswered ones first; those that hold anything but text. Each time more of them is left
+ * out, so it comes to an end.
  */
 import { jsonProblem } from '#channel-kit/json-guard.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
-import type { AgentMessage, Unsendable } from '#contracts/message.ts';
+import { type AgentMessage, isImage, toolCallsOf, type Unsendable } from '#contracts/message.ts';
 import type { LlmMessage, ModelFailure } from '#contracts/model.ts';
+import { unreadFrom } from './compaction-cut.ts';
 import { sourcesOf } from './convert.ts';
 
 /** A message of the history, and what of it no request may hold any more. */
@@ -30,7 +32,9 @@ export function marksFor(
   const sure = [...new Set([...(named ? [named] : []), ...broken].flatMap(sourcesOf))].flatMap(step);
   // For our own fault nothing is guessed: the cause may be anywhere.
   if (sure.length > 0 || failure.isLocal) return sure;
-  const spokenOf = messages.filter((message) => holdsAnyOf(message, kindsIn(detail)));
+  const spokenOf = /image/i.test(detail)
+    ? holdersOfImages(messages)
+    : messages.filter((message) => holdsAnyOf(message, kindsIn(detail)));
   const some = spokenOf.flatMap(({ id }) => step(id));
   // A refusal without a cause may concern anything but plain text.
   return some.length > 0
@@ -59,8 +63,24 @@ const special: readonly Kind[] = ['reasoning', 'tool_call', 'binary', 'image_url
 
 function kindsIn(detail: string): readonly Kind[] {
   if (/thinking|signature/i.test(detail)) return ['reasoning'];
-  if (/image/i.test(detail)) return ['binary', 'image_url', 'tool_call'];
   return /tool/i.test(detail) ? ['tool_call'] : [];
+}
+
+/** Those of a result are left out with its call. Images that an answer has followed were taken before. */
+function holdersOfImages(messages: readonly AgentMessage[]): readonly AgentMessage[] {
+  const callIds = new Set(
+    messages
+      .filter(({ parts }) => parts.some(isImage))
+      .flatMap(({ parts }) =>
+        parts.flatMap((part) => (part.type === 'tool_result' ? part.data.tool_call_id : [])),
+      ),
+  );
+  const isHolder = ({ role, parts }: AgentMessage) =>
+    role !== 'tool' && (parts.some(isImage) || toolCallsOf(parts).some(({ id }) => callIds.has(id)));
+  const all = messages.filter((each) => isHolder(each) && holdsAnyOf(each, special));
+  const unread = new Set(messages.slice(unreadFrom(messages)));
+  const fresh = all.filter((each) => unread.has(each));
+  return fresh.length > 0 ? fresh : all;
 }
 
 /** Content already omitted doesn't count, except text. */

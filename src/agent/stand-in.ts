@@ -1,5 +1,5 @@
 /** Messages as later requests show them after a refusal; a placeholder names the omitted content. */
-import { type AgentMessage, type MessagePart, toolCallsOf } from '#contracts/message.ts';
+import { type AgentMessage, isImage, type MessagePart, toolCallsOf } from '#contracts/message.ts';
 
 const notKept = {
   call: 'this tool call could not be kept: the model took no request with it',
@@ -34,15 +34,8 @@ function standInFor(
     return [{ type: 'tool_call', data: unsendable === 'thinking' ? call : { ...call, input: '{}' } }];
   }
   if (unsendable === 'thinking') return [part];
-  switch (part.type) {
-    case 'binary':
-    case 'image_url':
-      return [says(notKept.image)];
-    case 'text':
-      return unsendable === 'text' ? [says(notKept.text)] : [part];
-    default:
-      return [part];
-  }
+  if (isImage(part)) return [says(notKept.image)];
+  return part.type === 'text' && unsendable === 'text' ? [says(notKept.text)] : [part];
 }
 
 function withoutResults(message: AgentMessage, left: ReadonlySet<string>): AgentMessage {

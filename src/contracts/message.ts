@@ -88,6 +88,11 @@ export function textOf(parts: readonly MessagePart[]): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.data.text] : [])).join('');
 }
 
+/** Whether a part is an image, or the file of one. */
+export function isImage(part: MessagePart): boolean {
+  return part.type === 'image_url' || (part.type === 'binary' && part.data.mime_type.startsWith('image/'));
+}
+
 /** The tool calls of a message, in order. */
 export function toolCallsOf(parts: readonly MessagePart[]): readonly ToolCallData[] {
   return parts.flatMap((part) => (part.type === 'tool_call' ? [part.data] : []));

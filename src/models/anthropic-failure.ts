@@ -45,8 +45,12 @@ function isTooLong(error: APIError): boolean {
   return error.status === 400 && /prompt is too long|exceed context limit/i.test(error.apiMessage ?? '');
 }
 
-/** First words of a refusal of the conversation; the platform names the message by its index, if it does. */
-const aboutMessages = /^(?:messages\b|could not process image|the request body is not valid json)/i;
+/**
+ * Words of a refusal of the conversation; the platform names the message by its index, if it does. The last ones are a
+ * compatible server's, whose model sees no images.
+ */
+const aboutMessages =
+  /^(?:messages\b|could not process image|the request body is not valid json)|\bsupport images?\b/i;
 
 function unsendableIn({ status, apiMessage }: APIError): Omit<ModelFailure, 'detail'> | undefined {
   const said = apiMessage ?? '';

@@ -118,6 +118,21 @@ describe('the provider’s shape', () => {
     ]);
   });
 
+  it('keeps ids and names as short as every provider takes them, and ids apart', async () => {
+    const long = `chatcmpl-tool-${'0'.repeat(32)}`;
+    const calls = ['a', 'b'].map((end) => {
+      const { data } = call(`${long}${end}`) as Extract<MessagePart, { type: 'tool_call' }>;
+      return { type: 'tool_call', data: { ...data, name: 'n'.repeat(100) } } as const;
+    });
+    const [, answered] = await convert([
+      userSays('1', 'go'),
+      aMessage('assistant', '2', ...calls, finish('tool_use')),
+    ]);
+    const uses = answered?.content.filter((block) => block.type === 'tool_use') ?? [];
+    expect(new Set(uses.map(({ id }) => id)).size).toBe(2);
+    for (const { id, name } of uses) expect([id.length <= 40, name.length <= 64]).toEqual([true, true]);
+  });
+
   it('keeps signed reasoning and drops what is unsigned or ends the answer', async () => {
     const reasoning = (thinking: string, signature?: string): MessagePart => ({
       type: 'reasoning',
