@@ -15,7 +15,7 @@ export type RunCompactionDeps = Omit<CompactorDeps, 'model' | 'calls' | 'limits'
   readonly models: Models;
 };
 
-/** The parts of a compaction: the summary is another model's, the window that of the run's own. */
+/** The parts of a compaction: the window is that of the run's model, which summarises too unless another is set. */
 export function compactorOf<Deps extends RunCompactionDeps>(
   deps: Deps,
   { agentId, model }: ClaimedRun,
@@ -23,7 +23,7 @@ export function compactorOf<Deps extends RunCompactionDeps>(
 ): Deps & CompactorDeps {
   const { models } = deps;
   const limits = contextLimits(models.stackFor(model).model().contextWindow);
-  const summarizer = models.stackFor(models.nameFor(agentId, 'summary'), calls.beside('summary'));
+  const summarizer = models.stackFor(models.nameFor(agentId, 'summary', model), calls.beside('summary'));
   return { ...deps, limits, calls, model: summarizer };
 }
 

@@ -102,8 +102,8 @@ export const contextMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'compactorOf',
-        find: "models.nameFor(agentId, 'summary'), calls.beside('summary')",
-        replace: "models.nameFor(agentId, 'summary')",
+        find: "models.nameFor(agentId, 'summary', model), calls.beside('summary')",
+        replace: "models.nameFor(agentId, 'summary', model)",
       },
     ],
     test: { file: 'test/runs/compaction.test.ts', name: 'is not summarised beyond a budget' },

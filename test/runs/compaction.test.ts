@@ -48,7 +48,7 @@ describe('a conversation that grows too long', () => {
     const scripted = { requests: [], stream: provider.stream };
     const deps = {
       ...runDeps(store(), { active, model: scripted, tools: [] }),
-      models: { ...onlyModel(provider), stackFor: stackOf(provider) },
+      models: { ...onlyModel(provider), stackFor: stackOf(provider), nameFor: nameOf },
       stream: (_laneKey: string, make: () => readonly AgentStreamEvent[]) => void told.push(...make()),
       ...over,
     };
@@ -59,6 +59,12 @@ describe('a conversation that grows too long', () => {
       return { run, left };
     };
     return { active, work, close: () => active.close() };
+  };
+  /** Models that summaries were asked of, by the choice of their conversations. */
+  const summarisers = new Set<string | undefined>();
+  const nameOf: Models['nameFor'] = (_agent, _purpose, own) => {
+    summarisers.add(own);
+    return own ?? 'nobody';
   };
   let lastRun = '';
   const say = async (conversation: string, text: string, window = 8_000) => {
@@ -116,6 +122,7 @@ describe('a conversation that grows too long', () => {
     const { summary, messages } = await contextOf(sessionId);
     expect(textOf(summary?.parts ?? [])).toContain('BOAT-7731');
     for (const kept of [sizes.summary, fact]) expect(lastPrompt(model)).toContain(kept);
+    expect([summarisers.size, summarisers.has(undefined)]).toEqual([1, false]);
     // The 15 answers are some 11,000 tokens, and each time some 4,000 of them go.
     expect(stored() - before).toBeLessThanOrEqual(3);
     expect(messages.length).toBeLessThan(20);
