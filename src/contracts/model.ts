@@ -4,6 +4,11 @@ import type { FinishReason } from './message.ts';
 /** A family of models behind one API. A stream never throws: errors travel in it. */
 export interface LlmProvider {
   readonly id: string;
+  /**
+   * Loads what a first call takes long to load; every call does so itself. After it a call leaves at once, so nobody
+   * stops one that has been recorded and has not left. Rejects as the call would fail.
+   */
+  ready?(): Promise<void>;
   /** Streams one answer; exactly one `complete` or `error` event ends it. Abort ends it with `error` kind `aborted`. */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
   /**
@@ -183,6 +188,8 @@ export type ModelFailure = {
    * provider may have counted it: a connection that broke, an error inside the stream.
    */
   readonly isFree?: true;
+  /** Its count, where the provider gave one with the failure: of an answer that was refused, say. */
+  readonly counted?: Pick<ModelAnswer, 'usage' | 'cost' | 'model'>;
   /** For `unsendable`: the request never left this process. */
   readonly isLocal?: true;
 };

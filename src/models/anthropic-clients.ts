@@ -29,6 +29,10 @@ export class AnthropicClients {
     return this.#ring.call(send, async (error) => (await this.faultIn(error))?.isAboutKey === true);
   }
 
+  async load(): Promise<void> {
+    await this.#sdk();
+  }
+
   /** The failure reported by the platform or the connection; undefined for any other error. */
   async faultIn(error: unknown): Promise<ApiFault | undefined> {
     const { APIError, APIConnectionError } = await this.#sdk();

@@ -150,13 +150,15 @@ export class EventReader {
   }
 
   #finish(): ModelEvent {
-    if (this.#stop?.reason === 'refusal') {
-      return { type: 'error', failure: { kind: 'refused', detail: `refused: ${this.#stop.category}` } };
-    }
-    const finish = finishOf(this.#stop?.reason ?? null);
     const [usage, model] = [this.#usage, this.#model];
-    const cost = costOf(usage, this.#terms.pricesOf(model));
-    return { type: 'complete', finish, usage, cost, model };
+    const counted = { usage, cost: costOf(usage, this.#terms.pricesOf(model)), model };
+    if (this.#stop?.reason === 'refusal') {
+      return {
+        type: 'error',
+        failure: { kind: 'refused', detail: `refused: ${this.#stop.category}`, counted },
+      };
+    }
+    return { type: 'complete', finish: finishOf(this.#stop?.reason ?? null), ...counted };
   }
 }
 

@@ -15,7 +15,7 @@ import type {
 import { AnthropicClients } from './anthropic-clients.ts';
 import { type AnswerTerms, EventReader, mergeUsage } from './anthropic-events.ts';
 import { toAnthropicRequest } from './anthropic-request.ts';
-import { aborted, brokenStream, cutOff, unbuilt } from './api-fault.ts';
+import { aborted, brokenStream, cutOff, neverSent, unbuilt } from './api-fault.ts';
 import { claudeModel } from './claude-models.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { costOf, noUsage } from './cost.ts';
@@ -40,7 +40,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
   }
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    if (signal.aborted) return yield { type: 'error', failure: aborted };
+    if (signal.aborted) return yield { type: 'error', failure: neverSent };
     const connection = openConnection(signal);
     let phase: 'asking' | 'reading' = 'asking';
     try {
@@ -72,6 +72,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
 
   return {
     id: options.name ?? 'anthropic',
+    ready: () => clients.load(),
     stream,
     send,
     model: () => model,
@@ -92,12 +93,12 @@ function answerIn(
   { content, stop_reason, usage: wire, model: named }: Message,
   terms: AnswerTerms,
 ): ModelAnswer {
-  if (stop_reason === 'refusal') throw failureError({ kind: 'refused', detail: 'refused' });
-  const texts = content.filter((block): block is TextBlock => block.type === 'text');
   const usage = mergeUsage(noUsage, wire);
   const model = named || terms.model;
-  const cost = costOf(usage, terms.pricesOf(model));
-  return { text: texts.map((block) => block.text).join(''), usage, cost, model };
+  const counted = { usage, cost: costOf(usage, terms.pricesOf(model)), model };
+  if (stop_reason === 'refusal') throw failureError({ kind: 'refused', detail: 'refused', counted });
+  const texts = content.filter((block): block is TextBlock => block.type === 'text');
+  return { text: texts.map((block) => block.text).join(''), ...counted };
 }
 
 /** Hands on the last event as soon as it is there: the stream's own end may be a while behind it. */

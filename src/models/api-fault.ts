@@ -1,3 +1,4 @@
+import { neverLeft } from '#channel-kit/network-fault.ts';
 import type { RetryAdvice } from '#contracts/errors.ts';
 import type { ModelFailure } from '#contracts/model.ts';
 
@@ -11,6 +12,18 @@ export type ApiFault = {
 /** The failure of a call whose signal aborted. */
 export const aborted: ModelFailure = { kind: 'aborted', detail: 'aborted' };
 
+/** The failure of a call whose signal aborted before it left. */
+export const neverSent: ModelFailure = { ...aborted, isFree: true };
+
+/** Words of servers that turn a key away with a status that says nothing of keys: Gemini and xAI. */
+const aboutKey = /\bapi key (?:not valid|not found|expired|was reported)|incorrect api key/i;
+
+/** Whether a refusal concerns the key or its account: another key may do. */
+export function refusesKey(status: number | undefined, said: string): boolean {
+  if (status === 401 || status === 402) return true;
+  return (status === 400 || status === 403) && aboutKey.test(said);
+}
+
 /** The failure of a stream that ended too early. */
 export const cutOff: ModelFailure = {
   kind: 'failed',
@@ -20,25 +33,14 @@ export const cutOff: ModelFailure = {
 
 /** The failure of a connection that was refused or lost before there was an answer. */
 export function lostConnection(error: unknown): ApiFault {
-  const cause = causeOf(error);
   const failure: ModelFailure = {
     kind: 'overloaded',
-    detail: `no connection: ${cause}`,
+    detail: `no connection: ${causeOf(error)}`,
     retry: { kind: 'later' },
-    ...(neverConnected.has(cause) && { isFree: true }),
+    ...(neverLeft(error) && { isFree: true }),
   };
   return { failure, isAboutKey: false };
 }
-
-/** With these the request has not left. */
-const neverConnected: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
 
 /** The failure of a stream that broke. The error's name only: its message may quote what was in the stream. */
 export function brokenStream(error: unknown): ModelFailure {

@@ -1,8 +1,8 @@
 import { BudgetSpentError, type CallEnd, type CallLedger, type CallTicket } from '#contracts/call-ledger.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
-import { aborted } from './api-fault.ts';
-import { failureOfError } from './model-failure.ts';
+import { neverSent } from './api-fault.ts';
+import { failureError, failureOfError } from './model-failure.ts';
 
 /**
  * A provider whose every call has a row of its own in the ledger: opened before the call leaves, closed before its
@@ -12,8 +12,12 @@ import { failureOfError } from './model-failure.ts';
 export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider {
   const open = (request: ModelRequest): Promise<CallTicket> =>
     ledger.open({ provider: provider.id, model: provider.model(), request });
+  // From here on its call leaves at once. What fails to load fails the call too, which says so.
+  const ready = () => provider.ready?.().catch(() => undefined);
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    await ready();
+    if (signal.aborted) return yield { type: 'error', failure: neverSent };
     let ticket: CallTicket;
     try {
       ticket = await open(request);
@@ -23,7 +27,7 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
     // Stopped while its row was opened: it never leaves.
     if (signal.aborted) {
       await ledger.close(ticket, { state: 'void' });
-      return yield { type: 'error', failure: { ...aborted, isFree: true } };
+      return yield { type: 'error', failure: neverSent };
     }
     let end: CallEnd = { state: 'unknown' };
     try {
@@ -40,14 +44,17 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
   }
 
   async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
+    await ready();
+    if (signal.aborted) throw failureError(neverSent);
     const ticket = await open(request);
-    let end: CallEnd = { state: signal.aborted ? 'void' : 'unknown' };
+    let end: CallEnd = { state: 'unknown' };
     try {
+      if (signal.aborted) throw failureError(neverSent);
       const answer = await provider.send(request, signal);
       end = endOfAnswer(answer);
       return answer;
     } catch (error) {
-      if (error instanceof ParleyError && failureOfError(error).isFree) end = { state: 'void' };
+      if (error instanceof ParleyError) end = endOfFailure(failureOfError(error));
       throw error;
     } finally {
       await ledger.close(ticket, end);
@@ -58,8 +65,12 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
 }
 
 function endOf(event: Extract<ModelEvent, { type: 'complete' | 'error' }>): CallEnd {
-  if (event.type === 'error') return { state: event.failure.isFree ? 'void' : 'unknown' };
-  return endOfAnswer(event);
+  return event.type === 'error' ? endOfFailure(event.failure) : endOfAnswer(event);
+}
+
+function endOfFailure({ isFree, counted }: ModelFailure): CallEnd {
+  if (isFree) return { state: 'void' };
+  return counted ? { state: 'settled', ...counted } : { state: 'unknown' };
 }
 
 /** An answer whose tokens were not counted costs its bound; the estimate of them still sizes the context. */

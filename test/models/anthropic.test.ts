@@ -87,7 +87,8 @@ describe('an answer', () => {
 
   it('that is a refusal ends as refused', async () => {
     server.script([{ text: 'I', stopReason: 'refusal' }]);
-    expect(failureIn(await eventsOf(aProvider()))?.kind).toBe('refused');
+    const counted = { usage: { outputTokens: expect.any(Number) }, model: 'claude-sonnet-5-5' };
+    expect(failureIn(await eventsOf(aProvider()))).toMatchObject({ kind: 'refused', counted });
   });
 
   it('comes whole from send', async () => {
@@ -201,6 +202,7 @@ describe('a request that cannot be sent', () => {
     ['messages.3.content.1: no such thing', { kind: 'unsendable', messageIndex: 3 }],
     ['messages: text content blocks must be non-empty', { kind: 'unsendable' }],
     ['Could not process image', { kind: 'unsendable' }],
+    ['this model does not support image input', { kind: 'unsendable' }],
     ['max_tokens: too many', { kind: 'failed' }],
   ])('for its messages is known by what the platform says: %s', async (message, expected) => {
     server.script([{ status: 400, message }]);

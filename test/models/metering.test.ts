@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { BudgetSpentError, type CallEnd, type CallLedger } from '#contracts/call-ledger.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
-import { costOf } from '../../src/models/cost.ts';
+import { costOf, noUsage } from '../../src/models/cost.ts';
 import { metered } from '../../src/models/metering.ts';
+import { createOpenAiProvider } from '../../src/models/openai/openai.ts';
 import { lookUpPrices } from '../../src/models/prices.ts';
 import { withRetry } from '../../src/models/retry.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
@@ -47,6 +48,11 @@ function aStack(ledger: CallLedger) {
 }
 
 const usage = { input_tokens: 1000, output_tokens: 100 };
+const countOf = ({ input_tokens, output_tokens }: typeof usage) => ({
+  ...noUsage,
+  inputTokens: input_tokens,
+  outputTokens: output_tokens,
+});
 const turned: Reply = { status: 529 };
 const broken: Reply = { disconnect: true };
 
@@ -68,6 +74,46 @@ it('closes a call that is cut short as unknown, wherever that happens', async ()
       if (seen.length > stopAt) break;
     }
     expect(ledger.rows).toEqual([{ model: models[0], end: { state: 'unknown' } }]);
+  }
+});
+
+it('charges an answer that was refused as it was counted', async () => {
+  server.script([{ text: 'I', stopReason: 'refusal', usage }]);
+  const ledger = aLedger();
+  expect(failureIn(await eventsOf(aStack(ledger)))).toMatchObject({ kind: 'refused' });
+  const counted = { state: 'settled', cost: costOf(countOf(usage), lookUpPrices('claude-sonnet-5-5')) };
+  server.script([{ text: 'I', stopReason: 'refusal', usage }]);
+  const sending = aStack(ledger).send(aRequest(), new AbortController().signal);
+  await expect(sending).rejects.toMatchObject({ code: 'model_refused' });
+  expect(ledger.rows.map(({ end }) => end)).toMatchObject([counted, counted]);
+});
+
+it('records no call that is stopped while its provider loads, and each after that leaves at once', async () => {
+  let asked = 0;
+  const fetch = async () => {
+    asked += 1;
+    return new Response('{}', { status: 500 });
+  };
+  const access = { model: 'some-model', apiKeys: ['test-key'], fetch };
+  for (const provider of [createAnthropicProvider(access), createOpenAiProvider(access)]) {
+    const ledger = aLedger();
+    const stop = new AbortController();
+    const before = asked;
+    const loaded = Promise.withResolvers<void>();
+    const loading = metered({ ...provider, ready: () => loaded.promise }, ledger);
+    const stopped = eventsOf(loading, aRequest(), stop.signal);
+    const sent = expect(loading.send(aRequest(), stop.signal)).rejects.toThrow('aborted');
+    await new Promise(setImmediate);
+    stop.abort('stop');
+    loaded.resolve();
+    expect(failureIn(await stopped)).toMatchObject({ kind: 'aborted', isFree: true });
+    await sent;
+    expect([ledger.rows, asked]).toEqual([[], before]);
+    await provider.ready?.();
+    const leaving = eventsOf(provider);
+    await new Promise(setImmediate);
+    expect(asked).toBe(before + 1);
+    await leaving;
   }
 });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Usage } from '#contracts/model.ts';
 import { costOf, noUsage } from '../../src/models/cost.ts';
+import { countedUsage } from '../../src/models/openai/openai-usage.ts';
 import { lookUpPrices } from '../../src/models/prices.ts';
 import { holds } from '../support/holds.ts';
 
@@ -29,6 +30,14 @@ describe('cost', () => {
   it('adds the four prices', () => {
     const prices = lookUpPrices('claude-opus-5');
     expect(costOf(usage(1000, 1000, 1000, 1000), prices)).toBe(5000 + 25_000 + 500 + 6250);
+  });
+
+  it('is that of the reasoning too where only the total counts it', () => {
+    const answer = { prompt_tokens: 20, completion_tokens: 198 };
+    const counted = [{ ...answer, total_tokens: 623 }, { ...answer, total_tokens: 218 }, answer].map((wire) =>
+      countedUsage(wire),
+    );
+    expect(counted).toEqual([usage(20, 603), usage(20, 198), usage(20, 198)]);
   });
 
   it('rounds part of a micro-dollar up', () => {

@@ -94,7 +94,7 @@ export function observed(
     }
   }
 
-  return { id: provider.id, stream, send, model: () => provider.model() };
+  return { ...provider, stream, send };
 }
 
 function failureOf(error: unknown): Pick<ModelFailure, 'kind' | 'detail'> {

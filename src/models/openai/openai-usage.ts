@@ -6,6 +6,7 @@ import { isPriced } from '../prices.ts';
 export type WireUsage = {
   readonly prompt_tokens?: unknown;
   readonly completion_tokens?: unknown;
+  readonly total_tokens?: unknown;
   readonly prompt_tokens_details?: {
     readonly cached_tokens?: unknown;
     readonly cache_write_tokens?: unknown;
@@ -34,7 +35,10 @@ export function countedUsage(
     : undefined;
 }
 
-/** The prompt's count includes what came from the cache, or went to it. */
+/**
+ * The prompt's count includes what came from the cache, or went to it. Gemini and xAI count the reasoning, which they
+ * charge as output, in the total alone.
+ */
 function usageOf(wire: WireUsage): Usage {
   const details = wire.prompt_tokens_details;
   const prompt = countIn(wire.prompt_tokens);
@@ -45,7 +49,7 @@ function usageOf(wire: WireUsage): Usage {
   const cacheWriteTokens = Math.min(prompt - cacheReadTokens, countIn(details?.cache_write_tokens));
   return {
     inputTokens: prompt - cacheReadTokens - cacheWriteTokens,
-    outputTokens: countIn(wire.completion_tokens),
+    outputTokens: Math.max(countIn(wire.completion_tokens), countIn(wire.total_tokens) - prompt),
     cacheReadTokens,
     cacheWriteTokens,
   };

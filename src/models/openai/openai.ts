@@ -1,12 +1,12 @@
 import type { ChatCompletion, ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelAnswer, ModelEvent, ModelRequest, Usage } from '#contracts/model.ts';
-import { aborted, cutOff } from '../api-fault.ts';
+import { aborted, cutOff, neverSent } from '../api-fault.ts';
 import { type Connection, openConnection } from '../connection.ts';
 import { failureError } from '../model-failure.ts';
 import { configuredInfo, type ProviderOptions } from '../provider-options.ts';
 import { OpenAiAsker } from './openai-asker.ts';
-import { ChunkReader, type ReaderTerms } from './openai-events.ts';
+import { ChunkReader, type ReaderTerms, textIn } from './openai-events.ts';
 import { openAiModel } from './openai-models.ts';
 import {
   type AnswerPrices,
@@ -24,7 +24,7 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
   const pricesOf = (id: string) => ({ answered: prices ?? openAiModel(id).prices, asked: model.prices });
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    if (signal.aborted) return yield { type: 'error', failure: aborted };
+    if (signal.aborted) return yield { type: 'error', failure: neverSent };
     const connection = openConnection(signal);
     const question = asker.question(request);
     try {
@@ -60,7 +60,7 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
     }
   }
 
-  return { id: options.name ?? 'openai', stream, send, model: () => model };
+  return { id: options.name ?? 'openai', ready: () => asker.load(), stream, send, model: () => model };
 }
 
 type AnswerTerms = {
@@ -73,19 +73,19 @@ type AnswerTerms = {
 /** Throws `model_refused` when the model refused, `model_failed` without an answer. */
 function answerIn(answer: ChatCompletion, termsOf: (text: string) => AnswerTerms): ModelAnswer {
   const choice = answer.choices?.[0];
-  const text = choice?.message?.content ?? '';
-  if (choice?.finish_reason === 'content_filter' || (text === '' && choice?.message?.refusal)) {
-    throw failureError({ kind: 'refused', detail: 'refused' });
-  }
   if (choice === undefined) throw failureError({ kind: 'failed', detail: 'the answer holds no choice' });
+  const text = textIn(choice.message?.content);
   const { model, usage: guessed, pricesOf } = termsOf(text);
   const wire: WireUsage | undefined = answer.usage;
   // Typed by OpenAI's own word; llama.cpp counts in its own way.
   const { timings } = answer as { readonly timings?: WireTimings };
   const counted = countedUsage(wire, timings);
   const usage = counted ?? guessed;
-  const cost = chargeOf(usage, wire, pricesOf(model));
-  return { text, usage, cost, model, ...(counted === undefined && { isUncounted: true }) };
+  const spent = { usage, cost: chargeOf(usage, wire, pricesOf(model)), model };
+  if (choice.finish_reason === 'content_filter' || (text === '' && choice.message?.refusal)) {
+    throw failureError({ kind: 'refused', detail: 'refused', ...(counted && { counted: spent }) });
+  }
+  return { text, ...spent, ...(counted === undefined && { isUncounted: true }) };
 }
 
 /** Hands on the last event as soon as it is there: the stream's own end may be a while behind it. */
