@@ -60,7 +60,7 @@ function thinkingOf(request: ModelRequest, model: ClaudeModel): ThinkingConfigPa
 }
 
 function maxTokensOf({ maxTokens }: ModelRequest, model: ClaudeModel): number {
-  return Math.min(model.maxOutputTokens, Math.max(1, maxTokens));
+  return Math.min(model.maxOutputTokens, model.answerTokens, Math.max(1, maxTokens));
 }
 
 function thinkingOff(model: ClaudeModel): ThinkingConfigParam | undefined {

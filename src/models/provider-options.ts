@@ -1,3 +1,4 @@
+import type { Clock } from '#contracts/clock.ts';
 import type { ModelInfo, ModelPrices } from '#contracts/model.ts';
 
 /** How a provider's server is reached. */
@@ -22,17 +23,19 @@ export type ProviderOptions = ApiAccess & {
   readonly contextWindow?: number;
   /** Longest answer that calls ask for, tokens. */
   readonly answerTokens?: number;
+  /** Default: the system's. */
+  readonly clock?: Pick<Clock, 'now'>;
 };
 
-/** Replaces what is known of a model by what is configured. */
+/** Replaces what is known of a model by what is configured. Most of a small window is left to the prompt. */
 export function configuredInfo<Known extends ModelInfo>(
   known: Known,
-  { prices, contextWindow, answerTokens }: ProviderOptions,
+  { prices, contextWindow = known.contextWindow, answerTokens }: ProviderOptions,
 ): Known {
   return {
     ...known,
     ...(prices && { prices }),
-    ...(contextWindow !== undefined && { contextWindow }),
-    ...(answerTokens !== undefined && { answerTokens }),
+    contextWindow,
+    answerTokens: answerTokens ?? Math.min(known.answerTokens, Math.ceil(contextWindow / 4)),
   };
 }

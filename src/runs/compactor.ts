@@ -127,6 +127,9 @@ type Written = {
 /** The words around a summary, its facts and its identifiers, UTF-16 units. */
 const frameUnits = 200;
 
+/** Share of the model's longest answer that the text may take; changes of the facts follow it. */
+const textShare = 0.75;
+
 /** Half of the room is for the text, a sixth for the facts, a third for identifiers that both have left out. */
 async function writeSummary(
   deps: CompactorDeps,
@@ -134,6 +137,7 @@ async function writeSummary(
   signal: AbortSignal,
 ): Promise<Written> {
   const units = summaryTokens * unitsPerToken - frameUnits;
+  const answerUnits = deps.model.model().answerTokens * unitsPerToken;
   const old = context.messages.slice(0, index);
   const known = context.summary && readSummary(context.summary);
   const fold = {
@@ -141,7 +145,7 @@ async function writeSummary(
     earlier: known?.text,
     known: known?.facts ?? [],
     ...telling,
-    units: Math.floor(units / 2),
+    units: Math.floor(Math.min(units / 2, answerUnits * textShare)),
     factUnits: Math.floor(units / 6),
   };
   const { text, facts, model } = await foldSlices(deps, fold, signal);

@@ -57,7 +57,8 @@ describe('the models of the configuration', () => {
           prices,
           fallbacks: ['cheap'],
         },
-        cheap: { provider: 'house', id: 'qwen3', prices: { ...prices, input: 1, output: 2 } },
+        cheap: { provider: 'house', id: 'qwen3', maxTokens: 700, prices: { ...prices, input: 1, output: 2 } },
+        small: { provider: 'house', id: 'qwen3', window: 8192 },
       },
     });
     const stack = models.stackFor('careful');
@@ -67,6 +68,11 @@ describe('the models of the configuration', () => {
     expect((await eventsOf(stack)).at(-1)).toMatchObject({ cost: 7000 + 1100, model: 'claude-opus-5' });
     expect((await eventsOf(stack)).at(-1)).toMatchObject({ cost: 1000 + 200, model: 'qwen3' });
     expect(clock.waits).toHaveLength(2);
+    // None is asked for a longer answer than its own longest.
+    expect([claude.requests.at(-1)?.body.max_tokens, local.requests.at(-1)?.body.max_tokens]).toEqual([
+      5000, 700,
+    ]);
+    expect(models.stackFor('small').model().answerTokens).toBe(2048);
   });
 
   it('are chosen by session, agent and default, titles and summaries by their own', () => {

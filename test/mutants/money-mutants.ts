@@ -127,6 +127,27 @@ export const moneyMutants: readonly Mutant[] = [
     test: { file: 'test/models/metering.test.ts', name: 'closes a call that is stopped before it leaves' },
   },
   {
+    name: 'call recorded while its SDK loads',
+    invariant: 'a call that was recorded leaves at once',
+    edits: [{ in: 'metered', find: 'provider.ready?.()', replace: 'Promise.resolve()' }],
+    test: {
+      file: 'test/models/metering.test.ts',
+      name: 'records no call that is stopped while its provider loads',
+    },
+  },
+  {
+    name: 'refused answer at its bound',
+    invariant: 'what a provider has counted costs no more than that',
+    edits: [{ in: 'endOfFailure', find: 'counted ?', replace: 'counted && counted.model === "" ?' }],
+    test: { file: 'test/models/metering.test.ts', name: 'charges an answer that was refused' },
+  },
+  {
+    name: 'fallback asked for the answer of another',
+    invariant: 'no model is asked for a longer answer than its own longest',
+    edits: [{ in: 'toOpenAiRequest', find: 'model.answerTokens,', replace: '' }],
+    test: { file: 'test/models/models.test.ts', name: 'fall back across providers' },
+  },
+  {
     name: 'unknown call released',
     invariant: 'what may have been counted costs its bound',
     edits: [
