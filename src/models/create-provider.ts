@@ -17,6 +17,7 @@ export function createProvider(
     model: model.id,
     apiKeys: apiKeys.map((key) => key.reveal()),
     fetch,
+    clock,
     ...(baseUrl !== undefined && { baseUrl }),
     ...(model.prices && { prices: model.prices }),
     ...(model.window !== undefined && { contextWindow: model.window }),

@@ -3,7 +3,7 @@ import { parseJson } from '#channel-kit/parse-json.ts';
 import type { ProviderSettings } from '../config/config.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 import { anthropicHost } from './anthropic-clients.ts';
-import { lostConnection, wordsOf } from './api-fault.ts';
+import { lostConnection, refusesKey, wordsOf } from './api-fault.ts';
 import { openAiHost } from './openai/openai-clients.ts';
 
 /** A provider's answer to a key. */
@@ -39,8 +39,12 @@ async function checkKey(
     const { url, headers } = questionFor(provider, key);
     const answer = await leanFetch(url, { headers, signal });
     if (answer.ok) return { kind: 'accepted', models: modelIds(await answer.text()) };
-    const reason = `${answer.status} ${wordsOf(await readRefusal(answer), [key])}`.trim();
-    return { kind: isAboutKey(answer.status) ? 'rejected' : 'unclear', reason };
+    const said = await readRefusal(answer);
+    const isRejected = answer.status === 403 || refusesKey(answer.status, said);
+    return {
+      kind: isRejected ? 'rejected' : 'unclear',
+      reason: `${answer.status} ${wordsOf(said, [key])}`.trim(),
+    };
   } catch (error) {
     const reason = signal.aborted ? 'no answer' : lostConnection(error).failure.detail;
     return { kind: 'unreachable', reason };
@@ -62,10 +66,6 @@ function under(base: string, path: string): URL {
   return new URL(path, base.endsWith('/') ? base : `${base}/`);
 }
 
-function isAboutKey(status: number): boolean {
-  return status === 401 || status === 402 || status === 403;
-}
-
 const modelList = z.object({ data: z.array(z.object({ id: z.string().max(200) })) });
 
 function modelIds(text: string): readonly string[] {
@@ -80,5 +80,5 @@ function modelIds(text: string): readonly string[] {
 /** The refusal's own sentence; empty when it has none. */
 async function readRefusal(answer: Response): Promise<string> {
   const said = (await answer.text()).slice(0, mostSaid);
-  return /"message"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(said)?.[1]?.replace(/\\(.)/g, '$1') ?? '';
+  return /"(?:message|error)"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(said)?.[1]?.replace(/\\(.)/g, '$1') ?? '';
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { judgeKeys } from '../../src/cli/doctor/model-checks.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { checkKeys } from '../../src/models/key-check.ts';
@@ -32,6 +32,14 @@ describe('the keys of a provider', () => {
   it('are taken out of the refusal that repeats them', async () => {
     expect(await check('openai', gpt.url, 'sk-very-secret')).toEqual([
       { kind: 'rejected', reason: '401 Incorrect API key provided: [secret]' },
+    ]);
+  });
+
+  it('are rejected by Gemini in its own words', async () => {
+    const gemini = await startOpenAiServer({ flavour: 'gemini' });
+    onTestFinished(gemini.close);
+    expect(await check('openai', gemini.url, 'wrong-key')).toEqual([
+      { kind: 'rejected', reason: '400 API key not valid. Please pass a valid API key.' },
     ]);
   });
 

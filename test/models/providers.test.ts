@@ -115,6 +115,19 @@ it.each([
   expect(failureIn(events)?.detail).not.toMatch(/first-key|second-key/);
 });
 
+it.each([
+  ['Anthropic', createAnthropicProvider],
+  ['OpenAI', createOpenAiProvider],
+])('owes %s nothing for a request that found no connection', async (_api, create) => {
+  const failWith = async (code: string, syscall: string) => {
+    const cause = Object.assign(new Error('no'), { code, syscall });
+    const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
+    return failureIn(await eventsOf(create({ apiKeys: ['test-key'], model: 'some-model', fetch })));
+  };
+  expect(await failWith('ETIMEDOUT', 'connect')).toMatchObject({ kind: 'overloaded', isFree: true });
+  expect(await failWith('ETIMEDOUT', 'read')).not.toHaveProperty('isFree');
+});
+
 describe('an OpenAI-compatible server', () => {
   const open = async (options: Parameters<typeof startOpenAiServer>[0], model: string) => {
     const server = await startOpenAiServer(options);
@@ -131,6 +144,80 @@ describe('an OpenAI-compatible server', () => {
     await eventsOf(provider);
     expect(server.requests.length).toBe(asked + 1);
     expect(server.requests.at(-1)?.body).toMatchObject({ max_tokens: 16_000 });
+  });
+
+  it('that takes no limit so large gives answers up to its own', async () => {
+    const refusedParams = ['max_tokens', 'max_completion_tokens'];
+    const { server, provider } = await open({ refusedParams }, 'gpt-4-turbo');
+    expect(textIn(await eventsOf(provider))).toBe('You said: hello');
+    expect(Object.keys(server.requests.at(-1)?.body ?? {}).join()).not.toContain('max_');
+  });
+
+  it('is asked so by two at once, and neither fails for it', async () => {
+    const { provider } = await open({ refusedParams: ['stream_options'] }, 'gpt-5');
+    const both = await Promise.all([eventsOf(provider), eventsOf(provider)]);
+    expect(both.map(textIn)).toEqual(['You said: hello', 'You said: hello']);
+  });
+
+  it.each([
+    [400, 'this model does not support image input'],
+    [400, 'Failed to deserialize the JSON body: messages[1]: unknown variant `image_url`, expected `text`'],
+    [404, 'No endpoints found that support image input'],
+    [500, 'image input is not supported - hint: you may need to provide the mmproj'],
+    [500, 'Unsupported content part type: "image_url"'],
+  ])(
+    'whose model sees no images is told that there is one, and shown none again: %i %s',
+    async (status, message) => {
+      const { server, provider } = await open({}, 'some-model');
+      server.script((body) =>
+        JSON.stringify(body.messages).includes('image_url') ? { status, message } : { text: 'I see none.' },
+      );
+      const image = { type: 'image', mimeType: 'image/png', base64: 'AAAA' } as const;
+      const request = aRequest({
+        messages: [{ role: 'user', content: [{ type: 'text', text: 'look' }, image] }],
+      });
+      expect(textIn(await eventsOf(provider, request))).toBe('I see none.');
+      expect(textIn(await eventsOf(provider, request))).toBe('I see none.');
+      expect(server.requests.length).toBe(3);
+      expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('an image, which this model cannot see');
+    },
+  );
+
+  it('is shown images again after an hour, since it may see them by then', async () => {
+    const server = await startOpenAiServer();
+    onTestFinished(server.close);
+    let now = 0;
+    const access = {
+      apiKeys: ['test-key'],
+      model: 'some-model',
+      baseUrl: server.url,
+      clock: { now: () => now },
+    };
+    const provider = createOpenAiProvider(access);
+    const content = [{ type: 'image', mimeType: 'image/png', base64: 'AAAA' } as const];
+    const request = aRequest({ messages: [{ role: 'user', content }] });
+    const refusal = { status: 400, message: 'this model does not support image input' };
+    server.script([refusal, { text: 'None.' }, { text: 'None.' }, { text: 'A dot.' }]);
+    const said: string[] = [];
+    for (const at of [0, 3_599_999, 3_600_000]) {
+      now = at;
+      said.push(textIn(await eventsOf(provider, request)));
+    }
+    const shown = server.requests.map(({ body }) => JSON.stringify(body).includes('image_url'));
+    expect([said, shown]).toEqual([
+      ['None.', 'None.', 'A dot.'],
+      [true, false, false, true],
+    ]);
+  });
+
+  it('that refuses one image for itself is shown the others', async () => {
+    const { server, provider } = await open({}, 'some-model');
+    const message = "Invalid 'messages[0].content[0].image_url'. Expected a base64-encoded data URL.";
+    server.script([{ status: 400, message }]);
+    const image = { type: 'image', mimeType: 'image/png', base64: 'AAAA' } as const;
+    const request = aRequest({ messages: [{ role: 'user', content: [image] }] });
+    expect(failureIn(await eventsOf(provider, request))).toMatchObject({ kind: 'failed' });
+    expect(server.requests.length).toBe(1);
   });
 
   it('that counts no tokens leaves an estimate, which is marked as such', async () => {
@@ -185,6 +272,60 @@ describe('an OpenAI-compatible server', () => {
     expect(given).toEqual([false, true, false]);
   });
 
+  it('that signs its calls takes those of another model, once it has asked for signatures', async () => {
+    const { server, provider } = await open(
+      { flavour: 'gemini', mayRefuse: 'calls without a signature' },
+      'gemini-3-pro',
+    );
+    const input = { path: 'a' };
+    const messages: readonly LlmMessage[] = [
+      aUserMessage('go'),
+      {
+        role: 'assistant',
+        content: ['a', 'b'].map((id) => ({ type: 'tool_use', id, name: 'list', input })),
+      },
+      {
+        role: 'user',
+        content: ['a', 'b'].map((toolCallId) => ({
+          type: 'tool_result',
+          toolCallId,
+          content: 'x',
+          isError: false,
+        })),
+      },
+    ];
+    server.script(() => ({ text: 'Two.' }));
+    for (const asked of [2, 3]) {
+      expect(textIn(await eventsOf(provider, aRequest({ messages, tools: [listTool] })))).toBe('Two.');
+      expect(server.requests.length).toBe(asked);
+    }
+  });
+
+  it('that wants all reasoning back takes messages without, once it has asked for it', async () => {
+    const { server, provider } = await open({}, 'deepseek-v4-pro');
+    const message = 'The `reasoning_content` in the thinking mode must be passed back to the API.';
+    const answered: LlmMessage = { role: 'assistant', content: [{ type: 'text', text: 'Hello.' }] };
+    const messages = [aUserMessage('hi'), answered, aUserMessage('and now?')];
+    server.script((body) =>
+      JSON.stringify(body.messages).includes('"reasoning_content":" "')
+        ? { text: 'Now.' }
+        : { status: 400, message },
+    );
+    expect(textIn(await eventsOf(provider, aRequest({ messages })))).toBe('Now.');
+    expect(server.requests.length).toBe(2);
+  });
+
+  it('that tells of a wrong key by its words only is asked with the next one', async () => {
+    const server = await startOpenAiServer({ flavour: 'gemini' });
+    onTestFinished(server.close);
+    const access = { model: 'gemini-3-pro', baseUrl: server.url };
+    const both = createOpenAiProvider({ ...access, apiKeys: ['wrong-key', 'test-key'] });
+    expect(textIn(await eventsOf(both))).toBe('You said: hello');
+    expect(server.requests.map(({ keyIndex }) => keyIndex)).toEqual([-1, 0]);
+    const wrong = createOpenAiProvider({ ...access, apiKeys: ['wrong-key'] });
+    expect(failureIn(await eventsOf(wrong))).toMatchObject({ kind: 'unauthorised', isFree: true });
+  });
+
   it('may put its refusal into a list', async () => {
     const { server, provider } = await open({ flavour: 'gemini' }, 'gemini-3-pro');
     const message = 'The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).';
@@ -199,23 +340,57 @@ describe('an OpenAI-compatible server', () => {
       { index: 0, id: 'b', function: { arguments: '{"path":' } },
       { index: 0, id: 'c', function: { arguments: '"x"}' } },
     ];
-    const deltas = pieces.map((call) => ({ delta: { tool_calls: [call] } }));
-    const chunks = [...deltas, { delta: {}, finish_reason: 'tool_calls' }].map((choice) =>
-      JSON.stringify({ model: 'some-model', choices: [choice] }),
-    );
-    server.script([{ garbage: [...chunks, '[DONE]'].map((each) => `data: ${each}\n\n`).join('') }]);
+    server.script([streamOf(pieces.map((call) => ({ tool_calls: [call] })))]);
     const { content } = playEvents(await eventsOf(provider, aRequest({ tools: [listTool] })));
     expect(content).toEqual([{ type: 'tool_use', id: 'a', name: 'list', input: { path: 'x' } }]);
+  });
+
+  it('may give all of its calls one id, or numbers', async () => {
+    const { server, provider } = await open({}, 'some-model');
+    for (const id of ['same', 7]) {
+      const piece = (index: number, args: string) => ({
+        tool_calls: [{ index, id, type: 'function', function: { name: 'list', arguments: args } }],
+      });
+      server.script([streamOf([piece(0, '{"path":"x"}'), piece(1, '{"path":"y"}')])]);
+      const { content } = playEvents(await eventsOf(provider, aRequest({ tools: [listTool] })));
+      const calls = content.filter((block) => block.type === 'tool_use');
+      expect(calls.map(({ input }) => input)).toEqual([{ path: 'x' }, { path: 'y' }]);
+      expect(new Set(calls.map((call) => call.id)).size).toBe(2);
+    }
+  });
+
+  it('may write its text in parts', async () => {
+    const { server, provider } = await open({}, 'some-model');
+    const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] };
+    server.script([streamOf([{ content: [thinking] }, { content: [{ type: 'text', text: 'Yes.' }] }])]);
+    expect(textIn(await eventsOf(provider))).toBe('Yes.');
   });
 
   it.each([
     [{ status: 400, errorCode: 'context_length_exceeded' }, 'overflow'],
     [{ status: 400, message: 'the request exceeds the available context size' }, 'overflow'],
+    [{ status: 400, message: "This model's maximum prompt length is 131072." }, 'overflow'],
+    [
+      { status: 429, message: 'Request too large for gpt-5 on tokens per min (TPM): Limit 30000' },
+      'overflow',
+    ],
+    [{ status: 403, message: 'Your API key was reported as leaked.' }, 'unauthorised'],
+    [{ text: 'so', stopReason: 'insufficient_system_resource' }, 'failed'],
     [{ status: 429, errorCode: 'insufficient_quota' }, 'unauthorised'],
     [{ stopReason: 'content_filter' }, 'refused'],
+    [{ stopReason: 'sensitive' }, 'refused'],
   ] as const)('says in its own words: %j', async (reply, kind) => {
     const { server, provider } = await open({}, 'gpt-5');
     server.script([reply]);
     expect((await eventsOf(provider)).at(-1)).toMatchObject({ type: 'error', failure: { kind } });
   });
 });
+
+/** A stream of these deltas, as a server might write it. */
+function streamOf(deltas: readonly object[]): Reply {
+  const finish = { delta: {}, finish_reason: 'stop' };
+  const chunks = [...deltas.map((delta) => ({ delta })), finish].map((choice) =>
+    JSON.stringify({ model: 'some-model', choices: [choice] }),
+  );
+  return { garbage: [...chunks, '[DONE]'].map((each) => `data: ${each}\n\n`).join('') };
+}

@@ -16,6 +16,27 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: 'test/agent/auto-compact.test.ts', name: 'comes before a request leaves anything out' },
   },
   {
+    name: 'call ids as long as they come',
+    invariant: 'every provider takes the ids of a history that another has written',
+    edits: [{ in: 'maxIdLength', find: '36', replace: '64' }],
+    test: {
+      file: 'test/agent/convert.test.ts',
+      name: 'keeps ids and names as short as every provider takes them',
+    },
+  },
+  {
+    name: 'quiet model kept quiet about',
+    invariant: 'a person hears of a model that says nothing for long',
+    edits: [{ in: 'watchIdle', find: 'onQuiet();', replace: '' }],
+    test: { file: 'test/runs/empty-answer.test.ts', name: 'lets a minute pass is announced once' },
+  },
+  {
+    name: 'two that learn at once',
+    invariant: 'a server’s refusal of a parameter fails no call that was asked meanwhile',
+    edits: [{ in: 'Question', find: 'refused.has(name)', replace: 'learned.has(name)' }],
+    test: { file: 'test/models/providers.test.ts', name: 'is asked so by two at once' },
+  },
+  {
     name: 'turns forgotten with their messages',
     invariant: 'a run’s turns count, whether a summary stands for them or not',
     edits: [

@@ -1,5 +1,7 @@
 import type OpenAI from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import type { Clock } from '#contracts/clock.ts';
 import type { ModelFailure, ModelRequest } from '#contracts/model.ts';
 import { aborted, brokenStream, unbuilt } from '../api-fault.ts';
 import type { ApiAccess } from '../provider-options.ts';
@@ -16,17 +18,24 @@ type Ask<Answer> = (
   withUsage: WithUsage,
 ) => Promise<Answer>;
 
-/** Asks one model of one server, and remembers which parameters that server does not take. */
+/** How long a server is believed not to take something, ms: it may take it since. */
+const learnedForMs = 3_600_000;
+
+/** Asks one model of one server, and remembers what that server does not take. */
 export class OpenAiAsker {
   readonly #asking: Asking;
 
-  constructor(access: ApiAccess, model: OpenAiModel) {
-    const { apiKeys: keys } = access;
-    this.#asking = { clients: new OpenAiClients(access), keys, model, unsupported: new Set() };
+  constructor(access: ApiAccess & { readonly clock?: Pick<Clock, 'now'> }, model: OpenAiModel) {
+    const { apiKeys: keys, clock = systemClock } = access;
+    this.#asking = { clients: new OpenAiClients(access), keys, model, clock, learned: new Map() };
   }
 
   question(request: ModelRequest): Question {
     return new Question(this.#asking, request);
+  }
+
+  load(): Promise<void> {
+    return this.#asking.clients.load();
   }
 }
 
@@ -34,7 +43,9 @@ type Asking = {
   readonly clients: OpenAiClients;
   readonly keys: readonly string[];
   readonly model: OpenAiModel;
-  readonly unsupported: Set<string>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Names of what the server does not take, and when it said so, ms since the epoch. */
+  readonly learned: Map<string, number>;
 };
 
 /** One request, and how far it has come. */
@@ -49,10 +60,14 @@ class Question {
     this.#request = request;
   }
 
-  /** Asks once more without each parameter that the server does not take. */
+  /** Asks once more without each thing that the server does not take. */
   async ask<Answer>(ask: Ask<Answer>): Promise<Answer> {
-    const { clients, model, unsupported } = this.#asking;
+    const { clients, model, clock, learned } = this.#asking;
+    // Another question that is asked at the same time learns the same.
+    const refused = new Set<string>();
     for (;;) {
+      const since = clock.now() - learnedForMs;
+      const unsupported = new Set([...learned].flatMap(([name, at]) => (at > since ? name : [])));
       const made = toOpenAiRequest(this.#request, { model, unsupported });
       this.#made = made;
       const withUsage = unsupported.has('stream_options')
@@ -63,9 +78,10 @@ class Question {
         this.#isAnswered = true;
         return answer;
       } catch (error) {
-        const name = await clients.unsupportedIn(error);
-        if (name === undefined || unsupported.has(name)) throw error;
-        unsupported.add(name);
+        const name = await clients.unsupportedIn(error, made);
+        if (name === undefined || refused.has(name)) throw error;
+        refused.add(name);
+        learned.set(name, clock.now());
       }
     }
   }
@@ -74,7 +90,7 @@ class Question {
   async failureOf(error: unknown, signal: AbortSignal): Promise<ModelFailure> {
     if (signal.aborted) return aborted;
     const { clients, keys } = this.#asking;
-    const fault = await clients.faultIn(error, this.#made?.sources ?? []);
+    const fault = await clients.faultIn(error, this.#made);
     return fault?.failure ?? (this.#isAnswered ? brokenStream(error) : unbuilt(error, keys));
   }
 }

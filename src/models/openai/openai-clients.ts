@@ -4,6 +4,7 @@ import { type ApiFault, lostConnection } from '../api-fault.ts';
 import { KeyRing } from '../key-ring.ts';
 import { type ApiAccess, beginMs } from '../provider-options.ts';
 import { faultOf, unsupportedIn } from './openai-failure.ts';
+import type { OpenAiRequest } from './openai-request.ts';
 
 type Sdk = typeof import('openai');
 
@@ -26,21 +27,25 @@ export class OpenAiClients {
 
   /** Makes the call with each key in turn until one is not refused for itself. */
   async call<Answer>(send: (client: OpenAI) => Promise<Answer>): Promise<Answer> {
-    return this.#ring.call(send, async (error) => (await this.faultIn(error, []))?.isAboutKey === true);
+    return this.#ring.call(send, async (error) => (await this.faultIn(error))?.isAboutKey === true);
   }
 
-  /** The failure reported by the platform or the connection; undefined for any other error. */
-  async faultIn(error: unknown, sources: readonly number[]): Promise<ApiFault | undefined> {
+  async load(): Promise<void> {
+    await this.#sdk();
+  }
+
+  /** The failure of a request that the platform or the connection reported; undefined for any other error. */
+  async faultIn(error: unknown, made?: OpenAiRequest): Promise<ApiFault | undefined> {
     const { APIError, APIConnectionError } = await this.#sdk();
     if (error instanceof APIConnectionError) return lostConnection(error);
     if (!(error instanceof APIError)) return undefined;
-    return faultOf(error as APIError, { keys: this.#access.apiKeys, sources });
+    return faultOf(error as APIError, this.#access.apiKeys, made);
   }
 
-  /** The parameter that the server does not take, if that was the error. */
-  async unsupportedIn(error: unknown): Promise<string | undefined> {
+  /** Names the thing in the request that the server does not take, if that was the error. */
+  async unsupportedIn(error: unknown, made: OpenAiRequest): Promise<string | undefined> {
     const { APIError } = await this.#sdk();
-    return error instanceof APIError ? unsupportedIn(error as APIError) : undefined;
+    return error instanceof APIError ? unsupportedIn(error as APIError, made) : undefined;
   }
 
   #sdk(): Promise<Sdk> {

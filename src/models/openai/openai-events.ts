@@ -28,6 +28,16 @@ type Delta = Partial<ChatCompletionChunk.Choice.Delta> & {
   readonly reasoning_details?: readonly unknown[] | null;
 };
 
+/** Reasons of servers that have given up in the middle of an answer: OpenRouter, DeepSeek, Z.ai, vLLM. */
+const brokenOff: ReadonlySet<string> = new Set([
+  'error',
+  'insufficient_system_resource',
+  'network_error',
+  'abort',
+]);
+/** Z.ai has a word of its own for what its filter keeps back. */
+const refused: ReadonlySet<string> = new Set(['content_filter', 'sensitive']);
+
 export type ReaderTerms = {
   readonly model: string;
   readonly pricesOf: (model: string) => AnswerPrices;
@@ -75,16 +85,21 @@ export class ChunkReader {
   /** How the answer ends when its stream does; undefined when it had not said why it stopped. */
   end(): readonly ModelEvent[] | undefined {
     const finish = this.#finish;
-    if (finish === undefined || finish === 'error') return undefined;
+    if (finish === undefined || brokenOff.has(finish)) return undefined;
     const closing = [...this.#close(), ...this.#calls.end()];
-    if (finish === 'content_filter' || (this.#refusal !== '' && this.#length === 0)) {
-      return [...closing, { type: 'error', failure: { kind: 'refused', detail: `refused: ${finish}` } }];
-    }
     const counted = countedUsage(this.#usage, this.#timings);
     const usage = counted ?? this.#terms.estimate(this.#length);
     const model = this.#model || this.#terms.model;
-    const cost = chargeOf(usage, this.#usage, this.#terms.pricesOf(model));
-    const complete = { type: 'complete', finish: this.#finishOf(finish), usage, cost, model } as const;
+    const spent = { usage, cost: chargeOf(usage, this.#usage, this.#terms.pricesOf(model)), model };
+    if (refused.has(finish) || (this.#refusal !== '' && this.#length === 0)) {
+      const failure = {
+        kind: 'refused',
+        detail: `refused: ${finish}`,
+        ...(counted && { counted: spent }),
+      } as const;
+      return [...closing, { type: 'error', failure }];
+    }
+    const complete = { type: 'complete', finish: this.#finishOf(finish), ...spent } as const;
     return [...closing, counted === undefined ? { ...complete, isUncounted: true } : complete];
   }
 
@@ -141,11 +156,14 @@ export class ChunkReader {
 
   /** Some servers say `stop` beside calls. */
   #finishOf(finish: string): FinishReason {
-    if (finish === 'length') return 'max_tokens';
+    if (finish === 'length' || finish === 'model_context_window_exceeded') return 'max_tokens';
     return this.#calls.count > 0 ? 'tool_use' : 'end_turn';
   }
 }
 
-function textIn(value: unknown): string {
+/** The text of a field. Mistral's models that think send a list of parts. */
+export function textIn(value: unknown): string {
+  if (Array.isArray(value))
+    return value.map((part) => (part?.type === 'text' ? textIn(part.text) : '')).join('');
   return typeof value === 'string' ? value : '';
 }

@@ -1,10 +1,12 @@
 /**
  * Classifies an error of a Chat Completions server, by status, code and type. Servers that copy the API keep its
- * statuses, but not all of its codes: a prompt that is too long is known by its words too.
+ * statuses, but not all of its codes: a prompt that is too long, an image for a model that sees none and a wrong key
+ * are known by their words too.
  */
 import type { APIError } from 'openai';
 import type { ModelFailure } from '#contracts/model.ts';
-import { type ApiFault, retryAfter, wordsOf } from '../api-fault.ts';
+import { type ApiFault, refusesKey, retryAfter, wordsOf } from '../api-fault.ts';
+import { IMAGES, type OpenAiRequest, UNREASONED, UNSIGNED_CALLS } from './openai-request.ts';
 
 const keyCodes = [
   'insufficient_quota',
@@ -15,13 +17,10 @@ const keyCodes = [
 ];
 
 const tooLong =
-  /maximum context length|context (?:length|window|size)|prompt is too long|too many tokens|exceeds the available context|input token count (?:\(\d+\) )?exceeds/i;
+  /maximum (?:context|prompt) length|context (?:length|window|size)|(?:prompt|input) is too long|too many tokens|exceeds the available context|exceeded model token limit|input token count (?:\(\d+\) )?exceeds/i;
 
-/** `keys` may be repeated by the platform's words and are taken out; `sources`: see OpenAiRequest. */
-export function faultOf(
-  error: APIError,
-  { keys, sources }: { readonly keys: readonly string[]; readonly sources: readonly number[] },
-): ApiFault {
+/** `keys` may be repeated by the platform's words and are taken out; `made`: the request that failed. */
+export function faultOf(error: APIError, keys: readonly string[], made: OpenAiRequest | undefined): ApiFault {
   const { status, code, type } = error;
   const said = saidBy(error);
   const detail = [statusOf(error), code ?? type, wordsOf(said, keys)].filter(Boolean).join(' ');
@@ -31,7 +30,7 @@ export function faultOf(
     isAboutKey,
   });
   if (isTooLong(error, said)) return failed({ kind: 'overflow' });
-  if (isAboutKey(error)) return failed({ kind: 'unauthorised' }, true);
+  if (isAboutKey(error, said)) return failed({ kind: 'unauthorised' }, true);
   if (code === 'content_policy_violation' || code === 'content_filter') return failed({ kind: 'refused' });
   if (status === 403) return failed({ kind: 'unauthorised' });
   if (isOverloaded(error)) {
@@ -39,7 +38,7 @@ export function faultOf(
     const isOwnLimit = statusOf(error) === 429 && retry.afterMs !== undefined;
     return failed({ kind: 'overloaded', retry, ...(isOwnLimit && { isOwnLimit }) });
   }
-  const unsendable = unsendableIn(error, sources);
+  const unsendable = unsendableIn(error, made?.sources ?? []);
   return failed(unsendable ?? { kind: 'failed' });
 }
 
@@ -52,12 +51,13 @@ function statusOf({ status, code }: APIError): number | undefined {
 function isTooLong(error: APIError, said: string): boolean {
   if (error.code === 'context_length_exceeded' || error.type === 'exceed_context_size_error') return true;
   const status = statusOf(error);
+  // Longer than all that a minute allows: no wait helps.
+  if (status === 429) return /request too large/i.test(said);
   return status === 413 || ((status === 400 || status === undefined) && tooLong.test(said));
 }
 
-function isAboutKey(error: APIError): boolean {
-  const status = statusOf(error);
-  if (status === 401 || status === 402) return true;
+function isAboutKey(error: APIError, said: string): boolean {
+  if (refusesKey(statusOf(error), said)) return true;
   return keyCodes.includes(error.code ?? '') || error.type === 'insufficient_quota';
 }
 
@@ -84,14 +84,36 @@ function unsendableIn(
 }
 
 function saidBy({ error: body, message }: APIError): string {
+  if (typeof body === 'string') return body;
   // Gemini puts its refusal into a list.
   const said: { message?: unknown } | undefined = Array.isArray(body) ? body[0]?.error : body;
   return typeof said?.message === 'string' ? said.message : message;
 }
 
-/** The parameter that the server refused as one it does not know, or with this value. */
-export function unsupportedIn({ status, code, param, message }: APIError): string | undefined {
+/** Words of servers whose model takes text alone; some of them want a plain string in place of a list of parts. */
+const aboutImages = new RegExp(
+  [
+    '\\bimage input\\b', // Ollama, llama.cpp, OpenRouter
+    'content part type\\b.{0,40}image_url', // llama.cpp
+    'vision model not found', // Ollama
+    '\\bsupport images?\\b', // LM Studio
+    'image_url is only supported', // OpenAI
+    'not a multimodal|at most 0 image', // vLLM
+    'unknown variant .?image_url|sequence, expected a string|ChatCompletionRequestContent', // DeepSeek
+    'content\\b.{0,20}must be a string', // Groq
+  ].join('|'),
+  'i',
+);
+
+/** Names the thing that the server does not take, see `Unsupported`: a parameter, or a value of it, for example. */
+export function unsupportedIn(error: APIError, { hasImages }: OpenAiRequest): string | undefined {
+  const { status, code, param, message } = error;
+  const said = saidBy(error);
+  if (hasImages && status !== undefined && status !== 429 && aboutImages.test(said)) return IMAGES;
   if (status !== 400 && status !== 422) return undefined;
+  if (/missing a .?thought_signature/i.test(said)) return UNSIGNED_CALLS;
+  if (/reasoning_content.{0,40}(?:must be passed back|is missing)|missing .?reasoning_content/i.test(said))
+    return UNREASONED;
   const names = ['max_tokens', 'max_completion_tokens', 'reasoning_effort', 'stream_options'];
   if (param && names.includes(param) && code !== 'context_length_exceeded') return param;
   const isUnsupported = /unsupported|not supported|unrecognized|unknown|extra/i.test(message);

@@ -11,25 +11,33 @@ import type {
 import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
 import { isSameModel, type OpenAiModel } from './openai-models.ts';
-import { extraContentIn } from './openai-tool-calls.ts';
+import { extraContentIn, unsigned } from './openai-tool-calls.ts';
 
 export type OpenAiRequest = {
   readonly params: ChatCompletionCreateParamsNonStreaming;
   /** Index of the request's message for each message of the wire; -1 for the system prompt. */
   readonly sources: readonly number[];
+  readonly hasImages: boolean;
 };
 
-/** Parameters that the server has refused so far; they are not sent again. */
+/** Names of things that the server has refused and is not sent again: parameters, and the following three. */
 export type Unsupported = ReadonlySet<string>;
+
+/** The model sees none; it is told that there was one. */
+export const IMAGES = 'images';
+/** Tool calls of another model, which holds no signature of this one. */
+export const UNSIGNED_CALLS = 'unsigned calls';
+/** Messages without reasoning: another model's, or one that was written without. */
+export const UNREASONED = 'messages without reasoning';
+
+type Terms = { readonly model: OpenAiModel; readonly unsupported: Unsupported };
 
 /** Marks a signature that holds reasoning to be given back under the wire's own name. */
 export const REASONING_DETAILS = 'reasoning_details:';
 export const REASONING_CONTENT = 'reasoning_content';
 
-export function toOpenAiRequest(
-  request: ModelRequest,
-  { model, unsupported }: { readonly model: OpenAiModel; readonly unsupported: Unsupported },
-): OpenAiRequest {
+export function toOpenAiRequest(request: ModelRequest, terms: Terms): OpenAiRequest {
+  const { model, unsupported } = terms;
   const system = request.system.map(({ text }) => text).filter((text) => !isBlank(text));
   const wire: ChatCompletionMessageParam[] = [];
   const sources: number[] = [];
@@ -40,24 +48,27 @@ export function toOpenAiRequest(
     }
   };
   if (system.length > 0) add(-1, [{ role: 'system', content: system.join('\n\n') }]);
-  for (const [index, message] of request.messages.entries()) add(index, messagesOf(message, model));
-  const limit = Math.min(model.maxOutputTokens, Math.max(1, request.maxTokens));
+  for (const [index, message] of request.messages.entries()) add(index, messagesOf(message, terms));
+  const limit = Math.min(model.maxOutputTokens, model.answerTokens, Math.max(1, request.maxTokens));
   const effort = effortOf(request, model);
   return {
     sources,
+    hasImages: wire.some(({ content }) => Array.isArray(content)),
     params: {
       model: model.id,
       messages: wire,
-      [limitFieldOf(model, unsupported)]: limit,
+      ...limitOf(limit, terms),
       ...(request.tools.length > 0 && { tools: request.tools.map(toTool) }),
       ...(effort !== undefined && !unsupported.has('reasoning_effort') && { reasoning_effort: effort }),
     },
   };
 }
 
-function limitFieldOf({ limitField }: OpenAiModel, unsupported: Unsupported): OpenAiModel['limitField'] {
-  if (!unsupported.has(limitField)) return limitField;
-  return limitField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+/** Under the name that the server takes; some take none so large, and have a limit of their own. */
+function limitOf(tokens: number, { model, unsupported }: Terms) {
+  const names = [model.limitField, 'max_tokens', 'max_completion_tokens'] as const;
+  const name = names.find((each) => !unsupported.has(each));
+  return name === undefined ? {} : { [name]: tokens };
 }
 
 function effortOf({ reasoning, tools }: ModelRequest, model: OpenAiModel) {
@@ -70,26 +81,33 @@ function toTool({ name, description, inputSchema }: ModelRequest['tools'][number
   return { type: 'function', function: { name, description, parameters } };
 }
 
-function messagesOf(message: LlmMessage, model: OpenAiModel): readonly ChatCompletionMessageParam[] {
+function messagesOf(message: LlmMessage, terms: Terms): readonly ChatCompletionMessageParam[] {
   return message.role === 'assistant'
-    ? [assistantMessage(message.content, model)]
-    : userMessages(message.content);
+    ? [assistantMessage(message.content, terms)]
+    : userMessages(message.content, terms);
 }
 
 /** Results come first: they have to follow the message that called. */
-function userMessages(blocks: readonly UserBlock[]): readonly ChatCompletionMessageParam[] {
+function userMessages(
+  blocks: readonly UserBlock[],
+  { unsupported }: Terms,
+): readonly ChatCompletionMessageParam[] {
   const results = blocks.flatMap((block): ChatCompletionMessageParam[] => {
     if (block.type !== 'tool_result') return [];
     const content = block.isError ? `Error: ${block.content}` : block.content;
     return [{ role: 'tool', tool_call_id: block.toolCallId, content }];
   });
-  const parts = blocks.flatMap(partOf);
+  const parts = blocks.flatMap((block) =>
+    partOf(block.type === 'image' && unsupported.has(IMAGES) ? unseen : block),
+  );
   if (parts.length === 0) return results.length > 0 ? results : [{ role: 'user', content: '(empty)' }];
   // Servers for text models take a plain string only.
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const content = texts.length === parts.length ? texts.join('\n\n') : parts;
   return [...results, { role: 'user', content }];
 }
+
+const unseen: UserBlock = { type: 'text', text: '[an image, which this model cannot see]' };
 
 function partOf(block: UserBlock): ChatCompletionContentPart[] {
   switch (block.type) {
@@ -114,7 +132,10 @@ type Called = {
 /** Fields of servers that want their model's reasoning back. */
 type Reasoned = { reasoning_details?: unknown[]; reasoning_content?: string };
 
-function assistantMessage(blocks: readonly AssistantBlock[], model: OpenAiModel): ChatCompletionMessageParam {
+function assistantMessage(
+  blocks: readonly AssistantBlock[],
+  { model, unsupported }: Terms,
+): ChatCompletionMessageParam {
   const texts: string[] = [];
   const calls: Called[] = [];
   const reasoned: Reasoned = {};
@@ -123,6 +144,11 @@ function assistantMessage(blocks: readonly AssistantBlock[], model: OpenAiModel)
     if (block.type === 'tool_use') calls.push(toCall(block, model));
     if (block.type === 'thinking' && isSameModel(block.model, model.id)) giveBack(block, reasoned);
   }
+  // DeepSeek takes no empty one.
+  if (unsupported.has(UNREASONED)) reasoned.reasoning_content ||= ' ';
+  // The first of parallel calls is signed for all of them.
+  const [first] = calls;
+  if (first && unsupported.has(UNSIGNED_CALLS)) first.extra_content ??= unsigned;
   const content = texts.length > 0 ? texts.join('') : calls.length > 0 ? null : '(empty)';
   return { role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }), ...reasoned };
 }

@@ -1,6 +1,7 @@
 /**
  * Tool calls of a stream. Servers differ: some number the calls and name each once, some give all of them number
- * 0 with ids of their own, some send no id, some a new one with each piece, and some the whole call at once.
+ * 0 with ids of their own, some send no id, some one for all calls, some a new one with each piece, and some the whole
+ * call at once.
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
@@ -14,6 +15,7 @@ type OpenCall = { readonly wireId: string; readonly id: string; json: string; si
 export class ToolCallReader {
   readonly #model: string;
   readonly #open = new Map<number, OpenCall>();
+  readonly #ids = new Set<string>();
   #count = 0;
 
   /** `model`: the one that was asked; answers may give it another name. */
@@ -27,16 +29,17 @@ export class ToolCallReader {
 
   read(delta: ToolDelta): readonly ModelEvent[] {
     const index = typeof delta.index === 'number' ? delta.index : 0;
-    const name = delta.function?.name ?? '';
+    const name = textOf(delta.function?.name);
+    const wireId = textOf(delta.id);
     const json = argumentsIn(delta);
     const known = this.#open.get(index);
     const events: ModelEvent[] = [];
     let call = known;
-    if (known === undefined || isAnother(known, delta.id ?? '', name)) {
+    if (known === undefined || isAnother(known, wireId, name)) {
       // Arguments of a call that was never named have no tool to go to.
       if (name === '') return [];
       events.push(...this.#end(index));
-      call = this.#begin(index, delta.id ?? '');
+      call = this.#begin(index, wireId);
       events.push({ type: 'tool_use_start', id: call.id, name });
     }
     const signature = signatureFor(delta.extra_content, this.#model);
@@ -55,7 +58,10 @@ export class ToolCallReader {
 
   #begin(index: number, wireId: string): OpenCall {
     this.#count += 1;
-    const call = { wireId, id: wireId === '' ? `call_${this.#count}` : wireId, json: '' };
+    const wanted = wireId || `call_${this.#count}`;
+    const id = this.#ids.has(wanted) ? `${wanted}_${this.#count}` : wanted;
+    this.#ids.add(id);
+    const call = { wireId, id, json: '' };
     this.#open.set(index, call);
     return call;
   }
@@ -75,6 +81,12 @@ const EXTRA_CONTENT = 'extra_content:';
 /** Longer ones are not kept, UTF-16 units: Gemini's are some thousands. */
 const maxSignatureLength = 100_000;
 const extraShape: ShapeLimits = { depth: 16, values: 1_000 };
+
+/**
+ * In place of the signature that Gemini wants, for a call that another model made.
+ * Source: ai.google.dev/gemini-api/docs/thought-signatures, read 2026-11.
+ */
+export const unsigned = { google: { thought_signature: 'skip_thought_signature_validator' } };
 
 function signatureFor(extra: unknown, model: string): string | undefined {
   if (typeof extra !== 'object' || extra === null || jsonProblem(extra, extraShape)) return undefined;
@@ -104,6 +116,10 @@ function isWhole(json: string): boolean {
   } catch {
     return false;
   }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 /** Some servers send the arguments as an object. */

@@ -60,8 +60,7 @@ export async function startOpenAiServer(options: OpenAiServerOptions = {}): Prom
     const entry: OpenAiRequestEntry = { body: raw, keyIndex: keys.indexOf(key), status: 0 };
     requests.push(entry);
     try {
-      if (keys.length > 0 && entry.keyIndex === -1)
-        throw new BadRequest(`Incorrect API key provided: ${key}`, { status: 401, code: 'invalid_api_key' });
+      if (keys.length > 0 && entry.keyIndex === -1) throw wrongKey(key, flavour);
       const body = strictly(() => checkRequest(raw, refusedParams));
       if (flavour === 'gemini') strictly(() => checkSignatures(body));
       replies += 1;
@@ -92,11 +91,7 @@ export async function startOpenAiServer(options: OpenAiServerOptions = {}): Prom
   const listModels = (request: IncomingMessage, response: ServerResponse): void => {
     const key = request.headers.authorization?.replace(/^Bearer /, '') ?? '';
     if (keys.length > 0 && !keys.includes(key)) {
-      const bad = new BadRequest(`Incorrect API key provided: ${key}`, {
-        status: 401,
-        code: 'invalid_api_key',
-      });
-      sendError(response, flavour, bad);
+      sendError(response, flavour, wrongKey(key, flavour));
       return;
     }
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -201,6 +196,12 @@ function sendError(response: ServerResponse, flavour: Flavour, bad: BadRequest):
   const error = flavour === 'openrouter' ? { code: status, message } : { message, type, param, code };
   const answer = flavour === 'gemini' ? [{ error: { code: status, message } }] : { error };
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+}
+
+/** Gemini tells it by its words only. */
+function wrongKey(key: string, flavour: Flavour): BadRequest {
+  if (flavour === 'gemini') return new BadRequest('API key not valid. Please pass a valid API key.');
+  return new BadRequest(`Incorrect API key provided: ${key}`, { status: 401, code: 'invalid_api_key' });
 }
 
 function countedOf({ usage, text, chunks }: Turn, body: Json): AnswerFacts['counted'] {
