@@ -37,7 +37,7 @@ const expected = {
   new: { kind: 'refused', outcomes: ['null null', 'null null'], notice: /so I didn’t take this message/ },
 } as const;
 
-describeEachDatabase('a full lane', (open) => {
+describeEachDatabase('a full lane', (open, beside) => {
   it.each(levels.flatMap((level) => dropPolicies.map((drop) => ({ level, drop }))))(
     'drops by “$drop” as its $level says',
     async ({ level, drop }) => {
@@ -54,4 +54,24 @@ describeEachDatabase('a full lane', (open) => {
       expect((await town.said(ann)).at(-1)).toMatch(notice);
     },
   );
+
+  it('keeps no more than 200 lines, and drops the message of the oldest', async () => {
+    const ann = anAccount('alpha');
+    const town = createIntakeFixture(open(), { config: { queue: queueWith('global', 'summarize', ann) } });
+    const laneKey = town.laneOf(await town.send(ann, 'one'));
+    await town.worker.claimRun(laneKey);
+    for (const text of ['two', 'three']) await town.send(ann, text);
+    const others = Array.from({ length: 199 }, (_, n) => `,{"inboxId":"none","seq":${n},"line":"more"}`).join(
+      '',
+    );
+    await beside.sql(
+      `update lanes set overflow = replace(overflow, ']', '${others}]') where key = '${laneKey}'`,
+    );
+    await town.send(ann, 'four');
+    const { inbox } = await readLane(open(), laneKey);
+    expect(inbox.map(({ outcome, reason }) => `${outcome} ${reason}`)).toEqual([
+      ...['null null', 'refused queue-full', 'merged summarized', 'null null'],
+    ]);
+    expect((await town.said(ann)).at(-1)).toMatch(/I dropped your oldest: “two”/);
+  });
 });

@@ -168,4 +168,10 @@ export const itemMutants: readonly Mutant[] = [
     ],
     test: { file: settings, name: 'that /queue has not named follow the configuration' },
   },
+  {
+    name: 'lines of a full queue without end',
+    invariant: 'what a run is shown of a full queue is bounded, however long it waits',
+    edits: [{ in: 'summarize', find: 'all.slice(-mostSummaries)', replace: 'all' }],
+    test: { file: 'test/inbound/drop-levels.test.ts', name: 'keeps no more than 200 lines' },
+  },
 ];

@@ -92,7 +92,7 @@ export const modeMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'enforceCap',
-        find: 'tell(fillNotice(tx.texts.queueDroppedOld, $$HOW), oldest.route)',
+        find: 'tell(fillNotice(tx.texts.queueDroppedOld, $$HOW), route)',
         replace: 'tell(fillNotice(tx.texts.queueDroppedOld, $$HOW), item.route)',
       },
     ],

@@ -6,7 +6,7 @@ import type { EventStep } from '../base/event-step.ts';
 import { type InboxContent, json, type Summary } from '../base/json.ts';
 import { oneLine, summaryLineOf } from '../base/one-line.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
-import { endItems, summarized } from '../rows/item-states.ts';
+import { endItems, endSummarized, summarized } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import type { NewItem } from './new-item.ts';
 import type { OpenItem } from './open-items.ts';
@@ -48,22 +48,29 @@ export async function enforceCap(
   const [first] = waiting;
   if (!first) return 'room';
   const oldest = { ...first, ...(await readContentAndRoute(tx, first.id)) };
+  const tellDropped = ({ content, route }: Said) =>
+    tell(fillNotice(tx.texts.queueDroppedOld, { excerpt: oneLine(content.text) }), route);
   if (lane.drop === 'old') {
-    await endItems(tx, [oldest.id], { outcome: 'refused', outcomeReason: 'queue-full' });
-    const excerpt = oneLine(oldest.content.text);
-    await tell(fillNotice(tx.texts.queueDroppedOld, { excerpt }), oldest.route);
+    await endItems(tx, [oldest.id], dropped);
+    await tellDropped(oldest);
     return 'room';
   }
-  await summarize(tx, lane, oldest);
-  await tell(tx.texts.queueSummarised, oldest.route);
+  const cut = await summarize(tx, lane, oldest);
+  if (cut === undefined) {
+    await tell(tx.texts.queueSummarised, oldest.route);
+    return 'room';
+  }
+  await endSummarized(tx, [cut.inboxId], dropped);
+  await tellDropped(await readContentAndRoute(tx, cut.inboxId));
   return 'room';
 }
 
+const dropped = { outcome: 'refused', outcomeReason: 'queue-full' } as const;
+
+type Said = { readonly content: InboxContent; readonly route: ReplyRoute };
+
 /** The sender of a dropped message is told in the same chat. */
-async function readContentAndRoute(
-  tx: Tx,
-  id: string,
-): Promise<{ readonly content: InboxContent; readonly route: ReplyRoute }> {
+async function readContentAndRoute(tx: Tx, id: string): Promise<Said> {
   const row = await tx.db
     .selectFrom('inbox')
     .select(['content', 'route'])
@@ -72,12 +79,18 @@ async function readContentAndRoute(
   return { content: json.content(row.content), route: json.route(row.route) };
 }
 
-/** The row becomes one line in front of the next run and ends merged into it. */
+/** The next run reads no more than so many lines, however long it is waited for. */
+const mostSummaries = 200;
+
+/**
+ * The row becomes one line in front of the next run and ends merged into it. Returns the oldest line when there are
+ * too many: it is taken out.
+ */
 async function summarize(
   tx: Tx,
   lane: Lane,
   row: { id: string; seq: number; content: InboxContent },
-): Promise<void> {
+): Promise<Summary | undefined> {
   const line = summaryLineOf(row.content);
   const fresh = await tx.db
     .selectFrom('lanes')
@@ -85,11 +98,13 @@ async function summarize(
     .where('key', '=', lane.key)
     .executeTakeFirst();
   const summary: Summary = { inboxId: row.id, seq: row.seq, line };
-  const overflow = [...json.summaries(fresh?.overflow ?? null), summary];
+  const all = [...json.summaries(fresh?.overflow ?? null), summary];
+  const overflow = all.slice(-mostSummaries);
   await tx.db
     .updateTable('lanes')
     .set({ overflow: JSON.stringify(overflow) })
     .where('key', '=', lane.key)
     .execute();
   await endItems(tx, [row.id], { outcome: 'merged', outcomeReason: summarized });
+  return all.length > overflow.length ? all[0] : undefined;
 }
