@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { askedWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
+import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
@@ -125,7 +125,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   return {
     deliver,
     claimAlong: (route, commit) => {
-      const answer = commitAlong(deps, { route, unanswered }, commit);
+      const answer = commitAlong(deps, { route, unanswered, working }, commit);
       answer.catch(() => deliver(conversationKeyOf(route)));
       return answer;
     },
@@ -153,7 +153,8 @@ function createAlarms(ring: (key: string) => void) {
         timers.delete(key);
         ring(key);
       };
-      timers.set(key, setTimeout(onTime, delayMs));
+      // A timer beyond 2^31 ms fires at once: a lease that was taken by a clock that was wrong may last for years.
+      timers.set(key, setTimeout(onTime, Math.min(delayMs, longestWaitMs)));
     },
     clear: () => {
       for (const timer of timers.values()) clearTimeout(timer);
@@ -179,17 +180,23 @@ function policyOf({ holder, settings }: DelivererDeps, { definition, adapter }: 
   return { holder, claimId: newRowId(), leaseMs, repeatSafeMs, canLookUp, resendUnknown };
 }
 
-type Along = { readonly route: ReplyRoute; readonly unanswered: UnansweredClaims };
+type Along = {
+  readonly route: ReplyRoute;
+  readonly unanswered: UnansweredClaims;
+  readonly working: ReadonlyMap<string, Working>;
+};
 
 async function commitAlong<T>(
   deps: DelivererDeps,
-  { route, unanswered }: Along,
+  { route, unanswered, working }: Along,
   commit: (sender: DeliveryPolicy | undefined) => Promise<T>,
 ): Promise<T> {
   const channel = deps.adapterFor(route);
-  if (!channel) return commit(undefined);
+  const conversationKey = conversationKeyOf(route);
+  // A lease may be over while its call is not: no process takes its own part for one that was cut off.
+  if (!channel || working.has(conversationKey)) return commit(undefined);
   const policy = policyOf(deps, channel);
-  const named = { conversationKey: conversationKeyOf(route), claimId: policy.claimId };
+  const named = { conversationKey, claimId: policy.claimId };
   return unanswered.watch(named, () => commit(policy));
 }
 
@@ -220,14 +227,14 @@ async function deliverWaiting(deps: DelivererDeps, draining: Draining): Promise<
   if (!channel) return undefined;
   let delivery = claimed ?? (await claim(deps, channel, draining));
   while (delivery.kind === 'part') {
-    const { part, epoch, laneKey, mayStandSince } = delivery;
+    const { part, epoch, laneKey, attempts, mayStandSince } = delivery;
     probe.reach('outbox-claimed');
     journal.begin(part.key);
     const calledAt = clock.now();
     const settled = await callPlatform(deps, channel, delivery);
     const ageMs = delivery.ageMs + clock.now() - calledAt;
     const policy = { ...policyOf(deps, channel), conversationKey };
-    const settling = { ...policy, epoch, partKey: part.key, mayStandSince, result: settled };
+    const settling = { ...policy, epoch, partKey: part.key, attempts, mayStandSince, result: settled };
     delivery = await unanswered.watch(policy, () =>
       settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping),
     );

@@ -46,6 +46,12 @@ export const proofMutants: readonly Mutant[] = [
     test: { file: 'test/outbox/store-trouble.test.ts', name: 'sends nothing twice' },
   },
   {
+    name: 'a result recorded twice',
+    invariant: 'a result of a send counts once, however often its commit is asked for',
+    edits: [{ in: 'isAhead', find: 'attempts !== undefined', replace: 'attempts === 0' }],
+    test: { file: 'test/outbox/store-trouble.test.ts', name: 'mends a part once' },
+  },
+  {
     name: 'what waits is read before the lock',
     invariant: 'a step decides by what it has read behind the lock of its lane',
     edits: [

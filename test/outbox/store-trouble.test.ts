@@ -5,11 +5,12 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { HostedChannel } from '../../src/contracts/channel.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
-import type { Outbound } from '../../src/contracts/outbound.ts';
+import type { Outbound, SendResult } from '../../src/contracts/outbound.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { createDeliverer, type Deliverer } from '../../src/outbox/deliverer.ts';
 import type { Store } from '../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import {
   claimDelivery,
   type DeliveryPolicy,
@@ -28,6 +29,16 @@ type Answering = {
   commit(sender?: DeliveryPolicy): Promise<unknown>;
 };
 
+type Scene = {
+  readonly of?: string;
+  /** How the parts end. */
+  readonly states?: readonly string[];
+  readonly sendTimeoutMs?: number;
+  readonly answer?: (answering: Answering) => Promise<void>;
+  /** What the platform answers to the first calls. */
+  readonly refusals?: readonly SendResult[];
+};
+
 /**
  * Delivers a reply of two parts beside a store whose commands of a name, records of results by default, go as `fault`
  * has it.
@@ -38,8 +49,9 @@ async function deliverBeside(
     of = recordDelivery.name,
     states = ['sent', 'sent'],
     sendTimeoutMs = 30_000,
-    answer = async ({ commit }: Answering): Promise<void> => void (await commit()),
-  } = {},
+    answer = async ({ commit }) => void (await commit()),
+    refusals = [],
+  }: Scene = {},
 ) {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-outbox-'));
   const store = await openStore({ kind: 'sqlite', dataDir });
@@ -64,7 +76,7 @@ async function deliverBeside(
   const run = await worker.claimRun(aLane(conversation).key);
   const parts = ['one', 'two'].map((text) => ({
     route: routeFor(run),
-    content: { kind: 'text', text: { text, spans: [] } } as const,
+    content: { kind: 'text', text: { text, spans: [{ kind: 'bold', start: 0, length: 3 }] } } as const,
     purpose: 'reply' as const,
   }));
   const commit = (sender?: DeliveryPolicy) => worker.answer(run, 'one two', { parts, sender });
@@ -92,7 +104,7 @@ async function deliverBeside(
         adapter: {
           send: async (part: Outbound) => {
             sent.push(part);
-            return { kind: 'sent', receipts: [] };
+            return refusals[sent.length - 1] ?? { kind: 'sent', receipts: [] };
           },
         },
       }) as unknown as HostedChannel,
@@ -114,6 +126,25 @@ it('keeps what the platform said until the store is back, however long that take
 it('sends the next part when the store has claimed it and could not say so', async () => {
   const outcome = await deliverBeside((attempt, write) => (attempt === 1 ? write().then(away) : write()));
   expect(outcome).toEqual({ attempts: 3, sent: 2 });
+});
+
+it('mends a part once, though the store could not say that it has', async () => {
+  const lost: Fault = (attempt, write) => (attempt === 1 ? write().then(away) : write());
+  const refusals = [{ kind: 'failed', failure: { kind: 'markup' }, reason: 'no such markup' }] as const;
+  expect(await deliverBeside(lost, { refusals })).toEqual({ attempts: 4, sent: 3 });
+});
+
+it('claims nothing along with a commit while it delivers in the conversation', async () => {
+  const senders: (DeliveryPolicy | undefined)[] = [];
+  const note = async (sender?: DeliveryPolicy) => void senders.push(sender);
+  const answer = async ({ deliverer, route, commit }: Answering) => {
+    await deliverer.claimAlong(route, note);
+    await commit();
+    deliverer.deliver(conversationKeyOf(route));
+    await deliverer.claimAlong(route, note);
+  };
+  await deliverBeside((_, write) => write(), { answer });
+  expect(senders).toEqual([expect.objectContaining({ holder }), undefined]);
 });
 
 it('claims again what it was not told to have claimed, while its claim still holds', async () => {

@@ -32,13 +32,19 @@ export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): P
 /** Since when a part's platform asks to wait, ms; null when it doesn't. */
 export type AskedWait = { readonly conversationKey: string; readonly waitAskedSince: number | null };
 
+/** The same, and how far the part is. */
+export type AskedPart = AskedWait & { readonly state: string; readonly attempts: number };
+
 /** Reads the part's wait; undefined when there is no such part. */
-export function readAskedWait(tx: Tx, partKey: string): Promise<AskedWait | undefined> {
+export function readAskedWait(tx: Tx, partKey: string): Promise<AskedPart | undefined> {
   return askedWait.first(tx, { partKey });
 }
 
 const askedWait = prepared((db, of: QueryParams<{ partKey: string }>) =>
-  db.selectFrom('outbox').select(['conversationKey', 'waitAskedSince']).where('key', '=', of.partKey),
+  db
+    .selectFrom('outbox')
+    .select(['conversationKey', 'waitAskedSince', 'state', 'attempts'])
+    .where('key', '=', of.partKey),
 );
 
 /** The part has ended, or goes elsewhere: the owner is told once nothing else there has to wait. */

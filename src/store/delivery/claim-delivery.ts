@@ -10,7 +10,7 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 import type { Tables } from '../base/tables.ts';
 import { lockLanes, tryLockLanes } from '../rows/lane-row.ts';
-import { readAskedWait } from './asked-wait.ts';
+import { type AskedPart, readAskedWait } from './asked-wait.ts';
 import { outboundOf } from './edit-part.ts';
 import { endPart } from './end-part.ts';
 import { beginSending, firstRepeat, removePart } from './part-states.ts';
@@ -88,6 +88,8 @@ export type RecordDeliveryInput = DeliveryPolicy & {
   readonly conversationKey: string;
   readonly epoch: number;
   readonly partKey: string;
+  /** At claim time. */
+  readonly attempts?: number;
   /** At claim time: an earlier attempt may have arrived. */
   readonly mayStandSince?: number | undefined;
   readonly result: SendOutcome;
@@ -95,7 +97,10 @@ export type RecordDeliveryInput = DeliveryPolicy & {
   readonly claimsNext: boolean;
 };
 
-/** Records what became of the part and claims the next one. Throws `stale_epoch` when the lease moved on. */
+/**
+ * Records what became of the part and claims the next one. Throws `stale_epoch` when the lease moved on. Safe to repeat:
+ * a result counts once, whatever the part was made into for its next attempt.
+ */
 export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
   name: 'recordDelivery',
   run: async (tx, input) => {
@@ -111,13 +116,19 @@ export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
         `Conversation ${input.conversationKey} is delivered by another worker now.`,
       );
     }
-    await recordSend(tx, input, asked);
+    const isRecorded = isAhead(input, asked);
+    if (!isRecorded) await recordSend(tx, input, asked);
     if (!input.claimsNext) return leave(tx, input, { kind: 'empty' });
     // Anything else that has become of the part may have changed what comes behind it.
     const head = input.result.kind === 'sent' ? next : await headPart.first(tx, input);
-    return claimPart(tx, input, head && asUnclaimed(head));
+    return claimPart(tx, input, head && asUnclaimed(head, isRecorded ? input : undefined));
   },
 };
+
+/** Whether the part is further than when its attempt began: a commit whose answer was lost has recorded the result. */
+function isAhead({ attempts }: RecordDeliveryInput, part: AskedPart | undefined): boolean {
+  return attempts !== undefined && (part?.state !== 'sending' || part.attempts !== attempts);
+}
 
 /**
  * Locks the lanes that the result may reach, before the conversation, as every step of a lane does: the
@@ -144,9 +155,12 @@ type Head = DeliveryPolicy & { readonly conversationKey: string; readonly epoch:
  * claimed as that one was recorded before, or its claim has no answer. Nobody has begun to send it. A repeat may be of a
  * send that arrived.
  */
-function asUnclaimed(part: HeadPart): HeadPart {
-  if (part.state !== 'sending' || part.attempts >= firstRepeat) return part;
-  return { ...part, state: 'pending', attempts: 0, sendingAt: null };
+function asUnclaimed(part: HeadPart, recorded?: RecordDeliveryInput): HeadPart {
+  if (part.state !== 'sending') return part;
+  // Claimed once more by the commit that recorded its result.
+  const before = { attempts: part.attempts - 1, sendingAt: recorded?.mayStandSince ?? null };
+  if (part.key === recorded?.partKey) return { ...part, state: 'pending', ...before };
+  return part.attempts >= firstRepeat ? part : { ...part, state: 'pending', attempts: 0, sendingAt: null };
 }
 
 /** Claims the part if it is to be sent now, else the next one that is. */
