@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { fitChars } from '#channel-kit/clean-text.ts';
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
@@ -257,7 +258,7 @@ async function callPlatform(
   if (step === 'look-up') {
     const { sendTimeoutMs } = settings;
     const found = await lookUp(channel, { part, since: mayStandSince ?? 0, log, sendTimeoutMs });
-    return { kind: 'looked-up', found };
+    return { kind: 'looked-up', found: briefly(found) };
   }
   probe.reach('sending');
   const result = await send(channel, part, { log, ...settings });
@@ -327,10 +328,11 @@ const outagePauseMs = 3_000;
  * from 0.5 s to 30 s and are counted, except while the platform cannot be reached at all.
  */
 export function applyBackoff(
-  result: SendResult,
+  told: SendResult,
   attempts: number,
   { retries, minBackoffMs, maxBackoffMs }: Backoff,
 ): SendOutcome {
+  const result = briefly(told);
   if (result.kind !== 'retry') return result;
   const askedMs = askedWaitMs(result.afterMs);
   if (askedMs) return { ...result, afterMs: retryAfterMs(askedMs), askedMs };
@@ -339,6 +341,13 @@ export function applyBackoff(
   const step = Math.min(1, (attempts - 1) / Math.max(1, retries - 1));
   const factor = (maxBackoffMs / minBackoffMs) ** step;
   return { ...result, afterMs: Math.round(minBackoffMs * factor) };
+}
+
+/** A reason that a platform gives is stored, and read by the agent and the owner. */
+const longestReason = 500;
+
+function briefly<Said extends { readonly kind: string; readonly reason?: string }>(said: Said): Said {
+  return said.reason === undefined ? said : { ...said, reason: fitChars(said.reason, longestReason) };
 }
 
 function placeOf(conversationKey: string): Pick<ReplyRoute, 'channel' | 'account'> {

@@ -41,4 +41,12 @@ describe('a send that may be repeated', () => {
       expect(settled.kind === 'retry' && settled.afterMs).toBe(3000);
     }
   });
+
+  it('keeps no more of a platform’s reason than can be read, and nothing that a database refuses', () => {
+    const reason = `\u0000${'at com.example.Sender '.repeat(1_000)}`;
+    for (const told of [retry, { kind: 'unknown' }] as const) {
+      const settled = applyBackoff({ ...told, reason }, 4, backoff);
+      expect('reason' in settled && settled.reason).toMatch(/^\ufffdat com.{400,495}$/s);
+    }
+  });
 });
