@@ -50,7 +50,10 @@ function whyOff(
   if (accountName !== undefined) {
     const { needs: variable } = settings ?? {};
     const place = `channels.${id}.accounts.${accountName}`;
-    return variable === undefined ? `${place}.enabled is false` : `set ${variable} to enable`;
+    // The network's own setting turns all of its accounts off.
+    return variable === undefined
+      ? `${place}.enabled or channels.${id}.enabled is false`
+      : `set ${variable} to enable`;
   }
   const isMissing = needs !== undefined && (settings?.token ?? settings?.apiUrl) === undefined;
   return isMissing ? `set ${needs} to enable` : `channels.${id}.enabled is false`;

@@ -4,8 +4,10 @@ import type { PluginDefinition } from '#contracts/plugin.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import type { ChannelSettings, Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { findImpossibleId } from '../config/peer.ts';
 import { configError, describeIssue, describeUnknownKey, namesAt, type Problem } from '../config/problem.ts';
 import { revealSettings } from '../config/secret.ts';
+import { suggestName } from '../config/suggestion.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
 import { settingsSources } from './settings-sources.ts';
@@ -44,7 +46,8 @@ async function findPartProblems(
   const ofPlugins = plugins.map(({ id, load }) =>
     check(`plugins.${id}`, new Map(Object.entries(config.plugins)).get(id) ?? {}, load),
   );
-  return (await Promise.all([...ofChannels, findUnknownNames(config, channels), ...ofPlugins])).flat();
+  const found = await Promise.all([...ofChannels, findUnknownNames(config, channels), ...ofPlugins]);
+  return [...found.flat(), ...findUnknownChannels(config, channels)];
 }
 
 type Load = () => Promise<{ readonly configSchema: z.ZodType }>;
@@ -61,9 +64,9 @@ async function check(where: string, settings: unknown, load: Load): Promise<read
   });
 }
 
-/** Throws ParleyError `config_invalid` for names in channels' settings that nobody knows: those pass the file's own schema. */
+/** Throws ParleyError `config_invalid` for channels, and names in their settings, that nobody knows: those pass the file's own schema. */
 export async function checkChannelNames(config: Config, channels: readonly ChannelEntry[]): Promise<void> {
-  const problems = await findUnknownNames(config, channels);
+  const problems = [...(await findUnknownNames(config, channels)), ...findUnknownChannels(config, channels)];
   if (problems.length > 0) throw configError(problems);
 }
 
@@ -85,6 +88,48 @@ async function findUnknownNames(
     );
   });
   return (await Promise.all(found)).flat();
+}
+
+/** `id`: of somebody on it. */
+type NamedChannel = { readonly where: string; readonly name: string; readonly id?: string };
+
+/** A misspelt channel, or an id that it never gives, would be a rule that silently holds for nobody. */
+function findUnknownChannels(config: Config, channels: readonly ChannelEntry[]): readonly Problem[] {
+  const known = [...new Set([...Object.keys(config.channels), ...channels.map(({ id }) => String(id))])];
+  return namedChannels(config).flatMap(({ where, name, id }) => {
+    const what = id === undefined ? undefined : findImpossibleId(name, id);
+    if (what !== undefined) return [{ where, what }];
+    if (known.includes(name)) return [];
+    const meant = suggestName(name, known);
+    const hint = meant === undefined ? `Use one of: ${known.join(', ')}.` : `Did you mean "${meant}"?`;
+    return [{ where, what: `"${name}" isn't a channel. ${hint}` }];
+  });
+}
+
+function namedChannels({ access, bindings, identityLinks, owners, queue, reset }: Config) {
+  const keys = (where: string, record: object): NamedChannel[] =>
+    Object.keys(record).map((name) => ({ where, name }));
+  const refs = (where: string, list: readonly string[]): NamedChannel[] =>
+    list.map((ref) => {
+      const [name = '', ...id] = ref.split(':');
+      return { where, name, id: id.join(':') };
+    });
+  return [
+    ...keys('queue.channels', queue.channels),
+    ...keys('queue.waitingNotice.channels', queue.waitingNotice.channels),
+    ...keys('reset.channels', reset.channels),
+    ...bindings.flatMap(({ channel }, index) =>
+      channel === undefined ? [] : [{ where: `bindings[${index}].channel`, name: channel }],
+    ),
+    ...refs('owners', owners),
+    ...refs('access.allowFrom', access.allowFrom),
+    ...refs('access.allowGroups', access.allowGroups),
+    ...Object.entries(access.groups).flatMap(([group, { allowFrom = [] }]) =>
+      refs(`access.groups.${group}.allowFrom`, allowFrom),
+    ),
+    ...Object.entries(identityLinks).flatMap(([name, list]) => refs(`identityLinks.${name}`, list)),
+    ...refs('queue.conversations', Object.keys(queue.conversations)),
+  ];
 }
 
 /** A channel's own settings and those of its accounts; what an account takes over is named where it is written. */

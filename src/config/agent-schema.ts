@@ -30,9 +30,15 @@ export const budgetLimits = {
 
 /** One agent, as written. */
 export const agent = z.strictObject({
-  id: identifier,
-  name: z.string().min(1).max(100).exactOptional(),
-  workspace: z.string().min(1).exactOptional().describe('Folder of its files; default <dataDir>/workspace.'),
+  id: identifier.describe('Its name in session keys, bindings and commands.'),
+  name: z.string().min(1).max(100).exactOptional().describe('What it calls itself; default: Parley.'),
+  workspace: z
+    .string()
+    .min(1)
+    .exactOptional()
+    .describe(
+      'Folder of its files, from the data folder: by default workspace, for further agents workspace-<id>. It may hold nothing that is Parley’s own.',
+    ),
   profile: z.string().exactOptional().describe('Text put before its instructions.'),
   model: z
     .string()

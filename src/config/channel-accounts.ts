@@ -3,7 +3,7 @@
 // or the one that `tokenEnv` names.
 import type { ChannelSettings } from './config.ts';
 import type { Credentials } from './credentials.ts';
-import type { Environment } from './environment.ts';
+import { type Environment, variableNamed } from './environment.ts';
 import type { Problem } from './problem.ts';
 import type { FileSettings } from './schema.ts';
 import { findSecretProblem, Secret, type SecretKind } from './secret.ts';
@@ -16,6 +16,8 @@ type Network = {
   readonly fix: string;
   /** Without the secret there is no account. */
   readonly isRequired: boolean;
+  /** The variable that turns an account on, where it isn't that of the secret. */
+  readonly switchedBy?: string;
   /** Settings that are one account's alone, and never taken over. */
   readonly own: readonly string[];
 };
@@ -43,6 +45,7 @@ export const accountNetworks = {
     kind: 'access-token',
     fix: 'use a random one, for example from `openssl rand -hex 24`',
     isRequired: false,
+    switchedBy: 'SIGNAL_API_URL',
     own: ['number', 'aci'],
   },
 } as const satisfies Record<string, Network>;
@@ -90,28 +93,29 @@ type Configured = {
 };
 
 function readAccount({ network, name, account, top }: Configured, environment: Environment) {
-  const { kind, fix, setting, isRequired, own }: Network = accountNetworks[network];
+  const { kind, fix, setting, isRequired, switchedBy, own }: Network = accountNetworks[network];
   const { tokenEnv, ...rest } = account;
   const variable = tokenEnv ?? accountVariable(network, name);
-  const value = environment.others?.[variable];
+  const value = variableNamed(variable, environment);
   const problem = value === undefined ? undefined : findSecretProblem(value, kind);
   const problems: Problem[] = [];
   if (problem !== undefined)
     problems.push({ where: `${variable} in the environment`, what: `${problem}; ${fix}` });
-  if (value === undefined && isRequired && account.enabled === true)
-    problems.push({
-      where: `channels.${network}.accounts.${name}`,
-      what: `is on, but there is no token; set ${variable} in the environment, or turn it off`,
-    });
   const secret = value === undefined ? undefined : new Secret(value);
   const inherited = Object.entries(top).filter(([key]) => key !== 'accounts' && !own.includes(key));
   const isPossible = isRequired ? secret !== undefined : 'apiUrl' in top || 'apiUrl' in rest;
+  const needed = switchedBy ?? variable;
+  if (!isPossible && account.enabled === true)
+    problems.push({
+      where: `channels.${network}.accounts.${name}`,
+      what: `is on, but there is no ${isRequired ? 'token' : 'address'}; set ${needed} in the environment, or turn it off`,
+    });
   const settings: ChannelSettings = {
     ...Object.fromEntries(inherited),
     ...rest,
     enabled: top.enabled !== false && (account.enabled ?? isPossible),
     ...(secret && { [setting]: secret }),
-    ...(!isPossible && { needs: variable }),
+    ...(!isPossible && { needs: needed }),
   };
   return { settings, secret, variable, problems };
 }

@@ -35,11 +35,13 @@ export function readConfigFile(named: string | undefined, home: string): ConfigF
 function parseText(text: string, path: string): Omit<ConfigFile, 'path'> {
   try {
     // White space takes the place of what is removed, so that the parser names the right line.
-    const content = parseJson(stripJsonComments(text, { trailingCommas: true }));
+    const plain = stripJsonComments(text, { trailingCommas: true });
+    const content = parseJson(plain);
     if (typeof content !== 'object' || content === null || Array.isArray(content)) {
       return { content: {}, problems: [{ where: path, what: "isn't a JSON object; write { … }" }] };
     }
-    return { content: content as Record<string, unknown>, problems: findSecrets(content, path, '') };
+    const problems = [...findRepeated(plain, path), ...findSecrets(content, path, '')];
+    return { content: content as Record<string, unknown>, problems };
   } catch (error) {
     return {
       content: {},
@@ -54,6 +56,23 @@ function positionOf(error: unknown, text: string): string {
   if (position === undefined) return '';
   const before = text.slice(0, Number(position)).split('\n');
   return ` at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+}
+
+/** Finds names that are there twice: the parser keeps the last value, and all of the earlier one would silently not hold. */
+function findRepeated(json: string, path: string): readonly Problem[] {
+  const problems: Problem[] = [];
+  const open: { readonly names: Set<string>; name: string }[] = [];
+  for (const [token, name, isKey] of json.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g)) {
+    if (token === '{' || token === '[') open.push({ names: new Set(), name: '' });
+    if (token === '}' || token === ']') open.pop();
+    const group = open.at(-1);
+    if (group === undefined || name === undefined || isKey === undefined) continue;
+    group.name = name.slice(1, -1);
+    const where = `${open.flatMap((each) => each.name || []).join('.')} in ${path}`;
+    if (group.names.has(group.name)) problems.push({ where, what: 'is there twice; join the two' });
+    group.names.add(group.name);
+  }
+  return problems;
 }
 
 /** The variable for each secret that was put into the file by mistake. */

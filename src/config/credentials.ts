@@ -1,3 +1,4 @@
+import { decode } from './decode.ts';
 import type { Environment, EnvironmentName } from './environment.ts';
 import { findKeyProblems } from './model-settings.ts';
 import type { Problem } from './problem.ts';
@@ -100,15 +101,6 @@ function passwordProblem(password: string): string | undefined {
 
 function parseUrl(value: string): URL | undefined {
   return URL.canParse(value) ? new URL(value) : undefined;
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // Not percent-encoded after all: take it as it stands.
-    return text;
-  }
 }
 
 /** Only spellings that cannot mean anything else; `redis://` hosts are not normalised by URL. */

@@ -39,6 +39,7 @@ function addFile(before: Variables, path: string): Variables {
   if (typeof read !== 'string')
     return { ...before, problems: [...before.problems, { where: path, what: read.problem }] };
   const set = Object.entries(parseEnv(read)).filter(([, value]) => value !== undefined && value !== '');
+  const misread = [...findCut(read, new Map(set)), ...findOverlong(set)];
   const isHidden = ([name]: readonly [string, unknown]) => (before.values[name] ?? '') !== '';
   const counting = set.filter((entry) => !isHidden(entry));
   const file = {
@@ -50,7 +51,27 @@ function addFile(before: Variables, path: string): Variables {
     ...before,
     values: { ...before.values, ...Object.fromEntries(counting) },
     files: [...before.files, file],
+    problems: [...before.problems, ...misread.map((what) => ({ where: path, what }))],
   };
+}
+
+/** A `#` ends a value without quotes wherever it stands, so half a password would count as the whole. */
+function findCut(text: string, values: ReadonlyMap<string, string | undefined>): readonly string[] {
+  return text.split('\n').flatMap((line) => {
+    const [, name = '', value] =
+      /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*([^\s'"`#](?:[^#]*[^\s#])?)#/.exec(line) ?? [];
+    if (value === undefined || values.get(name) !== value) return [];
+    return [
+      `${name} goes on behind a #, which begins a comment; put the value into quotes, or a space before the #`,
+    ];
+  });
+}
+
+/** A quote that isn't closed takes in the lines up to the next one. */
+function findOverlong(values: readonly (readonly [string, string | undefined])[]): readonly string[] {
+  return values.flatMap(([name, value]) =>
+    value?.includes('\n') ? [`${name} goes on in the next line; close its quotes`] : [],
+  );
 }
 
 /** The text, what is wrong with the file, or undefined where there is none. */
@@ -61,7 +82,10 @@ function readLimited(path: string): string | { readonly problem: string } | unde
     const buffer = Buffer.alloc(mostBytes + 1);
     const length = readSync(file, buffer, 0, buffer.length, 0);
     if (length > mostBytes) return { problem: `is larger than ${mostBytes / 1024} KB; shorten it` };
-    return buffer.toString('utf8', 0, length).replace(/^\uFEFF/, '');
+    const text = buffer.toString('utf8', 0, length);
+    // Windows' "Unicode" writes two bytes for each character: every name in it would be another one.
+    if (text.includes('\0')) return { problem: "isn't UTF-8 text; save it as UTF-8" };
+    return text.replace(/^\uFEFF/, '');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;

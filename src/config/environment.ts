@@ -45,6 +45,12 @@ export type Environment = {
   readonly problems?: readonly Problem[];
 };
 
+/** The value of a variable that a setting names; undefined for one that isn't set. */
+export function variableNamed(name: string, { values, others }: Environment): string | undefined {
+  const known: Readonly<Record<string, string | undefined>> = values;
+  return known[name] ?? others?.[name];
+}
+
 /** Reads the environment and the `.env` files: the only place in Parley that does. */
 export function readSurroundings(home: string, source: NodeJS.ProcessEnv = process.env): Environment {
   const { values, files, problems } = withEnvFiles(withFullPaths(source), home);

@@ -56,8 +56,6 @@ export function loadConfig(given?: Environment, home: string = homeFolder()): Co
     where: overlaid.sources.has(where) ? `${overlaid.sources.get(where)} in the environment` : where,
     what,
   }));
-  problems.push(...findSettingsProblems(parsed.data, credentials), ...ofNames, ...ofAccounts);
-  if (problems.length > 0) throw configError(problems.map((problem) => inItsFile(problem, environment)));
   const config = buildConfig(parsed.data, {
     credentials,
     accounts,
@@ -69,8 +67,13 @@ export function loadConfig(given?: Environment, home: string = homeFolder()): Co
     dataDir: environment.values.PARLEY_DATA_DIR,
     envFiles: environment.files ?? [],
   });
-  const ofWorkspaces = findWorkspaceProblems(config);
-  if (ofWorkspaces.length > 0) throw configError(ofWorkspaces);
+  problems.push(
+    ...findSettingsProblems(parsed.data, credentials),
+    ...findWorkspaceProblems(config),
+    ...ofNames,
+    ...ofAccounts,
+  );
+  if (problems.length > 0) throw configError(problems.map((problem) => inItsFile(problem, environment)));
   return freeze(config);
 }
 

@@ -1,8 +1,11 @@
 /** The shape of providers and models, as written. */
 import { z } from 'zod';
-import { count, identifier } from './agent-schema.ts';
+import { identifier } from './agent-schema.ts';
 
 export const httpUrl = z.url({ protocol: /^https?$/, error: "isn't an http:// or https:// address" });
+
+/** The SDKs give up a server that hasn't begun to answer after so long, ms. */
+export const longestSilenceMs = 600_000;
 
 const dollarsPerMillion = z.number().min(0).max(10_000);
 
@@ -68,14 +71,18 @@ export const models = z
     z.strictObject({
       provider: identifier,
       id: z.string().min(1).describe("The model's id at its provider."),
-      window: count(128_000, 100_000_000)
-        .removeDefault()
+      window: z
+        .int()
+        .min(1000)
+        .max(100_000_000)
         .exactOptional()
         .describe('Context window, tokens, if Parley does not know it.'),
-      maxTokens: count(16_000)
-        .removeDefault()
+      maxTokens: z
+        .int()
+        .min(1)
+        .max(1_000_000)
         .exactOptional()
-        .describe('Longest answer of one call, tokens.'),
+        .describe('Longest answer of one call, tokens. Default: 16,000, at most a quarter of the window.'),
       prices: z
         .strictObject({
           input: dollarsPerMillion,

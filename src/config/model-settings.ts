@@ -1,7 +1,8 @@
 // Providers with their keys, and which model a name means: an alias, `provider/id`, or the bare id of a
 // well-known family.
 import type { Config, ModelSettings, ProviderSettings } from './config.ts';
-import type { Environment } from './environment.ts';
+import { decode } from './decode.ts';
+import { type Environment, variableNamed } from './environment.ts';
 import { microDollars } from './micro-dollars.ts';
 import type { Problem } from './problem.ts';
 import type { FileSettings } from './schema.ts';
@@ -53,14 +54,14 @@ export function readModelSettings(
   return { ...config, tracing: tracingOf(settings, environment), problems };
 }
 
-/** The variable's headers, as other programs that send to a collector read them. */
-function tracingOf({ tracing }: FileSettings, { others }: Environment): Config['tracing'] {
+/** The variable's headers, as other programs that send to a collector read them: values may be percent-encoded. */
+function tracingOf({ tracing }: FileSettings, environment: Environment): Config['tracing'] {
   const { endpoint, headersEnv } = tracing;
-  const pairs = (others?.[headersEnv] ?? '').split(',').flatMap((pair) => {
+  const pairs = (variableNamed(headersEnv, environment) ?? '').split(',').flatMap((pair) => {
     const [, name, value] = /^\s*([\w-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];
     return name === undefined || value === undefined
       ? []
-      : [[name.toLowerCase(), new Secret(value)] as const];
+      : [[name.toLowerCase(), new Secret(decode(value))] as const];
   });
   return { ...(endpoint !== undefined && { endpoint }), headers: Object.fromEntries(pairs) };
 }
@@ -70,9 +71,8 @@ function keyVariable(provider: string): string {
   return `${provider.toUpperCase().replaceAll('-', '_')}_API_KEY`;
 }
 
-function keysIn(variable: string, { values, others }: Environment): readonly string[] {
-  const known: Readonly<Record<string, string | undefined>> = values;
-  const text = known[variable] ?? others?.[variable] ?? '';
+function keysIn(variable: string, environment: Environment): readonly string[] {
+  const text = variableNamed(variable, environment) ?? '';
   return text.split(',').flatMap((key) => (key.trim() === '' ? [] : [key.trim()]));
 }
 
@@ -81,7 +81,7 @@ export function findKeyProblems(variable: string, environment: Environment): rea
   return keysIn(variable, environment).flatMap((key) => {
     const problem = findSecretProblem(key, 'api-key');
     if (problem === undefined) return [];
-    const what = `${problem}; set a real key, or unset it to use the demo model`;
+    const what = `${problem}; set a real key, or unset it`;
     return [{ where: `${variable} in the environment`, what }];
   });
 }

@@ -61,8 +61,8 @@ function show(value: unknown): string {
 /** Names that people write into the file although they come from the environment. */
 const environmentOnly: Readonly<Record<string, string>> = {
   token: 'PARLEY_TOKEN',
-  apiKey: 'ANTHROPIC_API_KEY or OPENAI_API_KEY',
-  apiKeys: 'ANTHROPIC_API_KEY or OPENAI_API_KEY',
+  apiKey: 'the variable of its provider, for example OPENAI_API_KEY,',
+  apiKeys: 'the variable of its provider, for example OPENAI_API_KEY,',
   redisUrl: 'REDIS_URL',
   databaseUrl: 'DATABASE_URL',
 };

@@ -4,7 +4,7 @@ import { dropPolicies, queueModes } from '#contracts/queue-settings.ts';
 import { peer } from './peer.ts';
 
 const queueFields = {
-  mode: z.enum(queueModes),
+  mode: z.enum(queueModes).describe('What becomes of a message that arrives during a run.'),
   debounceMs: z.int().min(0).max(3_600_000).describe('Debounce before a first run, ms.'),
   quietMs: z.int().min(0).max(3_600_000).describe('Quiet window of collect after an active run, ms.'),
   cap: z.int().min(1).max(1000).describe('Most waiting messages.'),
@@ -39,7 +39,7 @@ const waitingNotice = z
       .describe(
         'Waiting notice: a reaction where the network has them, otherwise a line in direct chats (reaction); a line in direct chats, a reaction in groups (line); none (off).',
       ),
-    afterMs: z.int().min(500).max(3_600_000).default(2000).describe('Waiting time before the notice.'),
+    afterMs: z.int().min(500).max(3_600_000).default(2000).describe('Waiting time before the notice, ms.'),
     emoji: z.string().min(1).max(16).default('👀').describe('Reaction to use; the network must allow it.'),
     channels: z.record(z.string(), noticeKind).default({}).describe('Overrides per channel.'),
   })

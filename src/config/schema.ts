@@ -1,14 +1,17 @@
 // The shape of parley.config.json. Every number Parley has is here with its default; the environment
 // is laid over it by load-config.ts. Secrets are not in it: they come from the environment only.
 import { z } from 'zod';
-import { isAddressRange } from './address-range.ts';
+import { longestWaitMs } from '#channel-kit/remote-number.ts';
+import { isAddressRange, isHost } from './address.ts';
 import { agent, budgetLimits, count, identifier, subagents } from './agent-schema.ts';
-import { httpUrl, modelName, models, payloadLog, providers, tracing } from './model-schema.ts';
+import { channels } from './channel-schema.ts';
+import { longestSilenceMs, modelName, models, payloadLog, providers, tracing } from './model-schema.ts';
 import { peer } from './peer.ts';
 import { queue } from './queue-schema.ts';
 import { compilePattern } from './text-pattern.ts';
 
-const milliseconds = (byDefault: number) => z.int().min(0).max(86_400_000).default(byDefault);
+/** A time of at most a day. Where 0 would end at once what it limits, it has a least value. */
+const milliseconds = (byDefault: number, min = 0) => z.int().min(min).max(86_400_000).default(byDefault);
 
 const budgets = z
   .strictObject(budgetLimits)
@@ -18,12 +21,12 @@ const budgets = z
   );
 
 const binding = z.strictObject({
-  agent: identifier,
-  channel: z.string().min(1).exactOptional(),
-  account: z.string().min(1).exactOptional(),
-  conversation: z.string().min(1).exactOptional(),
-  peer: z.string().min(1).exactOptional(),
-  parent: z.string().min(1).exactOptional().describe('Parent group or guild.'),
+  agent: identifier.describe('The agent that answers.'),
+  channel: z.string().min(1).exactOptional().describe('The network, for example telegram.'),
+  account: z.string().min(1).exactOptional().describe('The bot: its name under accounts, or its id.'),
+  conversation: z.string().min(1).exactOptional().describe('One group or chat: its id alone.'),
+  peer: z.string().min(1).exactOptional().describe('One person, in direct chats: their id alone.'),
+  parent: z.string().min(1).exactOptional().describe('Parent group or guild: its id alone.'),
 });
 
 const access = z
@@ -36,7 +39,7 @@ const access = z
       ),
     pairing: z
       .strictObject({
-        validMinutes: z.int().min(1).max(1440).default(60).describe('How long a code is valid.'),
+        validMinutes: z.int().min(1).max(1440).default(60).describe('How long a code is valid, minutes.'),
         maxPending: count(3, 100).describe('Most pending requests, per bot account.'),
       })
       .prefault({}),
@@ -55,7 +58,7 @@ const access = z
       .record(
         peer,
         z.strictObject({
-          requireMention: z.boolean().exactOptional(),
+          requireMention: z.boolean().exactOptional().describe('Default: groups.requireMention.'),
           allowFrom: z.array(peer).exactOptional().describe('Only these members; absent = all members.'),
         }),
       )
@@ -79,7 +82,10 @@ const mentionPattern = z.string().check(({ value, issues }) => {
 
 const groups = z
   .strictObject({
-    requireMention: z.boolean().default(true),
+    requireMention: z
+      .boolean()
+      .default(true)
+      .describe('Answer only messages that mention the bot or reply to it.'),
     mentionPatterns: z
       .array(mentionPattern)
       .max(50)
@@ -98,9 +104,14 @@ const groups = z
 
 const run = z
   .strictObject({
-    timeoutMs: milliseconds(600_000),
-    modelIdleMs: milliseconds(120_000).describe('Longest silence of a model stream.'),
-    turns: count(50, 1000),
+    timeoutMs: milliseconds(600_000, 1000).describe('Longest run, ms.'),
+    modelIdleMs: z
+      .int()
+      .min(1000)
+      .max(longestSilenceMs)
+      .default(120_000)
+      .describe('Longest silence of a model, ms.'),
+    turns: count(50, 1000).describe('Most turns of a run: model calls with their tools.'),
     repeatedCalls: count(3, 100).describe('How many times in a row the same tool call may be made.'),
     steerTail: z
       .enum(['skip', 'finish'])
@@ -110,15 +121,30 @@ const run = z
       .enum(['one-at-a-time', 'all'])
       .default('one-at-a-time')
       .describe('How many waiting messages a run reads at each step.'),
-    toolExecution: z.enum(['auto', 'sequential', 'parallel']).default('auto'),
-    maxAttempts: count(3, 20).describe('How often a run is resumed after a crash.'),
+    toolExecution: z
+      .enum(['auto', 'sequential', 'parallel'])
+      .default('auto')
+      .describe(
+        'Calls of one turn: at once if all of their tools allow it (auto), one after the other, or always at once.',
+      ),
+    maxAttempts: count(3, 20).describe('Attempts at a run that crashes break off, the first included.'),
   })
   .prefault({});
 
 const lanes = z
   .strictObject({
-    leaseMs: z.int().min(500).max(600_000).default(10_000),
-    renewMs: z.int().min(100).max(300_000).default(2000),
+    leaseMs: z
+      .int()
+      .min(500)
+      .max(600_000)
+      .default(10_000)
+      .describe('Lease of a lane, ms: after it another process takes over from a dead one elsewhere.'),
+    renewMs: z
+      .int()
+      .min(100)
+      .max(300_000)
+      .default(2000)
+      .describe('Time between two renewals of a lease, ms; at most half of leaseMs.'),
     concurrency: z
       .strictObject({
         main: count(64, 4096),
@@ -131,9 +157,11 @@ const lanes = z
         background: count(2, 1024),
       })
       .prefault({})
-      .describe('Lanes of each class that a process runs at once.'),
+      .describe(
+        'Lanes of each class at work at once: main, schedule and background in each process, those of sub-agents over all processes.',
+      ),
     maxRunsPerClaim: count(5, 1000).describe('A lane lets others run after this many runs in a row …'),
-    maxHoldMs: milliseconds(60_000).describe('… or after this time.'),
+    maxHoldMs: milliseconds(60_000).describe('… or after this time, ms.'),
   })
   .refine((value) => value.renewMs * 2 <= value.leaseMs, {
     path: ['renewMs'],
@@ -141,18 +169,21 @@ const lanes = z
   })
   .prefault({});
 
+/** A part that is to wait for longer counts as stored by a wrong clock, and is sent at once. */
+const backoffMs = (byDefault: number) => z.int().min(1).max(longestWaitMs).default(byDefault);
+
 const outbox = z
   .strictObject({
-    retries: count(3, 20),
-    minBackoffMs: milliseconds(500),
-    maxBackoffMs: milliseconds(30_000),
+    retries: count(3, 20).describe('Further attempts at a send that the network refused for now.'),
+    minBackoffMs: backoffMs(500).describe('Pause before the first of them, ms …'),
+    maxBackoffMs: backoffMs(30_000).describe('… and before the last.'),
     sendTimeoutMs: z
       .int()
       .min(500)
       .max(120_000)
       .default(30_000)
       .describe(
-        'A longer call is recorded as unknown. After twice as long another process may take over the delivery.',
+        'Longest call that delivers a part, ms; a longer one is recorded as unknown. After twice as long another process may take over the delivery.',
       ),
     resendUnknown: z.boolean().default(false).describe('Repeat unknown sends; they may arrive twice.'),
   })
@@ -160,8 +191,11 @@ const outbox = z
 
 const replies = z
   .strictObject({
-    replyToMode: z.enum(['off', 'first', 'all']).default('off'),
-    preview: z.boolean().default(true),
+    replyToMode: z
+      .enum(['off', 'first', 'all'])
+      .default('off')
+      .describe('Which messages of an answer quote the one they answer.'),
+    preview: z.boolean().default(true).describe('Show an answer while it is written, where the network can.'),
     ackSuppress: z
       .boolean()
       .default(true)
@@ -171,8 +205,18 @@ const replies = z
 
 const resetRule = z
   .strictObject({
-    dailyAtHour: z.int().min(0).max(23).exactOptional(),
-    idleMinutes: z.int().min(1).max(525_600).exactOptional(),
+    dailyAtHour: z
+      .int()
+      .min(0)
+      .max(23)
+      .exactOptional()
+      .describe('At the first message after this hour (0 to 23).'),
+    idleMinutes: z
+      .int()
+      .min(1)
+      .max(525_600)
+      .exactOptional()
+      .describe('After so many minutes without a message.'),
   })
   .describe('When the next message starts a new session; empty = never.');
 
@@ -181,56 +225,10 @@ const reset = z
     dm: resetRule.default({}),
     group: resetRule.default({}),
     thread: resetRule.default({}),
-    channels: z.record(z.string(), resetRule).default({}).describe('Overrides per channel.'),
-  })
-  .prefault({});
-
-/** Each account inherits the settings beside `accounts` and overrides them with its own. */
-const accounts = z
-  .record(
-    identifier,
-    z.looseObject({
-      enabled: z.boolean().exactOptional(),
-      tokenEnv: z
-        .string()
-        .regex(/^[A-Z][A-Z0-9_]*$/, "isn't the name of a variable, for example WORK_BOT_TOKEN")
-        .exactOptional()
-        .describe('The variable of its secret. Default: the variable of the network plus _<NAME>.'),
-    }),
-  )
-  .default({})
-  .describe('More accounts on this network, under names you choose.');
-
-const channels = z
-  .strictObject({
-    telegram: z
-      .looseObject({
-        enabled: z.boolean().exactOptional().describe('Default: on when TELEGRAM_BOT_TOKEN is set.'),
-        apiRoot: httpUrl.exactOptional(),
-        accounts,
-      })
-      .prefault({}),
-    discord: z
-      .looseObject({
-        enabled: z.boolean().exactOptional().describe('Default: on when DISCORD_BOT_TOKEN is set.'),
-        apiBase: httpUrl.exactOptional().describe("The REST base; the gateway's address comes from it."),
-        accounts,
-      })
-      .prefault({}),
-    signal: z
-      .looseObject({
-        enabled: z.boolean().exactOptional().describe('Default: on when SIGNAL_API_URL is set.'),
-        apiUrl: httpUrl.exactOptional().describe('Address of signal-cli-rest-api.'),
-        number: z
-          .string()
-          .regex(/^\+[1-9]\d{4,14}$/, "isn't a phone number in international form, for example +15550001111")
-          .exactOptional()
-          .describe('Default: the only account of the server.'),
-        accounts,
-      })
-      .prefault({}),
-    web: z.looseObject({ enabled: z.boolean().default(true) }).prefault({}),
-    terminal: z.looseObject({ enabled: z.boolean().default(true) }).prefault({}),
+    channels: z
+      .record(z.string(), resetRule)
+      .default({})
+      .describe('A rule of its own for a channel, in place of the other three.'),
   })
   .prefault({});
 
@@ -238,10 +236,18 @@ const channels = z
 export const fileSchema = z.strictObject({
   $schema: z.string().exactOptional().describe('For editors; ignored.'),
   dataDir: z.string().min(1).exactOptional().describe('Default ./data; relative to this file.'),
-  host: z.string().min(1).default('127.0.0.1'),
+  host: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .describe('Address that the page listens on; 0.0.0.0 for other machines.'),
   port: z.int().min(0).max(65_535).default(7411).describe('0 takes any free port.'),
   allowedHosts: z
-    .array(z.string().min(1))
+    .array(
+      z
+        .string()
+        .refine(isHost, "isn't a host as browsers send it, for example parley.home or parley.home:8443"),
+    )
     .default([])
     .describe('Further names of the page: `parley.home` on every port, `parley.home:8443` on that one.'),
   trustedProxies: z
@@ -249,7 +255,10 @@ export const fileSchema = z.strictObject({
     .max(100)
     .default([])
     .describe('Proxies whose forwarded headers are trusted: addresses and CIDR ranges. Default: none.'),
-  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  logLevel: z
+    .enum(['debug', 'info', 'warn', 'error'])
+    .default('info')
+    .describe('Least severe log line that is written.'),
   timeZone: z
     .string()
     .refine(isTimeZone, "isn't an IANA time zone, for example Europe/Berlin")
@@ -299,10 +308,14 @@ export const fileSchema = z.strictObject({
     .min(1)
     .prefault([{ id: 'main' }]),
   defaultAgent: identifier.exactOptional().describe('Default: the first agent.'),
-  bindings: z.array(binding).default([]),
+  bindings: z
+    .array(binding)
+    .default([])
+    .describe('Which agent answers where; every field that is given must match, and the most specific wins.'),
   dmScope: z
     .enum(['per-account-channel-peer', 'per-channel-peer', 'per-peer', 'main'])
-    .default('per-account-channel-peer'),
+    .default('per-account-channel-peer')
+    .describe('Which direct chats are conversations of their own; main = all are one.'),
   identityLinks: z
     .record(identifier, z.array(peer))
     .default({})
@@ -313,7 +326,7 @@ export const fileSchema = z.strictObject({
   groups,
   queue,
   joinMs: milliseconds(1500).describe(
-    'Albums and split texts are joined until this long after their last message.',
+    'Albums and split texts are joined until this long after their last message, ms.',
   ),
   run,
   lanes,
@@ -321,7 +334,11 @@ export const fileSchema = z.strictObject({
   outbox,
   replies,
   reset,
-  media: z.strictObject({ maxMb: z.number().min(0.1).max(2000).default(20) }).prefault({}),
+  media: z
+    .strictObject({
+      maxMb: z.number().min(0.1).max(2000).default(20).describe('Largest file that is taken in, megabytes.'),
+    })
+    .prefault({}),
   rateLimit: z
     .strictObject({
       perSenderPerMinute: count(60, 100_000).describe('Messages one sender may have accepted.'),
@@ -329,9 +346,15 @@ export const fileSchema = z.strictObject({
     .prefault({}),
   channels,
   plugins: z
-    .strictObject({ files: z.looseObject({ enabled: z.boolean().default(true) }).prefault({}) })
+    .strictObject({
+      files: z
+        .looseObject({ enabled: z.boolean().default(true).describe('The tools for files.') })
+        .prefault({}),
+    })
     .prefault({}),
-  shutdownMs: milliseconds(15_000),
+  shutdownMs: milliseconds(15_000).describe(
+    'Longest time that a stop takes, ms; what is unfinished then goes on after the next start.',
+  ),
 });
 
 export type FileSettings = z.output<typeof fileSchema>;

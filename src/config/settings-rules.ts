@@ -1,6 +1,7 @@
 import type { Credentials } from './credentials.ts';
 import type { Problem } from './problem.ts';
 import type { FileSettings } from './schema.ts';
+import { suggestName } from './suggestion.ts';
 
 /** Finds problems that no single value shows: settings that contradict each other. */
 export function findSettingsProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {
@@ -10,6 +11,7 @@ export function findSettingsProblems(settings: FileSettings, credentials: Creden
     ...findIdentityProblems(settings),
     ...findChannelProblems(settings, credentials),
     ...findOutboxProblems(settings),
+    ...findModelProblems(settings),
   ];
 }
 
@@ -44,14 +46,46 @@ function findBindingProblems(settings: FileSettings): readonly Problem[] {
     if (!ids.includes(binding.agent)) {
       return [{ where: `${where}.agent`, what: unknownAgent(binding.agent, ids) }];
     }
-    return Object.keys(binding).length === 1
-      ? [
-          {
-            where,
-            what: 'matches everything; name a channel, account, conversation, peer or parent, or set defaultAgent',
-          },
-        ]
-      : [];
+    if (Object.keys(binding).length === 1)
+      return [
+        {
+          where,
+          what: 'matches everything; name a channel, account, conversation, peer or parent, or set defaultAgent',
+        },
+      ];
+    return [
+      ...findIdProblems(where, binding, Object.keys(settings.channels)),
+      ...findAccountProblems(where, binding, settings),
+    ];
+  });
+}
+
+/** A bot's own id: a number, or an ACI. */
+const botId = /^(?:\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/;
+
+function findAccountProblems(
+  where: string,
+  { account }: FileSettings['bindings'][number],
+  { channels: { telegram, discord, signal } }: FileSettings,
+): readonly Problem[] {
+  const known = [telegram, discord, signal].flatMap(({ accounts }) => Object.keys(accounts));
+  if (account === undefined || known.includes(account) || botId.test(account)) return [];
+  const meant = suggestName(account, known);
+  const hint = meant === undefined ? 'Add it there, or use the id of the bot.' : `Did you mean "${meant}"?`;
+  return [{ where: `${where}.account`, what: `"${account}" isn't a name under accounts. ${hint}` }];
+}
+
+/** Written as elsewhere, with its channel, an id would match nothing. */
+function findIdProblems(
+  where: string,
+  binding: FileSettings['bindings'][number],
+  channels: readonly string[],
+): readonly Problem[] {
+  return (['peer', 'conversation', 'parent'] as const).flatMap((name) => {
+    const [, channel = '', id] = /^([a-z]+):(.+)$/.exec(binding[name] ?? '') ?? [];
+    if (!channels.includes(channel)) return [];
+    const what = `is the id alone in a binding; write "channel": "${channel}", "${name}": "${id}"`;
+    return [{ where: `${where}.${name}`, what }];
   });
 }
 
@@ -112,4 +146,13 @@ function findOutboxProblems(settings: FileSettings): readonly Problem[] {
         },
       ]
     : [];
+}
+
+/** A prompt has no room beside such an answer, so the server would refuse every call. */
+function findModelProblems({ models }: FileSettings): readonly Problem[] {
+  return Object.entries(models).flatMap(([alias, { window, maxTokens }]) => {
+    if (window === undefined || maxTokens === undefined || maxTokens < window) return [];
+    const what = `${maxTokens} leaves no room for a prompt in the window of ${window}; use a quarter of it or less`;
+    return [{ where: `models.${alias}.maxTokens`, what }];
+  });
 }

@@ -1,9 +1,10 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { APIError } from '@anthropic-ai/sdk';
+import { longestSilenceMs } from '../config/model-schema.ts';
 import { faultOf } from './anthropic-failure.ts';
 import { type ApiFault, lostConnection } from './api-fault.ts';
 import { KeyRing } from './key-ring.ts';
-import { type ApiAccess, beginMs } from './provider-options.ts';
+import type { ApiAccess } from './provider-options.ts';
 
 type Sdk = typeof import('@anthropic-ai/sdk');
 
@@ -52,7 +53,7 @@ function createClient({ Anthropic }: Sdk, apiKey: string, { baseUrl, fetch }: Ap
     baseURL: baseUrl ?? anthropicHost,
     // retry.ts decides.
     maxRetries: 0,
-    timeout: beginMs,
+    timeout: longestSilenceMs,
     // Its log would print message bodies, and its tracing would read the environment.
     logLevel: 'off',
     openTelemetry: false,

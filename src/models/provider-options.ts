@@ -10,9 +10,6 @@ export type ApiAccess = {
   readonly fetch?: typeof globalThis.fetch;
 };
 
-/** How long a server may take to begin an answer, ms; silence after that is the loop's to judge. */
-export const beginMs = 600_000;
-
 /** One model at its provider, as configured. */
 export type ProviderOptions = ApiAccess & {
   readonly model: string;

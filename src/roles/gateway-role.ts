@@ -7,6 +7,7 @@ import { type AlertReporter, createAlertReporter } from '../channel-host/alert-r
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import { type ConfiguredAccount, configuredAccounts } from '../channel-host/configured-accounts.ts';
 import { nativeCommands } from '../commands/list.ts';
+import { bytesOf } from '../config/megabytes.ts';
 import { revealSettings } from '../config/secret.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
@@ -107,7 +108,7 @@ export async function openServer(
     token,
     allowedHosts,
     trustedProxies: config.trustedProxies,
-    maxUploadBytes: config.media.maxMb * 1e6,
+    maxUploadBytes: bytesOf(config.media.maxMb),
     notices: { ...owner, ...questions },
     messages: ownerMessages({ store: stage.store, redact: redactorOf(stage) }),
     commands: nativeCommands(stage.notices),

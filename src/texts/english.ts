@@ -227,7 +227,7 @@ export const english = {
     'I don’t know you yet, so I’ve asked my owner to let you in (code {code}). I’ll answer your message then.',
   pairingStillWaiting: 'I’m still waiting for my owner to let you in.',
   pairingTurnedDown: 'My owner hasn’t let you in.',
-  pairingFull: 'Too many people are waiting for my owner. Please try again in an hour.',
+  pairingFull: 'Too many people are waiting for my owner. Please try again later.',
   pairingQuestion:
     '{who} is asking to write to me at {account}. Their code: {code} (valid for {minutes} min)',
   pairingLetIn: '{who} may write to me now. Approved by {by}.',

@@ -234,7 +234,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     'Ich kenne dich noch nicht und habe meinen Besitzer gebeten, dich zuzulassen (Code {code}). Dann beantworte ich deine Nachricht.',
   pairingStillWaiting: 'Ich warte noch darauf, dass mein Besitzer dich zulässt.',
   pairingTurnedDown: 'Mein Besitzer hat dich nicht zugelassen.',
-  pairingFull: 'Es warten zu viele auf meinen Besitzer. Bitte versuche es in einer Stunde noch einmal.',
+  pairingFull: 'Es warten zu viele auf meinen Besitzer. Bitte versuche es später noch einmal.',
   pairingQuestion: '{who} möchte mir bei {account} schreiben. Der Code: {code} (gilt {minutes} min)',
   pairingLetIn: '{who} darf mir jetzt schreiben. Zugelassen von {by}.',
   pairingRefused: '{who} darf mir nicht schreiben. Abgelehnt von {by}.',

@@ -71,6 +71,35 @@ it('names a setting that a channel does not know with the nearest one that it do
   expect(stderr).toContain('3 problems');
 });
 
+it('names a channel that there is not, wherever one is named', () => {
+  const { status, stderr } = check({
+    owners: ['telegrm:1', 'telegram:2'],
+    queue: { channels: { discrod: { mode: 'collect' } }, conversations: { 'irc:1': {} } },
+    reset: { channels: { signl: {} } },
+    bindings: [{ agent: 'main', channel: 'telegramm' }],
+  });
+  expect(status).toBe(1);
+  expect(stderr).toContain('5 problems');
+  expect(stderr).toMatch(/owners: "telegrm" isn't a channel\. Did you mean "telegram"\?/);
+  expect(stderr).toMatch(/queue\.channels: "discrod" .* "discord"\?/);
+  expect(stderr).toMatch(/queue\.conversations: "irc" isn't a channel\. Use one of: telegram, /);
+  expect(stderr).toMatch(/reset\.channels: "signl" .* "signal"\?/);
+  expect(stderr).toMatch(/bindings\[0\]\.channel: "telegramm" .* "telegram"\?/);
+});
+
+it('names ids that a network never gives', () => {
+  const { stderr } = check({
+    owners: ['telegram:ada', 'telegram:chat:-100'],
+    access: { allowFrom: ['signal:+15550001111'], allowGroups: ['signal:+Ab/c=', 'discord:general'] },
+    identityLinks: { ann: ['signal:0F8FAD5B-D9CB-469F-A165-70867728950E'] },
+  });
+  expect(stderr).toContain('4 problems');
+  expect(stderr).toMatch(/owners: "telegram:ada" names nobody: .*numbers/);
+  expect(stderr).toMatch(/access\.allowFrom: "signal:\+15550001111" names nobody: .*ACI/);
+  expect(stderr).toMatch(/access\.allowGroups: "discord:general" names nobody/);
+  expect(stderr).toMatch(/identityLinks\.ann: .* in small letters/);
+});
+
 it('allows comments and trailing commas, and names what the environment replaces', () => {
   const text = `{
     // Read by people too.

@@ -52,6 +52,14 @@ describe('several accounts of one network', () => {
     expect(secretsOf(config)).toEqual(expect.arrayContaining([tokenOf(1), tokenOf(2), tokenOf(3)]));
   });
 
+  it('are told that a bot is configured twice where one names the variable of the network', () => {
+    const problem = problemOf(
+      { telegram: { accounts: { work: { tokenEnv: 'TELEGRAM_BOT_TOKEN' } } } },
+      { TELEGRAM_BOT_TOKEN: tokenOf(1) },
+    );
+    expect(problem).toContain('an account can be configured once');
+  });
+
   it('are off together, and each for itself', () => {
     const variables = { TELEGRAM_BOT_TOKEN_A: tokenOf(1), TELEGRAM_BOT_TOKEN_B: tokenOf(2) };
     const accounts = { a: {}, b: { enabled: false } };
@@ -86,6 +94,9 @@ describe('several accounts of one network', () => {
       apiUrl: 'http://127.0.0.1:8080',
       number: '+15550002222',
     });
+    const away = load({ signal: { accounts } }).channels.signal.accounts;
+    expect(away?.work).toMatchObject({ enabled: false, needs: 'SIGNAL_API_URL' });
+    expect(problemOf({ signal: { accounts: { work: { enabled: true } } } })).toContain('set SIGNAL_API_URL');
   });
 
   it.each([

@@ -52,6 +52,21 @@ it('says what to do about a file that cannot be used', () => {
   expect(() => load(folder)).toThrow(/\.env: can't be read/);
 });
 
+it('refuses a value that would be read as less or more than it is, and reads what other systems write', () => {
+  const cut = aCheckout({ beside: 'PARLEY_HOST=127.0.0.2 # here\nMY_KEY=abc#def\nexport A=1#2\n' });
+  expect(() => load(cut)).toThrow(/2 problems:\n.*\.env: MY_KEY goes on behind a #.*quotes.*\n.*\.env: A /);
+  const open = aCheckout({ beside: 'MY_KEY="abc\nPARLEY_PORT="1001"\n' });
+  expect(() => load(open)).toThrow(/\.env: MY_KEY goes on in the next line; close its quotes/);
+  const token = 'Zx9#mQ2vB7nK4pL8wR3tY6uJ1hG5fD0s';
+  const quoted = aCheckout({
+    beside: `\uFEFFPARLEY_PORT=1001\r\nexport PARLEY_TOKEN="${token}"\r\n# A=1#2\r\n`,
+  });
+  const config = load(quoted);
+  expect([config.port, config.token?.reveal()]).toEqual([1001, token]);
+  const wide = aCheckout({ beside: Buffer.from('\uFEFFPARLEY_PORT=1001\r\n', 'utf16le') });
+  expect(() => load(wide)).toThrow(/\.env: isn't UTF-8 text; save it as UTF-8/);
+});
+
 it('may be missing', () => {
   const config = load(aCheckout({}));
   expect(config.envFiles).toEqual([]);

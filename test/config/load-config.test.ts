@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ParleyError } from '#contracts/errors.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
-import { configJsonSchema } from '../../src/config/json-schema.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
+import { bytesOf } from '../../src/config/megabytes.ts';
+import { workspacesOutside } from '../../src/config/workspace-rules.ts';
 
 const telegramToken = '123456789:AAF0123456789abcdefghijklmnopqrs-_x';
 
@@ -212,6 +213,11 @@ describe('a broken configuration', () => {
   it.each([
     ['not JSON', '{ "port": 1,, }', /isn't valid JSON at line 1, column \d+/],
     ['not an object', '[]', /isn't a JSON object/],
+    [
+      'a setting that is there twice',
+      '{ "access": { "dmPolicy": "open" }, /* { */ "agents": [{ "id": "a" }, { "id": "b" }], "access": { } }',
+      /has a problem:\n {2}- access in .*twice/,
+    ],
     ['an empty policy', { access: { dmPolicy: '' } }, /access\.dmPolicy/],
     ['an unknown policy', { access: { groupPolicy: 'everyone' } }, /access\.groupPolicy.*use one of/],
     [
@@ -221,6 +227,7 @@ describe('a broken configuration', () => {
     ],
     ['a wildcard', { access: { allowFrom: ['telegram:*'] } }, /wildcard.*"open"/],
     ['an owner without a channel', { owners: ['42'] }, /owners\[0\].*channel:id/],
+    ['an owner with white space in it', { owners: ['telegram: 42'] }, /owners\[0\].*channel:id/],
     [
       'a pattern that could backtrack',
       { groups: { mentionPatterns: ['(a)\\1'] } },
@@ -259,6 +266,45 @@ describe('a broken configuration', () => {
     ['a token at the top level', { token: 'x' }, /set PARLEY_TOKEN in the environment/],
     ['an unknown time zone', { timeZone: 'Berlin' }, /timeZone.*IANA/],
     ['back-offs the wrong way round', { outbox: { minBackoffMs: 9, maxBackoffMs: 5 } }, /minBackoffMs.*swap/],
+    ['a back-off that nothing grows from', { outbox: { minBackoffMs: 0 } }, /minBackoffMs.*use at least 1/],
+    [
+      'a back-off that the store takes for a wrong clock',
+      { outbox: { maxBackoffMs: 300_001 } },
+      /maxBackoffMs.*use at most 300000/,
+    ],
+    ['a run without time', { run: { timeoutMs: 0 } }, /run\.timeoutMs.*use at least 1000/],
+    ['a silence that its server ends', { run: { modelIdleMs: 600_001 } }, /modelIdleMs.*use at most 600000/],
+    [
+      'an answer that leaves the prompt no room',
+      { models: { a: { ...ollama, window: 8192, maxTokens: 8192 } } },
+      /models\.a\.maxTokens.*window of 8192/,
+    ],
+    [
+      'an id with its channel where it stands alone',
+      { bindings: [{ agent: 'main', peer: 'telegram:42' }] },
+      /bindings\[0\]\.peer.*"channel": "telegram", "peer": "42"/,
+    ],
+    [
+      'a binding to no account',
+      {
+        channels: { telegram: { accounts: { work: {} } } },
+        bindings: [
+          { agent: 'main', account: '7000001' },
+          { agent: 'main', account: 'wrok' },
+        ],
+      },
+      /has a problem:\n.*bindings\[1\]\.account: "wrok" isn't a name under accounts\. Did you mean "work"\?/,
+    ],
+    [
+      'an address in place of a host',
+      { allowedHosts: ['parley.home:8443', 'https://parley.home'] },
+      /allowedHosts\[1\].*isn't a host/,
+    ],
+    [
+      "a folder of Parley's own",
+      { agents: [{ id: 'main', workspace: 'media/mine' }] },
+      /agents\[0\]\.workspace: lies in .*media, which is Parley's own/,
+    ],
   ])('refuses %s', (_name, file, expected) => {
     expect(problemsOf(file)).toMatch(expected);
   });
@@ -421,10 +467,25 @@ describe('the configuration', () => {
     expect(named?.find('Hello Parley!')).toEqual({ start: 6, end: 12 });
   });
 
-  it('describes its file to editors, defaults and all', () => {
-    const schema = configJsonSchema() as { properties: Record<string, { default?: unknown }> };
-    expect(schema.properties.port?.default).toBe(7411);
-    expect(JSON.stringify(schema)).toContain('"steer"');
-    expect(schema).toMatchObject({ additionalProperties: false });
+  it('takes headers of traces percent-encoded, as collectors hand them out, or as they are', () => {
+    const variables = { OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Basic%20YTpi, x-share=50%' };
+    const { headers } = load({ tracing: { endpoint: 'http://127.0.0.1:9' } }, variables).tracing;
+    expect(headers.authorization?.reveal()).toBe('Basic YTpi');
+    expect(headers['x-share']?.reveal()).toBe('50%');
+  });
+
+  it('takes any number of megabytes for whole bytes', () => {
+    const sizes = Array.from({ length: 20_000 }, (_, index) => bytesOf((index + 1) / 10));
+    expect(sizes.filter((bytes, index) => bytes !== (index + 1) * 100_000)).toEqual([]);
+  });
+
+  it('keeps a workspace beside the data, and one at home with the variables out of it', () => {
+    const file = { agents: [{ id: 'main', workspace: '../files' }] };
+    const config = load(file);
+    expect(config.agents[0]?.workspace).toBe(join(folder, 'files'));
+    expect(workspacesOutside(config, [config.dataDir])).toEqual([join(folder, 'files')]);
+    expect(workspacesOutside(config, [folder])).toEqual([]);
+    const env = { path: join(folder, 'files', '.env'), names: [], hidden: [] };
+    expect(() => loadConfig({ ...readEnvironment({}), files: [env] }, folder)).toThrow(/holds .*\.env/);
   });
 });

@@ -16,7 +16,7 @@ const inConfiguration: readonly Mistake[] = [
   {
     what: 'a key that was never filled in',
     env: { ANTHROPIC_API_KEY: 'your-api-key-here' },
-    says: /ANTHROPIC_API_KEY.*placeholder.*demo model/,
+    says: /ANTHROPIC_API_KEY.*placeholder.*unset it/,
   },
   {
     what: 'a weak access token',

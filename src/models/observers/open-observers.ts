@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Config } from '../../config/config.ts';
+import { bytesOf } from '../../config/megabytes.ts';
 import { leanFetch } from '../../http/lean-fetch.ts';
 import type { CallObserver } from './call-observer.ts';
 import type { Tracer } from './spans.ts';
@@ -63,5 +64,5 @@ async function openPayloadLog(
   ]);
   const path = join(dataDir, 'payloads.jsonl');
   deps.log.warn({ path }, 'payload-log.opened');
-  return createPayloadLog({ ...deps, file: createRotatingFile(path, payloadLog.maxMb * 1e6) });
+  return createPayloadLog({ ...deps, file: createRotatingFile(path, bytesOf(payloadLog.maxMb)) });
 }

@@ -1,8 +1,9 @@
 import type OpenAI from 'openai';
 import type { APIError } from 'openai';
+import { longestSilenceMs } from '../../config/model-schema.ts';
 import { type ApiFault, lostConnection } from '../api-fault.ts';
 import { KeyRing } from '../key-ring.ts';
-import { type ApiAccess, beginMs } from '../provider-options.ts';
+import type { ApiAccess } from '../provider-options.ts';
 import { faultOf, unsupportedIn } from './openai-failure.ts';
 import type { OpenAiRequest } from './openai-request.ts';
 
@@ -60,7 +61,7 @@ function createClient({ OpenAI }: Sdk, apiKey: string, { baseUrl, fetch }: ApiAc
     baseURL: baseUrl ?? openAiHost,
     // retry.ts decides.
     maxRetries: 0,
-    timeout: beginMs,
+    timeout: longestSilenceMs,
     // Its log would print message bodies. The rest it would read from the environment.
     logLevel: 'off',
     organization: null,

@@ -7,3 +7,8 @@ export function isAddressRange(text: string): boolean {
   if (version === 0 || rest.length > 0 || address.includes('%')) return false;
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 6 ? 128 : 32));
 }
+
+/** A name or address as browsers send it in `Host`: `parley.home`, `parley.home:8443`, `[fd00::1]`. */
+export function isHost(text: string): boolean {
+  return /^(?:\[[\da-f:.]+\]|[a-z\d](?:[a-z\d._-]*[a-z\d])?)(?::[1-9]\d{0,4})?$/i.test(text);
+}
