@@ -2,7 +2,6 @@
  * Wires the stages in the order in which a message flows through them: intake, queue, runs, outbox, page.
  * The only module that knows them all.
  */
-import { join } from 'node:path';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { noProbe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -12,7 +11,7 @@ import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines } from './channel-host/timeline.ts';
 import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
-import { createFetcher, type Fetcher } from './inbound/attachment-fetcher.ts';
+import type { Fetcher } from './inbound/attachment-fetcher.ts';
 import type { FreeSpace } from './inbound/free-space.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
 import { createIntake } from './inbound/intake.ts';
@@ -43,6 +42,7 @@ import { openInfrastructure } from './roles/infrastructure.ts';
 import { openLiveEvents } from './roles/open-live-events.ts';
 import { openModel } from './roles/open-model.ts';
 import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
+import { wireMedia } from './roles/wire-media.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { createAgents } from './runs/agents.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
@@ -56,7 +56,7 @@ import { createMetrics } from './server/metrics/metrics.ts';
 import { createAgentStreams } from './service/agent-streams.ts';
 import { noEffects } from './store/base/effects.ts';
 import { subagentsPlugin } from './subagents/subagents-plugin.ts';
-import { permittedTools } from './subagents/tool-policy.ts';
+import { permittedTools, unknownTools } from './subagents/tool-policy.ts';
 import { noticesFor } from './texts/notices.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
@@ -142,15 +142,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
   const gate = createInboundPolicy(config, stage.notices);
   const front = stage.receives ? wireGatewayRole(stage) : undefined;
   const host = wireIntake(stage, { gate, space: front?.space, owner: front?.owner });
-  const fetcher = createFetcher({
-    texts: stage.notices,
-    ...stage,
-    mediaDir: join(config.dataDir, 'media'),
-    maxBytes: config.media.maxMb * 1e6,
-    hasSpace: () => front?.space.isEnough() ?? true,
-    ...{ channelFor: host.holding, start: motion.dispatch },
-  });
-  closers.add('media', fetcher.stop);
+  const fetcher = wireMedia(stage, { gate, host, space: front?.space });
   const { deliverer, post } = wireOutbox(stage, host);
   const server = front && (await openServer(stage, { host, gate, ...front }));
   const runs = stage.works
@@ -337,7 +329,7 @@ async function wireRuns(
   const core = { definition: corePlugin({ ...stage, post, capabilitiesFor }), config: {} };
   const { models, tracer } = stage.model;
   const subagents = { definition: subagentsPlugin({ ...stage, models, start: motion.dispatch }), config: {} };
-  const reports = await plugins.load([core, subagents, ...stage.plugins]);
+  const reports = checkTools(stage, await plugins.load([core, subagents, ...stage.plugins]));
 
   const agents = createAgents(config);
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -385,4 +377,14 @@ async function wireRuns(
   const rehearsal = { ...runDeps, config, terms: () => ({ ...driver.termsFor(1), class: 'main' }) };
   const isBusy = () => active.count() > 0;
   return { plugins: reports, workers, rehearse: () => rehearseTurn({ ...rehearsal, isBusy }) };
+}
+
+/** Logs the tools that agents' lists name and no plugin has brought. */
+function checkTools(
+  { config, log }: StageDeps,
+  reports: readonly PluginReport[],
+): readonly PluginReport[] {
+  const known = reports.flatMap((report) => (report.kind === 'loaded' ? report.tools : []));
+  for (const unknown of unknownTools(config.agents, known)) log.warn(unknown, 'tool.not-found');
+  return reports;
 }

@@ -25,6 +25,8 @@ export type FetcherDeps = {
   readonly probe: Probe;
   readonly mediaDir: string;
   readonly maxBytes: number;
+  /** How long after its last part a bundle waits for more, ms. */
+  joinMs(): number;
   readonly texts: Pick<Notices, 'fileTooLarge' | 'fileNotFetched'>;
   channelFor(route: ReplyRoute): { readonly adapter: Pick<ChannelAdapter, 'media'> } | undefined;
   start(effects: Effects): void;
@@ -84,7 +86,7 @@ async function fetchAll(deps: FetcherDeps, inboxId: string, signal: AbortSignal)
   const stored: StoredAttachment[] = [];
   for (const ref of pending.attachments) stored.push(await fetchWithRetry(deps, { media, ref, signal }));
   if (signal.aborted) return;
-  deps.start(await deps.store.write(storeFetched, { inboxId, stored }));
+  deps.start(await deps.store.write(storeFetched, { inboxId, stored, joinMs: deps.joinMs() }));
   deps.probe.reach('fetched');
   for (const [index, ref] of pending.attachments.entries()) {
     if (stored[index]?.kind === 'stored') await release(deps, { media, ref, signal });

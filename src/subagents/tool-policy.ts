@@ -6,6 +6,7 @@ import type { AgentType } from '#contracts/agent-type.ts';
 import type { ChildRole } from '#contracts/child.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
+import { suggestName } from '../config/suggestion.ts';
 
 /** Tools that no sub-agent has: they reach beyond its task, or wait for what its parent waits for. */
 export const deniedToChildren: readonly string[] = [
@@ -71,6 +72,27 @@ export function permittedTools(
 ): readonly Tool[] {
   if (withoutTools.has(type)) return [];
   return tools.filter(({ name }) => mayUseTool(name, role, agent.tools));
+}
+
+type UnknownTool = {
+  readonly agent: string;
+  readonly tool: string;
+  /** The tool that was probably meant. */
+  readonly meant?: string;
+};
+
+/** Tools that the agents' lists name and nobody brings: a misspelt name denies nothing. */
+export function unknownTools(
+  agents: readonly Pick<AgentSettings, 'id' | 'tools'>[],
+  known: readonly string[],
+): readonly UnknownTool[] {
+  return agents.flatMap(({ id, tools: { allow = [], deny } }) =>
+    [...new Set([...allow, ...deny])].flatMap((tool) => {
+      if (known.includes(tool)) return [];
+      const meant = suggestName(tool, known);
+      return [{ agent: id, tool, ...(meant !== undefined && { meant }) }];
+    }),
+  );
 }
 
 /** Ids of the agents that `agent` may start as sub-agents, in the order of the configuration. */

@@ -38,6 +38,7 @@ function aFetcher(fetch: MediaAbility['fetch'], over: Partial<FetcherDeps> = {})
     channelFor: () => ({ adapter: { media: { fetch } } }),
     start: () => undefined,
     hasSpace: () => true,
+    joinMs: () => 0,
     ...over,
   });
   onTestFinished(() => fetcher.stop());

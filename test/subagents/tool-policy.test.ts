@@ -10,6 +10,7 @@ import {
   permittedTools,
   spawnableAgents,
   taskTools,
+  unknownTools,
 } from '../../src/subagents/tool-policy.ts';
 import { aTool } from '../agent/support/builders.ts';
 
@@ -105,5 +106,18 @@ describe('the agents that may be started', () => {
   ])('are %s', (_, allowAgents, expected) => {
     const agent = { id: agentId('main'), subagents: allowAgents === undefined ? {} : { allowAgents } };
     expect(spawnableAgents(agent, agents)).toEqual(expected);
+  });
+});
+
+describe('the tools that an agent is denied', () => {
+  it('are named where there is none of that name, with the one that was probably meant', () => {
+    const agents = [
+      { id: agentId('main'), tools: { deny: ['writ', 'read'] } },
+      { id: agentId('clerk'), tools: { allow: ['message'], deny: ['browse_web'] } },
+    ];
+    expect(unknownTools(agents, ['read', 'write', 'message'])).toEqual([
+      { agent: 'main', tool: 'writ', meant: 'write' },
+      { agent: 'clerk', tool: 'browse_web' },
+    ]);
   });
 });

@@ -28,13 +28,17 @@ export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingF
   },
 };
 
+export type FetchedInput = {
+  readonly inboxId: string;
+  readonly stored: readonly StoredAttachment[];
+  /** How long after its arrival the message waits for the rest of its album, ms. */
+  readonly joinMs: number;
+};
+
 /** Step 2, fetch: the files are on disk (or given up); the message is due. Repeating it changes nothing. */
-export const storeFetched: StoreCommand<
-  { readonly inboxId: string; readonly stored: readonly StoredAttachment[] },
-  Effects
-> = {
+export const storeFetched: StoreCommand<FetchedInput, Effects> = {
   name: 'storeFetched',
-  run: async (tx, { inboxId, stored }) => {
+  run: async (tx, { inboxId, stored, joinMs }) => {
     const effects = noEffects();
     const seen = await tx.db
       .selectFrom('inbox')
@@ -61,9 +65,9 @@ export const storeFetched: StoreCommand<
             .where('isFetching', '=', 0)
             .where('state', 'in', ['held', 'waiting'])
             .execute();
-    // An album still waits for its siblings; alone, the message is due now.
+    // An album still waits for its siblings (parts arrive 0.5 to 2.5 s apart); alone, the message is due now.
     const joinUntil =
-      row.bundle === null ? tx.now : Math.max(row.createdAt + albumWaitMs, ...siblings.map((s) => s.dueAt));
+      row.bundle === null ? tx.now : Math.max(row.createdAt + joinMs, ...siblings.map((s) => s.dueAt));
     const dueAt = Math.max(tx.now, joinUntil);
     const content = JSON.stringify({ ...json.content(row.content), stored });
     await tx.db
@@ -76,6 +80,3 @@ export const storeFetched: StoreCommand<
     return effects;
   },
 };
-
-/** Parts of one album arrive within this time of each other (measured by others: 0.5 to 2.5 s). */
-const albumWaitMs = 1_500;

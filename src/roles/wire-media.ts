@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import type { ChannelHost } from '../channel-host/channel-host.ts';
+import { bytesOf } from '../config/megabytes.ts';
+import { createFetcher, type Fetcher } from '../inbound/attachment-fetcher.ts';
+import type { FreeSpace } from '../inbound/free-space.ts';
+import type { InboundPolicy } from '../inbound/inbound-policy.ts';
+import type { StageDeps } from './stage-deps.ts';
+
+type MediaParts = {
+  readonly gate: InboundPolicy;
+  readonly host: ChannelHost;
+  readonly space: FreeSpace | undefined;
+};
+
+/** Step 2: downloads what came with accepted messages. */
+export function wireMedia(
+  stage: StageDeps,
+  { gate, host, space }: MediaParts,
+): Fetcher {
+  const { config, closers, motion, notices: texts } = stage;
+  const fetcher = createFetcher({
+    ...stage,
+    texts,
+    mediaDir: join(config.dataDir, 'media'),
+    maxBytes: bytesOf(config.media.maxMb),
+    // A reload may change it.
+    joinMs: () => gate.joinMs,
+    hasSpace: () => space?.isEnough() ?? true,
+    channelFor: host.holding,
+    start: motion.dispatch,
+  });
+  closers.add('media', fetcher.stop);
+  return fetcher;
+}
