@@ -21,12 +21,14 @@ export type ReloaderDeps = {
 /** Makes the function that reads the configuration anew. A file that has mistakes changes nothing. Never rejects. */
 export function createReloader({ config, log, load, apply }: ReloaderDeps): () => Promise<ReloadResult> {
   let before = config;
-  return async () => {
+  const reload = async (): Promise<ReloadResult> => {
     try {
-      const after = await load();
+      const written = await load();
+      const after = withBindings(written, before, config.agents);
       const { applied } = compareSettings(before, after);
       // Compared with the beginning: what waits for a restart still waits after the next reload.
-      const { needsRestart } = compareSettings(config, after);
+      const waiting = compareSettings(config, after).needsRestart;
+      const needsRestart = after === written ? waiting : [...waiting, 'bindings'];
       apply(after);
       before = after;
       log.info({ applied, needsRestart }, 'settings.reloaded');
@@ -37,6 +39,22 @@ export function createReloader({ config, log, load, apply }: ReloaderDeps): () =
       return { kind: 'refused', problem };
     }
   };
+  let last: Promise<unknown> = Promise.resolve();
+  // One after the other: of two at once, the one that has read the older file could be the last to apply it.
+  return () => {
+    const next = last.then(reload);
+    last = next;
+    return next;
+  };
+}
+
+/**
+ * The settings as written; with the earlier bindings while one leads to an agent that this process doesn't have yet: the
+ * default agent would play it, with its own folder and tools.
+ */
+function withBindings(written: Config, before: Config, agents: Config['agents']): Config {
+  const isKnown = ({ agent }: Config['bindings'][number]) => agents.some(({ id }) => id === agent);
+  return written.bindings.every(isKnown) ? written : { ...written, bindings: before.bindings };
 }
 
 const resultSchema = z.discriminatedUnion('kind', [

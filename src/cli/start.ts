@@ -9,7 +9,7 @@ import type { ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createLogger } from '../logging/logger.ts';
-import { checkChannelNames } from './config-check.ts';
+import { checkChannelNames, checkConfig } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
 import { gcWhenIdle, untilIdle } from './gc-when-idle.ts';
 import { createReloader } from './reload.ts';
@@ -50,12 +50,13 @@ export interface RunningGateway extends StatusTable {
 
 /** Runs the gateway until SIGINT or SIGTERM; resolves with the exit code when everything is released. */
 export async function runStart({ channels, plugins, role, startGateway }: StartDeps): Promise<ExitCode> {
-  const load = async (): Promise<Config> => {
+  const load = async (check: (loaded: Config) => Promise<void>): Promise<Config> => {
     const loaded = loadConfig();
-    await checkChannelNames(loaded, channels);
+    await check(loaded);
     return role === undefined ? loaded : { ...loaded, role };
   };
-  const config = await load();
+  // A part that refuses its settings is named by the stage that loads it.
+  const config = await load((loaded) => checkChannelNames(loaded, channels));
   const logger = await createLogger({ level: config.logLevel, isPretty: isInteractive() });
   for (const secret of secretsOf(config)) logger.redactor.add(secret);
   const { log } = logger;
@@ -70,7 +71,8 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     logger.setLevel(next.logLevel);
     running?.apply(next);
   };
-  const reload = createReloader({ config, log, load, apply });
+  const loadAnew = () => load((loaded) => checkConfig(loaded, { channels, plugins }));
+  const reload = createReloader({ config, log, load: loadAnew, apply });
   for (const signal of signals.reload) process.on(signal, () => void reload());
   try {
     const gateway = await startGateway({

@@ -41,6 +41,8 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
   const { config, log, clock = systemClock } = options;
   let blocker: StartBlocker | undefined = first;
   let gateway: Gateway | undefined;
+  /** Read anew during the wait. */
+  let latest: GatewayOptions['config'] | undefined;
   const stopping = new AbortController();
   const started = Promise.withResolvers<void>();
   const broken = Promise.withResolvers<void>();
@@ -57,6 +59,7 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
         },
       });
       if (gateway === undefined) return;
+      if (latest !== undefined) gateway.apply(latest);
       blocker = undefined;
       log.info({}, 'start.resumed');
       started.resolve();
@@ -80,7 +83,10 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
     started: started.promise,
     waiting: () => blocker && waitingText(blocker),
     rehearse: async () => gateway?.rehearse(),
-    apply: (config) => gateway?.apply(config),
+    apply: (config) => {
+      latest = config;
+      gateway?.apply(config);
+    },
     stop: async () => {
       stopping.abort();
       await waiting;

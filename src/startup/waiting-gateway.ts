@@ -63,6 +63,7 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
   const server = createHttpServer({
     ...{ host: config.host, port: config.port, allowedHosts: config.allowedHosts },
     ...{ trustedProxies: config.trustedProxies, token: await tokenFor(options), store, clock, log },
+    ...(options.reload && { reload: options.reload }),
     readiness: readinessFrom(options),
     status: async () => ({
       ...{ version, startedAt, model: { name, isDemo } },

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { agentId } from '#contracts/ids.ts';
 import { createReloader, tellOthers } from '../../src/cli/reload.ts';
 import { reloadSignal, signalsOf } from '../../src/cli/signals.ts';
 import type { Config } from '../../src/config/config.ts';
@@ -47,6 +48,46 @@ it('changes nothing by a file with mistakes, and says which', async () => {
   };
   expect(await reload()).toEqual({ kind: 'refused', problem: 'port: 70000 is too large' });
   expect(applied).toHaveLength(2);
+});
+
+it('keeps the earlier bindings until an agent that the new ones need is there', async () => {
+  const agent = { ...base.agents[0], id: agentId('clerk') } as Config['agents'][number];
+  const binding = { agent: agentId('clerk'), channel: 'telegram' };
+  const applied: Config[] = [];
+  let next: Config = { ...base, agents: [...base.agents, agent], bindings: [binding], joinMs: 5 };
+  const reload = createReloader({
+    config: base,
+    log: silentLog,
+    load: async () => next,
+    apply: (config) => applied.push(config),
+  });
+  const waits = { kind: 'applied', needsRestart: ['agents', 'bindings'] };
+  expect(await reload()).toEqual({ ...waits, applied: ['joinMs'] });
+  expect(await reload()).toEqual({ ...waits, applied: [] });
+  next = { ...next, bindings: [{ agent: agentId('main'), channel: 'telegram' }] };
+  expect(await reload()).toEqual({ kind: 'applied', applied: ['bindings'], needsRestart: ['agents'] });
+  expect(applied.map(({ bindings }) => bindings)).toEqual([[], [], next.bindings]);
+});
+
+it('reads one after the other, so that the newest settings are applied last', async () => {
+  const loads = [5, 6].map((joinMs) => ({ ...Promise.withResolvers<void>(), joinMs }));
+  const applied: number[] = [];
+  let begun = 0;
+  const reload = createReloader({
+    config: base,
+    log: silentLog,
+    load: async () => {
+      const load = loads[begun++];
+      await load?.promise;
+      return { ...base, joinMs: load?.joinMs ?? 0 };
+    },
+    apply: ({ joinMs }) => applied.push(joinMs),
+  });
+  const both = [reload(), reload()];
+  // The later one would be ready first.
+  for (const { resolve } of loads.toReversed()) resolve();
+  await Promise.all(both);
+  expect(applied).toEqual([5, 6]);
 });
 
 it('puts the new rules in force for those who hold the old policy', () => {

@@ -76,6 +76,10 @@ const gateway = await startWithRetry({
   onSecret: (value) => logger.redactor.add(value),
   redact: (text) => logger.redactor.redact(text),
 });
+process.on('SIGUSR2', () => {
+  gateway.apply({ ...loadConfig(undefined, process.cwd()), role: config.role });
+  logger.log.info({}, 'settings.reloaded');
+});
 await gateway.settled;
 process.send?.({ kind: 'ready', url: gateway.url ?? '', link: gateway.signInLink?.() ?? '' });
 process.once('SIGTERM', async () => {

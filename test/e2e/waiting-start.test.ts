@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
@@ -9,7 +9,7 @@ import { describeRow } from './describe-row.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
 import { channelShown, pageToken } from './page-state.ts';
 import { canMount, mountSmallDisk, type SmallDisk } from './small-disk.ts';
-import { ada, said, startTelegramGateway, type TelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { ada, eve, said, startTelegramGateway, type TelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
 const headers = { authorization: `Bearer ${pageToken}` };
@@ -147,7 +147,7 @@ describe.skipIf(!canMount())('a start on', () => {
 
 // Without PARLEY_TEST_DATABASE_URL there is no PostgreSQL on this machine.
 test.skipIf(databaseServer === undefined)(
-  'a start while PostgreSQL is away says so and goes on when it is there',
+  'a start while PostgreSQL is away says so and goes on when it is there, by settings that were read anew meanwhile',
   async ({ expect, onTestFinished }) => {
     const database = await makeDatabase(onTestFinished);
     const url = new URL(database.url);
@@ -155,17 +155,23 @@ test.skipIf(databaseServer === undefined)(
     url.port = String(door.port);
     door.shut();
     const gateway = await startTelegramGateway({ env: { DATABASE_URL: url.href } }, onTestFinished);
-    const { telegram, model, parley } = gateway;
+    const { telegram, model, parley, dataDir } = gateway;
     const { httpStatus, text } = await readiness(parley().url);
     expect(httpStatus).toBe(503);
     expect(JSON.parse(text)).toMatchObject({ status: 'not ready', missing: ['store'] });
     expect(await problemsAt(parley().url)).toMatch(/PostgreSQL is not reachable/);
     // An attempt leaves nothing behind, however many there are.
-    expect(await readdir(join(gateway.dataDir, 'processes'))).toEqual([]);
+    expect(await readdir(join(dataDir, 'processes'))).toEqual([]);
+    // Until now she may not write.
+    await writeFile(join(dataDir, '.env'), 'PARLEY_DM_POLICY=open\n');
+    process.kill(parley().pid, 'SIGUSR2');
+    const isReloaded = async () =>
+      (await readFile(join(dataDir, 'test.log'), 'utf8')).includes('settings.reloaded');
+    await until(isReloaded, { what: 'the settings read anew' });
     model.script(() => ({ text: 'Hello.' }));
-    telegram.userSends({ from: ada, text: 'Hi.' });
+    telegram.userSends({ from: eve, text: 'Hi.' });
     door.open();
-    await untilSaid(telegram, { chat: ada.id, text: 'Hello.' });
+    await untilSaid(telegram, { chat: eve.id, text: 'Hello.' });
     await untilReady(parley().url);
     expect(await database.read('select outcome from inbox')).toEqual([{ outcome: 'answered' }]);
   },

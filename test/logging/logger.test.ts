@@ -119,6 +119,17 @@ describe('the logger', () => {
     expect(text()).toContain('shown');
   });
 
+  it('takes another level later, for the loggers that were made before too', async () => {
+    const { destination, text } = collect();
+    const { log, setLevel } = await createLogger({ level: 'info', isPretty: false, destination });
+    const ofChannel = log.child({ channel: 'telegram' });
+    ofChannel.debug({}, 'hidden');
+    setLevel('debug');
+    ofChannel.debug({}, 'shown');
+    expect(text()).toContain('shown');
+    expect(text()).not.toContain('hidden');
+  });
+
   it.each([false, true])(
     'keeps secrets out of messages, stacks, causes and fields (pretty: %s)',
     async (isPretty) => {

@@ -21,6 +21,24 @@ export const roleMutants: readonly Mutant[] = [
     test: { file: 'test/cli/reload.test.ts', name: 'tells every other process, whatever its role' },
   },
   {
+    name: 'bindings lead to an agent that isn’t running yet',
+    invariant: 'a conversation is answered by the agent that it is bound to, or as before',
+    edits: [
+      {
+        in: 'withBindings',
+        find: 'written.bindings.every(isKnown) ? written',
+        replace: 'written.bindings.every(isKnown) || written.bindings ? written',
+      },
+    ],
+    test: { file: 'test/cli/reload.test.ts', name: 'keeps the earlier bindings until an agent' },
+  },
+  {
+    name: 'a workspace may hold the data folder',
+    invariant: 'the data folder is out of reach of the tools',
+    edits: [{ in: 'findWorkspaceProblems', find: '[dataDir, ...(configPath', replace: '[...(configPath' }],
+    test: { file: 'test/config/load-config.test.ts', name: 'refuses the workspace' },
+  },
+  {
     name: 'the living are buried',
     invariant: 'only the leases of a process that has ended are void before their time',
     edits: [
