@@ -7,6 +7,7 @@ import { backupsIn, type FoundBackup, listBackups, readManifest } from '../backu
 import { finishRestore, isRestoreUnfinished, restoreBackup } from '../backup/restore.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { workspacesOutside } from '../config/workspace-rules.ts';
 import { lockDataFolder } from '../processes/folder-lock.ts';
 import { storeSetup } from '../steps.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
@@ -27,9 +28,15 @@ export async function runBackup({ to }: { readonly to?: string }): Promise<ExitC
     ...(to !== undefined && { to: resolve(to) }),
     ...(databaseUrl && { databaseUrl: databaseUrl.reveal() }),
   });
-  process.stdout.write(
-    `${describe(backup)}\n  ${backup.path}\nTo bring it back: stop Parley, then ${parleyCommand} restore ${shortName(backup, dataDir)}\n`,
-  );
+  const lines = [
+    describe(backup),
+    `  ${backup.path}`,
+    ...workspacesOutside(config, [dataDir]).map(
+      (path) => `Not in it: ${path}, a workspace outside of the data folder`,
+    ),
+    `To bring it back: stop Parley, then ${parleyCommand} restore ${shortName(backup, dataDir)}`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
   return 0;
 }
 

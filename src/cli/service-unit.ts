@@ -10,6 +10,8 @@ export type ServiceUnit = {
   readonly program: string;
   readonly home: string;
   readonly dataDir: string;
+  /** Folders of agents' files outside of both. */
+  readonly workspaces: readonly string[];
   /** Only for the machine's service: numeric user and group, who own the data. */
   readonly owner: { readonly uid: number; readonly gid: number };
   /** Variables that name places; secrets stay in `.env`. */
@@ -50,12 +52,12 @@ export function renderUnit(unit: ServiceUnit): string {
 }
 
 /** A user's own manager may lack the right to set these up. */
-function confinement({ owner, home, dataDir }: ServiceUnit): readonly string[] {
+function confinement({ owner, home, dataDir, workspaces }: ServiceUnit): readonly string[] {
   return [
     `User=${owner.uid}`,
     `Group=${owner.gid}`,
     'ProtectSystem=strict',
-    `ReadWritePaths=${[home, dataDir].map(quote).join(' ')}`,
+    `ReadWritePaths=${[home, dataDir, ...workspaces].map(quote).join(' ')}`,
     'PrivateTmp=yes',
     'PrivateDevices=yes',
     'ProtectKernelTunables=yes',

@@ -14,6 +14,7 @@ import {
   userConfigFolder,
 } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { workspacesOutside } from '../config/workspace-rules.ts';
 import type { ExitCode } from './exit-code.ts';
 import { findOwner, makeFolderFor, userHome } from './service-owner.ts';
 import { renderUnit, serviceName, unitPath } from './service-unit.ts';
@@ -36,11 +37,12 @@ export async function runServiceInstall({
   const { dataDir } = config;
   const caller = sudo ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const owner = isSystem ? findOwner({ dataDir, home, caller }) : caller;
+  const folder = existsSync(home) ? home : dirname(dataDir);
+  const workspaces = workspacesOutside(config, [folder, dataDir]);
   const text = renderUnit({
-    ...{ isSystem, owner, dataDir, places: servicePlaces() },
+    ...{ isSystem, owner, dataDir, workspaces, home: folder, places: servicePlaces() },
     node: process.execPath,
     program: join(import.meta.dirname, '../../bin/parley.mjs'),
-    home: existsSync(home) ? home : dirname(dataDir),
     // Longer than Parley's own deadline, so that a running tool is handed over, not killed.
     stopS: Math.ceil(config.shutdownMs / 1000) + 5,
   });
@@ -55,7 +57,8 @@ export async function runServiceInstall({
       'invalid_input',
       `Only root writes ${path}. Type: sudo ${parleyCommand} service install --system`,
     );
-  makeFolderFor(owner, dataDir);
+  // systemd refuses a unit that names a folder which isn't there.
+  for (const needed of [dataDir, ...workspaces]) makeFolderFor(owner, needed);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text, { mode: 0o644 });
   const control = controlOf(isSystem);

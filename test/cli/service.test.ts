@@ -14,15 +14,16 @@ const unit: ServiceUnit = {
   program: join(import.meta.dirname, '../../bin/parley.mjs'),
   home: '/srv/parley',
   dataDir: '/srv/the data',
+  workspaces: ['/mnt/files'],
   owner: { uid: 1000, gid: 1001 },
   places: { PARLEY_DATA_DIR: '/srv/the data' },
   stopS: 20,
 };
 
-it('runs as the owner of the data, may write there alone, and reloads by SIGHUP', () => {
+it('runs as the owner of the data, may write there and to the workspaces alone, and reloads by SIGHUP', () => {
   const text = renderUnit(unit);
   expect(text).toContain(
-    'User=1000\nGroup=1001\nProtectSystem=strict\nReadWritePaths="/srv/parley" "/srv/the data"\n',
+    'User=1000\nGroup=1001\nProtectSystem=strict\nReadWritePaths="/srv/parley" "/srv/the data" "/mnt/files"\n',
   );
   expect(text).toContain('ExecReload=/bin/kill -HUP $MAINPID\n');
   expect(text).toContain('Environment="PARLEY_DATA_DIR=/srv/the data"\n');
@@ -91,7 +92,8 @@ it.runIf(existsSync('/usr/bin/systemd-analyze'))('has nothing that systemd objec
   onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const path = join(folder, serviceName);
   for (const isSystem of [true, false]) {
-    writeFileSync(path, renderUnit({ ...unit, isSystem, home: folder, dataDir: folder }));
+    const places = { home: folder, dataDir: folder, workspaces: [folder] };
+    writeFileSync(path, renderUnit({ ...unit, isSystem, ...places }));
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], {
       encoding: 'utf8',
     });
