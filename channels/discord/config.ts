@@ -14,12 +14,14 @@ const botToken = secretSetting.pipe(
 export const discordConfig = z.object({
   enabled: z.boolean().default(true),
   token: botToken,
-  /** Where the REST API is; the gateway's address comes from it. */
   apiBase: serverUrl.default('https://discord.com/api'),
-  /** How long a call may take before its outcome counts as unknown. */
   callTimeoutMs: callTimeoutMs.default(15_000),
-  /** After a longer absence the older messages are not fetched; that is reported as a gap. */
-  backfillHours: z.int().min(1).max(8760).default(168),
+  backfillHours: z
+    .int()
+    .min(1)
+    .max(8760)
+    .default(168)
+    .describe('After a longer absence the older messages are not fetched; that is reported as a gap.'),
 });
 
 export type DiscordConfig = z.output<typeof discordConfig>;

@@ -3,9 +3,7 @@ import { callTimeoutMs, secretSetting, serverUrl } from '#channel-kit/settings.t
 
 export const signalConfig = z.object({
   enabled: z.boolean().default(true),
-  /** Where signal-cli-rest-api is. */
   apiUrl: serverUrl,
-  /** The account's number; may be left out where the server holds just one account. */
   number: z
     .string()
     .regex(/^\+[1-9]\d{4,14}$/, 'is not a phone number in international form; it looks like +15550001111')
@@ -14,19 +12,36 @@ export const signalConfig = z.object({
   webhookSecret: secretSetting
     .pipe(z.string().regex(/^[\w-]{22,200}$/, 'needs 22 or more letters, digits, - and _; make a random one'))
     .optional(),
-  /** The account's ACI, for servers that do not tell it. */
-  aci: z.guid().optional(),
-  /** The bot's name in a mention, and the name of the linked device. */
-  name: z.string().min(1).max(50).default('Parley'),
-  /** Tells people that their message was taken in. */
-  readReceipts: z.boolean().default(true),
-  /** How long one poll waits for news (normal and native mode). Sends wait meanwhile: signal-cli runs once at a time. */
-  pollSeconds: z.int().min(1).max(60).default(1),
-  /** The pause between two polls that brought nothing. */
-  pollPauseMs: z.int().min(0).max(600_000).default(1000),
-  /** Between two pings of the WebSocket; after twice that time without a sign of life it is opened anew. */
-  heartbeatMs: z.int().min(20).max(600_000).default(20_000),
-  /** How long a call may take before its outcome counts as unknown; signal-cli-rest-api itself may never answer. */
+  aci: z.guid().optional().describe("The account's ACI, for servers that do not tell it."),
+  name: z
+    .string()
+    .min(1)
+    .max(50)
+    .default('Parley')
+    .describe("The bot's name in a mention, and the name of the linked device."),
+  readReceipts: z.boolean().default(true).describe('Tell people that their message was taken in.'),
+  // Sends wait meanwhile: signal-cli runs once at a time.
+  pollSeconds: z
+    .int()
+    .min(1)
+    .max(60)
+    .default(1)
+    .describe('How long one poll waits for news (normal and native mode).'),
+  pollPauseMs: z
+    .int()
+    .min(0)
+    .max(600_000)
+    .default(1000)
+    .describe('Pause between two polls that brought nothing, ms.'),
+  heartbeatMs: z
+    .int()
+    .min(20)
+    .max(600_000)
+    .default(20_000)
+    .describe(
+      'Time between two pings of the WebSocket, ms; after twice as long without an answer it is opened anew.',
+    ),
+  // signal-cli-rest-api itself may never answer.
   callTimeoutMs: callTimeoutMs.default(60_000),
 });
 

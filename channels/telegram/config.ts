@@ -14,11 +14,8 @@ const botToken = secretSetting.pipe(
 export const telegramConfig = z.object({
   enabled: z.boolean().default(true),
   token: botToken,
-  /** Where the Bot API is; another address for a Bot API server of one's own. */
   apiRoot: serverUrl.default('https://api.telegram.org'),
-  /** How long one `getUpdates` call waits for news; Telegram takes up to 50. */
-  pollSeconds: z.int().min(1).max(50).default(30),
-  /** How long any other call may take before its outcome counts as unknown. */
+  pollSeconds: z.int().min(1).max(50).default(30).describe('How long one call for updates waits for news.'),
   callTimeoutMs: callTimeoutMs.default(30_000),
 });
 

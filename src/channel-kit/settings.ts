@@ -19,4 +19,10 @@ export const secretSetting = z.union([
 export const serverUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
 
 /** How long a call may take before its outcome counts as unknown, ms. */
-export const callTimeoutMs = z.int().min(1000).max(300_000);
+export const callTimeoutMs = z
+  .int()
+  .min(1000)
+  .max(300_000)
+  .describe(
+    'Longest call to the network, ms; one that delivers a part ends after outbox.sendTimeoutMs if that is shorter.',
+  );

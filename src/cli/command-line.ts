@@ -174,7 +174,7 @@ function addOutboxCommands(outbox: Command, finish: Finish): void {
 function addSessionCommands(sessions: Command, finish: Finish): void {
   sessions
     .command('list')
-    .description('list conversations with tokens and cost, last written in first')
+    .description('list conversations with tokens and cost, most recent first')
     .option('--json', 'as JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { runSessionsList } = await import('./sessions.ts');
@@ -182,7 +182,7 @@ function addSessionCommands(sessions: Command, finish: Finish): void {
     });
   sessions
     .command('show <session>')
-    .description('show one by its id or session key, with its summary and what it was spent on')
+    .description('show one by its id or session key, with its summary and its cost by purpose')
     .option('--json', 'as JSON')
     .action(async (id: string, { json = false }: { json?: boolean }) => {
       const { runSessionsShow } = await import('./sessions.ts');
@@ -242,7 +242,9 @@ function addPairCommands(pair: Command, finish: Finish): void {
     });
   pair
     .command('approve <code>')
-    .description('approve the person with this code; the first one becomes the owner if none is set')
+    .description(
+      'approve the person with this code or id (channel:id); the first becomes the owner if there is none',
+    )
     .action(async (code: string) => {
       const { runPairApprove } = await import('./pair.ts');
       await finish(runPairApprove(code));
@@ -297,7 +299,7 @@ function addChannelCommands(channels: Command, { parts }: EntryCommands, finish:
 function addBackupCommands(program: Command, finish: Finish): void {
   program
     .command('backup')
-    .description('back up the database, media, workspaces and settings, while Parley runs or not')
+    .description('back up the database, the data folder and the settings, while Parley runs or not')
     .option('--to <folder>', 'where to put it (default: backups in the data folder)')
     .action(async (options: { to?: string }) => {
       const { runBackup } = await import('./backup.ts');
@@ -357,7 +359,7 @@ function addServiceCommands(program: Command, finish: Finish): void {
     parent
       .command('logs')
       .description('show what the service has logged')
-      .option('-f, --follow', 'go on until interrupted')
+      .option('-f, --follow', 'follow until interrupted')
       .action(async ({ follow = false }: { follow?: boolean }) => {
         const { runLogs } = await import('./service.ts');
         await finish(runLogs({ follows: follow }));
@@ -377,8 +379,8 @@ function addConfigCommands(config: Command, { parts }: EntryCommands, finish: Fi
     .command('schema')
     .description('print the JSON Schema of parley.config.json')
     .action(async () => {
-      const { configJsonSchema } = await import('../config/json-schema.ts');
-      process.stdout.write(`${JSON.stringify(configJsonSchema(), undefined, 2)}\n`);
+      const { runConfigSchema } = await import('./config-schema.ts');
+      await finish(runConfigSchema(parts));
     });
 }
 

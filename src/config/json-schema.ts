@@ -1,7 +1,45 @@
 import { z } from 'zod';
+import { accountNetworks } from './channel-accounts.ts';
 import { fileSchema } from './schema.ts';
 
-/** The JSON Schema of parley.config.json, for editors and `parley config schema`. */
-export function configJsonSchema(): Record<string, unknown> {
-  return { title: 'parley.config.json', ...z.toJSONSchema(fileSchema, { io: 'input' }) };
+/** The schemas by which channels and plugins check what is their own, by their ids. */
+export type PartSchemas = {
+  readonly channels: Readonly<Record<string, z.ZodType>>;
+  readonly plugins: Readonly<Record<string, z.ZodType>>;
+};
+
+/** The part of a JSON Schema that settings are described by. */
+export type SettingsSchema = {
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly items?: SettingsSchema;
+  properties?: Readonly<Record<string, SettingsSchema>>;
+  additionalProperties?: SettingsSchema | boolean;
+};
+
+/** The JSON Schema of parley.config.json with the settings of its parts, for editors and `parley config schema`. */
+export function configJsonSchema(parts: PartSchemas): SettingsSchema {
+  const schema = { title: 'parley.config.json', ...jsonSchemaOf(fileSchema) };
+  for (const group of ['channels', 'plugins'] as const)
+    for (const [id, own] of Object.entries(parts[group]))
+      addOwn(schema.properties?.[group]?.properties?.[id], jsonSchemaOf(own).properties ?? {});
+  return schema;
+}
+
+function jsonSchemaOf(schema: z.ZodType): SettingsSchema {
+  // zod's type of a JSON Schema allows booleans where it makes none of objects.
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as SettingsSchema;
+}
+
+/** Settings that come from the environment. */
+const secrets: ReadonlySet<string> = new Set(Object.values(accountNetworks).map(({ setting }) => setting));
+
+/** A network's accounts take the same settings. */
+function addOwn(place: SettingsSchema | undefined, own: Readonly<Record<string, SettingsSchema>>): void {
+  const settings = Object.fromEntries(Object.entries(own).filter(([name]) => !secrets.has(name)));
+  for (const each of [place, place?.properties?.accounts?.additionalProperties]) {
+    if (typeof each !== 'object') continue;
+    each.properties = { ...settings, ...each.properties };
+    each.additionalProperties = false;
+  }
 }

@@ -1,6 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { runCommandLine } from '../../src/cli/command-line.ts';
+import { chatCommands } from '../../src/commands/list.ts';
 import { environmentNames } from '../../src/config/environment.ts';
+import type { SettingsSchema } from '../../src/config/json-schema.ts';
+import { renderSettings, settingsIn } from './settings-table.ts';
 
 const metricsIn = (text: string) => new Set(text.match(/parley_[a-z_]+[a-z]/g));
 
@@ -19,6 +24,55 @@ it('lists every variable that Parley reads, once, and no other', () => {
   );
   expect(named.toSorted()).toEqual([...environmentNames].sort());
 });
+
+it('describes every setting, those of channels and plugins too, and lists them with their defaults', async () => {
+  const { stdout } = spawnSync(process.execPath, ['bin/parley.mjs', 'config', 'schema'], {
+    encoding: 'utf8',
+  });
+  const schema = JSON.parse(stdout) as SettingsSchema;
+  expect(schema).toMatchObject({ additionalProperties: false, properties: { port: { default: 7411 } } });
+  const settings = settingsIn(schema);
+  const paths = settings.map(({ path }) => path);
+  expect(settings.filter(({ description }) => description === undefined).map(({ path }) => path)).toEqual([]);
+  expect(paths).toEqual(
+    expect.arrayContaining(['run.turns', 'channels.signal.heartbeatMs', 'plugins.files.maxFileBytes']),
+  );
+  expect(paths.filter((path) => /token$|secret/i.test(path))).toEqual([]);
+  await expect(renderSettings(settings)).toMatchFileSnapshot('../../docs/settings.md');
+});
+
+it('lists every chat command and every command of the command line, and no other', async () => {
+  const docs = readFileSync('docs/commands.md', 'utf8');
+  const inChat = [...docs.matchAll(/^\| `\/([a-z]+)/gm)].map(([, name]) => name);
+  expect(inChat.toSorted()).toEqual(chatCommands.map(({ name }) => name).toSorted());
+  const onLine = [...docs.matchAll(/^\| `parley ((?:[a-z][a-z-]* ?)+)/gm)].map(([, words = '']) =>
+    words.trim(),
+  );
+  expect(onLine.toSorted()).toEqual((await commandsIn([])).toSorted());
+});
+
+/** Commands below a group as `--help` lists them, those of groups inside included. */
+async function commandsIn(group: readonly string[]): Promise<readonly string[]> {
+  const names = await namesIn(group);
+  const found: string[] = [];
+  for (const name of names) {
+    const words = [...group, name];
+    const below = await commandsIn(words);
+    // A group of commands that is a command too takes options of its own.
+    if (below.length === 0 || name === 'agent') found.push(words.join(' '));
+    found.push(...below);
+  }
+  return found;
+}
+
+async function namesIn(group: readonly string[]): Promise<readonly string[]> {
+  const said: string[] = [];
+  const spy = vi.spyOn(process.stdout, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  const entry = { start: async () => 0 as const, chatSocket: '', parts: { channels: [], plugins: [] } };
+  await runCommandLine([...group, '--help'], entry).finally(() => spy.mockRestore());
+  const [, list = ''] = said.join('').split('\nCommands:\n');
+  return [...list.matchAll(/^ {2}([a-z-]+)/gm)].flatMap(([, name = '']) => (name === 'help' ? [] : [name]));
+}
 
 it('describes every metric, and the dashboard asks for none that is not there', () => {
   const known = knownMetrics();

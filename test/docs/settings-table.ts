@@ -1,0 +1,55 @@
+import type { SettingsSchema } from '../../src/config/json-schema.ts';
+
+export type Setting = {
+  /** As people write it: `agents[].tools.deny`, `models.<name>.window`. */
+  readonly path: string;
+  readonly schema: SettingsSchema;
+  /** Its own, or that of the nearest group around it that has one. */
+  readonly description: string | undefined;
+};
+
+/** Every setting of the schema, in its order. What an account takes over from its network is there once. */
+export function settingsIn(
+  schema: SettingsSchema,
+  { path = '', description }: { readonly path?: string; readonly description?: string } = {},
+): readonly Setting[] {
+  const { properties, items, additionalProperties: entries } = schema;
+  const own = schema.description ?? description;
+  const around = { ...(own !== undefined && { description: own }) };
+  if (properties && Object.keys(properties).length > 0)
+    return Object.entries(properties).flatMap(([name, each]) => {
+      if (name === '$schema' || (/\.accounts\.<name>$/.test(path) && !/^(enabled|tokenEnv)$/.test(name)))
+        return [];
+      return settingsIn(each, { path: path === '' ? name : `${path}.${name}`, ...around });
+    });
+  if (items?.properties) return settingsIn(items, { path: `${path}[]`, ...around });
+  if (typeof entries === 'object' && (entries.properties || Object.keys(entries).length > 0))
+    return settingsIn(entries, { path: `${path}.<name>`, ...around });
+  return [{ path, schema, description: own }];
+}
+
+/** The document of all settings. */
+export function renderSettings(settings: readonly Setting[]): string {
+  const rows = settings.map(({ path, schema, description = '' }) => {
+    const cells = [
+      `\`${path}\``,
+      defaultOf(schema),
+      description.replaceAll('|', '\\|').replaceAll('<', '&lt;'),
+    ];
+    return `| ${cells.join(' | ')} |`;
+  });
+  return `# Settings
+
+Every setting of \`parley.config.json\`, made from the schema that Parley checks the file with (\`npx vitest run test/docs -u\`).
+[configuration.md](configuration.md) says where the file belongs and what comes from the environment instead.
+
+| setting | default | means |
+|---|---|---|
+${rows.join('\n')}
+`;
+}
+
+function defaultOf({ default: value }: SettingsSchema): string {
+  const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  return value === undefined || isEmpty ? '' : `\`${JSON.stringify(value).replaceAll('|', '\\|')}\``;
+}
