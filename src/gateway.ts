@@ -380,10 +380,7 @@ async function wireRuns(
 }
 
 /** Logs the tools that agents' lists name and no plugin has brought. */
-function checkTools(
-  { config, log }: StageDeps,
-  reports: readonly PluginReport[],
-): readonly PluginReport[] {
+function checkTools({ config, log }: StageDeps, reports: readonly PluginReport[]): readonly PluginReport[] {
   const known = reports.flatMap((report) => (report.kind === 'loaded' ? report.tools : []));
   for (const unknown of unknownTools(config.agents, known)) log.warn(unknown, 'tool.not-found');
   return reports;

@@ -106,7 +106,14 @@ function findUnknownChannels(config: Config, channels: readonly ChannelEntry[]):
   });
 }
 
-function namedChannels({ access, bindings, identityLinks, owners, queue, reset }: Config) {
+function namedChannels({
+  access,
+  bindings,
+  identityLinks,
+  owners,
+  queue,
+  reset,
+}: Config): readonly NamedChannel[] {
   const keys = (where: string, record: object): NamedChannel[] =>
     Object.keys(record).map((name) => ({ where, name }));
   const refs = (where: string, list: readonly string[]): NamedChannel[] =>

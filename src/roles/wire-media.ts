@@ -13,10 +13,7 @@ type MediaParts = {
 };
 
 /** Step 2: downloads what came with accepted messages. */
-export function wireMedia(
-  stage: StageDeps,
-  { gate, host, space }: MediaParts,
-): Fetcher {
+export function wireMedia(stage: StageDeps, { gate, host, space }: MediaParts): Fetcher {
   const { config, closers, motion, notices: texts } = stage;
   const fetcher = createFetcher({
     ...stage,
