@@ -230,7 +230,7 @@ describe.concurrent('a tool that', () => {
     await untilSaid(telegram, { chat: ada.id, text: 'Back again.' });
     await untilAtRest(dataDir, 2);
     expect(model.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
-    expect(JSON.stringify(model.requests[1]?.body.messages)).toContain('outcome is unknown');
+    expect(JSON.stringify(model.requests[1]?.body.messages)).toContain('outcome unknown');
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
