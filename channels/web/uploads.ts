@@ -62,7 +62,7 @@ export function createUploads({
   };
 }
 
-/** False when it is larger than the limit; it is then read to its end, as cutting it off would take the answer along. */
+/** False when it is larger than the limit; it is then read to its end, as a browser hears no answer before it has sent all. */
 async function keep(path: string, bytes: AsyncIterable<Uint8Array>, maxBytes: number): Promise<boolean> {
   let size = 0;
   const counted = async function* () {

@@ -1,11 +1,14 @@
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { webChannel } from '../../../channels/web/ids.ts';
 import { createUploads } from '../../../channels/web/uploads.ts';
-import { aServer, send } from '../../server/a-server.ts';
+import { aServer } from '../../server/a-server.ts';
 
 async function uploadsIn() {
   const folder = await mkdtemp(join(tmpdir(), 'parley-uploads-'));
@@ -13,7 +16,7 @@ async function uploadsIn() {
   return { folder, ...createUploads({ folder, clock: systemClock }) };
 }
 
-it('tells the sender of a file that is too large, however much of it is still to come', async () => {
+it('takes a file that is too large to its end: its sender hears no answer before', async () => {
   const { folder, take } = await uploadsIn();
   const { server, port, token } = await aServer({ maxUploadBytes: 1_000 });
   onTestFinished(() => server.close());
@@ -22,11 +25,17 @@ it('tells the sender of a file that is too large, however much of it is still to
     ...{ authorization: `Bearer ${token}`, 'x-parley': '1' },
     'content-type': 'application/octet-stream',
   };
-  const sendFile = (bytes: number) =>
-    send({ port, path: '/uploads/web', method: 'POST', headers, body: 'x'.repeat(bytes) });
-  expect(await sendFile(3_000_000)).toMatchObject({ status: 413, body: '{"error":{"code":"too_large"}}' });
+  const sendFile = async (bytes: number) => {
+    const sending = request({ port, path: '/uploads/web', method: 'POST', headers });
+    sending.end(Buffer.alloc(bytes));
+    // More than the buffers of both sides take.
+    const [[answer]] = await Promise.all([once(sending, 'response'), once(sending, 'finish')]);
+    const body = await text(answer);
+    return { status: answer.statusCode, body };
+  };
+  expect(await sendFile(20_000_000)).toEqual({ status: 413, body: '{"error":{"code":"too_large"}}' });
   expect(await readdir(folder)).toEqual([]);
-  expect((await sendFile(1_000)).status).toBe(200);
+  expect(await sendFile(1_000)).toMatchObject({ status: 200 });
 });
 
 it('makes room for new files by those whose message did not come within an hour', async () => {
