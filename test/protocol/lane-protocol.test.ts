@@ -45,7 +45,7 @@ describe('the model of the lane protocol', () => {
   it(
     'holds in every state and every endless run, and each broken variant is refuted',
     async () => {
-      const { code, text } = await check(isLong ? [] : ['--small', '--share', `${turn % 3}/3`]);
+      const { code, text } = await check(isLong ? [] : ['--small', '--share', `${turn % 5}/5`]);
       expect(text).toMatch(/^✓ holds: .* states, no error/m);
       expect(text).toMatch(/^✓ broken: .* states, refuted by/m);
       expect(text).toMatch(/checks, 0 wrong\n$/);
