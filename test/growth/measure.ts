@@ -28,7 +28,7 @@ const leastMeasuredMs = 20;
 const mostMs = 100;
 /** Two rounds that are as clear as this decide; a nearer result is measured again. */
 const clearGrowth = 2.4;
-const rounds = 8;
+const rounds = 5;
 /** A curve is steep when each of these says so, at the longer and the shorter length by turns. */
 const comparisons = 6;
 

@@ -56,7 +56,7 @@ const mutants = [
 ];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
-const chosen = shareOf(isLong ? mutants : mutants.filter(({ isSample }) => isSample), 8).filter(
+const chosen = shareOf(isLong ? mutants : mutants.filter(({ isSample }) => isSample), 12).filter(
   ({ needsPostgres }) => hasPostgres || !needsPostgres,
 );
 if (!isLong) console.info(`TEST_TURN=${turn}: ${chosen.map(({ name }) => name).join('; ')}`);

@@ -56,20 +56,23 @@ describe('the model of the lane protocol', () => {
 });
 
 describe('the check of the model', () => {
-  it('fails when the model does not hold, and shows the steps that lead there', async () => {
-    const model = changedModel(
-      'open.pml',
-      '#define may_write(s) (held[s] == epoch)',
-      '#define may_write(s) true',
-    );
-    const { code, text } = await check(['--small', '--only', 'holds: 2 messages', '--model', model]);
-    expect(text).toMatch(
-      /✗ holds: 2 messages: .*(answered twice|a write out of turn)[\s\S]*proc {2}\d \(Slot:1\)[\s\S]*1 wrong/,
-    );
-    expect(code).toBe(1);
-  });
+  it.runIf(isLong || turn % 2 === 0)(
+    'fails when the model does not hold, and shows the steps that lead there',
+    async () => {
+      const model = changedModel(
+        'open.pml',
+        '#define may_write(s) (held[s] == epoch)',
+        '#define may_write(s) true',
+      );
+      const { code, text } = await check(['--small', '--only', 'holds: 2 messages', '--model', model]);
+      expect(text).toMatch(
+        /✗ holds: 2 messages: .*(answered twice|a write out of turn)[\s\S]*proc {2}\d \(Slot:1\)[\s\S]*1 wrong/,
+      );
+      expect(code).toBe(1);
+    },
+  );
 
-  it('fails when a broken variant is not refuted', async () => {
+  it.runIf(isLong || turn % 2 === 1)('fails when a broken variant is not refuted', async () => {
     const model = changedModel('deaf.pml', '#ifdef PARK_UNSEEN', '#ifdef NOTHING');
     const { code, text } = await check(['--only', 'parking does not look', '--model', model]);
     expect(text).toMatch(/✗ broken: parking does not look .*NOT refuted[\s\S]*1 wrong/);
