@@ -40,7 +40,7 @@ export async function writeSheets(
   await writeFile(file, `${[opening.join('\n'), ...inOrder].join('\n\n')}\n`);
 }
 
-const sectionPattern = /<!-- (\w+) -->\n[\s\S]*?<!-- end of \1 -->/g;
+const sectionPattern = /<!-- ([\w-]+) -->\n[\s\S]*?<!-- end of \1 -->/g;
 
 function sheetLines({ title, about, heads, rows }: Sheet): readonly string[] {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
