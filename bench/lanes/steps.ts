@@ -1,18 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import BetterSqlite3 from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
-import { storeSetup } from '../../src/steps.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { type ClaimedDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { cacheStatements } from '../../src/store/sqlite/cached-database.ts';
-import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder } from '../../test/store/builders.ts';
+import { openMemoryStore } from '../../test/support/memory-store.ts';
 import { openStore } from '../../test/support/open-store.ts';
 import { countRoundTrips } from '../../test/support/round-trips.ts';
 import { now } from '../clock.ts';
@@ -164,8 +158,6 @@ async function together<Item>(
 
 /** How many statements each step takes, without those that begin and end the transaction. */
 async function countStatements(): Promise<ReadonlyMap<string, number>> {
-  const connection = new BetterSqlite3(':memory:');
-  await migrate(new Kysely({ dialect: new SqliteDialect({ database: cacheStatements(connection) }) }));
   let ran = 0;
   const counted =
     <Result>(run: (values: unknown[]) => Result) =>
@@ -173,28 +165,15 @@ async function countStatements(): Promise<ReadonlyMap<string, number>> {
       ran += 1;
       return run(values);
     };
-  const counting = Object.assign(Object.create(connection) as typeof connection, {
-    prepare: (sql: string) => {
-      const statement = connection.prepare(sql);
-      return {
-        reader: statement.reader,
-        all: counted((values: unknown[]) => statement.all(values)),
-        get: counted((values: unknown[]) => statement.get(values)),
-        run: counted((values: unknown[]) => statement.run(values)),
-      };
-    },
+  const { store, sqlite } = await openMemoryStore((connection) => (text) => {
+    const statement = connection.prepare(text);
+    return {
+      reader: statement.reader,
+      all: counted((values: unknown[]) => statement.all(values)),
+      get: counted((values: unknown[]) => statement.get(values)),
+      run: counted((values: unknown[]) => statement.run(values)),
+    };
   });
-  const database = directDatabase(counting);
-  const setup = storeSetup(noticesFor('en'));
-  const tx = () =>
-    ({ ...database, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, ...setup }) as const;
-  const store: Store = {
-    write: (command, input) => command.run(tx(), input),
-    writeAlong: () => undefined,
-    read: (query, input) => query.run(tx(), input),
-    broken: new Promise(() => undefined),
-    close: async () => undefined,
-  };
   const steps = await stepsOf(store);
   const counts = new Map<string, number>();
   // A first message makes the lane and its session; the second is one as they come every day.
@@ -205,7 +184,7 @@ async function countStatements(): Promise<ReadonlyMap<string, number>> {
       counts.set(name, ran);
     });
   }
-  connection.close();
+  sqlite.close();
   return counts;
 }
 

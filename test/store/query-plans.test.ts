@@ -1,8 +1,4 @@
-import BetterSqlite3 from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { storeSetup } from '../../src/steps.ts';
-import type { Store } from '../../src/store/base/command.ts';
+import { afterAll, expect, it } from 'vitest';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readUndelivered } from '../../src/store/delivery/operator-actions.ts';
 import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
@@ -12,7 +8,6 @@ import { readUnnotified } from '../../src/store/items/waiting-notices.ts';
 import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { needsBoundary } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
-import { migrate } from '../../src/store/migrate.ts';
 import { voidProcesses } from '../../src/store/processes/process-records.ts';
 import { readArrivalFacts } from '../../src/store/reads/arrival-facts.ts';
 import { readIsSeen } from '../../src/store/reads/read-is-seen.ts';
@@ -20,32 +15,15 @@ import { readOpenCounts } from '../../src/store/reads/read-open-counts.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
-import { cacheStatements } from '../../src/store/sqlite/cached-database.ts';
-import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { openMemoryStore } from '../support/memory-store.ts';
 import { account, aLane, aMessage, aRoute, aWorker, holder } from './builders.ts';
 
-const sqlite = new BetterSqlite3(':memory:');
 const asked = new Set<string>();
-const listening = Object.assign(Object.create(sqlite) as typeof sqlite, {
-  prepare: (text: string) => {
-    asked.add(text);
-    return sqlite.prepare(text);
-  },
+const { store, sqlite } = await openMemoryStore((connection) => (text) => {
+  asked.add(text);
+  return connection.prepare(text);
 });
-const database = directDatabase(listening);
-const setup = storeSetup(noticesFor('en'));
-const tx = () =>
-  ({ ...database, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, ...setup }) as const;
-const store: Store = {
-  write: (command, input) => command.run(tx(), input),
-  writeAlong: () => undefined,
-  read: (query, input) => query.run(tx(), input),
-  broken: new Promise(() => undefined),
-  close: async () => undefined,
-};
 
-beforeAll(() => migrate(new Kysely({ dialect: new SqliteDialect({ database: cacheStatements(sqlite) }) })));
 afterAll(() => sqlite.close());
 
 it('reads a history from its cut on, and nothing before', async () => {

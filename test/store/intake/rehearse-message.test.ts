@@ -1,17 +1,11 @@
-import BetterSqlite3 from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
 import { expect, it } from 'vitest';
 import { messageId } from '../../../src/contracts/ids.ts';
-import { storeSetup } from '../../../src/steps.ts';
 import type { Store } from '../../../src/store/base/command.ts';
 import { recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
 import { rehearsalOver, rehearseMessage } from '../../../src/store/intake/rehearse-message.ts';
 import type { ClaimTerms } from '../../../src/store/lanes/claim-due.ts';
-import { migrate } from '../../../src/store/migrate.ts';
-import { cacheStatements } from '../../../src/store/sqlite/cached-database.ts';
-import { directDatabase } from '../../../src/store/sqlite/direct-database.ts';
-import { noticesFor } from '../../../src/texts/notices.ts';
+import { openMemoryStore } from '../../support/memory-store.ts';
 import { account, aMessage, aWorker, demoOnly, framing, holder } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
@@ -48,25 +42,12 @@ it('leaves the first message nothing to prepare', async ({ onTestFinished }) => 
 
 /** A store in memory, and the statements that it has prepared. */
 async function openListening() {
-  const sqlite = new BetterSqlite3(':memory:');
-  await migrate(new Kysely({ dialect: new SqliteDialect({ database: cacheStatements(sqlite) }) }));
   const asked: string[] = [];
-  const prepare = (text: string) => {
+  const opened = await openMemoryStore((sqlite) => (text) => {
     asked.push(text);
     return sqlite.prepare(text);
-  };
-  const database = directDatabase(Object.assign(Object.create(sqlite) as typeof sqlite, { prepare }));
-  const setup = storeSetup(noticesFor('en'));
-  const tx = () =>
-    ({ ...database, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, ...setup }) as const;
-  const store: Store = {
-    write: (command, input) => command.run(tx(), input),
-    writeAlong: () => undefined,
-    read: (query, input) => query.run(tx(), input),
-    broken: new Promise(() => undefined),
-    close: async () => undefined,
-  };
-  return { store, sqlite, asked };
+  });
+  return { ...opened, asked };
 }
 
 async function sayAndAnswer(store: Store, epoch: number): Promise<void> {
