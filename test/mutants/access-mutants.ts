@@ -3,195 +3,166 @@ import type { Mutant } from './mutants.ts';
 const store = 'test/store/access/access.test.ts';
 const questions = 'test/inbound/questions.test.ts';
 const authorise = 'test/inbound/authorise.test.ts';
+const onboard = 'test/cli/onboard.test.ts';
+const pairCommand = 'test/inbound/pair-command.test.ts';
+const signIns = 'test/server/sign-ins.test.ts';
 
 /** Broken variants of who may write, and of who decides it. */
 export const accessMutants: readonly Mutant[] = [
   {
     name: 'pairing code accepted twice',
     invariant: 'a pairing code lets one person in, once',
-    edits: [
-      {
-        in: 'admitRequest',
-        find: `.deleteFrom('pairings')`,
-        replace: `.updateTable('pairings').set({ createdAt: tx.now })`,
-      },
-      { in: 'closeApproval', find: `.where('state', '=', 'open')`, replace: '' },
-    ],
+    edit: {
+      in: 'admitRequest',
+      find: `.deleteFrom('pairings')`,
+      replace: `.updateTable('pairings').set({ createdAt: tx.now })`,
+    },
+    also: [{ in: 'closeApproval', find: `.where('state', '=', 'open')`, replace: '' }],
     test: { file: store, name: 'is let in on the account that showed the code, once' },
   },
   {
     name: 'two first owners',
     invariant: 'the first person approved is the owner, and nobody else is',
-    edits: [{ in: 'lockRequest', find: 'await lockAttempts(tx);', replace: '{}' }],
+    edit: { in: 'lockRequest', find: 'await lockAttempts(tx);', replace: '{}' },
     needsPostgres: true,
     test: { file: store, name: 'on the page is the only owner' },
   },
   {
     name: 'pairing code that never expires',
     invariant: 'a pairing code holds for an hour',
-    edits: [
-      {
-        in: 'findRequest',
-        find: `.where('expiresAt', '>', tx.now)`,
-        replace: '',
-      },
-    ],
+    edit: { in: 'findRequest', find: `.where('expiresAt', '>', tx.now)`, replace: '' },
     test: { file: store, name: 'is shown a new code when the old one has expired' },
   },
   {
     name: 'a fourth request pushes out the first',
     invariant: 'a flood of strangers takes nobody’s place',
-    edits: [
-      {
-        in: 'requestPairing',
-        find: `return { kind: 'full', isKept: false };`,
-        replace: `await tx.db.deleteFrom('pairings').where('peerId', '=', requests[0]?.peerId ?? '').execute();`,
-      },
-    ],
+    edit: {
+      in: 'requestPairing',
+      find: `return { kind: 'full', isKept: false };`,
+      replace: `await tx.db.deleteFrom('pairings').where('peerId', '=', requests[0]?.peerId ?? '').execute();`,
+    },
     test: { file: store, name: 'never waits as the fourth, and pushes nobody out' },
   },
   {
     name: 'two presses both decide',
     invariant: 'a question is decided once',
-    edits: [{ in: 'closeApproval', find: `.where('state', '=', 'open')`, replace: '' }],
+    edit: { in: 'closeApproval', find: `.where('state', '=', 'open')`, replace: '' },
     test: { file: questions, name: 'is decided once although two presses come at once' },
   },
   {
     name: 'anybody’s press decides',
     invariant: 'a question is decided by who has the right to',
-    edits: [{ in: 'decideApproval', find: `if (!by.isOwner) return`, replace: `if (id === '') return` }],
+    edit: { in: 'decideApproval', find: `if (!by.isOwner) return`, replace: `if (id === '') return` },
     test: { file: questions, name: 'is not decided by anybody else' },
   },
   {
     name: 'what a stranger wrote outlives the code',
     invariant: 'a stranger’s message is kept until their code expires',
-    edits: [{ in: 'dropRequest', find: 'kept: null', replace: '' }],
+    edit: { in: 'dropRequest', find: 'kept: null', replace: '' },
     test: { file: questions, name: 'forgets the stranger’s message when nobody answers in time' },
   },
   {
     name: 'onboarding writes as it goes',
     invariant: 'who leaves onboarding has changed nothing',
-    edits: [
-      {
-        in: 'askAll',
-        find: 'const { network, ...ofNetwork }',
-        replace: `await write([model], setting.environment, setting.home);
+    edit: {
+      in: 'askAll',
+      find: 'const { network, ...ofNetwork }',
+      replace: `await write([model], setting.environment, setting.home);
   const { network, ...ofNetwork }`,
-      },
-    ],
+    },
     test: { file: 'test/e2e/first-hour-newcomer.test.ts', name: 'changes nothing for a person who leaves' },
   },
   {
     name: 'onboarding tries a vendor’s key at the server in the file',
     invariant: 'a key goes to the vendor it was asked for',
-    edits: [
-      {
-        in: 'askKey',
-        find: 'environment.values[addressVariable]',
-        replace: 'config.providers[vendor]?.baseUrl',
-      },
-    ],
-    test: { file: 'test/cli/onboard.test.ts', name: 'is asked at the vendor, whatever address the file has' },
+    edit: {
+      in: 'askKey',
+      find: 'environment.values[addressVariable]',
+      replace: 'config.providers[vendor]?.baseUrl',
+    },
+    test: { file: onboard, name: 'is asked at the vendor, whatever address the file has' },
   },
   {
     name: 'onboarding forgets the model of a vendor',
     invariant: 'the answer to which model answers counts',
-    edits: [{ in: 'askKey', find: 'model: modelAt(vendor, baseUrl, config),', replace: '' }],
-    test: { file: 'test/cli/onboard.test.ts', name: 'answers from then on: GPT beside a key of Anthropic' },
+    edit: { in: 'askKey', find: 'model: modelAt(vendor, baseUrl, config),', replace: '' },
+    test: { file: onboard, name: 'answers from then on: GPT beside a key of Anthropic' },
   },
   {
     name: 'root keeps the data folder of the service',
     invariant: 'the machine’s service can write to its data',
-    edits: [{ in: 'makeFolderFor', find: 'chownSync(made, owner.uid, owner.gid);', replace: '' }],
+    edit: { in: 'makeFolderFor', find: 'chownSync(made, owner.uid, owner.gid);', replace: '' },
     test: { file: 'test/cli/service.test.ts', name: 'runs as the owner of the data, of a fresh clone' },
   },
   {
     name: 'an owner’s command leaves no trace',
     invariant: 'an owner is asked where they wrote last, be it a command',
-    edits: [{ in: 'applyCommand', find: `spec.chatKind === 'dm'`, replace: `spec.chatKind === 'group'` }],
+    edit: { in: 'applyCommand', find: `spec.chatKind === 'dm'`, replace: `spec.chatKind === 'group'` },
     test: { file: questions, name: 'reaches an owner who has sent nothing but a command' },
   },
   {
     name: 'guesses at pairing codes uncounted',
     invariant: 'ten codes a minute are looked at, whoever tries',
-    edits: [
-      {
-        in: 'takeAttempt',
-        find: `if (recent.length >= attemptsPerMinute) return 'limited';`,
-        replace: '',
-      },
-    ],
+    edit: {
+      in: 'takeAttempt',
+      find: `if (recent.length >= attemptsPerMinute) return 'limited';`,
+      replace: '',
+    },
     test: { file: store, name: 'is found by no more than ten attempts a minute' },
   },
   {
     name: 'access decided before the transaction only',
     invariant: 'what is committed after a revocation was decided after it',
-    edits: [
-      {
-        in: 'acceptBatch',
-        find: 'assertRolesUnchanged(tx, input),',
-        replace: 'undefined,',
-      },
-    ],
+    edit: { in: 'acceptBatch', find: 'assertRolesUnchanged(tx, input),', replace: 'undefined,' },
     test: { file: 'test/inbound/access-race.test.ts', name: 'decides again when somebody is revoked' },
   },
   {
     name: 'what waits outlives a revocation',
     invariant: 'a revocation holds for what was taken in before it',
-    edits: [
-      {
-        in: 'endWorkOf',
-        find: 'await endWaiting(tx, people);',
-        replace: '',
-      },
-    ],
+    edit: { in: 'endWorkOf', find: 'await endWaiting(tx, people);', replace: '' },
     test: { file: store, name: 'holds for what the door had decided before it' },
   },
   {
     name: 'sub-agents outlive a revocation',
     invariant: 'a revocation ends what works for the person, run or sub-agent',
-    edits: [
-      {
-        in: 'endWorkOf',
-        find: `await stopTree(tx, { sessionId, runIds: [runId], reason: 'stop' }, effects);`,
-        replace: 'void runId;',
-      },
-    ],
+    edit: {
+      in: 'endWorkOf',
+      find: `await stopTree(tx, { sessionId, runIds: [runId], reason: 'stop' }, effects);`,
+      replace: 'void runId;',
+    },
     test: { file: store, name: 'ends a sub-agent that outlived its run, at work' },
   },
   {
     name: 'announcement outlives a revocation',
     invariant: 'no run begins with the rights of somebody who has none any more',
-    edits: [{ in: 'endWaiting', find: '...waiting, ...announced', replace: '...waiting' }],
+    edit: { in: 'endWaiting', find: '...waiting, ...announced', replace: '...waiting' },
     test: { file: store, name: 'ends a sub-agent that outlived its run, announced' },
   },
   {
     name: 'title outlives a revocation',
     invariant: 'no model is called for somebody who may no longer write',
-    edits: [{ in: 'endWaiting', find: '...announced, ...titles', replace: '...announced' }],
+    edit: { in: 'endWaiting', find: '...announced, ...titles', replace: '...announced' },
     test: { file: store, name: 'ends the title that waits to be found' },
   },
   {
     name: 'approval for direct messages opens groups',
     invariant: 'an approval for direct messages counts in no group',
-    edits: [
-      {
-        in: 'isOwnerBy',
-        find: `(standing === 'owner' && sender.id !== '')`,
-        replace: `(standing !== 'none' && sender.id !== '')`,
-      },
-    ],
+    edit: {
+      in: 'isOwnerBy',
+      find: `(standing === 'owner' && sender.id !== '')`,
+      replace: `(standing !== 'none' && sender.id !== '')`,
+    },
     test: { file: authorise, name: 'never counts an approval for direct messages in a group' },
   },
   {
     name: 'reactions skip the gate',
     invariant: 'one gate decides about every kind of event',
-    edits: [
-      {
-        in: 'propose',
-        find: `if (access.kind === 'refused') {`,
-        replace: `if (access.kind === 'refused' && envelope.event.kind === 'message') {`,
-      },
+    edit: {
+      in: 'propose',
+      find: `if (access.kind === 'refused') {`,
+      replace: `if (access.kind === 'refused' && envelope.event.kind === 'message') {`,
+    },
+    also: [
       {
         in: 'propose',
         find: 'const { authority } = access;',
@@ -203,80 +174,53 @@ export const accessMutants: readonly Mutant[] = [
   {
     name: 'orders from whoever’s words',
     invariant: 'only what its sender typed can be a command',
-    edits: [
-      {
-        in: 'readOrder',
-        find: "event.kind === 'message' && isTyped(event)",
-        replace: "event.kind === 'message'",
-      },
-    ],
+    edit: {
+      in: 'readOrder',
+      find: "event.kind === 'message' && isTyped(event)",
+      replace: "event.kind === 'message'",
+    },
     test: { file: 'test/threats/provenance.test.ts', name: 'are executed for nobody on telegram' },
   },
   {
     name: 'confirmed without being asked',
     invariant: 'in chat nobody is let in who was not named to the owner first',
-    edits: [
-      {
-        in: 'approvePairing',
-        find: 'offeredIn === undefined',
-        replace: "offeredIn !== ''",
-      },
-    ],
-    test: {
-      file: 'test/inbound/pair-command.test.ts',
-      name: 'confirms only what they were asked to confirm',
-    },
+    edit: { in: 'approvePairing', find: 'offeredIn === undefined', replace: "offeredIn !== ''" },
+    test: { file: pairCommand, name: 'confirms only what they were asked to confirm' },
   },
   {
     name: '/pair in the hands of everybody',
     invariant: 'only an owner, and only in a direct conversation, approves',
-    edits: [
-      {
-        in: 'pair',
-        find: "chat === 'dm' && authority === 'owner'",
-        replace: "chat === 'dm'",
-      },
-    ],
-    test: { file: 'test/inbound/pair-command.test.ts', name: 'alone approves' },
+    edit: { in: 'pair', find: "chat === 'dm' && authority === 'owner'", replace: "chat === 'dm'" },
+    test: { file: pairCommand, name: 'alone approves' },
   },
   {
     name: 'sign-out kept in memory only',
     invariant: 'who has signed out stays so over a restart',
-    edits: [
-      {
-        in: 'createSignIns',
-        find: 'const ended = await store.write(endSignIns, { issuer, ...which });',
-        replace: `const ended = 'id' in which ? [which.id] : await store.write(endSignIns, { issuer, ...which });`,
-      },
-      {
-        in: 'createSignIns',
-        find: `if ('id' in which) ending.delete(which.id);`,
-        replace: '',
-      },
-    ],
-    test: { file: 'test/server/sign-ins.test.ts', name: 'outlive a restart, and so does a sign-out' },
+    edit: {
+      in: 'createSignIns',
+      find: 'const ended = await store.write(endSignIns, { issuer, ...which });',
+      replace: `const ended = 'id' in which ? [which.id] : await store.write(endSignIns, { issuer, ...which });`,
+    },
+    also: [{ in: 'createSignIns', find: `if ('id' in which) ending.delete(which.id);`, replace: '' }],
+    test: { file: signIns, name: 'outlive a restart, and so does a sign-out' },
   },
   {
     name: 'a request outlives the sign-in that it came with',
     invariant: 'who was signed out acts no more, by nothing that they began before',
-    edits: [{ in: 'mountAll', find: 'requests.end(session);', replace: '' }],
-    test: { file: 'test/server/sign-ins.test.ts', name: 'end with the requests that they have under way' },
+    edit: { in: 'mountAll', find: 'requests.end(session);', replace: '' },
+    test: { file: signIns, name: 'end with the requests that they have under way' },
   },
   {
     name: 'a link outlives the sign-in that asked for it',
     invariant: 'who was signed out comes back by no link of their own',
-    edits: [{ in: 'mountSignIn', find: 'if (!isGood)', replace: 'if (false)' }],
-    test: { file: 'test/server/sign-ins.test.ts', name: 'end with the links that they have asked for' },
+    edit: { in: 'mountSignIn', find: 'if (!isGood)', replace: 'if (false)' },
+    test: { file: signIns, name: 'end with the links that they have asked for' },
   },
   {
     name: 'right token refused while its address is locked',
     invariant: 'wrong tokens never lock out the right one',
-    edits: [
-      {
-        in: 'createAttemptLimiter',
-        find: `if (isRight()) return { kind: 'right' };`,
-        replace: '',
-      },
+    edit: { in: 'createAttemptLimiter', find: `if (isRight()) return { kind: 'right' };`, replace: '' },
+    also: [
       {
         in: 'createAttemptLimiter',
         find: 'if (now - attempts.since >= limits.windowMs)',
@@ -291,25 +235,17 @@ export const accessMutants: readonly Mutant[] = [
   {
     name: 'two edits of one version put in place at once',
     invariant: 'of two edits of one version of a file the second is refused',
-    edits: [
-      {
-        in: 'inTurn',
-        find: '(replacing.get(path) ?? Promise.resolve()).then(replace)',
-        replace: 'replace()',
-      },
-    ],
+    edit: {
+      in: 'inTurn',
+      find: '(replacing.get(path) ?? Promise.resolve()).then(replace)',
+      replace: 'replace()',
+    },
     test: { file: 'test/plugins/files/file-tools.test.ts', name: 'let one of several replacements' },
   },
   {
     name: 'hard link read',
     invariant: 'a file with a second name is read no more than it is written',
-    edits: [
-      {
-        in: 'openForReading',
-        find: 'checkOneLink(entry.stats, entry.path);',
-        replace: '',
-      },
-    ],
+    edit: { in: 'openForReading', find: 'checkOneLink(entry.stats, entry.path);', replace: '' },
     test: {
       file: 'test/plugins/files/workspace-paths.test.ts',
       name: 'neither read nor write a file that has another name',

@@ -1,94 +1,93 @@
 import type { Mutant } from './mutants.ts';
 
 const backups = 'test/backup/backup.test.ts';
+const postgres = 'test/backup/postgres.test.ts';
+const upgrade = 'test/backup/upgrade.test.ts';
+const doubtParts = 'test/store/delivery/doubt-parts.test.ts';
 
 /** Of backups, restores and changes of the schema. */
 export const backupMutants: readonly Mutant[] = [
   {
     name: 'restore of an unchecked backup',
     invariant: 'only a backup whose files are as they were written replaces anything',
-    edits: [{ in: 'verifyBackup', find: 'found.sha256 !== sha256', replace: 'false' }],
+    edit: { in: 'verifyBackup', find: 'found.sha256 !== sha256', replace: 'false' },
     test: { file: backups, name: 'replaces nothing by a backup that was changed' },
     isSample: true,
   },
   {
     name: 'restore of a dump without an end',
     invariant: 'a restore on PostgreSQL commits once the dump was read to its end',
-    edits: [{ in: 'feed', find: 'await isWhole;', replace: '' }],
-    test: { file: 'test/backup/postgres.test.ts', name: 'a restore that is killed, or that finds no end' },
+    edit: { in: 'feed', find: 'await isWhole;', replace: '' },
+    test: { file: postgres, name: 'a restore that is killed, or that finds no end' },
     needsPostgres: true,
   },
   {
     name: 'a restore that the database does not name',
     invariant: 'each start on a restored database knows that it was restored',
-    edits: [{ in: 'restorePostgres', find: 'noteRestore(schema, madeAt)', replace: "''" }],
-    test: { file: 'test/backup/postgres.test.ts', name: 'a backup comes back in one transaction' },
+    edit: { in: 'restorePostgres', find: 'noteRestore(schema, madeAt)', replace: "''" },
+    test: { file: postgres, name: 'a backup comes back in one transaction' },
     needsPostgres: true,
   },
   {
     name: 'backup of a folder that is gone',
     invariant: 'a backup succeeds beside tools that remove their files',
-    edits: [{ in: 'copyFolder', find: 'unlessGone(readdir(from))', replace: 'readdir(from)' }],
+    edit: { in: 'copyFolder', find: 'unlessGone(readdir(from))', replace: 'readdir(from)' },
     test: { file: backups, name: 'leaves out a folder, a file and a link that vanish' },
   },
   {
     name: 'a backup behind a link copies itself',
     invariant: 'a backup never lies among what it copies',
-    edits: [{ in: 'assertCopiesNoBackup', find: 'await realPlace(to)', replace: 'to' }],
+    edit: { in: 'assertCopiesNoBackup', find: 'await realPlace(to)', replace: 'to' },
     test: { file: backups, name: 'never copies itself: a place in the data folder is refused' },
   },
   {
     name: 'restore decided before it is staged',
     invariant: 'files change places only when all of them are there',
-    edits: [
-      {
-        in: 'finishRestore',
-        find: 'const open = plan.puts.filter((name) => existsSync(join(staging, name)));',
-        replace: `const open = plan.puts.filter((name) => name !== 'token' && existsSync(join(staging, name)));`,
-      },
-    ],
+    edit: {
+      in: 'finishRestore',
+      find: 'const open = plan.puts.filter((name) => existsSync(join(staging, name)));',
+      replace: `const open = plan.puts.filter((name) => name !== 'token' && existsSync(join(staging, name)));`,
+    },
     test: { file: backups, name: 'brings everything back, keeps what it replaces' },
   },
   {
     name: 'folder named before its restore has ended',
     invariant: 'a data folder keeps its name',
-    edits: [
-      {
-        in: 'lockDataFolder',
-        find: 'await prepare?.(); const folderId = await nameOf(dataDir);',
-        replace: 'const folderId = await nameOf(dataDir); await prepare?.();',
-      },
-    ],
+    edit: {
+      in: 'lockDataFolder',
+      find: 'await prepare?.(); const folderId = await nameOf(dataDir);',
+      replace: 'const folderId = await nameOf(dataDir); await prepare?.();',
+    },
     test: { file: backups, name: 'is restored whole or not at all, whenever the restore is killed' },
   },
   {
     name: 'no backup before a new schema',
     invariant: 'the schema changes after a backup',
-    edits: [{ in: 'backUpBeforeChange', find: 'taken.length === 0', replace: 'taken.length > 0' }],
-    test: { file: 'test/backup/upgrade.test.ts', name: 'backs up before it changes the schema' },
+    edit: { in: 'backUpBeforeChange', find: 'taken.length === 0', replace: 'taken.length > 0' },
+    test: { file: upgrade, name: 'backs up before it changes the schema' },
   },
   {
     name: 'any later schema is taken for an addition',
     invariant: 'this version works only with a later schema that adds to its own',
-    edits: [{ in: 'onlyAdds', find: '/^\\d{4}-add-/.test(step)', replace: 'true' }],
-    test: { file: 'test/backup/upgrade.test.ts', name: 'does not work with a schema' },
+    edit: { in: 'onlyAdds', find: '/^\\d{4}-add-/.test(step)', replace: 'true' },
+    test: { file: upgrade, name: 'does not work with a schema' },
   },
   {
     name: 'restored answers sent again',
     invariant: 'after a restore nothing is sent by itself',
-    edits: [{ in: 'doubtParts', find: "state: 'unknown'", replace: "state: 'sent'" }],
-    test: { file: 'test/store/delivery/doubt-parts.test.ts', name: 'nothing that waits to be sent' },
+    edit: { in: 'doubtParts', find: "state: 'unknown'", replace: "state: 'sent'" },
+    test: { file: doubtParts, name: 'nothing that waits to be sent' },
   },
   {
     name: 'restored sign-ins count',
     invariant: 'a restore signs nobody in again who was signed out since the backup',
-    edits: [{ in: 'doubtParts', find: "await tx.db.deleteFrom('signIns').execute();", replace: '' }],
-    test: { file: 'test/store/delivery/doubt-parts.test.ts', name: 'no browser is signed in' },
+    edit: { in: 'doubtParts', find: "await tx.db.deleteFrom('signIns').execute();", replace: '' },
+    test: { file: doubtParts, name: 'no browser is signed in' },
   },
   {
     name: 'a journal later than the backup believed',
     invariant: 'after a restore no journal can tell that a part was not sent',
-    edits: [{ in: 'doubtParts', find: 'await distrustSending(tx);', replace: '' }],
-    test: { file: 'test/store/delivery/doubt-parts.test.ts', name: 'a part that was being sent' },
+    edit: { in: 'doubtParts', find: 'await distrustSending(tx);', replace: '' },
+    test: { file: doubtParts, name: 'a part that was being sent' },
   },
 ];

@@ -1,24 +1,28 @@
 /** Broken variants of compaction. */
 import type { Mutant } from './mutants.ts';
 
+const compactionCut = 'test/agent/compaction-cut.test.ts';
+const resume = 'test/agent/resume.test.ts';
+const compaction = 'test/runs/compaction.test.ts';
+
 export const contextMutants: readonly Mutant[] = [
   {
     name: 'cut between call and result',
     invariant: 'a compaction parts no call from its results',
-    edits: [{ in: 'boundariesOf', find: '&& !isInside[index]', replace: '' }],
-    test: { file: 'test/agent/compaction-cut.test.ts', name: 'parts no call from its results' },
+    edit: { in: 'boundariesOf', find: '&& !isInside[index]', replace: '' },
+    test: { file: compactionCut, name: 'parts no call from its results' },
     isSample: true,
   },
   {
     name: 'request cut by the estimate',
     invariant: 'nothing leaves a request while the context fits by the count of the last call',
-    edits: [{ in: 'fitContext', find: 'if (tokens <= window) return messages;', replace: '' }],
+    edit: { in: 'fitContext', find: 'if (tokens <= window) return messages;', replace: '' },
     test: { file: 'test/agent/auto-compact.test.ts', name: 'comes before a request leaves anything out' },
   },
   {
     name: 'call ids as long as they come',
     invariant: 'every provider takes the ids of a history that another has written',
-    edits: [{ in: 'maxIdLength', find: '36', replace: '64' }],
+    edit: { in: 'maxIdLength', find: '36', replace: '64' },
     test: {
       file: 'test/agent/convert.test.ts',
       name: 'keeps ids and names as short as every provider takes them',
@@ -27,58 +31,52 @@ export const contextMutants: readonly Mutant[] = [
   {
     name: 'quiet model kept quiet about',
     invariant: 'a person hears of a model that says nothing for long',
-    edits: [{ in: 'watchIdle', find: 'onQuiet();', replace: '' }],
+    edit: { in: 'watchIdle', find: 'onQuiet();', replace: '' },
     test: { file: 'test/runs/empty-answer.test.ts', name: 'lets a minute pass is announced once' },
   },
   {
     name: 'two that learn at once',
     invariant: 'a server’s refusal of a parameter fails no call that was asked meanwhile',
-    edits: [{ in: 'Question', find: 'refused.has(name)', replace: 'learned.has(name)' }],
+    edit: { in: 'Question', find: 'refused.has(name)', replace: 'learned.has(name)' },
     test: { file: 'test/models/providers.test.ts', name: 'is asked so by two at once' },
   },
   {
     name: 'turns forgotten with their messages',
     invariant: 'a run’s turns count, whether a summary stands for them or not',
-    edits: [
-      {
-        in: 'findResumption',
-        find: 'turns: turns.size - (isOpen ? 1 : 0),',
-        replace: 'turns: before.length,',
-      },
-    ],
-    test: { file: 'test/agent/resume.test.ts', name: 'counts the turns that a summary stands for' },
+    edit: {
+      in: 'findResumption',
+      find: 'turns: turns.size - (isOpen ? 1 : 0),',
+      replace: 'turns: before.length,',
+    },
+    test: { file: resume, name: 'counts the turns that a summary stands for' },
   },
   {
     name: 'calls forgotten with their messages',
     invariant: 'the loop guard counts identical calls, whether a summary stands for them or not',
-    edits: [
-      {
-        in: 'findResumption',
-        find: '...entries.flatMap(({ summarised }) => summarised ?? []),',
-        replace: '',
-      },
-    ],
-    test: { file: 'test/agent/resume.test.ts', name: 'remembers the calls that a summary stands for' },
+    edit: {
+      in: 'findResumption',
+      find: '...entries.flatMap(({ summarised }) => summarised ?? []),',
+      replace: '',
+    },
+    test: { file: resume, name: 'remembers the calls that a summary stands for' },
   },
   {
     name: 'unread messages summarised away',
     invariant: 'a compaction keeps what the model has not answered',
-    edits: [{ in: 'cutOf', find: '.filter((index) => index <= unreadFrom(messages))', replace: '' }],
+    edit: { in: 'cutOf', find: '.filter((index) => index <= unreadFrom(messages))', replace: '' },
     test: {
-      file: 'test/agent/compaction-cut.test.ts',
+      file: compactionCut,
       name: 'keeps all that the model has not answered, and something before is given up',
     },
   },
   {
     name: 'summary of a holder that lost the lane',
     invariant: 'only the holder of a lane moves its summary pointer',
-    edits: [
-      {
-        in: 'commitSummary',
-        find: '(end === undefined ? lockLaneAt : lockLineageAt)(tx, laneKey, epoch)',
-        replace: '(end === undefined ? Promise.resolve() : lockLineageAt(tx, laneKey, epoch))',
-      },
-    ],
+    edit: {
+      in: 'commitSummary',
+      find: '(end === undefined ? lockLaneAt : lockLineageAt)(tx, laneKey, epoch)',
+      replace: '(end === undefined ? Promise.resolve() : lockLineageAt(tx, laneKey, epoch))',
+    },
     test: {
       file: 'test/store/lanes/commit-summary.test.ts',
       name: 'of a holder that has lost the lane changes nothing',
@@ -87,22 +85,20 @@ export const contextMutants: readonly Mutant[] = [
   {
     name: 'facts forgotten at the next summary',
     invariant: 'a remembered fact stays until the summarising model drops it',
-    edits: [{ in: 'writeSummary', find: 'known: known?.facts ?? []', replace: 'known: []' }],
+    edit: { in: 'writeSummary', find: 'known: known?.facts ?? []', replace: 'known: []' },
     test: {
-      file: 'test/runs/compaction.test.ts',
+      file: compaction,
       name: 'is summarised once for each crossing, and still knows what was said first',
     },
   },
   {
     name: 'cut one message late',
     invariant: 'a message is in the summary or shown as it was written',
-    edits: [
-      {
-        in: 'compactSession',
-        find: 'keptFrom: kept[0]?.position ??',
-        replace: 'keptFrom: kept[1]?.position ??',
-      },
-    ],
+    edit: {
+      in: 'compactSession',
+      find: 'keptFrom: kept[0]?.position ??',
+      replace: 'keptFrom: kept[1]?.position ??',
+    },
     test: {
       file: 'test/runs/compaction-property.test.ts',
       name: 'loses nothing that it must keep, and nothing at all when the summary does not come about',
@@ -111,7 +107,7 @@ export const contextMutants: readonly Mutant[] = [
   {
     name: 'secrets in the payload log',
     invariant: 'no secret that Parley knows is written down',
-    edits: [{ in: 'shown', find: 'redactCodes(redact(part))', replace: 'redactCodes(part)' }],
+    edit: { in: 'shown', find: 'redactCodes(redact(part))', replace: 'redactCodes(part)' },
     test: {
       file: 'test/models/observers.test.ts',
       name: 'writes requests and answers to a file of its owner, without keys, tokens and codes',
@@ -120,13 +116,11 @@ export const contextMutants: readonly Mutant[] = [
   {
     name: 'summary outside of the ledger',
     invariant: 'each call of a summary has its row and is held to the budgets',
-    edits: [
-      {
-        in: 'compactorOf',
-        find: "models.nameFor(agentId, 'summary', model), calls.beside('summary')",
-        replace: "models.nameFor(agentId, 'summary', model)",
-      },
-    ],
-    test: { file: 'test/runs/compaction.test.ts', name: 'is not summarised beyond a budget' },
+    edit: {
+      in: 'compactorOf',
+      find: "models.nameFor(agentId, 'summary', model), calls.beside('summary')",
+      replace: "models.nameFor(agentId, 'summary', model)",
+    },
+    test: { file: compaction, name: 'is not summarised beyond a budget' },
   },
 ];

@@ -11,141 +11,112 @@ export const discordMutants: readonly Mutant[] = [
   {
     name: 'each report of a guild is news',
     invariant: 'the owner is asked once about a guild that has added the bot',
-    edits: [{ in: 'readJoining', find: 'cleanText(joinedAt)', replace: 'receivedAt' }],
+    edit: { in: 'readJoining', find: 'cleanText(joinedAt)', replace: 'receivedAt' },
     test: { file: backfill, name: 'that adds the bot is told once' },
   },
   {
     name: 'what was read between two sessions is believed',
     invariant: 'after a lost session everything said before the new one is read',
-    edits: [
-      {
-        in: 'Receiver',
-        find: 'this.#sessionChanged();',
-        replace: '',
-      },
-    ],
+    edit: { in: 'Receiver', find: 'this.#sessionChanged();', replace: '' },
     test: { file: receiving, name: 'reads again what was read before it began' },
   },
   {
     name: 'the ready deadline never fires',
     invariant: 'a session that is never answered is dropped, and a new one is asked for',
-    edits: [
-      {
-        in: 'GatewaySocket',
-        find: 'await waitUntil(clock, clock.now() + standingPatienceMs, this.#over.signal);',
-        replace: 'await waitUntil(clock, Number.POSITIVE_INFINITY, this.#over.signal);',
-      },
-    ],
+    edit: {
+      in: 'GatewaySocket',
+      find: 'await waitUntil(clock, clock.now() + standingPatienceMs, this.#over.signal);',
+      replace: 'await waitUntil(clock, Number.POSITIVE_INFINITY, this.#over.signal);',
+    },
     test: { file: liveness, name: 'the answer to a resume is identified to anew' },
   },
   {
     name: 'a frame goes to the library unread',
     invariant: 'no frame of the gateway ends the process or moves the bot',
-    edits: [
-      {
-        in: 'GatewaySocket',
-        find: 'const frame = readFrame(text);',
-        replace:
-          'const frame = readFrame(text) === undefined ? (JSON.parse(text) as Frame) : readFrame(text);',
-      },
-    ],
+    edit: {
+      in: 'GatewaySocket',
+      find: 'const frame = readFrame(text);',
+      replace: 'const frame = readFrame(text) === undefined ? (JSON.parse(text) as Frame) : readFrame(text);',
+    },
     test: { file: liveness, name: 'changes nothing' },
   },
   {
     name: 'live events before what was missed',
     invariant: 'while a conversation is read its live events wait',
-    edits: [
-      {
-        in: 'History',
-        find: 'if (this.#live.has(channelId)) { void this.#store',
-        replace: 'if (channelId !== undefined) { this.#fill(channelId); void this.#store',
-      },
-    ],
+    edit: {
+      in: 'History',
+      find: 'if (this.#live.has(channelId)) { void this.#store',
+      replace: 'if (channelId !== undefined) { this.#fill(channelId); void this.#store',
+    },
     test: { file: backfill, name: 'its live events wait behind what was missed' },
   },
   {
     name: 'one page of history',
     invariant: 'history is read to its end, however long it is',
-    edits: [
-      {
-        in: 'History',
-        find: 'isMore = page.length === pageSize;',
-        replace: 'isMore = page.length > pageSize;',
-      },
-    ],
+    edit: {
+      in: 'History',
+      find: 'isMore = page.length === pageSize;',
+      replace: 'isMore = page.length > pageSize;',
+    },
     test: { file: backfill, name: 'is handed over once and in order, page by page' },
   },
   {
     name: 'the floor moves while a guild is away',
     invariant: 'the cursor passes nothing that may have been missed',
-    edits: [
-      {
-        in: 'Receiver',
-        find: '&& this.#awaitedGuilds.size === 0 && ',
-        replace: '&& ',
-      },
-    ],
+    edit: { in: 'Receiver', find: '&& this.#awaitedGuilds.size === 0 && ', replace: '&& ' },
     test: { file: backfill, name: 'loses nothing of a channel that was never heard of before' },
   },
   {
     name: 'a stranger forgotten in a crash',
     invariant: 'a direct conversation is known before its first message is handed over',
-    edits: [
-      {
-        in: 'History',
-        find: "if (place.chat.kind === 'dm') await contacts.add(channelId, after);",
-        replace: 'void contacts;',
-      },
-    ],
+    edit: {
+      in: 'History',
+      find: "if (place.chat.kind === 'dm') await contacts.add(channelId, after);",
+      replace: 'void contacts;',
+    },
     test: { file: receiving, name: 'found again after a crash before its first message was stored' },
   },
   {
     name: 'a send without enforce_nonce',
     invariant: 'a send that is repeated stands once',
-    edits: [
-      {
-        in: 'DiscordApi',
-        find: 'const options = { body, signal,',
-        replace: 'const options = { body: { ...body, enforce_nonce: false }, signal,',
-      },
-    ],
+    edit: {
+      in: 'DiscordApi',
+      find: 'const options = { body, signal,',
+      replace: 'const options = { body: { ...body, enforce_nonce: false }, signal,',
+    },
     test: { file: sending, name: 'whose answer was lost is repeated under its nonce' },
   },
   {
     name: 'the library repeats by itself',
     invariant: 'what may have been delivered is never repeated blindly',
-    edits: [{ in: 'DiscordApi', find: 'retries: 0,', replace: 'retries: 3,' }],
+    edit: { in: 'DiscordApi', find: 'retries: 0,', replace: 'retries: 3,' },
     test: { file: sending, name: 'is made once when it is answered 502, and its fate is unknown' },
   },
   {
     name: 'a form of the library’s own goes to whichever client is loaded',
     invariant: 'a file is sent whatever other channels are on',
-    edits: [{ in: 'makeRequest', find: 'await withBytes(init)', replace: 'init' }],
+    edit: { in: 'makeRequest', find: 'await withBytes(init)', replace: 'init' },
     test: { file: sending, name: 'is sent where Signal’s HTTP client is loaded too' },
   },
   {
     name: 'a quote that pings',
     invariant: 'no text of ours pings anybody',
-    edits: [
-      {
-        in: 'noMentions',
-        find: 'const noMentions = { parse: [], replied_user: false } as const;',
-        replace: 'const noMentions = { parse: [], replied_user: true } as const;',
-      },
-    ],
+    edit: {
+      in: 'noMentions',
+      find: 'const noMentions = { parse: [], replied_user: false } as const;',
+      replace: 'const noMentions = { parse: [], replied_user: true } as const;',
+    },
     test: { file: sending, name: 'and an edit ping nobody' },
   },
   {
     name: 'a command acknowledged when it is stored',
     invariant: 'an interaction has its first answer within 3 seconds, whatever the store does',
-    edits: [
-      {
-        in: 'Interactions',
-        find: 'const isDeferred = this.#defer({ id, token }, InteractionResponseType.DeferredChannelMessageWithSource);',
-        replace:
-          'const isDeferred = this.#deps.clock.wait(60_000).then(() => this.#defer({ id, token }, InteractionResponseType.DeferredChannelMessageWithSource));',
-      },
-    ],
+    edit: {
+      in: 'Interactions',
+      find: 'const isDeferred = this.#defer({ id, token }, InteractionResponseType.DeferredChannelMessageWithSource);',
+      replace:
+        'const isDeferred = this.#deps.clock.wait(60_000).then(() => this.#defer({ id, token }, InteractionResponseType.DeferredChannelMessageWithSource));',
+    },
     test: { file: interactions, name: 'is acknowledged before the store has it' },
   },
 ];

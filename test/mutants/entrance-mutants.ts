@@ -2,17 +2,18 @@
 import type { Mutant } from './mutants.ts';
 
 const file = 'test/store/items/enqueue.test.ts';
+const titles = 'test/store/lanes/titles.test.ts';
 
 export const entranceMutants: readonly Mutant[] = [
   {
     name: 'a second row for a repeated source key',
     invariant: 'what is put in under one key is there once',
-    edits: [
-      {
-        in: 'placeItem',
-        find: 'sourceKey: item.sourceKey ?? null,',
-        replace: 'sourceKey: item.sourceKey && id,',
-      },
+    edit: {
+      in: 'placeItem',
+      find: 'sourceKey: item.sourceKey ?? null,',
+      replace: 'sourceKey: item.sourceKey && id,',
+    },
+    also: [
       { in: 'enqueueItem', find: 'if (known) return known;', replace: '' },
       {
         in: 'enqueueItem',
@@ -27,13 +28,13 @@ export const entranceMutants: readonly Mutant[] = [
   {
     name: 'what is alone is steered in',
     invariant: 'an item that is alone joins no run',
-    edits: [{ in: 'chooseSteers', find: "row.reach !== 'alone' &&", replace: '' }],
+    edit: { in: 'chooseSteers', find: "row.reach !== 'alone' &&", replace: '' },
     test: { file, name: 'takes what is alone by itself, whatever waits beside it' },
   },
   {
     name: 'a run that is only on record posts a part',
     invariant: 'a record run leaves no parts',
-    edits: [{ in: 'partsOf', find: "if (run.target === 'record') return [];", replace: '' }],
+    edit: { in: 'partsOf', find: "if (run.target === 'record') return [];", replace: '' },
     test: {
       file,
       name: 'begins the run whose id it has reserved, which leaves its answer on record and no part',
@@ -42,7 +43,7 @@ export const entranceMutants: readonly Mutant[] = [
   {
     name: 'a slow follower not told what it missed',
     invariant: 'a subscriber hears exactly how many events did not fit',
-    edits: [{ in: 'Subscriber', find: 'if (this.#missed > 0 || ', replace: 'if (' }],
+    edit: { in: 'Subscriber', find: 'if (this.#missed > 0 || ', replace: 'if (' },
     test: {
       file: 'test/service/broker.test.ts',
       name: 'keeps the order, and counts exactly what did not fit',
@@ -51,46 +52,40 @@ export const entranceMutants: readonly Mutant[] = [
   {
     name: 'the time in the system prompt',
     invariant: 'system prompt and tools are the same bytes from call to call',
-    edits: [
-      {
-        in: 'situation',
-        find: "section('Where you are', where)",
-        replace: "section('Where you are', where + process.hrtime.bigint())",
-      },
-    ],
+    edit: {
+      in: 'situation',
+      find: "section('Where you are', where)",
+      replace: "section('Where you are', where + process.hrtime.bigint())",
+    },
     test: { file: 'test/e2e/stable-prefix.test.ts', name: 'stays the same, byte for byte' },
   },
   {
     name: 'rehearsal that is kept',
     invariant: 'the message that a process plays to itself leaves nothing behind',
-    edits: [
-      {
-        in: 'rehearseMessage',
-        find: "throw new ParleyError('internal', rehearsalOver)",
-        replace: 'return undefined as never',
-      },
-    ],
+    edit: {
+      in: 'rehearseMessage',
+      find: "throw new ParleyError('internal', rehearsalOver)",
+      replace: 'return undefined as never',
+    },
     test: { file: 'test/store/intake/rehearse-message.test.ts', name: 'leaves nothing behind' },
   },
   {
     name: 'rehearsal that asks the model',
     invariant: 'a rehearsed call ends where its request would leave',
-    edits: [{ in: 'rehearseCall', find: '{ clock, log, fetch }', replace: '{ clock, log }' }],
+    edit: { in: 'rehearseCall', find: '{ clock, log, fetch }', replace: '{ clock, log }' },
     test: { file: 'test/runs/rehearse-turn.test.ts', name: 'asks no server' },
   },
   {
     name: 'title that alerts',
     invariant: 'nobody hears of a title that fails',
-    edits: [{ in: 'reserveCall', find: "call.purpose !== 'title'", replace: 'true' }],
-    test: { file: 'test/store/lanes/titles.test.ts', name: 'costs the session that it names' },
+    edit: { in: 'reserveCall', find: "call.purpose !== 'title'", replace: 'true' },
+    test: { file: titles, name: 'costs the session that it names' },
   },
   {
     name: 'title of every message',
     invariant: 'a session is named once, by its first message',
-    edits: [
-      { in: 'take', find: 'input.titleModels && isFirst', replace: 'input.titleModels' },
-      { in: 'enqueueTitle', find: 'sourceKey: key', replace: 'sourceKey: newRowId()' },
-    ],
-    test: { file: 'test/store/lanes/titles.test.ts', name: 'is asked for with the first message' },
+    edit: { in: 'take', find: 'input.titleModels && isFirst', replace: 'input.titleModels' },
+    also: [{ in: 'enqueueTitle', find: 'sourceKey: key', replace: 'sourceKey: newRowId()' }],
+    test: { file: titles, name: 'is asked for with the first message' },
   },
 ];

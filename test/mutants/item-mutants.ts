@@ -3,24 +3,19 @@ import type { Mutant } from './mutants.ts';
 
 const items = 'test/store/items/items.test.ts';
 const settings = 'test/inbound/queue-command.test.ts';
+const lockOrder = 'test/store/base/lock-order.test.ts';
 
 export const itemMutants: readonly Mutant[] = [
   {
     name: 'newest message beyond what is read',
     invariant: 'an interruption lets the newest message run next, however many wait',
-    edits: [
-      {
-        in: 'mostRead',
-        find: '2_000',
-        replace: '500',
-      },
-    ],
+    edit: { in: 'mostRead', find: '2_000', replace: '500' },
     test: { file: items, name: 'lets the newest run next however many wait' },
   },
   {
     name: 'a summary line is left without a message behind it',
     invariant: 'a message that the cap made a line of is read, whatever is withdrawn behind it',
-    edits: [{ in: 'reviveSummary', find: 'await reopenSummarized(tx, newest.inboxId);', replace: '' }],
+    edit: { in: 'reviveSummary', find: 'await reopenSummarized(tx, newest.inboxId);', replace: '' },
     test: {
       file: items,
       name: 'is the line that the cap made of a message as well, once all behind it is stopped',
@@ -29,149 +24,107 @@ export const itemMutants: readonly Mutant[] = [
   {
     name: 'a batch decides by its lanes as they were before it',
     invariant: 'what an event of a batch changes counts for the next one',
-    edits: [
-      {
-        in: 'acceptBatch',
-        find: 'if (!leavesLanes.has(proposal.decision.kind)) views.forget();',
-        replace: '',
-      },
-    ],
+    edit: {
+      in: 'acceptBatch',
+      find: 'if (!leavesLanes.has(proposal.decision.kind)) views.forget();',
+      replace: '',
+    },
     test: { file: items, name: 'counts for each event of a batch as the one before has left it' },
   },
   {
     name: 'a view counts twice',
     invariant: 'what an event of a batch changes counts for the next one',
-    edits: [{ in: 'LaneViews', find: 'this.#views.delete(laneKey);', replace: '' }],
+    edit: { in: 'LaneViews', find: 'this.#views.delete(laneKey);', replace: '' },
     test: { file: items, name: 'counts for each event of a batch as the one before has left it' },
   },
   {
     name: 'conversation locked before the lanes',
     invariant: 'lanes are locked before conversations, by every step',
-    edits: [
-      {
-        in: 'recordDelivery',
-        find: 'await lockReached(tx, input);',
-        replace: '',
-      },
-    ],
-    test: {
-      file: 'test/store/base/lock-order.test.ts',
-      name: 'waits for the lane before it has the conversation',
-    },
+    edit: { in: 'recordDelivery', find: 'await lockReached(tx, input);', replace: '' },
+    test: { file: lockOrder, name: 'waits for the lane before it has the conversation' },
     needsPostgres: true,
   },
   {
     name: 'lane awaited behind the conversation',
     invariant: 'lanes are locked before conversations, by every step',
-    edits: [{ in: 'tryLockLanes', find: '.forUpdate().skipLocked()', replace: '.forUpdate()' }],
-    test: {
-      file: 'test/store/base/lock-order.test.ts',
-      name: 'never waits for a lane when it gives up a part',
-    },
+    edit: { in: 'tryLockLanes', find: '.forUpdate().skipLocked()', replace: '.forUpdate()' },
+    test: { file: lockOrder, name: 'never waits for a lane when it gives up a part' },
     needsPostgres: true,
   },
   {
     name: 'cancel of a message that was taken',
     invariant: 'a message is cancelled only while it waits',
-    edits: [
-      {
-        in: 'endItems',
-        find: '.where(isOpenItem())',
-        replace: '',
-      },
-    ],
+    edit: { in: 'endItems', find: '.where(isOpenItem())', replace: '' },
     test: { file: items, name: 'is left to the run that has taken it' },
     isSample: true,
   },
   {
     name: 'edit of a message that was taken',
     invariant: 'other words for what the run has read reach it as a correction',
-    edits: [
-      {
-        in: 'reword',
-        find: 'await rows.where(isOpenItem()).executeTakeFirst();',
-        replace: 'await rows.executeTakeFirst();',
-      },
-    ],
+    edit: {
+      in: 'reword',
+      find: 'await rows.where(isOpenItem()).executeTakeFirst();',
+      replace: 'await rows.executeTakeFirst();',
+    },
     test: { file: items, name: 'is left to the run that has taken it' },
   },
   {
     name: 'rank ignored by what chooses the next run',
     invariant: 'what was promoted comes next',
-    edits: [
-      {
-        in: 'waitingRows',
-        find: ".orderBy('rank')",
-        replace: '',
-      },
-    ],
+    edit: { in: 'waitingRows', find: ".orderBy('rank')", replace: '' },
     test: { file: items, name: 'comes next when it is promoted' },
   },
   {
     name: 'promoted across a /new',
     invariant: 'nothing passes a /new that waits',
-    edits: [
-      {
-        in: 'promote',
-        find: "if (isBehindCommand(open, row)) return { kind: 'behind' };",
-        replace: '',
-      },
-    ],
+    edit: { in: 'promote', find: "if (isBehindCommand(open, row)) return { kind: 'behind' };", replace: '' },
     test: { file: items, name: 'passes no /new that waits, whoever asks' },
   },
   {
     name: 'an interruption that keeps the order',
     invariant: 'the newest message runs next in the mode interrupt',
-    edits: [
-      {
-        in: 'touchActiveRun',
-        find: 'await putNewestAhead(tx, lane, { id: item.id, by: senderRef(item) });',
-        replace: 'void putNewestAhead;',
-      },
-    ],
+    edit: {
+      in: 'touchActiveRun',
+      find: 'await putNewestAhead(tx, lane, { id: item.id, by: senderRef(item) });',
+      replace: 'void putNewestAhead;',
+    },
     test: { file: items, name: 'lets the newest run next' },
   },
   {
     name: 'everybody changes everything that waits',
     invariant: 'one changes what is one’s own, owners and administrators any',
-    edits: [
-      {
-        in: 'mayChange',
-        find: 'return actor.mayChangeAny || isOwn(actor, row);',
-        replace: 'return isOwn(actor, row) || true;',
-      },
-    ],
+    edit: {
+      in: 'mayChange',
+      find: 'return actor.mayChangeAny || isOwn(actor, row);',
+      replace: 'return isOwn(actor, row) || true;',
+    },
     test: { file: items, name: 'is changed by its sender and by who may change any' },
   },
   {
     name: 'a second /queue forgets the first',
     invariant: 'what /queue has named holds until it is named anew or reset',
-    edits: [
-      {
-        in: 'changeSettings',
-        find: '{ ...json.queueSettings(lane.overrides), ...change }',
-        replace: '{ ...change }',
-      },
-    ],
+    edit: {
+      in: 'changeSettings',
+      find: '{ ...json.queueSettings(lane.overrides), ...change }',
+      replace: '{ ...change }',
+    },
     test: { file: settings, name: 'are each that of the first level that names it' },
   },
   {
     name: 'one /queue freezes all settings',
     invariant: 'what /queue has not named follows the configuration',
-    edits: [
-      {
-        in: 'followConfiguration',
-        find: 'const settings = { ...configured, ...json.queueSettings(lane.overrides) };',
-        replace: `if (lane.overrides !== null) return lane;
+    edit: {
+      in: 'followConfiguration',
+      find: 'const settings = { ...configured, ...json.queueSettings(lane.overrides) };',
+      replace: `if (lane.overrides !== null) return lane;
   const settings = { ...configured };`,
-      },
-    ],
+    },
     test: { file: settings, name: 'that /queue has not named follow the configuration' },
   },
   {
     name: 'lines of a full queue without end',
     invariant: 'what a run is shown of a full queue is bounded, however long it waits',
-    edits: [{ in: 'summarize', find: 'all.slice(-mostSummaries)', replace: 'all' }],
+    edit: { in: 'summarize', find: 'all.slice(-mostSummaries)', replace: 'all' },
     test: { file: 'test/inbound/drop-levels.test.ts', name: 'keeps no more than 200 lines' },
   },
 ];

@@ -10,13 +10,11 @@ export const linkMutants: readonly Mutant[] = [
   {
     name: 'page reads the lane of the default agent',
     invariant: 'the page shows the lane that its messages enter',
-    edits: [
-      {
-        in: 'localLaneKey',
-        find: 'laneAddress(gate, event,',
-        replace: 'laneAddress({ ...gate, bindings: [] }, event,',
-      },
-    ],
+    edit: {
+      in: 'localLaneKey',
+      find: 'laneAddress(gate, event,',
+      replace: 'laneAddress({ ...gate, bindings: [] }, event,',
+    },
     test: {
       file: 'test/inbound/local-lane.test.ts',
       name: 'shows its messages with their answers under a binding of its channel',
@@ -25,64 +23,42 @@ export const linkMutants: readonly Mutant[] = [
   {
     name: 'link code used again',
     invariant: 'a link code links once',
-    edits: [
-      {
-        in: 'takeCode',
-        find: "const row = await one.returning('answerKey').executeTakeFirst();",
-        replace: `const row = await tx.db.selectFrom('linkCodes').select('answerKey')
+    edit: {
+      in: 'takeCode',
+      find: "const row = await one.returning('answerKey').executeTakeFirst();",
+      replace: `const row = await tx.db.selectFrom('linkCodes').select('answerKey')
     .where('expiresAt', '>', tx.now)
     .where('peer' in which ? 'peer' : 'codeHash', '=', 'peer' in which ? which.peer : which.codeHash)
     .executeTakeFirst();`,
-      },
-    ],
+    },
     test: { file: links, name: 'uses a code up' },
   },
   {
     name: 'link codes guessed without end',
     invariant: 'ten codes a minute are looked at, whoever tries',
-    edits: [
-      {
-        in: 'hasAttemptLeft',
-        find: 'if (together >= forAll.count) return false;',
-        replace: '',
-      },
-    ],
+    edit: { in: 'hasAttemptLeft', find: 'if (together >= forAll.count) return false;', replace: '' },
     test: { file: links, name: 'is looked at ten times a minute by all together' },
   },
   {
     name: 'account that was taken out reads on',
     invariant: 'an account that was taken out does not come back to the lane of the others',
-    edits: [
-      {
-        in: 'removeAccount',
-        find: 'await (lent',
-        replace: 'await (false',
-      },
-    ],
+    edit: { in: 'removeAccount', find: 'await (lent', replace: 'await (false' },
     test: { file: links, name: 'shuts out the one whose conversation the others go on in' },
   },
   {
     name: 'linked account speaks with the rights of another',
     invariant: 'a turn has the rights of the least trusted account that is linked in chat',
-    edits: [
-      {
-        in: 'newItem',
-        find: 'authority: turnAuthority(gate, arrival, authority),',
-        replace: 'authority,',
-      },
-    ],
+    edit: {
+      in: 'newItem',
+      find: 'authority: turnAuthority(gate, arrival, authority),',
+      replace: 'authority,',
+    },
     test: { file: shared, name: 'is what the least trusted of them may' },
   },
   {
     name: 'links not proved again',
     invariant: 'a message that meets a change of links is before it or behind it',
-    edits: [
-      {
-        in: 'acceptBatch',
-        find: 'input.links && proveLinks(tx, input.links),',
-        replace: 'undefined,',
-      },
-    ],
+    edit: { in: 'acceptBatch', find: 'input.links && proveLinks(tx, input.links),', replace: 'undefined,' },
     test: {
       file: 'test/inbound/link-steps.test.ts',
       name: 'between the decision on a message and its storing',
@@ -91,13 +67,13 @@ export const linkMutants: readonly Mutant[] = [
   {
     name: 'bundle across conversations',
     invariant: 'only parts of one conversation are joined',
-    edits: [
-      {
-        in: 'joinBundle',
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the code.
-        find: '({ name: `${name} ${conversationKey}`, windowMs })',
-        replace: '({ name, windowMs })',
-      },
+    edit: {
+      in: 'joinBundle',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the code.
+      find: '({ name: `${name} ${conversationKey}`, windowMs })',
+      replace: '({ name, windowMs })',
+    },
+    also: [
       {
         in: 'isTogether',
         find: '&& row.bundle === head.bundle && isAlike(head, row)',
@@ -109,62 +85,44 @@ export const linkMutants: readonly Mutant[] = [
   {
     name: 'steer from another route',
     invariant: 'a steer joins only a run of its own route',
-    edits: [
-      {
-        in: 'chooseSteers',
-        find: `row.authority === run.authority &&
+    edit: {
+      in: 'chooseSteers',
+      find: `row.authority === run.authority &&
     isSameTarget(row.target, run.target);`,
-        replace: 'row.authority === run.authority;',
-      },
-    ],
+      replace: 'row.authority === run.authority;',
+    },
     test: { file: shared, name: 'mixes neither routes nor rights under main' },
   },
   {
     name: 'every wording of a correction',
     invariant: 'only the newest wording of a correction is read',
-    edits: [
-      {
-        in: 'correct',
-        find: 'if (unread) {',
-        replace: 'if (unread && false) {',
-      },
-    ],
+    edit: { in: 'correct', find: 'if (unread) {', replace: 'if (unread && false) {' },
     test: { file: changes, name: 'only its newest wording' },
   },
   {
     name: 'deleted message in the summary',
     invariant: 'a message that was taken back is shown to nobody',
-    edits: [
-      {
-        in: 'changeSummary',
-        find: 'return line === undefined ? [] : [{ ...summary, line }];',
-        replace: 'return line === undefined ? [summary] : [{ ...summary, line }];',
-      },
-    ],
+    edit: {
+      in: 'changeSummary',
+      find: 'return line === undefined ? [] : [{ ...summary, line }];',
+      replace: 'return line === undefined ? [summary] : [{ ...summary, line }];',
+    },
     test: { file: changes, name: 'takes the line away' },
   },
   {
     name: 'settings undone by the second word',
     invariant: 'a group that moved once keeps what was set in it since',
-    edits: [
-      {
-        in: 'moveConversation',
-        find: 'if (old?.movedTo !== to) {',
-        replace: 'if (old !== undefined) {',
-      },
-    ],
+    edit: { in: 'moveConversation', find: 'if (old?.movedTo !== to) {', replace: 'if (old !== undefined) {' },
     test: { file: moved, name: 'keeps its session, its place on the lists' },
   },
   {
     name: 'one bot twice',
     invariant: 'an account that is configured twice is received for once',
-    edits: [
-      {
-        in: 'rejectDuplicateAccount',
-        find: 'if (other === undefined || other === line) return;',
-        replace: "if (other !== '') return;",
-      },
-    ],
+    edit: {
+      in: 'rejectDuplicateAccount',
+      find: 'if (other === undefined || other === line) return;',
+      replace: "if (other !== '') return;",
+    },
     test: { file: 'test/channel-host/accounts.test.ts', name: 'configured twice (pitfall 54)' },
   },
 ];

@@ -9,7 +9,7 @@ export const modeMutants: readonly Mutant[] = [
   {
     name: 'failed run that nobody is told of',
     invariant: 'a run that has failed is told in a line where no reaction can tell it',
-    edits: [{ in: 'mendOf', find: "content.kind === 'reaction'", replace: "texts.internalFailure === ''" }],
+    edit: { in: 'mendOf', find: "content.kind === 'reaction'", replace: "texts.internalFailure === ''" },
     test: {
       file: 'test/store/delivery/reply-outcome.test.ts',
       name: 'is told in a line where the reaction that would say so is refused',
@@ -18,57 +18,45 @@ export const modeMutants: readonly Mutant[] = [
   {
     name: 'album among people that empties the lane',
     invariant: 'what nobody has addressed to the bot drops no message',
-    edits: [{ in: 'acceptItem', find: "isHeld ? 'room' : await", replace: 'await' }],
+    edit: { in: 'acceptItem', find: "isHeld ? 'room' : await", replace: 'await' },
     test: { file: 'test/store/intake/bundles.test.ts', name: 'is not fetched, and neither fills the lane' },
   },
   {
     name: 'steer consumed by an answer that nobody was told',
     invariant: 'what is cut off at the end of a run consumes nothing',
-    edits: [
-      {
-        in: 'endRun',
-        find: `await requeueRetained(tx, { id: runId, laneKey: lane.key });
+    edit: {
+      in: 'endRun',
+      find: `await requeueRetained(tx, { id: runId, laneKey: lane.key });
     if (message) await writeAssistant(tx, { message, runId, isFinished: true });`,
-        replace: `if (message) await writeAssistant(tx, { message, runId, isFinished: true });
+      replace: `if (message) await writeAssistant(tx, { message, runId, isFinished: true });
     await requeueRetained(tx, { id: runId, laneKey: lane.key });`,
-      },
-    ],
+    },
     test: { file: kept, name: 'is not consumed by an answer that was finished and never said' },
   },
   {
     name: 'steer given back and left in the transcript',
     invariant: 'a message stands in the transcript once, however often it is taken',
-    edits: [
-      {
-        in: 'requeueRetained',
-        find: 'unread.map(({ transcriptId }) => transcriptId),',
-        replace: "[''],",
-      },
-    ],
+    edit: {
+      in: 'requeueRetained',
+      find: 'unread.map(({ transcriptId }) => transcriptId),',
+      replace: "[''],",
+    },
     test: { file: kept, name: 'starts the next run in its old place' },
   },
   {
     name: 'steer given back to whoever took it back',
     invariant: '/stop cancels what its sender has steered in',
-    edits: [
-      {
-        in: 'stopLane',
-        find: 'await dropRetained(tx, lane.runId, isTheirs);',
-        replace: '',
-      },
-    ],
+    edit: { in: 'stopLane', find: 'await dropRetained(tx, lane.runId, isTheirs);', replace: '' },
     test: { file: kept, name: 'is cancelled by its own sender’s /stop' },
   },
   {
     name: 'steer given back to somebody whose access ended',
     invariant: 'what somebody has steered in ends with their access',
-    edits: [
-      {
-        in: 'stopRun',
-        find: 'await dropRetained(tx, runId, (row) => isTheirs(row) || ids.has(row.id));',
-        replace: '',
-      },
-    ],
+    edit: {
+      in: 'stopRun',
+      find: 'await dropRetained(tx, runId, (row) => isTheirs(row) || ids.has(row.id));',
+      replace: '',
+    },
     test: {
       file: 'test/store/access/access.test.ts',
       name: 'does not let a message or an announcement wait again',
@@ -77,74 +65,58 @@ export const modeMutants: readonly Mutant[] = [
   {
     name: 'summary outlives /stop',
     invariant: '/stop cancels what the cap has summarised too',
-    edits: [
-      {
-        in: 'stopLane',
-        find: 'waiting + (await endSummaries(tx, lane, { isTheirs, end: stopped })) > 0',
-        replace: 'waiting > 0',
-      },
-    ],
+    edit: {
+      in: 'stopLane',
+      find: 'waiting + (await endSummaries(tx, lane, { isTheirs, end: stopped })) > 0',
+      replace: 'waiting > 0',
+    },
     test: { file: table, name: 'is cancelled by /stop, with all that its sender has waiting' },
   },
   {
     name: 'overflow told to somebody else',
     invariant: 'whoever sent what gives way is told',
-    edits: [
-      {
-        in: 'enforceCap',
-        find: 'tell(fillNotice(tx.texts.queueDroppedOld, $$HOW), route)',
-        replace: 'tell(fillNotice(tx.texts.queueDroppedOld, $$HOW), item.route)',
-      },
-    ],
+    edit: {
+      in: 'enforceCap',
+      find: 'tell(fillNotice(tx.texts.queueDroppedOld, $$HOW), route)',
+      replace: 'tell(fillNotice(tx.texts.queueDroppedOld, $$HOW), item.route)',
+    },
     test: { file: table, name: 'that gives way under drop:old is refused' },
   },
   {
     name: 'waiting notice for what was answered',
     invariant: 'nobody is told that a message waits which waits no more',
-    edits: [
-      {
-        in: 'claimPart',
-        find: 'if (await isObsolete(tx, part.key)) {',
-        replace: 'if (part.key === "") {',
-      },
-    ],
+    edit: {
+      in: 'claimPart',
+      find: 'if (await isObsolete(tx, part.key)) {',
+      replace: 'if (part.key === "") {',
+    },
     test: { file: notices, name: 'is dropped when its message was answered' },
     isSample: true,
   },
   {
     name: 'waiting notice in the way of an answer',
     invariant: 'a waiting notice has one attempt',
-    edits: [
-      {
-        in: 'recordSend',
-        find: "if (result.kind !== 'sent' && isWaitingNotice(partKey)) return removePart(tx, partKey);",
-        replace: '',
-      },
-    ],
+    edit: {
+      in: 'recordSend',
+      find: "if (result.kind !== 'sent' && isWaitingNotice(partKey)) return removePart(tx, partKey);",
+      replace: '',
+    },
     test: { file: notices, name: 'never holds up an answer' },
   },
   {
     name: 'one steer at a time whatever is set',
     invariant: 'run.steerDelivery says how many a boundary takes in',
-    edits: [
-      {
-        in: 'RunRecorder',
-        find: 'this.#deps.steerDelivery;',
-        replace: "'one-at-a-time';",
-      },
-    ],
+    edit: { in: 'RunRecorder', find: 'this.#deps.steerDelivery;', replace: "'one-at-a-time';" },
     test: { file: 'test/runs/steering.test.ts', name: 'all at once where that is set' },
   },
   {
     name: 'lane of a broken run kept until its lease ends',
     invariant: 'a run that a fault broke off goes on when the store answers',
-    edits: [
-      {
-        in: 'execute',
-        find: 'if (!isSuperseded) await releaseWithRetry(deps, claimed, options.signal);',
-        replace: '',
-      },
-    ],
+    edit: {
+      in: 'execute',
+      find: 'if (!isSuperseded) await releaseWithRetry(deps, claimed, options.signal);',
+      replace: '',
+    },
     test: { file: 'test/runs/let-go.test.ts', name: 'goes on with a run that a fault broke off' },
   },
 ];

@@ -1,186 +1,161 @@
 import type { Mutant } from './mutants.ts';
 
 const ledger = 'test/store/money/model-calls.test.ts';
+const metering = 'test/models/metering.test.ts';
+const budgetPause = 'test/runs/budget-pause.test.ts';
 
 /** Of the ledger of model calls and of budgets. */
 export const moneyMutants: readonly Mutant[] = [
   {
     name: 'budget without a judge',
     invariant: 'a call is held in a budget only where it has room',
-    edits: [
-      {
-        in: 'reserveBudgets',
-        find: '(await holdIfRoom.run(tx, { key, limit, amount })) === 0',
-        replace: '(await holdIfRoom.run(tx, { key, limit: limit + 1e6, amount })) === 0',
-      },
-    ],
+    edit: {
+      in: 'reserveBudgets',
+      find: '(await holdIfRoom.run(tx, { key, limit, amount })) === 0',
+      replace: '(await holdIfRoom.run(tx, { key, limit: limit + 1e6, amount })) === 0',
+    },
     test: { file: ledger, name: 'holds a call in all of its budgets or in none' },
   },
   {
     name: 'budget judged in a step of its own',
     invariant: 'a call is judged and held in one statement',
-    edits: [
-      {
-        in: 'reserveBudgets',
-        find: '(await holdIfRoom.run(tx, { key, limit, amount })) === 0',
-        replace: `await budgetByKey.one(tx, { key }).then(
+    edit: {
+      in: 'reserveBudgets',
+      find: '(await holdIfRoom.run(tx, { key, limit, amount })) === 0',
+      replace: `await budgetByKey.one(tx, { key }).then(
         async ({ spent, reserved, raisedTo }) =>
           spent + reserved + amount > (raisedTo ?? limit) ||
           (await holdIfRoom.run(tx, { key, limit: Number.MAX_SAFE_INTEGER, amount })) === 0,
       )`,
-      },
-    ],
+    },
     needsPostgres: true,
     test: { file: 'test/store/money/budget-race.test.ts', name: 'is never exceeded by runs on 3 workers' },
   },
   {
     name: 'fallback at the first model’s price',
     invariant: 'each try is priced by the model that answered',
-    edits: [
-      {
-        in: 'answerTerms',
-        find: 'lookUpPrices(answered)',
-        replace: "lookUpPrices(answered === '' ? answered : 'claude-sonnet-5-5')",
-      },
-    ],
-    test: { file: 'test/models/metering.test.ts', name: 'gives every try, also of a fallback, one row' },
+    edit: {
+      in: 'answerTerms',
+      find: 'lookUpPrices(answered)',
+      replace: "lookUpPrices(answered === '' ? answered : 'claude-sonnet-5-5')",
+    },
+    test: { file: metering, name: 'gives every try, also of a fallback, one row' },
   },
   {
     name: 'renamed model for nothing',
     invariant: 'an answer by a name that has no prices costs as much as what was asked',
-    edits: [
-      { in: 'answerTerms', find: 'isPriced(listed) ? listed : asked.prices', replace: 'listed' },
-      { in: 'chargeOf', find: 'costOf(usage, asked)', replace: 'costOf(usage, answered)' },
-    ],
+    edit: { in: 'answerTerms', find: 'isPriced(listed) ? listed : asked.prices', replace: 'listed' },
+    also: [{ in: 'chargeOf', find: 'costOf(usage, asked)', replace: 'costOf(usage, answered)' }],
     test: { file: 'test/models/providers.test.ts', name: 'costs as much as what was asked' },
   },
   {
     name: 'spent budget kills',
     invariant: 'a run whose budget can be raised waits for that',
-    edits: [
-      {
-        in: 'RunRecorder',
-        find: 'refused && (await this.#deps.mayWait(refused))',
-        replace: 'refused && refused.isHeld && (await this.#deps.mayWait(refused))',
-      },
-    ],
-    test: { file: 'test/runs/budget-pause.test.ts', name: 'goes on by itself when it was raised' },
+    edit: {
+      in: 'RunRecorder',
+      find: 'refused && (await this.#deps.mayWait(refused))',
+      replace: 'refused && refused.isHeld && (await this.#deps.mayWait(refused))',
+    },
+    test: { file: budgetPause, name: 'goes on by itself when it was raised' },
   },
   {
     name: 'new day unknown',
     invariant: 'a run that waits for a day’s budget has that of the next day to try',
-    edits: [
-      {
-        in: 'hasWaitedInVain',
-        find: 'endsAt === undefined || needs > limit',
-        replace: 'endsAt !== limit + needs',
-      },
-    ],
-    test: { file: 'test/runs/budget-pause.test.ts', name: 'tries the budget of each new day at midnight' },
+    edit: {
+      in: 'hasWaitedInVain',
+      find: 'endsAt === undefined || needs > limit',
+      replace: 'endsAt !== limit + needs',
+    },
+    test: { file: budgetPause, name: 'tries the budget of each new day at midnight' },
   },
   {
     name: 'summary without room kills',
     invariant: 'a run whose summary has no room in a budget waits for that too',
-    edits: [
-      {
-        in: 'RunRecorder',
-        find: "event.reason !== 'natural' ? calls.refused() : undefined",
-        replace: "event.reason === 'failed' ? calls.refused() : undefined",
-      },
-    ],
-    test: { file: 'test/runs/budget-pause.test.ts', name: 'waits with its history whole' },
+    edit: {
+      in: 'RunRecorder',
+      find: "event.reason !== 'natural' ? calls.refused() : undefined",
+      replace: "event.reason === 'failed' ? calls.refused() : undefined",
+    },
+    test: { file: budgetPause, name: 'waits with its history whole' },
   },
   {
     name: 'summary out of time a failure of the model',
     invariant: 'a run that only summarises ends within the time of a run, and is told as that',
-    edits: [
-      {
-        in: 'summarise',
-        find: "scope.abortReason() === 'timeout'",
-        replace: "scope.abortReason() === 'idle'",
-      },
-    ],
+    edit: {
+      in: 'summarise',
+      find: "scope.abortReason() === 'timeout'",
+      replace: "scope.abortReason() === 'idle'",
+    },
     test: { file: 'test/runs/compaction.test.ts', name: 'is summarised within the time of a run' },
   },
   {
     name: 'room given twice',
     invariant: 'no more waiting runs go on than their budget has room for',
-    edits: [{ in: 'withRoom', find: 'used.set(key, before + needs);', replace: '' }],
+    edit: { in: 'withRoom', find: 'used.set(key, before + needs);', replace: '' },
     test: { file: 'test/store/waits/budget-waits.test.ts', name: 'no room is given twice' },
   },
   {
     name: 'uncounted answer at its estimate',
     invariant: 'what a provider did not count costs its bound',
-    edits: [{ in: 'endOfAnswer', find: 'isUncounted ?', replace: 'isUncounted && model === "" ?' }],
-    test: { file: 'test/models/metering.test.ts', name: 'charges an answer whose tokens nobody counted' },
+    edit: { in: 'endOfAnswer', find: 'isUncounted ?', replace: 'isUncounted && model === "" ?' },
+    test: { file: metering, name: 'charges an answer whose tokens nobody counted' },
   },
   {
     name: 'stopped call charged',
     invariant: 'a call that never left costs nothing',
-    edits: [
-      {
-        in: 'metered',
-        find: "if (signal.aborted) { await ledger.close(ticket, { state: 'void' });",
-        replace: "if (signal.aborted) { await ledger.close(ticket, { state: 'unknown' });",
-      },
-    ],
-    test: { file: 'test/models/metering.test.ts', name: 'closes a call that is stopped before it leaves' },
+    edit: {
+      in: 'metered',
+      find: "if (signal.aborted) { await ledger.close(ticket, { state: 'void' });",
+      replace: "if (signal.aborted) { await ledger.close(ticket, { state: 'unknown' });",
+    },
+    test: { file: metering, name: 'closes a call that is stopped before it leaves' },
   },
   {
     name: 'call recorded while its SDK loads',
     invariant: 'a call that was recorded leaves at once',
-    edits: [{ in: 'metered', find: 'provider.ready?.()', replace: 'Promise.resolve()' }],
-    test: {
-      file: 'test/models/metering.test.ts',
-      name: 'records no call that is stopped while its provider loads',
-    },
+    edit: { in: 'metered', find: 'provider.ready?.()', replace: 'Promise.resolve()' },
+    test: { file: metering, name: 'records no call that is stopped while its provider loads' },
   },
   {
     name: 'refused answer at its bound',
     invariant: 'what a provider has counted costs no more than that',
-    edits: [{ in: 'endOfFailure', find: 'counted ?', replace: 'counted && counted.model === "" ?' }],
-    test: { file: 'test/models/metering.test.ts', name: 'charges an answer that was refused' },
+    edit: { in: 'endOfFailure', find: 'counted ?', replace: 'counted && counted.model === "" ?' },
+    test: { file: metering, name: 'charges an answer that was refused' },
   },
   {
     name: 'fallback asked for the answer of another',
     invariant: 'no model is asked for a longer answer than its own longest',
-    edits: [{ in: 'toOpenAiRequest', find: 'model.answerTokens,', replace: '' }],
+    edit: { in: 'toOpenAiRequest', find: 'model.answerTokens,', replace: '' },
     test: { file: 'test/models/models.test.ts', name: 'fall back across providers' },
   },
   {
     name: 'unknown call released',
     invariant: 'what may have been counted costs its bound',
-    edits: [
-      {
-        in: 'readBounds',
-        find: "end.state === 'unknown' && bound === undefined ? [id] : []",
-        replace: "end.state === 'unknown' && bound === -1 ? [id] : []",
-      },
-    ],
+    edit: {
+      in: 'readBounds',
+      find: "end.state === 'unknown' && bound === undefined ? [id] : []",
+      replace: "end.state === 'unknown' && bound === -1 ? [id] : []",
+    },
     test: { file: ledger, name: 'charges every end of a run that broke off' },
   },
   {
     name: 'sub-agent at nobody’s cost',
     invariant: 'what a sub-agent costs is charged to every session above it, once',
-    edits: [
-      {
-        in: 'finishChild',
-        find: 'chargeAncestors(tx, child.id, usage.cost)',
-        replace: 'chargeAncestors(tx, child.id, 0)',
-      },
-    ],
+    edit: {
+      in: 'finishChild',
+      find: 'chargeAncestors(tx, child.id, usage.cost)',
+      replace: 'chargeAncestors(tx, child.id, 0)',
+    },
     test: { file: 'test/store/children/children.test.ts', name: 'charges every session above it' },
   },
   {
     name: 'an SDK that nobody uses is loaded',
     invariant: 'OpenAI’s SDK is loaded with the first request to such a model',
-    edits: [
-      {
-        in: 'createProvider',
-        find: 'return createOpenAiProvider(options);',
-        replace: "void import('openai'); return createOpenAiProvider(options);",
-      },
-    ],
+    edit: {
+      in: 'createProvider',
+      find: 'return createOpenAiProvider(options);',
+      replace: "void import('openai'); return createOpenAiProvider(options);",
+    },
     test: { file: 'test/e2e/titles.test.ts', name: 'SDK stays unloaded' },
   },
 ];

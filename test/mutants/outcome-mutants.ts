@@ -5,25 +5,17 @@ export const outcomeMutants: readonly Mutant[] = [
   {
     name: 'an answer quotes whatever the model names',
     invariant: 'an answer quotes only a message of its conversation that the model has seen',
-    edits: [
-      {
-        in: 'planAnswer',
-        find: 'const reply = isForeign ? $$ANY : judged;',
-        replace: 'const reply = judged;',
-      },
-    ],
+    edit: {
+      in: 'planAnswer',
+      find: 'const reply = isForeign ? $$ANY : judged;',
+      replace: 'const reply = judged;',
+    },
     test: { file: 'test/runs/plan-answer.test.ts', name: 'quotes a message only if the model has seen it' },
   },
   {
     name: 'arguments of any depth stored',
     invariant: 'what a model writes is bounded before it is stored',
-    edits: [
-      {
-        in: 'boundCall',
-        find: 'if (problem !== undefined) return refused(call, problem);',
-        replace: '',
-      },
-    ],
+    edit: { in: 'boundCall', find: 'if (problem !== undefined) return refused(call, problem);', replace: '' },
     test: {
       file: 'test/runs/poisoned-history.test.ts',
       name: 'goes on after a call with 5,000 nested brackets',
@@ -32,42 +24,34 @@ export const outcomeMutants: readonly Mutant[] = [
   {
     name: 'empty answer counted as silent',
     invariant: 'silent is only what the model decided',
-    edits: [
-      {
-        in: 'outcomeOf',
-        find: "return { outcome: 'failed', outcomeReason: plan.why };",
-        replace: "return { outcome: 'silent', outcomeReason: plan.why };",
-      },
-    ],
+    edit: {
+      in: 'outcomeOf',
+      find: "return { outcome: 'failed', outcomeReason: plan.why };",
+      replace: "return { outcome: 'silent', outcomeReason: plan.why };",
+    },
     test: { file: 'test/runs/empty-answer.test.ts', name: 'is empty twice has failed' },
   },
   {
     name: 'a torn page of the timeline',
     invariant: 'a client that reads on from what it was given misses nothing',
-    edits: [
-      {
-        in: 'readTimeline',
-        find: 'page.filter(({ position }) => position < end)',
-        replace: 'end < 0 ? [] : page',
-      },
-    ],
+    edit: {
+      in: 'readTimeline',
+      find: 'page.filter(({ position }) => position < end)',
+      replace: 'end < 0 ? [] : page',
+    },
     test: { file: 'test/store/reads/timeline.test.ts', name: 'ends before what is stored while it is read' },
   },
   {
     name: 'a conversation read only when something is told of it',
     invariant: 'a page whose event was lost shows what is stored',
-    edits: [{ in: 'createWatch', find: 'if (watching === undefined) lookAgain(at);', replace: 'lookAgain;' }],
+    edit: { in: 'createWatch', find: 'if (watching === undefined) lookAgain(at);', replace: 'lookAgain;' },
     test: { file: 'test/channel-kit/client-connection.test.ts', name: 'reads again by itself' },
   },
   {
     name: 'a piped line sent before the timeline is known',
     invariant: 'the terminal prints every answer to what it has sent',
-    edits: [
-      {
-        in: 'createChatLink',
-        find: 'if (isCaughtUp) write(frame);',
-        replace: 'write(frame);',
-      },
+    edit: { in: 'createChatLink', find: 'if (isCaughtUp) write(frame);', replace: 'write(frame);' },
+    also: [
       {
         in: 'createChatLink',
         find: "options.onState('open');",

@@ -8,18 +8,18 @@ const endOfRun = {
 
 const postbox = 'test/store/sqlite/postbox.test.ts';
 const pipelined = 'test/store/postgres/pipelined-steps.test.ts';
+const storeTrouble = 'test/outbox/store-trouble.test.ts';
+const storeAway = 'test/runs/store-away.test.ts';
 
 export const proofMutants: readonly Mutant[] = [
   {
     name: 'a write that nobody waits for is sent behind what follows',
     invariant: 'statements reach PostgreSQL in the order in which a step asks for them',
-    edits: [
-      {
-        in: 'Connection',
-        find: 'this.#send(query, () => undefined);',
-        replace: 'setImmediate(() => this.#send(query, () => undefined));',
-      },
-    ],
+    edit: {
+      in: 'Connection',
+      find: 'this.#send(query, () => undefined);',
+      replace: 'setImmediate(() => this.#send(query, () => undefined));',
+    },
     test: { file: pipelined, name: 'has them in their order' },
     needsPostgres: true,
     isSample: true,
@@ -27,13 +27,11 @@ export const proofMutants: readonly Mutant[] = [
   {
     name: 'any claim is taken over after one without an answer',
     invariant: 'only a claim that its holder was never told of is taken over while it holds',
-    edits: [
-      {
-        in: 'claimDelivery',
-        find: 'input.unanswered?.includes(claim) === true',
-        replace: 'input.unanswered !== undefined',
-      },
-    ],
+    edit: {
+      in: 'claimDelivery',
+      find: 'input.unanswered?.includes(claim) === true',
+      replace: 'input.unanswered !== undefined',
+    },
     test: {
       file: 'test/store/delivery/interrupted-send.test.ts',
       name: 'is taken over by its id, at once and with all attempts',
@@ -42,131 +40,109 @@ export const proofMutants: readonly Mutant[] = [
   {
     name: 'every claim of a process has one name',
     invariant: 'a claim whose call may have begun is never taken for one without an answer',
-    edits: [{ in: 'policyOf', find: 'claimId: newRowId()', replace: "claimId: 'this'" }],
-    test: { file: 'test/outbox/store-trouble.test.ts', name: 'sends nothing twice' },
+    edit: { in: 'policyOf', find: 'claimId: newRowId()', replace: "claimId: 'this'" },
+    test: { file: storeTrouble, name: 'sends nothing twice' },
   },
   {
     name: 'a result recorded twice',
     invariant: 'a result of a send counts once, however often its commit is asked for',
-    edits: [{ in: 'isAhead', find: 'attempts !== undefined', replace: 'attempts === 0' }],
-    test: { file: 'test/outbox/store-trouble.test.ts', name: 'mends a part once' },
+    edit: { in: 'isAhead', find: 'attempts !== undefined', replace: 'attempts === 0' },
+    test: { file: storeTrouble, name: 'mends a part once' },
   },
   {
     name: 'what waits is read before the lock',
     invariant: 'a step decides by what it has read behind the lock of its lane',
-    edits: [
-      {
-        in: 'lockForAnswer',
-        find: 'const [lane, waiting, $$RUN] = await Promise.all([$$LOCK, readWaiting(tx, laneKey), $$REST]);',
-        replace:
-          'const [waiting, lane, $$RUN] = await Promise.all([readWaiting(tx, laneKey), $$LOCK, $$REST]);',
-      },
-    ],
+    edit: {
+      in: 'lockForAnswer',
+      find: 'const [lane, waiting, $$RUN] = await Promise.all([$$LOCK, readWaiting(tx, laneKey), $$REST]);',
+      replace:
+        'const [waiting, lane, $$RUN] = await Promise.all([readWaiting(tx, laneKey), $$LOCK, $$REST]);',
+    },
     test: { file: pipelined, name: 'is read behind the wait for it' },
     needsPostgres: true,
   },
   {
     name: 'plans are kept for ever',
     invariant: 'no plan made for a small table survives its growth',
-    edits: [
-      {
-        in: 'Connection',
-        find: 'if (this.#transactions >= this.#plansUntil) this.#renewPlans();',
-        replace: '',
-      },
-    ],
+    edit: {
+      in: 'Connection',
+      find: 'if (this.#transactions >= this.#plansUntil) this.#renewPlans();',
+      replace: '',
+    },
     test: { file: pipelined, name: 'has its plan made anew as its table grows' },
     needsPostgres: true,
   },
   {
     name: 'a run ends without a look at what waits',
     invariant: 'finish or go on is one decision under the lane’s lock',
-    edits: [
-      {
-        in: 'lookAhead',
-        find: "if (!head) return { kind: 'idle' };",
-        replace: "if (now > 0 || !head) return { kind: 'idle' };",
-      },
-    ],
+    edit: {
+      in: 'lookAhead',
+      find: "if (!head) return { kind: 'idle' };",
+      replace: "if (now > 0 || !head) return { kind: 'idle' };",
+    },
     test: endOfRun,
     isSample: true,
   },
   {
     name: 'no wake for a lane at rest',
     invariant: 'a message that finds no run has its lane woken without the sweep',
-    edits: [
-      {
-        in: 'placeItem',
-        find: 'if (lane.runId === null || lane.leaseUntil <= tx.now)',
-        replace: 'if (lane.runId !== null && lane.leaseUntil <= tx.now)',
-      },
-    ],
+    edit: {
+      in: 'placeItem',
+      find: 'if (lane.runId === null || lane.leaseUntil <= tx.now)',
+      replace: 'if (lane.runId !== null && lane.leaseUntil <= tx.now)',
+    },
     test: endOfRun,
   },
   {
     name: 'a store that is away ends the run',
     invariant: 'a fault of the store is nobody’s outcome: the run stands as it is stored',
-    edits: [{ in: 'follow', find: 'watch.check();', replace: '{}' }],
-    test: { file: 'test/runs/store-away.test.ts', name: 'is thrown to its holder' },
+    edit: { in: 'follow', find: 'watch.check();', replace: '{}' },
+    test: { file: storeAway, name: 'is thrown to its holder' },
   },
   {
     name: 'a run begun anew beside itself',
     invariant: 'a clock that is set forward takes no run from a process that works on it',
-    edits: [
-      {
-        in: 'dispatchDue',
-        find: 'lane.isAbandoned && deps.worksOn?.(lane.laneKey)',
-        replace: 'lane.isAbandoned && !deps.worksOn',
-      },
-    ],
+    edit: {
+      in: 'dispatchDue',
+      find: 'lane.isAbandoned && deps.worksOn?.(lane.laneKey)',
+      replace: 'lane.isAbandoned && !deps.worksOn',
+    },
     test: { file: 'test/queue/sweeper.test.ts', name: 'leaves a run alone that this process works on' },
   },
   {
     name: 'a step of a tool that may be stored is told as failed',
     invariant: 'the model is told of no failure that may be a success, so it repeats nothing',
-    edits: [
-      {
-        in: 'watched',
-        find: 'watch.ask(tool.execute(input, ctx))',
-        replace: 'tool.execute(input, ctx)',
-      },
-    ],
-    test: { file: 'test/runs/store-away.test.ts', name: 'while a tool asks' },
+    edit: { in: 'watched', find: 'watch.ask(tool.execute(input, ctx))', replace: 'tool.execute(input, ctx)' },
+    test: { file: storeAway, name: 'while a tool asks' },
   },
   {
     name: 'a run that its process hands over wakes nobody',
     invariant: 'an unfinished run that nobody works on is gone on with, without the sweep',
-    edits: [
-      {
-        in: 'work',
-        find: "if (left?.kind === 'handed-over')",
-        replace: "if (left?.kind === 'handed-over' && signal.aborted)",
-      },
-    ],
+    edit: {
+      in: 'work',
+      find: "if (left?.kind === 'handed-over')",
+      replace: "if (left?.kind === 'handed-over' && signal.aborted)",
+    },
     test: { file: 'test/runs/let-go.test.ts', name: 'goes on with a run that was handed over at once' },
   },
   {
     name: 'a wake is dropped while the one before it is at work',
     invariant: 'a wake that comes while its lane is being worked is kept for afterwards',
-    edits: [
-      {
-        in: 'createWakes',
-        find: 'deduplication: { id: laneKey, keepLastIfActive: true, replace: true },',
-        replace: 'deduplication: { id: laneKey },',
-      },
-    ],
+    edit: {
+      in: 'createWakes',
+      find: 'deduplication: { id: laneKey, keepLastIfActive: true, replace: true },',
+      replace: 'deduplication: { id: laneKey },',
+    },
     test: endOfRun,
   },
   {
     name: 'a holder that stood still writes on',
     invariant: 'every write of an earlier epoch is refused, by whichever process',
-    edits: [
-      {
-        in: 'lockLaneAt',
-        find: 'if (lane && lane.epoch === epoch) return lane;',
-        replace: 'if (lane) return lane;',
-      },
-    ],
+    edit: {
+      in: 'lockLaneAt',
+      find: 'if (lane && lane.epoch === epoch) return lane;',
+      replace: 'if (lane) return lane;',
+    },
     test: {
       file: 'test/e2e/lock-lost.test.ts',
       name: 'answer everything once, whichever of them stands still',
@@ -176,13 +152,11 @@ export const proofMutants: readonly Mutant[] = [
   {
     name: 'what waits behind a run that failed is left',
     invariant: 'the drain depends on what waits, not on how the last run ended',
-    edits: [
-      {
-        in: 'endRun',
-        find: 'closeRun(tx, lane, closing, await readWaiting(tx, lane.key)), effects };',
-        replace: 'closeRun(tx, lane, closing, []), effects };',
-      },
-    ],
+    edit: {
+      in: 'endRun',
+      find: 'closeRun(tx, lane, closing, await readWaiting(tx, lane.key)), effects };',
+      replace: 'closeRun(tx, lane, closing, []), effects };',
+    },
     test: {
       file: 'test/store/lanes/pitfalls.test.ts',
       name: 'runs what waits behind a run, however that run ends',
@@ -191,49 +165,43 @@ export const proofMutants: readonly Mutant[] = [
   {
     name: 'a commit counts before it is flushed',
     invariant: 'what was acknowledged survives a power cut',
-    edits: [
-      {
-        in: 'open',
-        find: "connection.pragma('synchronous = FULL');",
-        replace: "connection.pragma('synchronous = NORMAL');",
-      },
-    ],
+    edit: {
+      in: 'open',
+      find: "connection.pragma('synchronous = FULL');",
+      replace: "connection.pragma('synchronous = NORMAL');",
+    },
     test: { file: 'test/store/sqlite/durability.test.ts', name: 'has reached the disk before it counts' },
   },
   {
     name: 'a run ends although it has just taken a message in',
     invariant: 'what was taken is answered or its end is told',
-    edits: [
-      {
-        in: 'RunRecorder',
-        find: "if (reason === 'handover' || reason === 'lost' || this.hasUnread) return;",
-        replace: "if (reason === 'handover' || reason === 'lost') return;",
-      },
-    ],
+    edit: {
+      in: 'RunRecorder',
+      find: "if (reason === 'handover' || reason === 'lost' || this.hasUnread) return;",
+      replace: "if (reason === 'handover' || reason === 'lost') return;",
+    },
     test: { file: 'test/runs/time-over.test.ts', name: 'is gone on with, and that message is answered' },
   },
   {
     name: 'each request is a message to the writer',
     invariant: 'what a turn of the event loop asks for while the writer works goes as one message',
-    edits: [
-      {
-        in: 'createPostbox',
-        find: 'if (isWorking) setImmediate(flush);',
-        replace: 'if (batch.length < 0) return;',
-      },
-    ],
+    edit: {
+      in: 'createPostbox',
+      find: 'if (isWorking) setImmediate(flush);',
+      replace: 'if (batch.length < 0) return;',
+    },
     test: { file: postbox, name: 'one at work once for all that a turn of the loop asks for' },
   },
   {
     name: 'a writer at rest is asked later',
     invariant: 'a writer at rest is asked at once',
-    edits: [{ in: 'createPostbox', find: 'queueMicrotask(flush)', replace: 'setImmediate(flush)' }],
+    edit: { in: 'createPostbox', find: 'queueMicrotask(flush)', replace: 'setImmediate(flush)' },
     test: { file: postbox, name: 'asks a writer at rest at once' },
   },
   {
     name: 'the store closes over what it was asked',
     invariant: 'a store that closes commits what was asked before',
-    edits: [{ in: 'openSqliteStore', find: 'post.flush();', replace: '' }],
+    edit: { in: 'openSqliteStore', find: 'post.flush();', replace: '' },
     test: { file: postbox, name: 'commits what was asked for before it closes' },
   },
 ];

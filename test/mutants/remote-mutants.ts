@@ -5,25 +5,21 @@ export const remoteMutants: readonly Mutant[] = [
   {
     name: 'the clamp returns its input',
     invariant: 'every number from outside is one that a timer, a date or a loop can bear',
-    edits: [
-      {
-        in: 'clampRemote',
-        find: 'return number === undefined ? fallback : Math.min(max, Math.max(min, number));',
-        replace: 'void [min, max]; return number ?? fallback;',
-      },
-    ],
+    edit: {
+      in: 'clampRemote',
+      find: 'return number === undefined ? fallback : Math.min(max, Math.max(min, number));',
+      replace: 'void [min, max]; return number ?? fallback;',
+    },
     test: { file: 'test/channel-kit/remote-number.test.ts', name: 'stays in its range, whatever it is' },
   },
   {
     name: 'the slow retry gives up',
     invariant: 'no state of a channel needs a restart to heal',
-    edits: [
-      {
-        in: 'supervise',
-        find: 'await deps.clock.wait(waitMs, signal); }',
-        replace: "if (problem.kind === 'unauthorised') return; await deps.clock.wait(waitMs, signal); }",
-      },
-    ],
+    edit: {
+      in: 'supervise',
+      find: 'await deps.clock.wait(waitMs, signal); }',
+      replace: "if (problem.kind === 'unauthorised') return; await deps.clock.wait(waitMs, signal); }",
+    },
     test: {
       file: 'test/channel-host/recovery.test.ts',
       name: 'is asked for its account again after 1, 5, 15 and 15 minutes, and says when',
@@ -32,25 +28,21 @@ export const remoteMutants: readonly Mutant[] = [
   {
     name: 'limits by the sender’s clock',
     invariant: 'limits count by the time of receipt',
-    edits: [
-      {
-        in: 'withSaneTimes',
-        find: 'receivedAt: clampRemote(envelope.receivedAt, range)',
-        replace: 'receivedAt: clampRemote(envelope.sentAt, range)',
-      },
-    ],
+    edit: {
+      in: 'withSaneTimes',
+      find: 'receivedAt: clampRemote(envelope.receivedAt, range)',
+      replace: 'receivedAt: clampRemote(envelope.sentAt, range)',
+    },
     test: { file: 'test/inbound/receipt-time.test.ts', name: 'is limited although its messages say' },
   },
   {
     name: 'a poll without a gap',
     invariant: 'a poll that is answered at once and brings nothing new is not made again at once',
-    edits: [
-      {
-        in: 'PollLoop',
-        find: 'if (!isNews && gapMs > 0) await clock.wait(gapMs, this.#signal);',
-        replace: 'void [isNews, gapMs];',
-      },
-    ],
+    edit: {
+      in: 'PollLoop',
+      find: 'if (!isNews && gapMs > 0) await clock.wait(gapMs, this.#signal);',
+      replace: 'void [isNews, gapMs];',
+    },
     test: {
       file: 'test/channels/telegram/remote-numbers.test.ts',
       name: 'when each is answered at once with nothing',

@@ -2,89 +2,78 @@ import type { Mutant } from './mutants.ts';
 
 const registry = 'test/roles/process-registry.test.ts';
 const roster = 'test/channel-host/channel-registry.test.ts';
+const reload = 'test/cli/reload.test.ts';
 
 /** Broken variants of several processes that share a folder or a database. */
 export const roleMutants: readonly Mutant[] = [
   {
     name: 'a standby gateway isn’t told to reload',
     invariant: 'parley reload reaches every process, whatever its role',
-    edits: [
-      { in: 'tellOthers', find: 'pid !== asked', replace: `pid !== asked && role === 'worker'` },
-      { in: 'tellOthers', find: '({ pid }) =>', replace: '({ pid, role }) =>' },
-    ],
-    test: { file: 'test/cli/reload.test.ts', name: 'tells every other process, whatever its role' },
+    edit: { in: 'tellOthers', find: 'pid !== asked', replace: `pid !== asked && role === 'worker'` },
+    also: [{ in: 'tellOthers', find: '({ pid }) =>', replace: '({ pid, role }) =>' }],
+    test: { file: reload, name: 'tells every other process, whatever its role' },
   },
   {
     name: 'a reload ends what runs in a terminal',
     invariant: 'a reload ends no process',
-    edits: [{ in: 'tell', find: 'kill(pid, reloadSignal)', replace: `kill(pid, 'SIGHUP')` }],
-    test: { file: 'test/cli/reload.test.ts', name: 'tells every other process, whatever its role' },
+    edit: { in: 'tell', find: 'kill(pid, reloadSignal)', replace: `kill(pid, 'SIGHUP')` },
+    test: { file: reload, name: 'tells every other process, whatever its role' },
   },
   {
     name: 'bindings lead to an agent that isn’t running yet',
     invariant: 'a conversation is answered by the agent that it is bound to, or as before',
-    edits: [
-      {
-        in: 'withBindings',
-        find: 'written.bindings.every(isKnown) ? written',
-        replace: 'written.bindings.every(isKnown) || written.bindings ? written',
-      },
-    ],
-    test: { file: 'test/cli/reload.test.ts', name: 'keeps the earlier bindings until an agent' },
+    edit: {
+      in: 'withBindings',
+      find: 'written.bindings.every(isKnown) ? written',
+      replace: 'written.bindings.every(isKnown) || written.bindings ? written',
+    },
+    test: { file: reload, name: 'keeps the earlier bindings until an agent' },
   },
   {
     name: 'a workspace may hold the data folder',
     invariant: 'the data folder is out of reach of the tools',
-    edits: [{ in: 'findWorkspaceProblems', find: '[dataDir, ...(configPath', replace: '[...(configPath' }],
+    edit: { in: 'findWorkspaceProblems', find: '[dataDir, ...(configPath', replace: '[...(configPath' },
     test: { file: 'test/config/load-config.test.ts', name: 'refuses the workspace' },
   },
   {
     name: 'the living are buried',
     invariant: 'only the leases of a process that has ended are void before their time',
-    edits: [
-      {
-        in: 'deadBoots',
-        find: 'return boots.filter((id) => !files.isAlive(nameOf(id)));',
-        replace: 'return boots.filter((id) => nameOf(id) !== files.name);',
-      },
-    ],
+    edit: {
+      in: 'deadBoots',
+      find: 'return boots.filter((id) => !files.isAlive(nameOf(id)));',
+      replace: 'return boots.filter((id) => nameOf(id) !== files.name);',
+    },
     test: { file: registry, name: 'are buried when they have died, and left alone while they live' },
     isSample: true,
   },
   {
     name: 'the journals of the dead unread',
     invariant: 'after a kill only what had begun is unknown',
-    edits: [
-      {
-        in: 'registerProcess',
-        find: 'await store.write(voidProcesses, { ids, sends: sendsOf(deps, names) });',
-        replace: 'await store.write(voidProcesses, { ids, sends: [] });',
-      },
-    ],
+    edit: {
+      in: 'registerProcess',
+      find: 'await store.write(voidProcesses, { ids, sends: sendsOf(deps, names) });',
+      replace: 'await store.write(voidProcesses, { ids, sends: [] });',
+    },
     test: { file: registry, name: 'sends what had not begun' },
   },
   {
     name: 'the page delivered to by anybody',
     invariant: 'a session-bound channel is delivered to where its clients are',
-    edits: [
-      {
-        in: 'createChannelRegistry',
-        find: '(isHeld(route) || !channel.definition.capabilities.isSessionBound)',
-        replace: 'channel.adapter',
-      },
-    ],
+    edit: {
+      in: 'createChannelRegistry',
+      find: '(isHeld(route) || !channel.definition.capabilities.isSessionBound)',
+      replace: 'channel.adapter',
+    },
     test: { file: roster, name: 'serves a channel whose clients are connected to one process only there' },
   },
   {
     name: 'a folder shared with one who has it alone',
     invariant: 'an `all` process has its folder alone',
-    edits: [
-      {
-        in: 'openInfrastructure',
-        find: "config.role === 'all' ? 'exclusive' : 'shared'",
-        replace: "config.role === 'all' ? 'shared' : 'shared'",
-      },
-    ],
+    edit: {
+      in: 'openInfrastructure',
+      find: "config.role === 'all' ? 'exclusive' : 'shared'",
+      replace: "config.role === 'all' ? 'shared' : 'shared'",
+    },
     test: {
       file: 'test/e2e/roles.test.ts',
       name: 'is refused to a process that wants it alone, naming those who have it',

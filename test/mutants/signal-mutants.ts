@@ -8,19 +8,17 @@ export const signalMutants: readonly Mutant[] = [
   {
     name: 'webhook answered before the message is safe',
     invariant: 'everything the webhook answered 200 for survives',
-    edits: [
-      {
-        in: 'mountWebhook',
-        find: 'await take(Buffer.from(body).toString());',
-        replace: 'void take(Buffer.from(body).toString()).catch(() => undefined);',
-      },
-    ],
+    edit: {
+      in: 'mountWebhook',
+      find: 'await take(Buffer.from(body).toString());',
+      replace: 'void take(Buffer.from(body).toString()).catch(() => undefined);',
+    },
     test: { file: receiving, name: 'says that a message is lost when neither store nor disk can take it' },
   },
   {
     name: 'Signal off while its identities cannot be read',
     invariant: 'a call that only confirms who we are never stops the channel',
-    edits: [{ in: 'findAci', find: 'if (aci === undefined) throw error;', replace: 'throw error;' }],
+    edit: { in: 'findAci', find: 'if (aci === undefined) throw error;', replace: 'throw error;' },
     test: {
       file: 'test/channels/signal/identity.test.ts',
       name: 'runs degraded while /v1/identities fails, from the first start on, and heals when it answers',
@@ -29,57 +27,39 @@ export const signalMutants: readonly Mutant[] = [
   {
     name: 'files of a message that is answered later removed',
     invariant: 'what Parley may still fetch stays on the server',
-    edits: [
-      { in: 'isFetchedLater', find: 'return acceptance.keepsFiles === true;', replace: 'return false;' },
-    ],
+    edit: { in: 'isFetchedLater', find: 'return acceptance.keepsFiles === true;', replace: 'return false;' },
     test: { file: receiving, name: 'its files are removed from the server unless they are fetched' },
   },
   {
     name: 'newer messages pass those in the spool',
     invariant: 'what was kept while the store was away comes before what is newer',
-    edits: [
-      {
-        in: 'DurableIntake',
-        find: 'if (batch !== undefined && this.#intake !== undefined && spool.isEmpty) {',
-        replace: 'if (batch !== undefined && this.#intake !== undefined) {',
-      },
-    ],
+    edit: {
+      in: 'DurableIntake',
+      find: 'if (batch !== undefined && this.#intake !== undefined && spool.isEmpty) {',
+      replace: 'if (batch !== undefined && this.#intake !== undefined) {',
+    },
     test: { file: receiving, name: 'is kept in the file, and stored in order behind it' },
   },
   {
     name: 'half a line left in the spool',
     invariant: 'a crash in the middle of a write costs no message but the one that was not answered',
-    edits: [
-      {
-        in: 'mend',
-        find: 'if (whole < size) await file.truncate(whole);',
-        replace: '',
-      },
-    ],
+    edit: { in: 'mend', find: 'if (whole < size) await file.truncate(whole);', replace: '' },
     test: { file: 'test/channels/signal/spool.test.ts', name: 'loses the line that a crash cut off' },
   },
   {
     name: 'marker behind a literal star',
     invariant: 'the markers of a text say the text and its styles, and nothing else',
-    edits: [
-      {
-        in: 'masksOf',
-        find: 'do keepMarkersReadable(text, masks); while (dropItalicBesideBold(masks));',
-        replace: 'void keepMarkersReadable; void dropItalicBesideBold;',
-      },
-    ],
+    edit: {
+      in: 'masksOf',
+      find: 'do keepMarkersReadable(text, masks); while (dropItalicBesideBold(masks));',
+      replace: 'void keepMarkersReadable; void dropItalicBesideBold;',
+    },
     test: { file: styled, name: 'is the text itself, whatever it is made of' },
   },
   {
     name: 'a limited message sent again',
     invariant: 'what may have been delivered is never repeated blindly',
-    edits: [
-      {
-        in: 'limited',
-        find: 'result: isRepeatable(content)',
-        replace: 'result: content !== undefined',
-      },
-    ],
+    edit: { in: 'limited', find: 'result: isRepeatable(content)', replace: 'result: content !== undefined' },
     test: {
       file: 'test/channels/signal/adapter.test.ts',
       name: 'with a limit and no challenge is unknown, because it may have been delivered',
@@ -88,25 +68,21 @@ export const signalMutants: readonly Mutant[] = [
   {
     name: 'dead socket believed',
     invariant: 'receiving that has died is noticed, though sending works',
-    edits: [
-      {
-        in: 'Connection',
-        find: 'if (silentMs > 2 * heartbeatMs)',
-        replace: 'if (silentMs > 1e9 * heartbeatMs)',
-      },
-    ],
+    edit: {
+      in: 'Connection',
+      find: 'if (silentMs > 2 * heartbeatMs)',
+      replace: 'if (silentMs > 1e9 * heartbeatMs)',
+    },
     test: { file: receiving, name: 'that is dead though open is given up, opened anew, and the gap is told' },
   },
   {
     name: 'nobody adds the bot to a group',
     invariant: 'an owner who adds the bot to a group is asked whether it should answer there',
-    edits: [
-      {
-        in: 'GroupBook',
-        find: 'this.#membership(id, group, by ?? nobody)',
-        replace: 'this.#membership(id, group, nobody)',
-      },
-    ],
+    edit: {
+      in: 'GroupBook',
+      find: 'this.#membership(id, group, by ?? nobody)',
+      replace: 'this.#membership(id, group, nobody)',
+    },
     test: { file: receiving, name: 'tell the rank of who writes' },
   },
 ];

@@ -7,63 +7,47 @@ export const toolPathMutants: readonly Mutant[] = [
   {
     name: 'permission skipped on resume',
     invariant: 'a call that a crash left open runs only if it may run now',
-    edits: [
-      {
-        in: 'prepareCall',
-        find: 'const permission = await askPermission(call, tool, using);',
-        replace:
-          "const permission: Permission = using.open ? { kind: 'yes' } : await askPermission(call, tool, using);",
-      },
-    ],
+    edit: {
+      in: 'prepareCall',
+      find: 'const permission = await askPermission(call, tool, using);',
+      replace:
+        "const permission: Permission = using.open ? { kind: 'yes' } : await askPermission(call, tool, using);",
+    },
     test: { file: resume, name: 'is not run when it is denied now' },
     isSample: true,
   },
   {
     name: 'loop guard without memory on resume',
     invariant: 'a crash gives no model a new allowance of identical calls',
-    edits: [
-      {
-        in: 'runAgentLoop',
-        find: 'for (const call of resumption.earlier) run.guard.admit(call);',
-        replace: '',
-      },
-    ],
+    edit: {
+      in: 'runAgentLoop',
+      find: 'for (const call of resumption.earlier) run.guard.admit(call);',
+      replace: '',
+    },
     test: { file: resume, name: 'remembers the calls of all its earlier turns' },
   },
   {
     name: 'rest of a denied batch run on resume',
     invariant: 'nothing further of a batch runs once a call of it was denied',
-    edits: [
-      {
-        in: 'prepareKnown',
-        find: "...(wasDenied(state.result) && { halt: 'denied' }),",
-        replace: '',
-      },
-    ],
+    edit: { in: 'prepareKnown', find: "...(wasDenied(state.result) && { halt: 'denied' }),", replace: '' },
     test: { file: resume, name: 'runs nothing of a batch that was denied before' },
   },
   {
     name: 'started call called cancelled',
     invariant: 'of a call that may have had its effect nothing is said but that',
-    edits: [
-      {
-        in: 'withhold',
-        find: 'return prepareKnown(call, using) ??',
-        replace: 'return',
-      },
-    ],
+    edit: { in: 'withhold', find: 'return prepareKnown(call, using) ??', replace: 'return' },
     test: { file: resume, name: 'says of a started call behind a denied one' },
   },
   {
     name: 'started call that may run again called cancelled',
     invariant: 'a call that had started is never said not to have run, whatever keeps it from running again',
-    edits: [{ in: 'prepareCall', find: 'hasBegun ? begunText(text) : text', replace: 'text' }],
+    edit: { in: 'prepareCall', find: 'hasBegun ? begunText(text) : text', replace: 'text' },
     test: { file: resume, name: 'is not run when its run is stopped' },
   },
   {
     name: 'tool speaks for a stopped run',
     invariant: 'a run that was asked to stop says nothing more, by no tool either',
-    edits: [{ in: 'storeToolParts', find: 'await refuseStopped(tx, input.runId);', replace: '' }],
+    edit: { in: 'storeToolParts', find: 'await refuseStopped(tx, input.runId);', replace: '' },
     test: {
       file: 'test/store/delivery/tool-parts.test.ts',
       name: 'is not stored once its run was asked to stop',

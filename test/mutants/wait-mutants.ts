@@ -5,39 +5,33 @@ export const waitMutants: readonly Mutant[] = [
   {
     name: 'a wait that a platform names is honoured as it is',
     invariant: 'a platform that says wait is asked again after five minutes',
-    edits: [
-      {
-        in: 'applyBackoff',
-        find: 'afterMs: retryAfterMs(askedMs), askedMs',
-        replace: 'afterMs: retryAfterMs(0) > 0 ? askedMs : 0, askedMs',
-      },
-    ],
+    edit: {
+      in: 'applyBackoff',
+      find: 'afterMs: retryAfterMs(askedMs), askedMs',
+      replace: 'afterMs: retryAfterMs(0) > 0 ? askedMs : 0, askedMs',
+    },
     test: { file: 'test/outbox/deliverer.test.ts', name: 'waits as long as the platform says, five minutes' },
     isSample: true,
   },
   {
     name: 'a model that is back is kept to oneself',
     invariant: 'a call that succeeds wakes those that wait for the same provider',
-    edits: [
-      {
-        in: 'withRetry',
-        find: 'current.stream(request, signal), waits.succeeded)',
-        replace: 'current.stream(request, signal), () => undefined)',
-      },
-    ],
+    edit: {
+      in: 'withRetry',
+      find: 'current.stream(request, signal), waits.succeeded)',
+      replace: 'current.stream(request, signal), () => undefined)',
+    },
     test: { file: 'test/models/provider-waits.test.ts', name: 'are all woken by one that succeeds' },
     isSample: true,
   },
   {
     name: 'a channel that is down is no reason not to be ready',
     invariant: '/readyz names a channel that is down',
-    edits: [
-      {
-        in: 'channelComponent',
-        find: "return [{ name, state: 'down', reason, since: timeText(since), ...next }];",
-        replace: "return [{ name, state: 'ok', reason, since: timeText(since), ...next }];",
-      },
-    ],
+    edit: {
+      in: 'channelComponent',
+      find: "return [{ name, state: 'down', reason, since: timeText(since), ...next }];",
+      replace: "return [{ name, state: 'ok', reason, since: timeText(since), ...next }];",
+    },
     test: { file: 'test/server/health-server.test.ts', name: 'names a channel that is down' },
   },
 ];
