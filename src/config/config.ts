@@ -77,6 +77,8 @@ export type ProviderSettings = {
   /** The variable of its keys. */
   readonly keysEnv: string;
   readonly baseUrl?: string;
+  /** Sent to it alone, with every request. */
+  readonly headers?: Readonly<Record<string, Secret>>;
   /** The variable that it wants and has not: it can't be used. */
   readonly needs?: string;
 };

@@ -102,6 +102,20 @@ export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
   return { values, unknown, others };
 }
 
+/**
+ * Makes a client of an SDK that reads variables by itself, with those whose names begin so hidden from it: what they
+ * hold is for one server, and the client may be another's. What it reads later is not hidden.
+ */
+export function hidingVariables<Made>(prefix: string, make: () => Made): Made {
+  const hidden = Object.entries(process.env).filter(([name]) => name.startsWith(prefix));
+  for (const [name] of hidden) delete process.env[name];
+  try {
+    return make();
+  } finally {
+    for (const [name, value] of hidden) process.env[name] = value;
+  }
+}
+
 /** Variables of this shell that say where the installation is, with full paths, for a service that has no shell. */
 export function servicePlaces(): Readonly<Record<string, string>> {
   const { XDG_DATA_HOME: shared } = process.env;

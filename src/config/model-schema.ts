@@ -28,6 +28,9 @@ export const providers = z
       keysEnv: variableName
         .exactOptional()
         .describe('Variable of its API keys, separated by commas. Default: <NAME>_API_KEY.'),
+      headersEnv: variableName
+        .exactOptional()
+        .describe('Variable of headers for this server alone: name=value, separated by commas.'),
     }),
   )
   .default({})

@@ -40,7 +40,12 @@ export function readModelSettings(
     const apiKeys = keysIn(variable, environment).map((key) => new Secret(key));
     // The variables of the known providers are read with the other secrets.
     if (!(variable in environment.values)) problems.push(...findKeyProblems(variable, environment));
-    providers[name] = providerOf(name, settings.providers[name], { apiKeys, variable });
+    const headersEnv = settings.providers[name]?.headersEnv;
+    const headers = headersEnv === undefined ? undefined : headersIn(headersEnv, environment);
+    providers[name] = {
+      ...providerOf(name, settings.providers[name], { apiKeys, variable }),
+      ...(headers && { headers }),
+    };
   }
   const models = Object.fromEntries(
     Object.entries(settings.models).map(([alias, { prices, ...model }]) => [
@@ -54,16 +59,20 @@ export function readModelSettings(
   return { ...config, tracing: tracingOf(settings, environment), problems };
 }
 
-/** The variable's headers, as other programs that send to a collector read them: values may be percent-encoded. */
 function tracingOf({ tracing }: FileSettings, environment: Environment): Config['tracing'] {
   const { endpoint, headersEnv } = tracing;
-  const pairs = (variableNamed(headersEnv, environment) ?? '').split(',').flatMap((pair) => {
+  return { ...(endpoint !== undefined && { endpoint }), headers: headersIn(headersEnv, environment) };
+}
+
+/** The variable's headers, as programs that send to a collector read them: values may be percent-encoded. */
+function headersIn(variable: string, environment: Environment): Readonly<Record<string, Secret>> {
+  const pairs = (variableNamed(variable, environment) ?? '').split(',').flatMap((pair) => {
     const [, name, value] = /^\s*([\w-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];
     return name === undefined || value === undefined
       ? []
       : [[name.toLowerCase(), new Secret(decode(value))] as const];
   });
-  return { ...(endpoint !== undefined && { endpoint }), headers: Object.fromEntries(pairs) };
+  return Object.fromEntries(pairs);
 }
 
 /** The variable of a provider's keys that names no other. */

@@ -33,6 +33,11 @@ export class Secret {
   }
 }
 
+/** The values of secrets that are sent together. As `Secret.reveal`. */
+export function revealAll(secrets: Readonly<Record<string, Secret>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
+}
+
 export type SecretKind = 'telegram-token' | 'discord-token' | 'api-key' | 'access-token' | 'password';
 
 /** Why a credential cannot be used, in words that hold none of it; undefined when it can. */

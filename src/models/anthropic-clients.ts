@@ -1,10 +1,11 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { APIError } from '@anthropic-ai/sdk';
+import { hidingVariables } from '../config/environment.ts';
 import { longestSilenceMs } from '../config/model-schema.ts';
 import { faultOf } from './anthropic-failure.ts';
 import { type ApiFault, lostConnection } from './api-fault.ts';
 import { KeyRing } from './key-ring.ts';
-import type { ApiAccess } from './provider-options.ts';
+import { type ApiAccess, secretsIn } from './provider-options.ts';
 
 type Sdk = typeof import('@anthropic-ai/sdk');
 
@@ -38,7 +39,7 @@ export class AnthropicClients {
   async faultIn(error: unknown): Promise<ApiFault | undefined> {
     const { APIError, APIConnectionError } = await this.#sdk();
     if (error instanceof APIConnectionError) return lostConnection(error);
-    return error instanceof APIError ? faultOf(error as APIError, this.#access.apiKeys) : undefined;
+    return error instanceof APIError ? faultOf(error as APIError, secretsIn(this.#access)) : undefined;
   }
 
   #sdk(): Promise<Sdk> {
@@ -47,16 +48,19 @@ export class AnthropicClients {
   }
 }
 
-function createClient({ Anthropic }: Sdk, apiKey: string, { baseUrl, fetch }: ApiAccess): Anthropic {
-  return new Anthropic({
+function createClient({ Anthropic }: Sdk, apiKey: string, access: ApiAccess): Anthropic {
+  const { baseUrl, headers, fetch } = access;
+  const options = {
     apiKey,
     baseURL: baseUrl ?? anthropicHost,
     // retry.ts decides.
     maxRetries: 0,
     timeout: longestSilenceMs,
-    // Its log would print message bodies, and its tracing would read the environment.
-    logLevel: 'off',
-    openTelemetry: false,
+    // Its log would print message bodies.
+    logLevel: 'off' as const,
+    openTelemetry: false as const,
+    ...(headers && { defaultHeaders: headers }),
     ...(fetch === undefined ? {} : { fetch }),
-  });
+  };
+  return hidingVariables('ANTHROPIC_', () => new Anthropic(options));
 }

@@ -21,7 +21,7 @@ import { type Connection, openConnection } from './connection.ts';
 import { costOf, noUsage } from './cost.ts';
 import { failureError } from './model-failure.ts';
 import { isPriced, lookUpPrices } from './prices.ts';
-import { configuredInfo, type ProviderOptions } from './provider-options.ts';
+import { configuredInfo, type ProviderOptions, secretsIn } from './provider-options.ts';
 
 /** Claude through Anthropic's own SDK, whose retries are off (retry.ts decides). */
 export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
@@ -36,7 +36,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
   ): Promise<ModelFailure> {
     if (signal.aborted) return aborted;
     const known = (await clients.faultIn(error))?.failure;
-    return known ?? (phase === 'reading' ? brokenStream(error) : unbuilt(error, options.apiKeys));
+    return known ?? (phase === 'reading' ? brokenStream(error) : unbuilt(error, secretsIn(options)));
   }
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {

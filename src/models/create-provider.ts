@@ -1,6 +1,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { LlmProvider } from '#contracts/model.ts';
 import type { ModelSettings, ProviderSettings } from '../config/config.ts';
+import { revealAll } from '../config/secret.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 import { createAnthropicProvider } from './anthropic.ts';
 import { createDemoProvider } from './demo.ts';
@@ -9,7 +10,7 @@ import { createOpenAiProvider } from './openai/openai.ts';
 /** One model at its provider, with all of that provider's keys and without retries. */
 export function createProvider(
   model: ModelSettings,
-  { kind, apiKeys, baseUrl }: ProviderSettings,
+  { kind, apiKeys, baseUrl, headers }: ProviderSettings,
   { clock, fetch = leanFetch }: { readonly clock: Clock; readonly fetch?: typeof leanFetch | undefined },
 ): LlmProvider {
   const options = {
@@ -19,6 +20,7 @@ export function createProvider(
     fetch,
     clock,
     ...(baseUrl !== undefined && { baseUrl }),
+    ...(headers && { headers: revealAll(headers) }),
     ...(model.prices && { prices: model.prices }),
     ...(model.window !== undefined && { contextWindow: model.window }),
     ...(model.maxTokens !== undefined && { answerTokens: model.maxTokens }),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { ProviderSettings } from '../config/config.ts';
+import { revealAll } from '../config/secret.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 import { anthropicHost } from './anthropic-clients.ts';
 import { lostConnection, refusesKey, wordsOf } from './api-fault.ts';
@@ -22,7 +23,7 @@ const apiVersion = '2023-06-01';
 
 /** Asks the provider for its list of models, which costs nothing, once with each key. Never rejects. */
 export function checkKeys(
-  provider: Pick<ProviderSettings, 'kind' | 'apiKeys' | 'baseUrl'>,
+  provider: Pick<ProviderSettings, 'kind' | 'apiKeys' | 'baseUrl' | 'headers'>,
   signal: AbortSignal,
 ): Promise<readonly KeyAnswer[]> {
   const keys = provider.apiKeys.map((key) => key.reveal());
@@ -31,19 +32,20 @@ export function checkKeys(
 }
 
 async function checkKey(
-  provider: Pick<ProviderSettings, 'kind' | 'baseUrl'>,
+  provider: Pick<ProviderSettings, 'kind' | 'baseUrl' | 'headers'>,
   key: string,
   signal: AbortSignal,
 ): Promise<KeyAnswer> {
+  const own = revealAll(provider.headers ?? {});
   try {
     const { url, headers } = questionFor(provider, key);
-    const answer = await leanFetch(url, { headers, signal });
+    const answer = await leanFetch(url, { headers: { ...own, ...headers }, signal });
     if (answer.ok) return { kind: 'accepted', models: modelIds(await answer.text()) };
     const said = await readRefusal(answer);
     const isRejected = answer.status === 403 || refusesKey(answer.status, said);
     return {
       kind: isRejected ? 'rejected' : 'unclear',
-      reason: `${answer.status} ${wordsOf(said, [key])}`.trim(),
+      reason: `${answer.status} ${wordsOf(said, [key, ...Object.values(own)])}`.trim(),
     };
   } catch (error) {
     const reason = signal.aborted ? 'no answer' : lostConnection(error).failure.detail;

@@ -7,8 +7,15 @@ export type ApiAccess = {
   readonly apiKeys: readonly string[];
   /** Default: the provider's own server. */
   readonly baseUrl?: string;
+  /** Sent with every request, besides those of the API. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly fetch?: typeof globalThis.fetch;
 };
+
+/** Everything secret in its requests, which an error may quote. */
+export function secretsIn({ apiKeys, headers = {} }: ApiAccess): readonly string[] {
+  return [...apiKeys, ...Object.values(headers)];
+}
 
 /** One model at its provider, as configured. */
 export type ProviderOptions = ApiAccess & {

@@ -64,6 +64,7 @@ describe('a setting', () => {
   const readByConfig = new Set([
     '$schema',
     'allowInsecureRedis',
+    'providers.*.headersEnv',
     'providers.*.keysEnv',
     'tracing.headersEnv',
   ]);

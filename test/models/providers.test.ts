@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LlmMessage } from '#contracts/model.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
@@ -114,6 +114,30 @@ it.each([
   expect(failureIn(events)).toMatchObject({ kind: 'unsendable', isLocal: true });
   expect(failureIn(events)?.detail).not.toMatch(/first-key|second-key/);
 });
+
+it.each([
+  ['Anthropic', createAnthropicProvider, 'ANTHROPIC_CUSTOM_HEADERS'],
+  ['OpenAI', createOpenAiProvider, 'OPENAI_CUSTOM_HEADERS'],
+])(
+  'sends a server of the API of %s its own headers, and none of the environment',
+  async (_api, create, variable) => {
+    vi.stubEnv(variable, 'x-of-another: secret\nx-of-all: secret');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const sent: Headers[] = [];
+    const fetch: typeof globalThis.fetch = async (_url, init) => {
+      sent.push(new Headers(init?.headers));
+      return new Response('{"error":{"message":"no-entry"}}', { status: 404 });
+    };
+    const headers = { 'x-own': 'no-entry' };
+    const provider = create({ apiKeys: ['test-key'], model: 'some-model', headers, fetch });
+    // What a server says of it is shown to people.
+    expect(failureIn(await eventsOf(provider))?.detail).toContain('[secret]');
+    expect(sent.map((each) => [each.get('x-own'), each.get('x-of-another'), each.get('x-of-all')])).toEqual([
+      ['no-entry', null, null],
+    ]);
+    expect(process.env[variable]).toContain('x-of-another');
+  },
+);
 
 it.each([
   ['Anthropic', createAnthropicProvider],

@@ -3,6 +3,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Config } from '../../config/config.ts';
 import { bytesOf } from '../../config/megabytes.ts';
+import { revealAll } from '../../config/secret.ts';
 import { leanFetch } from '../../http/lean-fetch.ts';
 import type { CallObserver } from './call-observer.ts';
 import type { Tracer } from './spans.ts';
@@ -46,9 +47,7 @@ async function openTracing({ tracing }: Pick<Config, 'tracing'>, deps: Observers
     import('./otlp-tracer.ts'),
     import('./traced-calls.ts'),
   ]);
-  const headers = Object.fromEntries(
-    Object.entries(tracing.headers).map(([name, value]) => [name, value.reveal()]),
-  );
+  const headers = revealAll(tracing.headers);
   const tracer = createOtlpTracer({ ...deps, endpoint, headers, fetch: leanFetch });
   return { tracer, calls: tracedCalls(tracer, deps.clock) };
 }

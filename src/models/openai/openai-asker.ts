@@ -4,7 +4,7 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ModelFailure, ModelRequest } from '#contracts/model.ts';
 import { aborted, brokenStream, unbuilt } from '../api-fault.ts';
-import type { ApiAccess } from '../provider-options.ts';
+import { type ApiAccess, secretsIn } from '../provider-options.ts';
 import { OpenAiClients } from './openai-clients.ts';
 import type { OpenAiModel } from './openai-models.ts';
 import { type OpenAiRequest, toOpenAiRequest } from './openai-request.ts';
@@ -26,7 +26,8 @@ export class OpenAiAsker {
   readonly #asking: Asking;
 
   constructor(access: ApiAccess & { readonly clock?: Pick<Clock, 'now'> }, model: OpenAiModel) {
-    const { apiKeys: keys, clock = systemClock } = access;
+    const { clock = systemClock } = access;
+    const keys = secretsIn(access);
     this.#asking = { clients: new OpenAiClients(access), keys, model, clock, learned: new Map() };
   }
 

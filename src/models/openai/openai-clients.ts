@@ -1,9 +1,10 @@
 import type OpenAI from 'openai';
 import type { APIError } from 'openai';
+import { hidingVariables } from '../../config/environment.ts';
 import { longestSilenceMs } from '../../config/model-schema.ts';
 import { type ApiFault, lostConnection } from '../api-fault.ts';
 import { KeyRing } from '../key-ring.ts';
-import type { ApiAccess } from '../provider-options.ts';
+import { type ApiAccess, secretsIn } from '../provider-options.ts';
 import { faultOf, unsupportedIn } from './openai-failure.ts';
 import type { OpenAiRequest } from './openai-request.ts';
 
@@ -40,7 +41,7 @@ export class OpenAiClients {
     const { APIError, APIConnectionError } = await this.#sdk();
     if (error instanceof APIConnectionError) return lostConnection(error);
     if (!(error instanceof APIError)) return undefined;
-    return faultOf(error as APIError, this.#access.apiKeys, made);
+    return faultOf(error as APIError, secretsIn(this.#access), made);
   }
 
   /** Names the thing in the request that the server does not take, if that was the error. */
@@ -55,19 +56,17 @@ export class OpenAiClients {
   }
 }
 
-function createClient({ OpenAI }: Sdk, apiKey: string, { baseUrl, fetch }: ApiAccess): OpenAI {
-  return new OpenAI({
+function createClient({ OpenAI }: Sdk, apiKey: string, { baseUrl, headers, fetch }: ApiAccess): OpenAI {
+  const options = {
     apiKey,
     baseURL: baseUrl ?? openAiHost,
     // retry.ts decides.
     maxRetries: 0,
     timeout: longestSilenceMs,
-    // Its log would print message bodies. The rest it would read from the environment.
-    logLevel: 'off',
-    organization: null,
-    project: null,
-    adminAPIKey: null,
-    webhookSecret: null,
+    // Its log would print message bodies.
+    logLevel: 'off' as const,
+    ...(headers && { defaultHeaders: headers }),
     ...(fetch === undefined ? {} : { fetch }),
-  });
+  };
+  return hidingVariables('OPENAI_', () => new OpenAI(options));
 }
