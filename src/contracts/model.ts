@@ -179,6 +179,8 @@ export type ModelFailure = {
   readonly retry?: RetryAdvice;
   /** The wait is for a limit of this account's own: that other calls succeed says nothing about it. */
   readonly isOwnLimit?: boolean;
+  /** For `unauthorised`: the key is taken, for other models than this one. */
+  readonly isAboutModel?: boolean;
   /** For `budget`: the one that is spent. */
   readonly budget?: BudgetScope;
   /** For `unsendable`: the message at fault, if known. */

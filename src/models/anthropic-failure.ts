@@ -29,7 +29,9 @@ export function faultOf(error: APIError, keys: readonly string[]): ApiFault {
 function classify(error: APIError, detail: string): ApiFault {
   if (isTooLong(error)) return { failure: { kind: 'overflow', detail }, isAboutKey: false };
   const isAboutKey = concernsKey(error);
-  if (isAboutKey || error.status === 403) return { failure: { kind: 'unauthorised', detail }, isAboutKey };
+  if (isAboutKey) return { failure: { kind: 'unauthorised', detail }, isAboutKey };
+  if (error.status === 403)
+    return { failure: { kind: 'unauthorised', detail, isAboutModel: true }, isAboutKey };
   if (isOverloaded(error)) {
     const retry = retryAfter(error.headers);
     const isOwnLimit = error.status === 429 && retry.afterMs !== undefined;

@@ -45,7 +45,7 @@ export function troubleEndText(notices: Notices, trouble: TroubleTold): string |
   }
 }
 
-function keyOf({ kind, count }: TroubleTold): NoticeKey {
+function keyOf({ kind, count, values }: TroubleTold): NoticeKey {
   switch (kind) {
     case 'channel-down':
       return 'ownerChannelDown';
@@ -54,7 +54,7 @@ function keyOf({ kind, count }: TroubleTold): NoticeKey {
     case 'channel-challenge':
       return 'ownerChannelChallenge';
     case 'model-key':
-      return 'ownerModelKey';
+      return values.variable === undefined ? 'ownerModelRefused' : 'ownerModelKey';
     case 'lane-stuck':
       return 'ownerLaneStuck';
     case 'delivery-unknown':

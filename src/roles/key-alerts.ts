@@ -11,8 +11,9 @@ export type KeyAlertsDeps = {
 };
 
 /**
- * Alerts the owner for as long as a provider refuses its keys. Only a change is noted; what the store does not take
- * is noted at the next call.
+ * Alerts the owner for as long as a provider refuses its keys, and for as long as it refuses them one of its models: that another
+ * model answers, a fallback say, ends no such alert. Only a change is noted; what the store does not take is noted at
+ * the next call.
  */
 export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): CallObserver {
   const noted = new Map<string, boolean>();
@@ -22,28 +23,33 @@ export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): CallObse
   const note = async (subject: string, refusal: string | undefined) => {
     const alert = { kind: 'model-key', subject } as const;
     if (refusal !== undefined) {
-      const variable = config.providers[subject]?.keysEnv ?? 'its variable';
-      await store.write(raiseAlert, { ...alert, values: { reason: refusal, variable } });
-      log.warn({ provider: subject, reason: refusal }, 'model-key.refused');
+      const variable = config.providers[subject]?.keysEnv;
+      await store.write(raiseAlert, { ...alert, values: { reason: refusal, ...(variable && { variable }) } });
+      log.warn({ subject, reason: refusal }, 'model-key.refused');
     } else if (await store.read(isAlertOpen, alert)) await store.write(resolveAlert, alert);
   };
-  const see = (provider: string, refusal: string | undefined) => {
+  const see = (subject: string, refusal?: string) => {
     const isRefused = refusal !== undefined;
-    if (noted.get(provider) === isRefused) return;
-    noted.set(provider, isRefused);
+    if (noted.get(subject) === isRefused) return;
+    noted.set(subject, isRefused);
     noting = noting
-      .then(() => note(provider, refusal))
+      .then(() => note(subject, refusal))
       .catch((error: unknown) => {
-        noted.delete(provider);
+        noted.delete(subject);
         log.warn({ error }, 'model-key.not-noted');
       });
   };
   return {
-    begin: ({ provider }) => ({
+    begin: ({ provider, model }) => ({
       end: (outcome) => {
-        if (outcome.kind === 'answered' && provider !== 'demo') see(provider, undefined);
-        if (outcome.kind === 'failed' && outcome.failure.kind === 'unauthorised')
-          see(provider, outcome.failure.detail);
+        const ofModel = `${provider}/${model}`;
+        if (outcome.kind === 'answered' && provider !== 'demo') {
+          see(provider);
+          see(ofModel);
+        }
+        if (outcome.kind !== 'failed' || outcome.failure.kind !== 'unauthorised') return;
+        const { detail, isAboutModel = false } = outcome.failure;
+        see(isAboutModel ? ofModel : provider, detail);
       },
     }),
   };

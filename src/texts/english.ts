@@ -305,6 +305,8 @@ export const english = {
   ownerChannelChallenge: '{subject} asks for a captcha: {reason}',
   ownerModelKey:
     '{subject} rejects my key: {reason}. Put a valid one into {variable} and restart me, or run: {parley} onboard',
+  ownerModelRefused:
+    '{subject} isn’t open to my key: {reason}. Allow it at the provider, or choose another model.',
   ownerModelKeyAccepted: '{subject} accepts my key again.',
   ownerLaneStuck: '{subject} has been stuck for {seconds} s. I’m still trying; check the log.',
   ownerLaneMoves: '{subject} is moving again.',

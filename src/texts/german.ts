@@ -315,6 +315,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   ownerChannelChallenge: '{subject} verlangt ein Captcha: {reason}',
   ownerModelKey:
     '{subject} lehnt meinen Schlüssel ab: {reason}. Setze einen gültigen in {variable} ein und starte mich neu, oder führe aus: {parley} onboard',
+  ownerModelRefused:
+    '{subject} ist für meinen Schlüssel gesperrt: {reason}. Gib es beim Anbieter frei oder wähle ein anderes Modell.',
   ownerModelKeyAccepted: '{subject} nimmt meinen Schlüssel wieder an.',
   ownerLaneStuck: '{subject} hängt seit {seconds} s. Ich versuche es weiter; schau ins Protokoll.',
   ownerLaneMoves: '{subject} läuft wieder.',

@@ -16,7 +16,7 @@ import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-it('tells the owner once that a provider rejects its key, and that it answers again', async () => {
+it('tells the owner once that a provider rejects its key, or one model to it, and that it answers again', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-keys-'));
   const [server, store] = await Promise.all([
     startAnthropicServer({ keys: ['sk-ant-0000001'] }),
@@ -72,4 +72,23 @@ it('tells the owner once that a provider rejects its key, and that it answers ag
   alerts.begin(call).end({ kind: 'failed', failure: { kind: 'unauthorised', detail: '401' } });
   alerts.begin(call).end({ kind: 'answered', ...counted });
   await until(async () => raised > 0 && (await open()).length === 0, { what: 'an alert that has ended' });
+
+  // A model that the key may not use is another matter: its fallback answers all the time.
+  const observers = createKeyAlerts({ store, config, log: silentLog });
+  const refused = { kind: 'unauthorised', detail: '403', isAboutModel: true } as const;
+  const dear = { ...call, model: 'dear' };
+  for (let message = 0; message < 2; message += 1) {
+    observers.begin(dear).end({ kind: 'failed', failure: refused });
+    observers.begin(call).end({ kind: 'answered', ...counted });
+  }
+  observers
+    .begin({ ...call, provider: 'last' })
+    .end({ kind: 'failed', failure: { kind: 'unauthorised', detail: '401' } });
+  await until(async () => (await open()).some(({ subject }) => subject === 'last'), { what: 'all is noted' });
+  const refusal = (await open()).find(({ subject }) => subject === 'anthropic/dear');
+  if (refusal === undefined) throw new Error('no notice of the model');
+  expect(refusal.count).toBe(1);
+  expect(troubleText(texts, refusal)).toMatch(/^anthropic\/dear isn’t open to my key: 403\./);
+  observers.begin(dear).end({ kind: 'answered', ...counted });
+  await until(async () => (await open()).length === 1, { what: 'the end of the notice of the model' });
 });

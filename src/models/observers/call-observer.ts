@@ -31,6 +31,8 @@ export type ObservedCall = {
   readonly subject: CallSubject | undefined;
 };
 
+export type ObservedFailure = Pick<ModelFailure, 'kind' | 'detail' | 'isAboutModel'>;
+
 export type CallOutcome =
   | {
       readonly kind: 'answered';
@@ -40,7 +42,7 @@ export type CallOutcome =
       /** The answer, unless it was streamed. */
       readonly text?: string;
     }
-  | { readonly kind: 'failed'; readonly failure: Pick<ModelFailure, 'kind' | 'detail'> }
+  | { readonly kind: 'failed'; readonly failure: ObservedFailure }
   /** Nobody waited for its end. */
   | { readonly kind: 'abandoned' };
 
@@ -97,7 +99,7 @@ export function observed(
   return { ...provider, stream, send };
 }
 
-function failureOf(error: unknown): Pick<ModelFailure, 'kind' | 'detail'> {
+function failureOf(error: unknown): ObservedFailure {
   return error instanceof ParleyError ? failureOfError(error) : { kind: 'failed', detail: 'internal' };
 }
 

@@ -32,7 +32,7 @@ export function faultOf(error: APIError, keys: readonly string[], made: OpenAiRe
   if (isTooLong(error, said)) return failed({ kind: 'overflow' });
   if (isAboutKey(error, said)) return failed({ kind: 'unauthorised' }, true);
   if (code === 'content_policy_violation' || code === 'content_filter') return failed({ kind: 'refused' });
-  if (status === 403) return failed({ kind: 'unauthorised' });
+  if (status === 403) return failed({ kind: 'unauthorised', isAboutModel: true });
   if (isOverloaded(error)) {
     const retry = retryAfter(error.headers);
     const isOwnLimit = statusOf(error) === 429 && retry.afterMs !== undefined;
