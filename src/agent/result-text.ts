@@ -1,11 +1,11 @@
-import { neverStarted } from '#contracts/message.ts';
+import { neverStarted, skipped } from '#contracts/message.ts';
 import type { AbortReason } from './run-scope.ts';
 
 /** The model's text for the result of a call that did not run. */
 export const resultText = {
   denied: 'permission denied',
   cancelled: neverStarted,
-  skipped: 'skipped: a new message arrived',
+  skipped,
   repeated: 'not run: this same call was made too many times in a row',
   cutOff: 'not run: the call was cut off before it was complete',
   truncated: 'not run: the answer reached its length limit, so the arguments may be incomplete',

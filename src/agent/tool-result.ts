@@ -5,13 +5,12 @@ import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart, ToolCallData } from '#contracts/message.ts';
-import type { ToolState } from '#contracts/timeline.ts';
+import type { TimelineStep } from '#contracts/timeline.ts';
+import { maxResultBytes } from '#contracts/tool.ts';
 import { type FitImage, fitImage } from './fit-image.ts';
 import type { ToolResult } from './loop-config.ts';
 import { resultText } from './result-text.ts';
 
-/** Longest result text, in bytes of UTF-8, its note about the cut included. */
-const maxResultBytes = 32 * 1024;
 const maxImages = 8;
 /** Longest metadata, UTF-16 units of its JSON; the longest message that a tool sends fits. */
 const maxMetadataLength = 256 * 1024;
@@ -26,7 +25,7 @@ export function errorResult(text: string): ToolResult {
 /** The state that a call is shown in after this event. A call withheld because of a steer hasn't failed. */
 export function endStateOf(
   event: Extract<AgentEvent, { type: 'tool_execution_end' }>,
-): Exclude<ToolState, 'started'> {
+): TimelineStep['state'] {
   if (!event.isError) return 'done';
   return event.result.text === resultText.skipped ? 'skipped' : 'failed';
 }

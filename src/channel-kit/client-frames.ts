@@ -97,7 +97,7 @@ const timelineItem = z.object({
   state: z.string(),
   files: z.array(z.string()).readonly().exactOptional(),
   steps: z
-    .array(z.object({ name: z.string(), isFailed: z.boolean() }))
+    .array(z.object({ name: z.string(), state: z.enum(['done', 'failed', 'skipped']) }))
     .readonly()
     .exactOptional(),
 }) satisfies z.ZodType<TimelineItem>;

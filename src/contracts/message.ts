@@ -69,6 +69,9 @@ export const unknownOutcome = 'interrupted by a restart, outcome unknown';
 /** The result of a call that never started, and never will. */
 export const neverStarted = 'cancelled';
 
+/** The result of a call that was withheld because of a steer: it never started. */
+export const skipped = 'skipped: a new message arrived';
+
 /** The result of a call whose answer from outside has not come before its wait expired. */
 export const waitExpired = 'expired: no answer came in time';
 

@@ -70,7 +70,7 @@ export type TimelineItem = {
 };
 
 /** A tool call that has ended. */
-export type TimelineStep = { readonly name: string; readonly isFailed: boolean };
+export type TimelineStep = { readonly name: string; readonly state: Exclude<ToolState, 'started'> };
 
 /** A change in a session that its open clients see at once. */
 export type TimelineEvent =

@@ -58,9 +58,12 @@ export type ToolRun = {
   readonly epoch: number;
 };
 
+/** Longest text of a result, in bytes of UTF-8; of a longer one the model gets the beginning, with a note. */
+export const maxResultBytes = 32 * 1024;
+
 /** The result of a tool call. */
 export type ToolOutput = {
-  /** Text for the model; over 32 KB it is cut with a note. */
+  /** Text for the model; at most `maxResultBytes` of it. */
   readonly text: string;
   readonly images?: readonly { readonly mimeType: string; readonly base64: string }[];
   /** For the page and the log, not for the model. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { textOf } from '#contracts/message.ts';
-import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
+import { type TranscriptMessage, textOf } from '#contracts/message.ts';
+import { defineTool, maxResultBytes, type Tool, type ToolRun } from '#contracts/tool.ts';
 import type { Store } from '../store/base/command.ts';
 import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
@@ -66,8 +66,26 @@ export function createSessionsHistoryTool(store: Store, run: ToolRun): Tool {
         limit,
         ...(before !== undefined && { before }),
       });
-      const lines = page.map((message) => `#${message.position} ${message.role}: ${textOf(message.parts)}`);
-      return { text: lines.length === 0 ? 'There are no such messages.' : lines.join('\n') };
+      return { text: page.length === 0 ? 'There are no such messages.' : newestOf(page) };
     },
   });
+}
+
+/** Room for the note about what is left out, bytes. */
+const noteBytes = 200;
+
+/** The messages in their order, without the oldest ones where a result has no room for all. The newest is always there. */
+function newestOf(page: readonly TranscriptMessage[]): string {
+  const lines: string[] = [];
+  let room = maxResultBytes - noteBytes;
+  for (const { position, role, parts } of page.toReversed()) {
+    const line = `#${position} ${role}: ${textOf(parts)}`;
+    room -= Buffer.byteLength(line) + 1;
+    if (room < 0 && lines.length > 0) break;
+    lines.unshift(line);
+  }
+  const left = page.length - lines.length;
+  const first = page[left]?.position;
+  const note = `[${left} earlier ${left === 1 ? 'message' : 'messages'} left out for their length; read on with before: ${first}]`;
+  return (left === 0 ? lines : [note, ...lines]).join('\n');
 }

@@ -250,15 +250,17 @@ describe('the page', () => {
       'Do:\n\n- one\n  1. two\n- three\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nls\n```',
     );
     const steps = [
-      { name: 'glob', isFailed: false },
-      { name: 'read', isFailed: true },
-    ];
+      { name: 'glob', state: 'done' },
+      { name: 'read', state: 'failed' },
+      { name: 'write', state: 'skipped' },
+    ] as const;
     gateway.session.say(gateway.route, { text, spans, steps });
     const answer = page.locator('article.agent').last();
     await answer.locator('ul > li > ol > li', { hasText: 'two' }).waitFor();
     expect(await answer.locator('th, td').allTextContents()).toEqual(['a', 'b', '1', '2']);
-    await answer.getByText('2 steps, 1 failed').click();
+    await answer.getByText('3 steps, 1 failed').click();
     await answer.getByText('read').waitFor();
+    await answer.getByText('write (skipped)').waitFor();
     await answer.hover();
     await answer.getByRole('button', { name: 'Copy code' }).click();
     await answer.getByText('Copied').waitFor();

@@ -171,11 +171,11 @@ function Activity({ conversation, working }) {
 /** The finished tool calls of an answer, folded. */
 function Steps({ steps = [] }) {
   if (steps.length === 0) return null;
-  const failed = steps.filter(({ isFailed }) => isFailed).length;
+  const failed = steps.filter(({ state }) => state === 'failed').length;
   const count = `${steps.length} ${steps.length === 1 ? 'step' : 'steps'}`;
   return html`<details class="steps">
     <summary>${count}${failed > 0 && `, ${failed} failed`}</summary>
-    ${steps.map(({ name, isFailed }, i) => html`<${ToolLine} key=${i} tool=${{ name, state: isFailed ? 'failed' : 'done' }} />`)}
+    ${steps.map((tool, i) => html`<${ToolLine} key=${i} tool=${tool} />`)}
   </details>`;
 }
 

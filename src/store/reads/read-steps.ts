@@ -1,3 +1,4 @@
+import { skipped } from '#contracts/message.ts';
 import type { TimelineStep } from '#contracts/timeline.ts';
 import type { Tx } from '../base/command.ts';
 
@@ -18,6 +19,16 @@ export async function readSteps(
     .selectFrom('toolCalls')
     .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')
     .select(['toolCalls.runId', 'toolCalls.name', 'toolCalls.isError', 'transcript.position'])
+    // Only this of a result: each may be 32 KB.
+    .select((eb) =>
+      eb
+        .case()
+        .when('toolCalls.result', 'like', `%"content":${JSON.stringify(skipped)}%`)
+        .then(1)
+        .else(0)
+        .end()
+        .as('isSkipped'),
+    )
     .where('toolCalls.runId', 'in', [...new Set(answers.map(({ runId }) => runId))])
     .where('toolCalls.state', '=', 'done')
     .orderBy('transcript.position')
@@ -35,10 +46,11 @@ export async function readSteps(
     )
     .orderBy('position')
     .execute();
-  for (const { runId, name, isError, position } of calls) {
+  for (const { runId, name, isError, isSkipped, position } of calls) {
     const next = placed.find((answer) => answer.runId === runId && answer.position > position);
     if (next === undefined) continue;
-    steps.set(next.id, [...(steps.get(next.id) ?? []), { name, isFailed: isError === 1 }]);
+    const failed = isSkipped === 1 ? 'skipped' : 'failed';
+    steps.set(next.id, [...(steps.get(next.id) ?? []), { name, state: isError === 1 ? failed : 'done' }]);
   }
   return steps;
 }

@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
 import type { MessageId } from '../../../src/contracts/ids.ts';
+import { skipped } from '../../../src/contracts/message.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import type { Store, Tx } from '../../../src/store/base/command.ts';
 import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
+import { commitToolTurn, storeToolResults } from '../../../src/store/lanes/commit-turn.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aLane, aMessage, aWorker, holder, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
@@ -126,6 +128,27 @@ describeEachDatabase('the timeline of a session', (open) => {
       ['agent', 'answer'],
       ['agent', 'more'],
     ]);
+  });
+
+  it('tells a tool call that was withheld for a steer from one that failed', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const laneKey = aLane(conversation).key;
+    await worker.accept(aMessage({ conversation, text: 'question' }));
+    const run = await worker.claimRun(laneKey);
+    const { epoch, runId, sessionId } = run;
+    const texts = ['fine', 'no such file', skipped];
+    const message = { id: unique('turn'), sessionId, model: 'test', parts: [] };
+    const calls = texts.map((content) => ({ callId: content, name: 'act', input: '{}' }));
+    await open().write(commitToolTurn, { laneKey, epoch, runId, message, calls });
+    const results = texts.map((content) => {
+      const data = { tool_call_id: content, name: 'act', content, is_error: content !== 'fine' };
+      return { callId: content, isError: data.is_error, parts: [{ type: 'tool_result', data }] as const };
+    });
+    await open().write(storeToolResults, { laneKey, epoch, runId, messageId: message.id, results });
+    await worker.answer(run, 'answer');
+    const steps = (await open().read(readTimeline, { laneKey, limit: 10 })).at(-1)?.steps;
+    expect(steps?.map(({ state }) => state)).toEqual(['done', 'failed', 'skipped']);
   });
 
   it('fills a page past what it does not list', async () => {
