@@ -8,6 +8,7 @@ import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
 import type { ChildView } from '#contracts/child.ts';
 import { queueModes } from '#contracts/queue-settings.ts';
 import type { TimelineEvent, TimelineItem, TimelineStanding } from '#contracts/timeline.ts';
+import { cleanText } from './clean-text.ts';
 import { noId } from './no-id.ts';
 
 /** Longest text of one message, in UTF-16 code units. */
@@ -19,17 +20,15 @@ export const maxFrameBytes = 256 * 1024;
 /** Where a socket's path is too long for the system, a file of this suffix names the real path. */
 export const socketPointerSuffix = '.path';
 
-/** PostgreSQL stores no U+0000 and no lone surrogate, so neither passes this edge. */
-const clean = (value: string) => value.replaceAll('\0', '\uFFFD').toWellFormed();
-const text = z.string().max(maxTextLength).transform(clean);
+const text = z.string().max(maxTextLength).transform(cleanText);
 
 const id = z.uuid();
 const conversation = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
 
 const attachment = z.object({
   ref: id,
-  name: z.string().min(1).max(255).transform(clean),
-  mimeType: z.string().max(100).transform(clean).exactOptional(),
+  name: z.string().min(1).max(255).transform(cleanText),
+  mimeType: z.string().max(100).transform(cleanText).exactOptional(),
   sizeBytes: z.int().nonnegative(),
 });
 

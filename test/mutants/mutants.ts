@@ -43,6 +43,16 @@ export const mutants: readonly Mutant[] = [
     isSample: true,
   },
   {
+    name: 'NUL sent to PostgreSQL',
+    invariant: 'what is looked up by a text that can’t be stored isn’t found',
+    edit: { in: 'storable', find: 'cleanText(value)', replace: 'value' },
+    needsPostgres: true,
+    test: {
+      file: 'test/store/reads/why/why.test.ts',
+      name: 'knows nothing of an id that no database stores',
+    },
+  },
+  {
     name: 'no unique event key',
     invariant: 'a redelivered event is a duplicate, for ever',
     edit: { in: 'acceptOnce', find: "if (before) return { kind: 'duplicate', of: before.of };", replace: '' },

@@ -1,5 +1,6 @@
 import { DefaultQueryExecutor, Kysely, PostgresDialect, type QueryResult } from 'kysely';
 import type pg from 'pg';
+import { cleanText } from '#channel-kit/clean-text.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { notShared } from '../base/not-shared.ts';
 import type { NamedQuery } from '../base/prepared.ts';
@@ -110,7 +111,12 @@ const clock: Statement = {
 };
 
 function configOf({ sql: text, parameters, statement }: Statement) {
-  return { text, values: [...parameters], ...(statement !== undefined && { name: statement }) };
+  return { text, values: parameters.map(storable), ...(statement !== undefined && { name: statement }) };
+}
+
+/** PostgreSQL refuses U+0000 in a text. Nothing is stored with one, so what is looked up by one isn't found. */
+function storable(value: unknown): unknown {
+  return typeof value === 'string' && value.includes('\0') ? cleanText(value) : value;
 }
 
 /** Kysely for one user of a connection, who says himself where a transaction begins and ends. */

@@ -2,7 +2,9 @@ import { expect, it } from 'vitest';
 import { renderTrace } from '../../../../src/cli/render-trace.ts';
 import type { MessageId } from '../../../../src/contracts/ids.ts';
 import type { SendResult } from '../../../../src/contracts/outbound.ts';
+import { dismissNotice } from '../../../../src/store/alerts/note-alert.ts';
 import { claimDelivery, recordDelivery } from '../../../../src/store/delivery/claim-delivery.ts';
+import { retryPart } from '../../../../src/store/delivery/operator-actions.ts';
 import { storeWaitingNotices } from '../../../../src/store/items/waiting-notices.ts';
 import {
   commitToolTurn,
@@ -273,6 +275,12 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     expect(await why('nobody/knows:this')).toEqual({ kind: 'unknown' });
     expect(await why('')).toEqual({ kind: 'unknown' });
     expect(await why(`'; drop table inbox; --`)).toEqual({ kind: 'unknown' });
+  });
+
+  it('knows nothing of an id that no database stores, nor does any other step', async () => {
+    expect(await why('\0')).toEqual({ kind: 'unknown' });
+    expect(await open().write(retryPart, { key: 'run:\0' })).toBe('not-found');
+    expect(await open().write(dismissNotice, { id: '\0' })).toBe('not-found');
   });
 });
 
