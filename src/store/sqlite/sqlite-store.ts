@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Store, StoreCommand, StoreSetup } from '../base/command.ts';
-import { errorOf } from './fault-of.ts';
+import { errorOf, faultOf } from './fault-of.ts';
 import { openReader } from './read-only-store.ts';
 import type { WriterAnswer, WriterReport, WriterRequest } from './writer-messages.ts';
 
@@ -38,7 +38,7 @@ export async function openSqliteStore(file: string, { writer, texts }: StoreSetu
     failAll(undefined);
   });
 
-  const reader = openReader(file);
+  const reader = await readerBeside(worker, file);
   const post = createPostbox(worker, waiters);
   let lastId = 0;
   let isClosed = false;
@@ -69,6 +69,16 @@ export async function openSqliteStore(file: string, { writer, texts }: StoreSetu
       reader.close();
     },
   };
+}
+
+/** Without a reader the store can't be opened, and nobody else would end the writer. */
+async function readerBeside(worker: Worker, file: string): Promise<ReturnType<typeof openReader>> {
+  try {
+    return openReader(file);
+  } catch (error) {
+    await worker.terminate();
+    throw errorOf(faultOf(error, file));
+  }
 }
 
 /**

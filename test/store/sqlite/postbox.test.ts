@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { storeSetup } from '../../../src/steps.ts';
 import type { Store } from '../../../src/store/base/command.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { noticesFor } from '../../../src/texts/notices.ts';
 import { openStore } from '../../support/open-store.ts';
 import { aMessage, aWorker, unique } from '../builders.ts';
 
@@ -37,6 +40,14 @@ it('commits what was asked for before it closes', async () => {
   await closed;
   // Behind it, a request is in time only if the writer happens to be at work still.
   expect(lastSent()).toBe('close');
+});
+
+it('leaves no writer behind when it can’t be opened for reading', async () => {
+  const { promise: writer, resolve } = Promise.withResolvers<Worker>();
+  process.once('worker', resolve);
+  // Such a database has one connection: the writer's.
+  await expect(openSqliteStore(':memory:', storeSetup(noticesFor('en')))).rejects.toThrow('readonly');
+  expect((await writer).threadId).toBe(-1);
 });
 
 /** A store whose messages to the writer thread are counted from now on. */
