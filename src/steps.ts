@@ -1,6 +1,6 @@
 /** Every step of the store and every chat command. The SQLite writer thread runs them from these lists. */
 import { commandSteps } from './commands/list.ts';
-import { decideOnPage, expireApprovals } from './store/access/decide-approval.ts';
+import { decideOnPage, expireQuestion } from './store/access/decide-approval.ts';
 import { approveOnConsole, revokeOnConsole } from './store/access/operate-access.ts';
 import { dismissNotice, raiseAlert, resolveAlert } from './store/alerts/note-alert.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
@@ -66,7 +66,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   commitAnswer,
   commitSummary,
   decideOnPage,
-  expireApprovals,
+  expireQuestion,
   commitToolTurn,
   deleteOldBudgets,
   dismissNotice,

@@ -4,7 +4,7 @@ import type { Log } from '#contracts/log.ts';
 import type { AnswerResult, ShownQuestion } from '#contracts/owner-question.ts';
 import { atPage } from '../commands/pair.ts';
 import { hasOwner } from '../config/load-config.ts';
-import { decideOnPage, expireApprovals } from '../store/access/decide-approval.ts';
+import { decideOnPage, expireQuestion } from '../store/access/decide-approval.ts';
 import { readOpenApprovals } from '../store/approvals/approval-states.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
@@ -40,8 +40,8 @@ export function createOwnerQuestions(deps: OwnerQuestionsDeps): OwnerQuestions {
   const loop = async () => {
     while (!stopping.signal.aborted) {
       try {
-        const due = await store.read(readOpenApprovals, { limit: 1, isDue: true });
-        if (due.length > 0) deps.start(await store.write(expireApprovals, undefined));
+        const due = await store.read(readOpenApprovals, { limit: atOnce, isDue: true });
+        for (const { id } of due) deps.start(await store.write(expireQuestion, { id }));
       } catch (error) {
         // The sweep of the queue reports a store that is away.
         log.debug({ error }, 'questions.not-expired');

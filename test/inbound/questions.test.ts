@@ -1,13 +1,19 @@
 /** Questions to the owner with buttons: who is let in, and which group is answered. From the press to the stored result. */
 import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { Button } from '../../src/contracts/outbound.ts';
 import { emptyMessage } from '../../src/inbound/stored-content.ts';
-import { expireApprovals } from '../../src/store/access/decide-approval.ts';
+import { createOwnerQuestions } from '../../src/outbox/owner-questions.ts';
+import { expireQuestion } from '../../src/store/access/decide-approval.ts';
+import { readButton } from '../../src/store/approvals/ask.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { readPendingContent } from '../store/access-builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
+import { holdRow } from '../store/hold-row.ts';
+import { silentLog } from '../support/silent-log.ts';
 import {
   type Account,
   anAccount,
@@ -179,12 +185,35 @@ describeEachDatabase('a question to the owner', (open, beside) => {
       result: 'late',
       text: 'That question has expired.',
     });
-    await open().write(expireApprovals, undefined);
+    const { id = '' } = readButton(yes?.id ?? '') ?? {};
+    await open().write(expireQuestion, { id });
     expect(await kept()).toEqual([null]);
     expect((await town.said(town.owner)).at(-1)).toBe(
       `${labelOf(eve)} asked to write to me, and nobody answered in time.`,
     );
   });
+
+  it.runIf(beside.dialect === 'postgres')(
+    'ends expired questions one by one: none waits for the rows of one network with those of another',
+    async () => {
+      const town = await aTown(open());
+      const [older, newer] = [anAccount('alpha'), anAccount('beta')];
+      await town.send(older, 'Hi');
+      await town.send(newer, 'Hi');
+      await beside.sql(`update "approvals" set "expiresAt" = 1 where "state" = 'open'`);
+      const release = await holdRow(beside, 'accounts', 'alpha/bot');
+      const questions = createOwnerQuestions({
+        ...{ store: open(), clock: systemClock, log: silentLog, notices: noticesFor('en') },
+        ...{ owners: [], start: () => undefined },
+      });
+      onTestFinished(() => questions.stop());
+      const kept = ({ peer }: Account) => open().read(readKept, { peerId: peer });
+      await expect.poll(() => kept(newer)).toEqual([null]);
+      expect(await kept(older)).toEqual([expect.stringContaining('Hi')]);
+      await release();
+      await expect.poll(() => kept(older)).toEqual([null]);
+    },
+  );
 
   it('keeps the files of the one message that is answered once its sender is in', async () => {
     const town = await aTown(open());

@@ -28,6 +28,21 @@ export const accessMutants: readonly Mutant[] = [
     test: { file: store, name: 'on the page is the only owner' },
   },
   {
+    name: 'all questions expire in one step',
+    invariant: 'expiry locks what an answer locks, in that order',
+    edit: {
+      in: 'expireQuestion',
+      find: 'const approval = await readApproval(tx, id); if (approval) await expireApproval(tx, approval, effects);',
+      replace: `const due = tx.db.selectFrom('approvals').select('id').where('expiresAt', '<=', tx.now);
+    for (const one of [{ id }, ...(await due.execute())]) {
+      const approval = await readApproval(tx, one.id);
+      if (approval) await expireApproval(tx, approval, effects);
+    }`,
+    },
+    needsPostgres: true,
+    test: { file: questions, name: 'ends expired questions one by one' },
+  },
+  {
     name: 'pairing code that never expires',
     invariant: 'a pairing code holds for an hour',
     edit: { in: 'findRequest', find: `.where('expiresAt', '>', tx.now)`, replace: '' },

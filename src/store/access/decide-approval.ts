@@ -11,7 +11,6 @@ import {
   type ApprovalKind,
   closeApproval,
   readApproval,
-  readOpenApprovals,
 } from '../approvals/approval-states.ts';
 import { tellResult, type Verdict } from '../approvals/ask.ts';
 import type { StepTx, StoreCommand } from '../base/command.ts';
@@ -98,21 +97,21 @@ export const decideOnPage: StoreCommand<
   },
 };
 
-/** At most so many questions end in one step. */
-const atOnce = 50;
-
-/** Ends the questions whose time is over, and forgets what was kept for them. Safe to repeat. */
-export const expireApprovals: StoreCommand<undefined, Effects> = {
-  name: 'expireApprovals',
-  run: async (tx) => {
+/**
+ * Ends a question whose time is over, and forgets what was kept for it. One alone: it locks what an answer locks, in that
+ * order, and two questions in one step would hold the first one's rows while they wait for the second's. Safe to repeat.
+ */
+export const expireQuestion: StoreCommand<{ readonly id: string }, Effects> = {
+  name: 'expireQuestion',
+  run: async (tx, { id }) => {
     const effects = noEffects();
-    for (const approval of await readOpenApprovals.run(tx, { limit: atOnce, isDue: true }))
-      await expireApproval(tx, approval, effects);
+    const approval = await readApproval(tx, id);
+    if (approval) await expireApproval(tx, approval, effects);
     return effects;
   },
 };
 
-/** Ends one question whose time is over. */
+/** Ends a question whose time is over, in the step that forgets its request. */
 export async function expireApproval(tx: StepTx, approval: Approval, effects: Effects): Promise<void> {
   const { id } = approval;
   const kind = steps[approval.kind];

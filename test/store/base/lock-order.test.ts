@@ -4,6 +4,7 @@ import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim
 import { dropPart, readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { holdRow, isRowHeld } from '../hold-row.ts';
 import { readLane } from '../lane-at-rest.ts';
 
 type Pair = readonly [low: string, high: string];
@@ -56,26 +57,6 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
 
 describeEachDatabase('a delivery that has failed', (open, beside) => {
   const onPostgres = beside.dialect === 'postgres';
-  const isHeld = (table: string, key: string) =>
-    beside.sql(`select 1 from ${table} where key = '${key}' for update nowait`).then(
-      () => false,
-      () => true,
-    );
-  /** Has the row locked until the function it returns is called. */
-  const holdRow = async (table: string, key: string) => {
-    const mark = unique('holding');
-    const hold = `select 1 from ${table} where key = '${key}' for update; select pg_sleep(300) /* ${mark} */`;
-    const holding = beside.sql(hold).catch(() => undefined);
-    await expect.poll(() => isHeld(table, key)).toBe(true);
-    const release = async () => {
-      await beside.sql(`select pg_terminate_backend(pid) from pg_stat_activity
-        where query like '%/* ${mark} */' and pid <> pg_backend_pid()`);
-      await holding;
-    };
-    onTestFinished(release);
-    return release;
-  };
-
   it.runIf(onPostgres).each(['unreachable', 'rejected'] as const)(
     'waits for the lane before it has the conversation, when it was %s',
     async (kind) => {
@@ -101,7 +82,7 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
         loop perform pg_sleep(0.01); perform pg_stat_clear_snapshot(); end loop;
         perform 1 from conversations where key = '${conversationKey}' for update nowait;
       end $$`);
-      await expect.poll(() => isHeld('lanes', lane.key)).toBe(true);
+      await expect.poll(() => isRowHeld(beside, 'lanes', lane.key)).toBe(true);
       const failure = kind === 'unreachable' ? { kind } : { kind: 'rejected' as const };
       const result = { kind: 'failed', failure, reason: 'blocked' } as const;
       const { epoch, part } = delivery;
@@ -129,7 +110,7 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
       ...{ holder, leaseMs: 0, repeatSafeMs: 0, resendUnknown: false },
     };
     expect((await store.write(claimDelivery, policy)).kind).toBe('part');
-    const release = await holdRow('lanes', lane.key);
+    const release = await holdRow(beside, 'lanes', lane.key);
     expect((await store.write(claimDelivery, policy)).kind).toBe('later');
     await release();
     expect((await store.write(claimDelivery, policy)).kind).toBe('empty');
@@ -146,9 +127,9 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     const run = await worker.claimRun(lane.key);
     await worker.answer(run, 'hello');
     // As a claim has it that has read the part and not marked it yet.
-    const release = await holdRow('conversations', conversationKeyOf(aRoute(conversation)));
+    const release = await holdRow(beside, 'conversations', conversationKeyOf(aRoute(conversation)));
     const dropped = store.write(dropPart, { key: `${run.runId}:1` });
-    await expect.poll(() => isHeld('lanes', lane.key)).toBe(true);
+    await expect.poll(() => isRowHeld(beside, 'lanes', lane.key)).toBe(true);
     await release();
     expect(await dropped).toBe('done');
   });
@@ -164,14 +145,14 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     const policy = { conversationKey, holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
     const delivery = await store.write(claimDelivery, policy);
     if (delivery.kind !== 'part') throw new Error('nothing to deliver');
-    const releaseConversation = await holdRow('conversations', conversationKey);
+    const releaseConversation = await holdRow(beside, 'conversations', conversationKey);
     const result = { kind: 'failed', failure: { kind: 'unreachable' }, reason: 'blocked' } as const;
     const { epoch, part } = delivery;
     const end = { ...policy, epoch, partKey: part.key, result, claimsNext: true };
     const recorded = store.write(recordDelivery, end);
-    await expect.poll(() => isHeld('lanes', lane.key)).toBe(true);
+    await expect.poll(() => isRowHeld(beside, 'lanes', lane.key)).toBe(true);
     await worker.accept(aMessage({ conversation, text: 'and more', lane: late }));
-    const releaseLane = await holdRow('lanes', late.key);
+    const releaseLane = await holdRow(beside, 'lanes', late.key);
     await releaseConversation();
     expect((await recorded).kind).toBe('empty');
     await releaseLane();
