@@ -126,7 +126,8 @@ const toldWords: Readonly<Record<string, string>> = {
 
 function modelCallFact(call: ModelCallFacts): Fact {
   const purpose = call.purpose === 'turn' ? '' : ` (${call.purpose})`;
-  return { at: call.at, text: `model ${call.model}${purpose}: ${modelCallText(call)}` };
+  const tools = call.isWithoutTools ? ', without tools, since it takes none' : '';
+  return { at: call.at, text: `model ${call.model}${purpose}: ${modelCallText(call)}${tools}` };
 }
 
 function modelCallText({ state, cost, latencyMs, ...tokens }: ModelCallFacts): string {

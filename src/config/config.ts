@@ -93,6 +93,8 @@ export type ModelSettings = {
   readonly maxTokens?: number;
   /** Micro-dollars per million tokens; absent: the list prices. */
   readonly prices?: ModelPrices;
+  /** False: it is offered none. */
+  readonly tools?: boolean;
   /** Names of models. */
   readonly fallbacks: readonly string[];
 };

@@ -95,6 +95,10 @@ export const models = z
         })
         .exactOptional()
         .describe('Dollars per million tokens, replacing the built-in prices.'),
+      tools: z
+        .boolean()
+        .exactOptional()
+        .describe('Whether it is offered tools. Default: until its server says that it takes none.'),
       fallbacks: z
         .array(modelName)
         .default([])

@@ -35,11 +35,19 @@ export type CallTicket = { readonly id: string };
 /** How a try ended, as far as money goes. */
 export type CallEnd =
   /** The provider counted it; `cost` in micro-dollars, by the prices of `model`, which answered. */
-  | { readonly state: 'settled'; readonly usage: Usage; readonly cost: number; readonly model: string }
+  | ({
+      readonly state: 'settled';
+      readonly usage: Usage;
+      readonly cost: number;
+      readonly model: string;
+    } & Asked)
   /** Nobody knows what was counted: it costs its bound. `usage`: an estimate of a whole answer's, by `model`. */
-  | { readonly state: 'unknown'; readonly usage?: Usage; readonly model?: string }
+  | ({ readonly state: 'unknown'; readonly usage?: Usage; readonly model?: string } & Asked)
   /** It never left, or the provider turned it away: it costs nothing. */
   | { readonly state: 'void' };
+
+/** `withoutTools`: tools were offered, and the model was asked without them, since it takes none. */
+type Asked = { readonly withoutTools?: true };
 
 /** The budget has no room for the call, so it must not leave. */
 export class BudgetSpentError extends ParleyError {

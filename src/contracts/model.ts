@@ -70,7 +70,12 @@ export const reasoningLevels = ['off', 'low', 'medium', 'high'] as const satisfi
 export type ModelPurpose = 'turn' | 'title' | 'summary';
 
 /** A piece of the system prompt; stable pieces can be cached by the provider. */
-export type SystemBlock = { readonly text: string; readonly isStable: boolean };
+export type SystemBlock = {
+  readonly text: string;
+  readonly isStable: boolean;
+  /** Speaks of tools: left out for a model that takes none. */
+  readonly isAboutTools?: true;
+};
 
 /** The provider's shape: roles alternate, every tool use is answered in the next user message. */
 export type LlmMessage =
@@ -133,6 +138,8 @@ export type ModelEvent =
       /** Micro-dollars, by the prices of the model that answered. */
       readonly cost: number;
       readonly model: string;
+      /** The request offered tools, and the model was asked without them, since it takes none. */
+      readonly withoutTools?: true;
       /** The answer is whole, but the provider didn't count all of its tokens: `usage` and `cost` are estimates. */
       readonly isUncounted?: true;
     }

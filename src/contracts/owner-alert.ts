@@ -11,6 +11,8 @@ export type AlertKind =
   | 'channel-challenge'
   /** Subject: the provider. It refuses the keys that it is called with. */
   | 'model-key'
+  /** Subject: the provider and its model. It takes no tools, and is asked without. */
+  | 'model-without-tools'
   /** Subject: the session key of the lane. Something waits in it and nobody works on it. */
   | 'lane-stuck'
   /** Subject: the conversation. What was sent there may or may not have arrived. */
@@ -37,6 +39,7 @@ export function isLasting(kind: AlertKind): boolean {
     case 'delivery-waits':
     case 'conversation-unreachable':
       return true;
+    case 'model-without-tools':
     case 'delivery-unknown':
     case 'events-missed':
     case 'conversation-moved':

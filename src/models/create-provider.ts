@@ -6,6 +6,8 @@ import { leanFetch } from '../http/lean-fetch.ts';
 import { createAnthropicProvider } from './anthropic.ts';
 import { createDemoProvider } from './demo.ts';
 import { createOpenAiProvider } from './openai/openai.ts';
+import type { ProviderOptions } from './provider-options.ts';
+import { neverOfferingTools } from './without-tools.ts';
 
 /** One model at its provider, with all of that provider's keys and without retries. */
 export function createProvider(
@@ -13,7 +15,7 @@ export function createProvider(
   { kind, apiKeys, baseUrl, headers }: ProviderSettings,
   { clock, fetch = leanFetch }: { readonly clock: Clock; readonly fetch?: typeof leanFetch | undefined },
 ): LlmProvider {
-  const options = {
+  const options: ProviderOptions = {
     name: model.provider,
     model: model.id,
     apiKeys: apiKeys.map((key) => key.reveal()),
@@ -25,9 +27,17 @@ export function createProvider(
     ...(model.window !== undefined && { contextWindow: model.window }),
     ...(model.maxTokens !== undefined && { answerTokens: model.maxTokens }),
   };
+  const provider = createProviderOfKind(kind, { ...options, clock });
+  return model.tools === false ? neverOfferingTools(provider) : provider;
+}
+
+function createProviderOfKind(
+  kind: ProviderSettings['kind'],
+  options: ProviderOptions & { readonly clock: Clock },
+): LlmProvider {
   switch (kind) {
     case 'demo':
-      return createDemoProvider({ clock });
+      return createDemoProvider(options);
     case 'anthropic':
       return createAnthropicProvider(options);
     case 'openai':

@@ -74,14 +74,14 @@ function endOfFailure({ isFree, counted }: ModelFailure): CallEnd {
 }
 
 /** An answer whose tokens were not counted costs its bound; the estimate of them still sizes the context. */
-function endOfAnswer({
-  usage,
-  cost,
-  model,
-  isUncounted,
-}: Pick<ModelAnswer, 'usage' | 'cost' | 'model' | 'isUncounted'>): CallEnd {
-  return isUncounted ? { state: 'unknown', usage, model } : { state: 'settled', usage, cost, model };
+function endOfAnswer({ usage, cost, model, isUncounted, withoutTools }: Answered): CallEnd {
+  const answered = { usage, model, ...(withoutTools && { withoutTools }) };
+  return isUncounted ? { state: 'unknown', ...answered } : { state: 'settled', cost, ...answered };
 }
+
+type Answered = Pick<ModelAnswer, 'usage' | 'cost' | 'model' | 'isUncounted'> & {
+  readonly withoutTools?: true;
+};
 
 /** The call has not left. A store that is away is asked again, as a provider would be. */
 function unopened(error: unknown): ModelFailure {

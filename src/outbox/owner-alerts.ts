@@ -151,6 +151,7 @@ function unusable({ avoid }: OwnerAlertsDeps, { kind, subject }: StoredNotice) {
     case 'conversation-moved':
       return { avoid: avoid(), notIn: subject };
     case 'model-key':
+    case 'model-without-tools':
     case 'lane-stuck':
     case 'budget-spent':
     case 'events-missed':

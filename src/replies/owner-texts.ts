@@ -34,6 +34,7 @@ export function troubleEndText(notices: Notices, trouble: TroubleTold): string |
       return fillNotice(notices.ownerLaneMoves, wordsOf(trouble));
     case 'delivery-waits':
       return fillNotice(notices.ownerDeliveryGoesOn, wordsOf(trouble));
+    case 'model-without-tools':
     case 'delivery-unknown':
     case 'events-missed':
     case 'conversation-moved':
@@ -55,6 +56,8 @@ function keyOf({ kind, count, values }: TroubleTold): NoticeKey {
       return 'ownerChannelChallenge';
     case 'model-key':
       return values.variable === undefined ? 'ownerModelRefused' : 'ownerModelKey';
+    case 'model-without-tools':
+      return 'ownerModelWithoutTools';
     case 'lane-stuck':
       return 'ownerLaneStuck';
     case 'delivery-unknown':

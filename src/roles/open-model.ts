@@ -5,7 +5,7 @@ import { type ConfiguredModel, configuredModel } from '../models/configured-mode
 import { openObservers } from '../models/observers/open-observers.ts';
 import type { Closers } from '../processes/closers.ts';
 import type { Store } from '../store/base/command.ts';
-import { createKeyAlerts } from './key-alerts.ts';
+import { createKeyAlerts, createToolAlerts } from './model-alerts.ts';
 import type { GatewayOptions } from './stage-deps.ts';
 
 /** The models that answer in this process, with the tracing and the payload log that the configuration turns on. */
@@ -17,7 +17,7 @@ export async function openModel(
   const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
   const { observers, tracer, close } = await openObservers(config, { ...options, redact });
   closers.add('model observers', close);
-  const keys = createKeyAlerts(options);
-  const model = configuredModel(config, { clock, log, observers: [...observers, keys] });
+  const alerts = [createKeyAlerts(options), createToolAlerts(options)];
+  const model = configuredModel(config, { clock, log, observers: [...observers, ...alerts] });
   return { ...model, ...(tracer && { tracer }) };
 }

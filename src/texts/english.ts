@@ -308,6 +308,8 @@ export const english = {
   ownerModelRefused:
     '{subject} isn’t open to my key: {reason}. Allow it at the provider, or choose another model.',
   ownerModelKeyAccepted: '{subject} accepts my key again.',
+  ownerModelWithoutTools:
+    '{subject} takes no tools, so I answer without them. If you need tools, choose another model: docs/models.md',
   ownerLaneStuck: '{subject} has been stuck for {seconds} s. I’m still trying; check the log.',
   ownerLaneMoves: '{subject} is moving again.',
   ownerDeliveryUnknown: 'A message to {subject} may not have arrived. Run: {parley} outbox list',

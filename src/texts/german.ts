@@ -318,6 +318,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   ownerModelRefused:
     '{subject} ist für meinen Schlüssel gesperrt: {reason}. Gib es beim Anbieter frei oder wähle ein anderes Modell.',
   ownerModelKeyAccepted: '{subject} nimmt meinen Schlüssel wieder an.',
+  ownerModelWithoutTools:
+    '{subject} kennt keine Werkzeuge, also antworte ich ohne sie. Wenn du welche brauchst, wähle ein anderes Modell: docs/models.md',
   ownerLaneStuck: '{subject} hängt seit {seconds} s. Ich versuche es weiter; schau ins Protokoll.',
   ownerLaneMoves: '{subject} läuft wieder.',
   ownerDeliveryUnknown:

@@ -21,8 +21,18 @@ const textOf = (input: PromptInput) =>
     .join('\n');
 
 describe('the system prompt', () => {
-  it('is one stable block', () => {
-    expect(buildSystemPrompt(anInput())).toEqual([{ text: expect.any(String), isStable: true }]);
+  it('is stable, and what speaks of tools stands in blocks of its own', () => {
+    const files = (['AGENTS.md', 'TOOLS.md', 'USER.md'] as const).map((name) => ({
+      name,
+      text: `in ${name}`,
+    }));
+    const blocks = buildSystemPrompt(anInput({ files, tools: [aTool('message'), aTool('sessions_spawn')] }));
+    const stable = { text: expect.any(String), isStable: true };
+    const aboutTools = { ...stable, isAboutTools: true };
+    expect(blocks).toEqual([stable, aboutTools, stable, aboutTools, stable]);
+    const rest = blocks.filter(({ isAboutTools }) => !isAboutTools).map(({ text }) => text);
+    expect(rest.join('\n')).toMatch(/NO_REPLY[\s\S]*in AGENTS.md[\s\S]*in USER.md/);
+    expect(rest.join('\n')).not.toMatch(/tool/i);
   });
 
   it('says who, with what, under which rules and where, in a fixed order', () => {

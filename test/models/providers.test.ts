@@ -207,6 +207,59 @@ describe('an OpenAI-compatible server', () => {
     },
   );
 
+  it.each([
+    ['Ollama', 400, 'registry.ollama.ai/library/gemma3:4b does not support tools'],
+    ['OpenRouter', 404, 'No endpoints found that support tool use. Try disabling "list".'],
+    ['vLLM', 400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
+    ['llama.cpp', 500, 'tools param requires --jinja flag'],
+    ['Groq', 400, '`tool calling` is not supported with this model'],
+    ['Gemini', 400, 'Function calling is not enabled for models/gemma-3-27b-it'],
+  ])(
+    'whose model takes no tools answers without them, and hears nothing of them: %s',
+    async (_, status, message) => {
+      const { server, provider } = await open({}, 'some-model');
+      server.script((body) => ('tools' in body ? { status, message } : { text: 'By heart.' }));
+      const call = { type: 'tool_use', id: 'a', name: 'list', input: { path: 'x' } } as const;
+      const result = { type: 'tool_result', toolCallId: 'a', content: 'two files', isError: false } as const;
+      const request = aRequest({
+        system: [
+          { text: 'Be kind.', isStable: true },
+          { text: 'You have the tool list.', isStable: true, isAboutTools: true },
+        ],
+        messages: [
+          ...aRequest().messages,
+          { role: 'assistant', content: [call] },
+          { role: 'user', content: [result] },
+        ],
+        tools: [listTool],
+      });
+      const ends = [await eventsOf(provider, request), await eventsOf(provider, request)].map((all) =>
+        all.at(-1),
+      );
+      expect(ends).toMatchObject([{ type: 'complete', withoutTools: true }, { withoutTools: true }]);
+      expect((await eventsOf(provider)).at(-1)).not.toHaveProperty('withoutTools');
+      const [, again, later] = server.requests.map(({ body }) => body.messages);
+      expect(server.requests.length).toBe(4);
+      expect(again).toEqual(later);
+      expect(again).toEqual([
+        { role: 'system', content: 'Be kind.' },
+        { role: 'user', content: 'hello' },
+        { role: 'assistant', content: '[used list: {"path":"x"}]' },
+        { role: 'user', content: '[it returned: two files]' },
+      ]);
+    },
+  );
+
+  it('keeps its tools when it refuses something else about them', async () => {
+    const { server, provider } = await open({}, 'some-model');
+    const message = "No endpoints found that support the provided 'tool_choice' value.";
+    server.script([{ status: 404, message }, { text: 'hi' }]);
+    const request = aRequest({ tools: [listTool] });
+    expect(failureIn(await eventsOf(provider, request))).toMatchObject({ kind: 'failed' });
+    await eventsOf(provider, request);
+    expect(server.requests.map(({ body }) => 'tools' in body)).toEqual([true, true]);
+  });
+
   it('is shown images again after an hour, since it may see them by then', async () => {
     const server = await startOpenAiServer();
     onTestFinished(server.close);

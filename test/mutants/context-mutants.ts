@@ -35,6 +35,12 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: 'test/runs/empty-answer.test.ts', name: 'lets a minute pass is announced once' },
   },
   {
+    name: 'tools offered where they are refused',
+    invariant: 'a model that takes no tools answers without them, and hears nothing of them',
+    edit: { in: 'toOpenAiRequest', find: 'withoutTools(given)', replace: '{ ...given, tools: [] }' },
+    test: { file: 'test/models/providers.test.ts', name: 'whose model takes no tools answers without them' },
+  },
+  {
     name: 'two that learn at once',
     invariant: 'a server’s refusal of a parameter fails no call that was asked meanwhile',
     edit: { in: 'Question', find: 'refused.has(name)', replace: 'learned.has(name)' },

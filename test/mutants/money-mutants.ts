@@ -152,7 +152,7 @@ export const moneyMutants: readonly Mutant[] = [
     name: 'an SDK that nobody uses is loaded',
     invariant: 'OpenAI’s SDK is loaded with the first request to such a model',
     edit: {
-      in: 'createProvider',
+      in: 'createProviderOfKind',
       find: 'return createOpenAiProvider(options);',
       replace: "void import('openai'); return createOpenAiProvider(options);",
     },

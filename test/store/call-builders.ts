@@ -20,9 +20,11 @@ export function counted(
     readonly model?: string;
     readonly cacheReadTokens?: number;
     readonly latencyMs?: number;
+    readonly withoutTools?: true;
   } = {},
 ): ModelCallEnd {
-  const { cost = 100, model = 'test-model', cacheReadTokens = 0, latencyMs = 56 } = over;
+  const { cost = 100, model = 'test-model', cacheReadTokens = 0, latencyMs = 56, withoutTools } = over;
   const usage = { inputTokens: 120, outputTokens: 30, cacheReadTokens, cacheWriteTokens: 0 };
-  return { id: callIdOf(epoch, 1), latencyMs, end: { state: 'settled', usage, cost, model } };
+  const told = withoutTools && { withoutTools };
+  return { id: callIdOf(epoch, 1), latencyMs, end: { state: 'settled', usage, cost, model, ...told } };
 }

@@ -39,6 +39,8 @@ export type CallOutcome =
       readonly usage: Usage;
       readonly cost: number;
       readonly model: string;
+      /** The model takes no tools, and was asked without those of the request. */
+      readonly withoutTools?: true;
       /** The answer, unless it was streamed. */
       readonly text?: string;
     }

@@ -61,6 +61,11 @@ class Question {
     this.#request = request;
   }
 
+  /** Tools were offered, and the server was asked without them. */
+  get leftOutTools(): boolean {
+    return this.#request.tools.length > 0 && this.#made?.hasTools === false;
+  }
+
   /** Asks once more without each thing that the server does not take. */
   async ask<Answer>(ask: Ask<Answer>): Promise<Answer> {
     const { clients, model, clock, learned } = this.#asking;

@@ -41,6 +41,8 @@ const refused: ReadonlySet<string> = new Set(['content_filter', 'sensitive']);
 export type ReaderTerms = {
   readonly model: string;
   readonly pricesOf: (model: string) => AnswerPrices;
+  /** Tools were offered, and the server was asked without them. */
+  readonly leftOutTools?: boolean;
   /** Usage of the call when the server does not say. */
   readonly estimate: (answerLength: number) => Usage;
 };
@@ -99,7 +101,8 @@ export class ChunkReader {
       } as const;
       return [...closing, { type: 'error', failure }];
     }
-    const complete = { type: 'complete', finish: this.#finishOf(finish), ...spent } as const;
+    const toldOf = this.#terms.leftOutTools === true && ({ withoutTools: true } as const);
+    const complete = { type: 'complete', finish: this.#finishOf(finish), ...spent, ...toldOf } as const;
     return [...closing, counted === undefined ? { ...complete, isUncounted: true } : complete];
   }
 

@@ -6,7 +6,7 @@
 import type { APIError } from 'openai';
 import type { ModelFailure } from '#contracts/model.ts';
 import { type ApiFault, refusesKey, retryAfter, wordsOf } from '../api-fault.ts';
-import { IMAGES, type OpenAiRequest, UNREASONED, UNSIGNED_CALLS } from './openai-request.ts';
+import { IMAGES, type OpenAiRequest, TOOLS, UNREASONED, UNSIGNED_CALLS } from './openai-request.ts';
 
 const keyCodes = [
   'insufficient_quota',
@@ -105,11 +105,24 @@ const aboutImages = new RegExp(
   'i',
 );
 
+const toolWords = '(?:tools?|tool[ -](?:use|calls?|calling)|function[ -]calling)[\'`"]?';
+/** Words of servers whose model takes no tools, or that have not been told how it calls them. */
+const aboutTools = new RegExp(
+  [
+    `\\bsupport ${toolWords}(?!_)`, // Ollama, OpenRouter, Bedrock, DeepSeek
+    `${toolWords} (?:is|are) not (?:supported|enabled|available)`, // OpenAI, Groq, Gemini, Mistral
+    'tool choice requires --enable-auto-tool-choice', // vLLM
+    'tools param requires|unsupported param: tools|use tools with stream', // llama.cpp
+  ].join('|'),
+  'i',
+);
+
 /** Names the thing that the server does not take, see `Unsupported`: a parameter, or a value of it, for example. */
-export function unsupportedIn(error: APIError, { hasImages }: OpenAiRequest): string | undefined {
+export function unsupportedIn(error: APIError, { hasImages, hasTools }: OpenAiRequest): string | undefined {
   const { status, code, param, message } = error;
   const said = saidBy(error);
   if (hasImages && status !== undefined && status !== 429 && aboutImages.test(said)) return IMAGES;
+  if (hasTools && status !== undefined && status !== 429 && aboutTools.test(said)) return TOOLS;
   if (status !== 400 && status !== 422) return undefined;
   if (/missing a .?thought_signature/i.test(said)) return UNSIGNED_CALLS;
   if (/reasoning_content.{0,40}(?:must be passed back|is missing)|missing .?reasoning_content/i.test(said))

@@ -10,6 +10,7 @@ import type {
 } from 'openai/resources/chat/completions';
 import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
+import { withoutTools } from '../without-tools.ts';
 import { isSameModel, type OpenAiModel } from './openai-models.ts';
 import { extraContentIn, unsigned } from './openai-tool-calls.ts';
 
@@ -18,13 +19,16 @@ export type OpenAiRequest = {
   /** Index of the request's message for each message of the wire; -1 for the system prompt. */
   readonly sources: readonly number[];
   readonly hasImages: boolean;
+  readonly hasTools: boolean;
 };
 
-/** Names of things that the server has refused and is not sent again: parameters, and the following three. */
+/** Names of things that the server has refused and is not sent again: parameters, and the following four. */
 export type Unsupported = ReadonlySet<string>;
 
 /** The model sees none; it is told that there was one. */
 export const IMAGES = 'images';
+/** Tools: the model takes none, and is asked without. */
+export const TOOLS = 'tools';
 /** Tool calls of another model, which holds no signature of this one. */
 export const UNSIGNED_CALLS = 'unsigned calls';
 /** Messages without reasoning: another model's, or one that was written without. */
@@ -36,8 +40,9 @@ type Terms = { readonly model: OpenAiModel; readonly unsupported: Unsupported };
 export const REASONING_DETAILS = 'reasoning_details:';
 export const REASONING_CONTENT = 'reasoning_content';
 
-export function toOpenAiRequest(request: ModelRequest, terms: Terms): OpenAiRequest {
+export function toOpenAiRequest(given: ModelRequest, terms: Terms): OpenAiRequest {
   const { model, unsupported } = terms;
+  const request = unsupported.has(TOOLS) ? withoutTools(given) : given;
   const system = request.system.map(({ text }) => text).filter((text) => !isBlank(text));
   const wire: ChatCompletionMessageParam[] = [];
   const sources: number[] = [];
@@ -54,6 +59,7 @@ export function toOpenAiRequest(request: ModelRequest, terms: Terms): OpenAiRequ
   return {
     sources,
     hasImages: wire.some(({ content }) => Array.isArray(content)),
+    hasTools: request.tools.length > 0,
     params: {
       model: model.id,
       messages: wire,

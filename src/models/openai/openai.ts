@@ -34,7 +34,10 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
           { signal: connection.signal },
         ),
       );
-      const terms: ReaderTerms = { model: model.id, pricesOf, estimate: (length) => guess(request, length) };
+      const terms: ReaderTerms = {
+        ...{ model: model.id, pricesOf, leftOutTools: question.leftOutTools },
+        estimate: (length) => guess(request, length),
+      };
       yield* translate(chunks[Symbol.asyncIterator](), { connection, reader: new ChunkReader(terms) });
     } catch (error) {
       yield { type: 'error', failure: await question.failureOf(error, signal) };

@@ -126,6 +126,8 @@ export type ModelCallsTable = {
   cacheWriteTokens: number;
   cost: number;
   latencyMs: number;
+  /** The model takes no tools, and was asked without those of the request. */
+  withoutTools: number;
   openedAt: number;
   /** When it ended, or was opened. */
   at: number;

@@ -48,7 +48,7 @@ function rowOf(tx: Tx, call: NewModelCall) {
     reserved: reserved ?? 0,
     budgetKeys: budgetKeys ? JSON.stringify(budgetKeys) : null,
     rate: reserved === undefined ? JSON.stringify(rate) : null,
-    ...{ cost: 0, latencyMs: 0, openedAt: tx.now, at: tx.now },
+    ...{ cost: 0, latencyMs: 0, withoutTools: 0, openedAt: tx.now, at: tx.now },
   } as const;
 }
 
@@ -117,7 +117,9 @@ export async function closeModelCalls(
     const price = end.state === 'settled' ? end.cost : (bound ?? bounds.get(id) ?? 0);
     const said = end.state === 'void' ? undefined : end;
     const [model, counted] = [said?.model ?? null, said?.usage ?? noTokens];
-    const values = { id, runId, state: end.state, model, cost: price, latencyMs, now: tx.now, ...counted };
+    const withoutTools = said?.withoutTools ? 1 : 0;
+    const closing = { id, runId, state: end.state, model, cost: price, latencyMs, withoutTools, now: tx.now };
+    const values = { ...closing, ...counted };
     const row = open.get(id);
     if (!open.delete(id) || row === undefined) continue;
     await closeRow.post(tx, values);
@@ -135,6 +137,7 @@ type Closing = Usage & {
   model: string | null;
   cost: number;
   latencyMs: number;
+  withoutTools: number;
   now: number;
 };
 
@@ -150,6 +153,7 @@ const closeRow = prepared((db, of: QueryParams<Closing>) =>
       cacheWriteTokens: of.cacheWriteTokens,
       cost: of.cost,
       latencyMs: of.latencyMs,
+      withoutTools: of.withoutTools,
       at: of.now,
     }))
     .where('runId', '=', of.runId)

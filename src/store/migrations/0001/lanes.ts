@@ -157,6 +157,7 @@ export const laneTables: SchemaOf<
       cacheWriteTokens: bigint,
       cost: bigint,
       latencyMs: bigint,
+      withoutTools: integer,
       openedAt: bigint,
       at: bigint,
     },

@@ -56,7 +56,7 @@ async function readToolCalls(tx: Tx, runId: string): Promise<readonly ToolCallFa
 }
 
 async function readModelCalls(tx: Tx, runId: string): Promise<readonly ModelCallFacts[]> {
-  return tx.db
+  const rows = await tx.db
     .selectFrom('modelCalls')
     .select([
       'model',
@@ -68,11 +68,13 @@ async function readModelCalls(tx: Tx, runId: string): Promise<readonly ModelCall
       'cacheWriteTokens',
       'cost',
       'latencyMs',
+      'withoutTools',
       'at',
     ])
     .where('runId', '=', runId)
     .orderBy('at')
     .execute();
+  return rows.map(({ withoutTools, ...row }) => ({ ...row, isWithoutTools: withoutTools === 1 }));
 }
 
 async function readSummaries(

@@ -145,6 +145,8 @@ export type ModelCallFacts = {
   /** Micro-dollars. */
   readonly cost: number;
   readonly latencyMs: number;
+  /** The model takes no tools, and was asked without. */
+  readonly isWithoutTools: boolean;
   readonly at: number;
 };
 

@@ -54,3 +54,28 @@ export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): CallObse
     }),
   };
 }
+
+/** Alerts the owner, once in this process, that a model is asked without tools because it takes none. */
+export function createToolAlerts({
+  store,
+  log,
+}: {
+  readonly store: Pick<Store, 'write'>;
+  readonly log: Log;
+}): CallObserver {
+  const told = new Set<string>();
+  return {
+    begin: ({ provider, model }) => ({
+      end: (outcome) => {
+        const subject = `${provider}/${model}`;
+        if (outcome.kind !== 'answered' || !outcome.withoutTools || told.has(subject)) return;
+        told.add(subject);
+        log.warn({ provider, model }, 'model.tools-refused');
+        store.write(raiseAlert, { kind: 'model-without-tools', subject }).catch((error: unknown) => {
+          told.delete(subject);
+          log.warn({ error }, 'model-tools.not-noted');
+        });
+      },
+    }),
+  };
+}

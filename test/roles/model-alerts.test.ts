@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -7,25 +7,32 @@ import { loadConfig } from '../../src/config/load-config.ts';
 import { configuredModel } from '../../src/models/configured-model.ts';
 import { noUsage } from '../../src/models/cost.ts';
 import { troubleEndText, troubleText } from '../../src/replies/owner-texts.ts';
-import { createKeyAlerts, type KeyAlertsDeps } from '../../src/roles/key-alerts.ts';
+import { createKeyAlerts, createToolAlerts, type KeyAlertsDeps } from '../../src/roles/model-alerts.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { until } from '../e2e/until.ts';
-import { aPatientClock, aRequest, eventsOf } from '../models/builders.ts';
+import { aPatientClock, aRequest, eventsOf, listTool } from '../models/builders.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { startOpenAiServer } from '../platforms/openai/server.ts';
 import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-it('tells the owner once that a provider rejects its key, or one model to it, and that it answers again', async () => {
+async function aStore() {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-keys-'));
-  const [server, store] = await Promise.all([
-    startAnthropicServer({ keys: ['sk-ant-0000001'] }),
-    openStore({ kind: 'sqlite', dataDir }),
-  ]);
+  const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
-    await Promise.all([server.close(), store.close()]);
+    await store.close();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
+  return { store, dataDir, open: () => store.read(readOpenNotices, { limit: 10 }) };
+}
+
+it('tells the owner once that a provider rejects its key, or one model to it, and that it answers again', async () => {
+  const [server, { store, dataDir, open }] = await Promise.all([
+    startAnthropicServer({ keys: ['sk-ant-0000001'] }),
+    aStore(),
+  ]);
+  onTestFinished(server.close);
   const config = loadConfig(
     readEnvironment({ ANTHROPIC_API_KEY: 'sk-ant-0000001', ANTHROPIC_BASE_URL: server.url }),
     dataDir,
@@ -36,7 +43,6 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
     return configuredModel(config, { clock: aPatientClock(), log: silentLog, observers });
   };
   const ask = ({ models, name }: ReturnType<typeof start>) => eventsOf(models.stackFor(name));
-  const open = () => store.read(readOpenNotices, { limit: 10 });
 
   const wrong = start();
   server.script(() => ({ status: 401, message: 'invalid x-api-key' }));
@@ -91,4 +97,33 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   expect(troubleText(texts, refusal)).toMatch(/^anthropic\/dear isn’t open to my key: 403\./);
   observers.begin(dear).end({ kind: 'answered', ...counted });
   await until(async () => (await open()).length === 1, { what: 'the end of the notice of the model' });
+});
+
+it('tells the owner once that a model is asked without tools, unless they have said so', async () => {
+  const [server, { store, dataDir, open }] = await Promise.all([startOpenAiServer({ keys: [] }), aStore()]);
+  onTestFinished(server.close);
+  server.script((body) =>
+    'tools' in body ? { status: 400, message: 'gemma3:4b does not support tools' } : { text: 'By heart.' },
+  );
+  const written = {
+    providers: { house: { baseUrl: server.url } },
+    models: { plain: { provider: 'house', id: 'gemma3:4b', tools: false } },
+    model: 'house/gemma3:4b',
+  };
+  await writeFile(join(dataDir, 'parley.config.json'), JSON.stringify(written));
+  const config = loadConfig(readEnvironment({}), dataDir);
+  const observers = [createToolAlerts({ store, log: silentLog })];
+  const { models } = configuredModel(config, { clock: aPatientClock(), log: silentLog, observers });
+  const ask = (name: string) => eventsOf(models.stackFor(name), aRequest({ tools: [listTool] }));
+
+  expect((await ask('plain')).at(-1)).not.toHaveProperty('withoutTools');
+  expect(server.requests).toHaveLength(1);
+  expect(await open()).toEqual([]);
+  await ask('house/gemma3:4b');
+  await ask('house/gemma3:4b');
+  await until(async () => (await open()).length > 0, { what: 'a stored notice' });
+  const [notice] = await open();
+  if (notice === undefined) throw new Error('no notice');
+  expect(notice).toMatchObject({ subject: 'house/gemma3:4b', count: 1 });
+  expect(troubleText(noticesFor('en'), notice)).toMatch(/^house\/gemma3:4b takes no tools, so I answer/);
 });

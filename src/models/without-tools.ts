@@ -1,0 +1,39 @@
+import type { AssistantBlock, LlmMessage, LlmProvider, ModelRequest, UserBlock } from '#contracts/model.ts';
+
+/**
+ * The request for a model that takes no tools: none is offered, the instructions don't speak of them, and earlier
+ * calls and their results are told in words. Pure; messages keep their places.
+ */
+export function withoutTools(request: ModelRequest): ModelRequest {
+  return {
+    ...request,
+    system: request.system.filter(({ isAboutTools }) => !isAboutTools),
+    messages: request.messages.map(toldInWords),
+    tools: [],
+  };
+}
+
+/** A provider whose model is never offered tools. */
+export function neverOfferingTools(provider: LlmProvider): LlmProvider {
+  return {
+    ...provider,
+    stream: (request, signal) => provider.stream(withoutTools(request), signal),
+    send: (request, ...rest) => provider.send(withoutTools(request), ...rest),
+  };
+}
+
+function toldInWords(message: LlmMessage): LlmMessage {
+  return message.role === 'assistant'
+    ? { ...message, content: message.content.map(callInWords) }
+    : { ...message, content: message.content.map(resultInWords) };
+}
+
+function callInWords(block: AssistantBlock): AssistantBlock {
+  if (block.type !== 'tool_use') return block;
+  return { type: 'text', text: `[used ${block.name}: ${JSON.stringify(block.input ?? {})}]` };
+}
+
+function resultInWords(block: UserBlock): UserBlock {
+  if (block.type !== 'tool_result') return block;
+  return { type: 'text', text: `[${block.isError ? 'it failed' : 'it returned'}: ${block.content}]` };
+}
