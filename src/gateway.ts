@@ -274,7 +274,7 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
   return createChannelHost({
     ...stage,
     intakeFor: ({ account, accountName }, { account: key, epoch }) =>
-      createIntake(deps, { account: key, epoch, holder, botName: account.name, accountName }),
+      createIntake(deps, { account: key, epoch, holder, botName: () => account.name, accountName }),
     onReceiving: registrar.register,
     onState: (line, state) => owner?.onState(line, state),
     onGap: (channel, gap) => owner?.onGap(channel, gap),

@@ -81,6 +81,9 @@ export class Directory {
       case 'GUILD_ROLE_UPDATE':
         this.#learnRole(data);
         break;
+      case 'GUILD_ROLE_DELETE':
+        this.#guilds.get(idIn(data, 'guild_id'))?.roles.delete(idIn(data, 'role_id'));
+        break;
       case 'GUILD_MEMBER_UPDATE':
         this.#learnOwnRoles(data);
         break;

@@ -12,7 +12,12 @@ import {
 export const discord = channelId('discord');
 
 /** This bot, as the pure parts of the channel need it. */
-export type Bot = { readonly id: string; readonly name: string; readonly account: AccountId };
+export type Bot = {
+  readonly id: string;
+  /** For display; `Receiver` alone changes it. */
+  name: string;
+  readonly account: AccountId;
+};
 
 export function botOf(me: { readonly id: string; readonly username: string }): Bot {
   return { id: me.id, name: me.username, account: accountId(me.id) };

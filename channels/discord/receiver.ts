@@ -21,7 +21,7 @@ import { type Bot, formatCursor, laterOf, readCursor, snowflakeAt, timeOf } from
 import type { Dispatch } from './inbound.ts';
 import { IntakeQueue } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';
-import { interactionSchema, readySchema, userSchema } from './payload-schema.ts';
+import { interactionSchema, readySchema, type User, userSchema } from './payload-schema.ts';
 import { fieldsOf, idIn } from './raw-fields.ts';
 import { Reader } from './reader.ts';
 import { RecentAuthors } from './recent.ts';
@@ -55,6 +55,7 @@ export class Receiver {
   readonly #queue: IntakeQueue;
   readonly #gateway: Gateway;
   readonly #anchors: Map<ConversationId, string>;
+  readonly #onRenamed: (name: string) => void;
   /** Guilds that are away: what was missed there is not known. */
   readonly #awaitedGuilds = new Set<string>();
   /** Those of them that were read over REST. */
@@ -70,6 +71,7 @@ export class Receiver {
     const { api, bot, config, clock, log, interactions, pace } = deps;
     this.#deps = deps;
     this.#anchors = new Map(intake.anchors);
+    this.#onRenamed = (name) => intake.renamed(name);
     this.#floor = readCursor(bot, intake.cursor) ?? contacts.since;
     this.#directory = new Directory(bot);
     this.#recent = new RecentAuthors(bot);
@@ -164,6 +166,9 @@ export class Receiver {
       case 'READY':
         this.#ready(d);
         break;
+      case 'USER_UPDATE':
+        this.#named(userSchema.parse(d));
+        break;
       case 'GUILD_CREATE':
         this.#guildArrived(d);
         break;
@@ -184,7 +189,8 @@ export class Receiver {
   }
 
   #ready(data: unknown): void {
-    const { session_id: session, guilds } = readySchema.parse(data);
+    const { session_id: session, guilds, user } = readySchema.parse(data);
+    this.#named(user);
     this.#reader.sessionBegan(session);
     // Histories read since the last session ended may lack later messages.
     this.#sessionChanged();
@@ -192,6 +198,13 @@ export class Receiver {
     if (this.#awaitedGuilds.size === 0) this.#planOthers();
     else void this.#planOthersLater(this.#change.signal);
     void this.#askForGuilds(this.#change.signal);
+  }
+
+  #named({ id, username }: User): void {
+    const { bot } = this.#deps;
+    if (id !== bot.id || username === bot.name) return;
+    bot.name = username;
+    this.#onRenamed(username);
   }
 
   async #planOthersLater(signal: AbortSignal): Promise<void> {

@@ -17,7 +17,7 @@ import { AdminLookup } from './admins.ts';
 import { type BotClient, connectBot } from './bot-api.ts';
 import type { TelegramConfig } from './config.ts';
 import { failureOf, networkReason, readRefusal } from './failures.ts';
-import { type Bot, botOf } from './ids.ts';
+import { Identity } from './identity.ts';
 import { fetchMedia } from './media.ts';
 import { type Call, toCall } from './outbound.ts';
 import { type Poll, startPoll } from './poll.ts';
@@ -27,7 +27,7 @@ import { answerPresses, type PressDeps } from './presses.ts';
 /** The typing sign lasts 5 s. */
 const typingRefreshMs = 4000;
 
-type Connection = BotClient & { readonly bot: Bot };
+type Connection = BotClient & { readonly identity: Identity };
 type Upload = Extract<Call, { method: 'sendPhoto' | 'sendDocument' }>;
 
 /** Holds the connection to one bot account. */
@@ -75,14 +75,9 @@ export class TelegramAdapter implements ChannelAdapter {
       // The id names the account for ever, rows included.
       if (!Number.isSafeInteger(me?.id) || me.id <= 0)
         throw new Error('what answers there is not the Bot API');
-      const bot = botOf(me);
-      this.#connection = { ...client, bot };
-      const isPrivacyOn = !me.can_read_all_group_messages;
-      this.#deps.log.info(
-        { account: bot.account, username: me.username, isPrivacyOn },
-        'telegram.identified',
-      );
-      return { id: bot.account, name: me.username ?? me.first_name };
+      const identity = new Identity(me, { ...this.#deps, api: client.api });
+      this.#connection = { ...client, identity };
+      return { id: identity.bot.account, name: identity.name };
     } catch (error) {
       throw identityFault(error);
     }
@@ -90,12 +85,12 @@ export class TelegramAdapter implements ChannelAdapter {
 
   async start(intake: Intake): Promise<void> {
     await this.stop();
-    const { api, bot } = this.#connected();
+    const { api, identity } = this.#connected();
     const { clock, log } = this.#deps;
     this.#poll = startPoll(
       {
         api: api,
-        bot,
+        identity,
         clock,
         log,
         pollSeconds: this.#config.pollSeconds,

@@ -4,7 +4,12 @@ import type { ReplyRoute } from '#contracts/route.ts';
 export const telegram = channelId('telegram');
 
 /** This bot, as the pure parts of the channel need it. */
-export type Bot = { readonly id: number; readonly username: string; readonly account: AccountId };
+export type Bot = {
+  readonly id: number;
+  /** Without the `@`; `Identity` alone changes it. */
+  username: string;
+  readonly account: AccountId;
+};
 
 export function botOf(me: { readonly id: number; readonly username?: string }): Bot {
   return { id: me.id, username: me.username ?? '', account: accountId(String(me.id)) };

@@ -15,7 +15,8 @@ import type { Log } from '#contracts/log.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import type { BotApi } from './bot-api.ts';
 import { type ApiRefusal, networkReason, readRefusal } from './failures.ts';
-import { type Bot, readCursor } from './ids.ts';
+import type { Identity } from './identity.ts';
+import { readCursor } from './ids.ts';
 import { allowedUpdates, type ReadBatch, readBatch } from './inbound.ts';
 
 /** The calls that receiving needs. */
@@ -23,7 +24,7 @@ export type PollApi = Pick<BotApi, 'getUpdates' | 'deleteWebhook'>;
 
 export type PollDeps = {
   readonly api: PollApi;
-  readonly bot: Bot;
+  readonly identity: Identity;
   readonly clock: Clock;
   readonly log: Log;
   readonly pollSeconds: number;
@@ -82,6 +83,7 @@ class PollLoop {
   readonly #intake: Intake;
   readonly #stopping: AbortController;
   #offset: number | undefined;
+  #toldName: string | undefined;
   #mayHaveWebhook = true;
   #failures = 0;
   #refusals = 0;
@@ -95,7 +97,7 @@ class PollLoop {
     this.#deps = deps;
     this.#intake = intake;
     this.#stopping = stopping;
-    this.#offset = readCursor(deps.bot, intake.cursor);
+    this.#offset = readCursor(deps.identity.bot, intake.cursor);
     this.#heardAt = intake.heldUntil;
   }
 
@@ -119,7 +121,10 @@ class PollLoop {
     const began = clock.now();
     // The latest poller ends the other's poll: only a long poll shows that the other has gone.
     const isQuick = !this.#isProven && !this.#deps.contest.isOn;
-    const updates = await this.#fetch(isQuick ? 0 : this.#deps.pollSeconds);
+    const [updates] = await Promise.all([
+      this.#fetch(isQuick ? 0 : this.#deps.pollSeconds),
+      this.#deps.identity.refresh(this.#signal),
+    ]);
     this.#recovered();
     const isNews = updates.length > 0 ? await this.#handOver(updates) : isQuick;
     // A clock that was set back must not stretch the gap.
@@ -151,8 +156,11 @@ class PollLoop {
 
   /** False when it brought nothing that was not known before: then Telegram repeats itself. */
   async #handOver(updates: readonly unknown[]): Promise<boolean> {
-    const { bot, clock, enrich, sections = noSections } = this.#deps;
-    const batch = sections.run('read updates', () => readBatch(updates, bot, clock.now()));
+    const { identity, clock, enrich, sections = noSections } = this.#deps;
+    const read = () => sections.run('read updates', () => readBatch(updates, identity.bot, clock.now()));
+    let batch = read();
+    if (await identity.refreshFor(batch.events, this.#signal)) batch = read();
+    this.#tellName();
     for (const { eventKey, problem } of batch.unreadable)
       this.#deps.log.warn({ eventKey, problem }, 'telegram.update-not-read');
     const events = await enrich(batch.events, this.#signal);
@@ -189,7 +197,15 @@ class PollLoop {
     this.#isProven = true;
     this.#deps.contest.isOn = false;
     this.#trouble = undefined;
+    this.#tellName();
     this.#tellGap();
+  }
+
+  /** Before the batch that may call the bot by it. */
+  #tellName(): void {
+    const { name } = this.#deps.identity;
+    if (name !== this.#toldName) this.#intake.renamed(name);
+    this.#toldName = name;
   }
 
   #tellGap(): void {

@@ -1,3 +1,4 @@
+import { keepRecent } from '#channel-kit/keep-recent.ts';
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
@@ -9,6 +10,10 @@ import { entitiesOf } from './entities.ts';
 import { readRefusal } from './failures.ts';
 import { generalTopic, isPrivateChat, numericId } from './ids.ts';
 import { topicOf } from './outbound.ts';
+
+/** Whether a group has topics. */
+const believedForMs = 60_000;
+const mostForums = 1_000;
 
 type Topic = { readonly message_thread_id?: number };
 
@@ -24,7 +29,7 @@ export class Presence {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #quietUntil = new Map<ConversationId, number>();
-  readonly #forums = new Map<ConversationId, boolean>();
+  readonly #forums = new Map<ConversationId, { readonly isForum: boolean; readonly until: number }>();
 
   constructor(deps: { readonly api: () => PresenceApi; readonly clock: Clock; readonly log: Log }) {
     this.#api = deps.api;
@@ -49,18 +54,21 @@ export class Presence {
     });
   }
 
-  /** Unlike a send, typing must name the General topic; whether a group has topics is asked once. */
+  /** Unlike a send, typing must name the General topic; a group gets topics, or loses them, by a switch. */
   async #typingTopic(route: ReplyRoute, signal: AbortSignal): Promise<Topic> {
     if (route.thread !== undefined) return { message_thread_id: numericId(route.thread) ?? generalTopic };
     if (!route.conversation.startsWith('-100')) return {};
-    const isForum = this.#forums.get(route.conversation) ?? (await this.#askForum(route, signal));
+    const known = this.#forums.get(route.conversation);
+    const isKnown = known !== undefined && this.#clock.now() < known.until;
+    const isForum = isKnown ? known.isForum : await this.#askForum(route, signal);
     return isForum ? { message_thread_id: generalTopic } : {};
   }
 
   async #askForum(route: ReplyRoute, signal: AbortSignal): Promise<boolean> {
     const chat = await this.#api().getChat({ chat_id: Number(route.conversation) }, signal);
     const isForum = 'is_forum' in chat && chat.is_forum === true;
-    this.#forums.set(route.conversation, isForum);
+    const until = this.#clock.now() + believedForMs;
+    keepRecent(this.#forums, mostForums, [route.conversation, { isForum, until }]);
     return isForum;
   }
 

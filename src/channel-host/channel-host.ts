@@ -177,7 +177,7 @@ type Supervised = {
 async function supervise(supervised: Supervised): Promise<void> {
   const { deps, channel, signal, setState, retries } = supervised;
   const log = deps.log.child({ channel: connectionName(channel.id, channel.accountName) });
-  let hosted: HostedChannel | undefined;
+  let hosted: Hosted | undefined;
   while (!signal.aborted) {
     try {
       const definition = await channel.load();
@@ -192,6 +192,8 @@ async function supervise(supervised: Supervised): Promise<void> {
     } catch (error) {
       if (signal.aborted) return;
       const { problem, waitMs } = retries.after(error);
+      // Nothing that was learned of the old account may outlast it.
+      if (problem.code === 'server-changed') hosted = undefined;
       setState({
         kind: 'trouble',
         problem: problem.kind,
@@ -204,11 +206,14 @@ async function supervise(supervised: Supervised): Promise<void> {
   }
 }
 
+/** The account's name follows what its adapter learns. */
+type Hosted = HostedChannel & { readonly account: { name: string } };
+
 async function identify(
   { deps, channel, signal, registry }: Supervised,
   definition: ChannelDefinition,
   log: Log,
-): Promise<HostedChannel> {
+): Promise<Hosted> {
   const { id, accountName } = channel;
   const settings = definition.configSchema.safeParse(channel.settings);
   if (!settings.success) {
@@ -226,14 +231,16 @@ async function identify(
     ...(deps.sections && { sections: deps.sections }),
   });
   const limit = { clock: deps.clock, limitMs: identifyLimitMs, what: 'Asking for the account' };
-  const account = await inTime(limit, (tooLate) => adapter.identify(AbortSignal.any([signal, tooLate])));
+  const { ...account } = await inTime(limit, (tooLate) =>
+    adapter.identify(AbortSignal.any([signal, tooLate])),
+  );
   const hosted = { definition, adapter, account, ...(accountName !== undefined && { accountName }) };
   registry.enter(connectionName(id, accountName), hosted);
   return hosted;
 }
 
 /** Receives for as long as the lease is held; returns when it should be tried again. */
-async function receive(supervised: Supervised, hosted: HostedChannel): Promise<'received' | 'busy'> {
+async function receive(supervised: Supervised, hosted: Hosted): Promise<'received' | 'busy'> {
   const { deps, channel, signal, setState, registry } = supervised;
   const account = accountKeyOf({ channel: channel.id, account: hosted.account.id });
   const claim = () => deps.store.write(claimAccount, { account, holder: deps.holder, leaseMs });
@@ -293,7 +300,7 @@ type HostIntake = Intake & {
 };
 
 /** The intake of one tenure. After a refusal the channel stays in trouble until it is known to work. */
-async function intakeOf(supervised: Supervised, hosted: HostedChannel, tenure: Tenure): Promise<HostIntake> {
+async function intakeOf(supervised: Supervised, hosted: Hosted, tenure: Tenure): Promise<HostIntake> {
   const { deps, channel, setState, retries } = supervised;
   const { account, lease, ended, closed } = tenure;
   const { epoch, cursor, heldUntil } = lease;
@@ -326,6 +333,11 @@ async function intakeOf(supervised: Supervised, hosted: HostedChannel, tenure: T
       return answers;
     },
     trouble,
+    renamed: (name) => {
+      if (name === hosted.account.name) return;
+      hosted.account.name = name;
+      show();
+    },
     gap: (one) => {
       deps.log.warn(
         { channel: connectionName(channel.id, channel.accountName), ...one },

@@ -117,7 +117,7 @@ export type HostedChannel = {
   readonly account: BotAccount;
 };
 
-/** Our login on a channel; `name` is for display only. */
+/** Our login on a channel. `name` can change (`Intake.renamed`), so it's read when it's needed; the id never does. */
 export type BotAccount = { readonly id: AccountId; readonly name: string };
 
 /** The intake as an adapter sees it. Bound to one account and its lease. */
@@ -140,9 +140,12 @@ export interface Intake {
   /**
    * Says how receiving goes: undefined when the network has answered and all is well. Shown in the log, the
    * page, `/status` and `/readyz`. After trouble with `isOver`, or `unauthorised`, the adapter may end: it is
-   * stopped and started again, 1, 5, 15 minutes later, then every 15 (`slowRetryMs`).
+   * stopped and started again, 1, 5, 15 minutes later, then every 15 (`slowRetryMs`). With the code `server-changed` a
+   * new adapter takes its place, which asks for the account anew.
    */
   trouble(problem: ChannelTrouble | undefined): void;
+  /** Says by which name people address the account now: commands (`/status@name`) are read by it. */
+  renamed(name: string): void;
   /** Says that messages may have been missed and cannot be fetched. Logged, and told to the owner. */
   gap(gap: ChannelGap): void;
 }

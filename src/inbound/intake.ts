@@ -43,7 +43,8 @@ export type IntakeAccount = {
   readonly account: string;
   readonly epoch: number;
   readonly holder: string;
-  readonly botName: string;
+  /** The name that commands address the account by now. */
+  botName(): string;
   /** The name of the bot account in the configuration, when it has one. */
   readonly accountName?: string | undefined;
 };
@@ -163,7 +164,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
       links,
       linkedRoles,
       standing: known.roles.get(envelope.sender.id) ?? 'none',
-      botName: receiving.botName,
+      botName: receiving.botName(),
       accountName: receiving.accountName,
       now: deps.clock.now(),
     };

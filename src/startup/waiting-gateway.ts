@@ -150,6 +150,7 @@ async function openPages(
     anchors: new Map(),
     accept: () => Promise.reject(away),
     trouble: () => undefined,
+    renamed: () => undefined,
     gap: () => undefined,
   };
   for (const { entry, line, accountName, state } of configuredAccounts(options.channels, config)) {

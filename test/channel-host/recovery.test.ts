@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import type { ChannelDefinition, ChannelTrouble, Intake } from '#contracts/channel.ts';
+import type { BotAccount, ChannelDefinition, ChannelTrouble, Intake } from '#contracts/channel.ts';
 import { type ErrorCode, ParleyError } from '#contracts/errors.ts';
 import { accountId, channelId } from '#contracts/ids.ts';
 import { type ChannelState, createChannelHost } from '../../src/channel-host/channel-host.ts';
@@ -33,6 +33,7 @@ afterAll(async () => {
 /** A network that a test refuses by: what a call does is taken from the front of its list, then it works. */
 async function aHostedNetwork() {
   const calls: string[] = [];
+  const known = { id: 'bot', name: '@bot' };
   const onIdentify: (() => Promise<void>)[] = [];
   const onStart: ((intake: Intake) => Promise<void>)[] = [];
   const states: ChannelState[] = [];
@@ -45,6 +46,8 @@ async function aHostedNetwork() {
     }
   });
   let intake: Intake | undefined;
+  /** The account of each tenure, as the intake has it. */
+  const accounts: BotAccount[] = [];
   const definition: ChannelDefinition = {
     id: net,
     capabilities: plainCapabilities,
@@ -53,7 +56,7 @@ async function aHostedNetwork() {
       identify: async () => {
         calls.push('identify');
         await onIdentify.shift()?.();
-        return { id: accountId('bot'), name: '@bot' };
+        return { id: accountId(known.id), name: known.name };
       },
       start: async (given) => {
         calls.push('start');
@@ -68,7 +71,10 @@ async function aHostedNetwork() {
     ...{ store, holder: 'boot-1', clock, log: silentLog, live: noLiveEvents },
     random: () => 0,
     receives: true,
-    intakeFor: () => ({ accept: async () => [] }),
+    intakeFor: ({ account }) => {
+      accounts.push(account);
+      return { accept: async () => [] };
+    },
     onReceiving: () => undefined,
     onState: (_line, state) => void states.push(state),
     onGap: () => undefined,
@@ -80,7 +86,7 @@ async function aHostedNetwork() {
   });
   const began = clock.now();
   return {
-    ...{ clock, calls, onIdentify, onStart, states },
+    ...{ clock, calls, known, accounts, onIdentify, onStart, states },
     began,
     begin: () => {
       void host.run({ id: net, load: async () => definition, settings: {}, deps: { dataDir } });
@@ -112,6 +118,30 @@ describe('a channel that is degraded', () => {
     });
     network.intake().trouble(undefined);
     expect(network.state()).toEqual({ kind: 'on', account: '@bot' });
+  });
+});
+
+describe('an account', () => {
+  it('that is renamed is shown and addressed by its new name', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    network.intake().renamed('@renamed');
+    expect(network.state()).toEqual({ kind: 'on', account: '@renamed' });
+    expect(network.accounts.map(({ name }) => name)).toEqual(['@renamed']);
+  });
+
+  it('that its server knows as another one by then is asked for anew', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    Object.assign(network.known, { id: 'other', name: '@other' });
+    network.intake().trouble({
+      ...{ kind: 'unreachable', code: 'server-changed', isOver: true },
+      detail: 'Signal knows +1555 under another identity now',
+    });
+    await network.clock.advance(minute);
+    network.intake().trouble(undefined);
+    expect(network.state()).toEqual({ kind: 'on', account: '@other' });
+    expect(network.accounts.at(-1)?.id).toBe('other');
   });
 });
 

@@ -20,6 +20,7 @@ export class RecordingIntake implements Intake {
   readonly #stored: Stored;
   readonly batches: InboundBatch[] = [];
   readonly troubles: (ChannelTrouble | undefined)[] = [];
+  readonly names: string[] = [];
   readonly gaps: ChannelGap[] = [];
   readonly #faults: ErrorCode[] = [];
   readonly #waiters = new Set<() => void>();
@@ -74,6 +75,11 @@ export class RecordingIntake implements Intake {
 
   trouble(problem: ChannelTrouble | undefined): void {
     this.troubles.push(problem);
+    this.#changed();
+  }
+
+  renamed(name: string): void {
+    this.names.push(name);
     this.#changed();
   }
 

@@ -48,7 +48,7 @@ describe('a power cut while a batch is taken in', () => {
       const lease = await store.write(claimAccount, { account, holder, leaseMs: 60_000 });
       if (lease.kind !== 'held') throw new Error('the account is busy');
       const batch = { cursor: '3', events: texts.map((text, n) => anEnvelope(bot, { text, n })) };
-      const receiving = { account, epoch: lease.epoch, holder, botName: 'bot' };
+      const receiving = { account, epoch: lease.epoch, holder, botName: () => 'bot' };
 
       const dying = cutPower(store, cut);
       const outcome = await intakeOver(dying, dataDir, receiving)

@@ -40,6 +40,23 @@ describeEachDatabase('commands that do nothing', (open) => {
     ]);
   });
 
+  it('are those to the old name of a bot that was renamed; those to its new one are carried out', async () => {
+    let botName = 'old_bot';
+    const town = createIntakeFixture(open(), { botName: () => botName });
+    const ann = anAccount('alpha');
+    const scene = { group: `${ann.peer}-group`, mentionsBot: true };
+    const toldOf = async (text: string) => (await town.send(ann, text, scene)).kind;
+    expect([await toldOf('/status@old_bot'), await toldOf('/status@new_bot')]).toEqual([
+      'command',
+      'ignored',
+    ]);
+    botName = 'new_bot';
+    expect([await toldOf('/status@old_bot'), await toldOf('/status@new_bot')]).toEqual([
+      'ignored',
+      'command',
+    ]);
+  });
+
   it('tell who may use a command that is not the sender’s to use', async () => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');

@@ -48,4 +48,40 @@ export const remoteMutants: readonly Mutant[] = [
       name: 'when each is answered at once with nothing',
     },
   },
+  {
+    name: 'the first name for ever',
+    invariant: 'the next message to the new name of a renamed bot is addressed to it',
+    edit: {
+      in: 'PollLoop',
+      find: 'if (await identity.refreshFor(batch.events, this.#signal)) batch = read();',
+      replace: 'void [identity.refreshFor(batch.events, this.#signal), read];',
+    },
+    test: {
+      file: 'test/channels/telegram/poll.test.ts',
+      name: 'is addressed by the first message to its new name, and by none to the old one',
+    },
+  },
+  {
+    name: 'a question for the name with each poll',
+    invariant: 'a question that fails leads to no burst of questions',
+    edit: {
+      in: 'Identity',
+      find: 'if (this.#isPast(this.#nextAt)) await this.#ask(signal);',
+      replace: 'if (this.#isPast(this.#nextAt - longestWaitMs)) await this.#ask(signal);',
+    },
+    test: { file: 'test/channels/telegram/poll.test.ts', name: 'knows its new name within the hour' },
+  },
+  {
+    name: 'an account that is not asked for anew',
+    invariant: 'no state of a channel needs a restart to heal',
+    edit: {
+      in: 'supervise',
+      find: "if (problem.code === 'server-changed') hosted = undefined;",
+      replace: '',
+    },
+    test: {
+      file: 'test/channel-host/recovery.test.ts',
+      name: 'that its server knows as another one by then is asked for anew',
+    },
+  },
 ];

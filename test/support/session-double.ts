@@ -60,6 +60,7 @@ export function createSessionDouble(): SessionDouble {
       cursor: undefined,
       anchors: new Map(),
       trouble: () => undefined,
+      renamed: () => undefined,
       gap: () => undefined,
       accept: async ({ events }) => {
         await new Promise(setImmediate);

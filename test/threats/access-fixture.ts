@@ -65,7 +65,7 @@ export async function anAccessFixture(
         reserve: () => undefined,
         hasSpace: () => true,
       },
-      { account, epoch: lease.epoch, holder, botName: 'parley' },
+      { account, epoch: lease.epoch, holder, botName: () => 'parley' },
     );
   const acceptOver = (over: Store): Door['accept'] => {
     const intake = intakeOver(over);

@@ -1,6 +1,9 @@
+import { PermissionFlagsBits } from 'discord.js';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
+import { Directory } from '../../../channels/discord/directory.ts';
+import { botOf } from '../../../channels/discord/ids.ts';
 import { channelTypes } from '../../platforms/discord/types.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { hastyClock } from '../hasty-clock.ts';
@@ -80,6 +83,40 @@ describe('a new session', () => {
     gate.resolve();
     await intake.waitFor(() => intake.texts.length === 2);
     expect(intake.texts).toEqual(['one', 'told by nobody']);
+  });
+});
+
+describe('a bot', () => {
+  it('that is renamed goes by its new name, told by the session or by the next one', async () => {
+    const { server, ada, general, begin } = await aDiscordStage();
+    const { bot } = server.world;
+    const { intake } = await begin();
+    const calls = () => server.people.sends({ from: ada, channel: general, text: `<@${bot.id}> hello` });
+    server.gateway.dispatch({ t: 'USER_UPDATE', data: () => ({ id: bot.id, username: 'renamed' }) });
+    calls();
+    await intake.waitFor(() => intake.texts.includes('@renamed hello'));
+    Object.assign(bot, { username: 'renamed-again' });
+    server.gateway.cut({ isResumable: false });
+    await intake.waitFor(() => intake.names.length === 2);
+    calls();
+    await intake.waitFor(() => intake.texts.includes('@renamed-again hello'));
+    expect(intake.names).toEqual(['renamed', 'renamed-again']);
+  });
+
+  it('sees no more by a role that is deleted', () => {
+    const bot = botOf({ id: '9', username: 'parley' });
+    const directory = new Directory(bot);
+    const all = String(PermissionFlagsBits.ViewChannel | PermissionFlagsBits.SendMessages);
+    const roles = [
+      { id: '1', name: '@everyone', permissions: '0' },
+      { id: '2', name: 'readers', permissions: all },
+    ];
+    const members = [{ user: { id: bot.id, username: 'parley' }, roles: ['2'] }];
+    const channels = [{ id: '5', type: channelTypes.text, name: 'general' }];
+    directory.apply('GUILD_CREATE', { id: '1', name: 'Team', owner_id: '7', roles, members, channels });
+    expect(directory.access('5')).toMatchObject({ canView: true, canWrite: true });
+    directory.apply('GUILD_ROLE_DELETE', { guild_id: '1', role_id: '2' });
+    expect(directory.access('5')).toMatchObject({ canView: false, canWrite: false });
   });
 });
 

@@ -38,6 +38,7 @@ function intakeWith(change: (intake: Intake) => Partial<Intake>): Breakage {
         anchors: intake.anchors,
         accept: (batch) => intake.accept(batch),
         trouble: (problem) => intake.trouble(problem),
+        renamed: (name) => intake.renamed(name),
         gap: (gap) => intake.gap(gap),
         ...change(intake),
       }),

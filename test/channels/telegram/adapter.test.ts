@@ -120,11 +120,21 @@ describe('typing', () => {
     expect(methods('getChat')).toHaveLength(1);
   });
 
-  it('names no topic in chats without topics', async () => {
-    const { chat } = server.world.addSupergroup('Team');
-    await adapter.typing.show(routeTo(server, chat.id), forever);
+  it('names no topic in chats without topics, and follows a group that gets them', async () => {
+    let now = Date.now();
+    adapter = newAdapter(server, { clock: { ...hastyClock, now: () => now } });
+    await adapter.identify(forever);
+    const team = server.world.addSupergroup('Team');
+    const shown = async () => {
+      await adapter.typing.show(routeTo(server, team.chat.id), forever);
+      return server.typing.at(-1)?.threadId;
+    };
+    expect(await shown()).toBeUndefined();
+    team.chat = { ...team.chat, is_forum: true };
+    now += 60_000;
+    expect(await shown()).toBe(1);
     await adapter.typing.show(dm, forever);
-    expect(server.typing.map(({ threadId: where }) => where)).toEqual([undefined, undefined]);
+    expect(server.typing.at(-1)?.threadId).toBeUndefined();
   });
 
   it('never fails, and refreshes before the sign goes out after 5 s', async () => {

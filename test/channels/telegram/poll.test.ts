@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Log } from '#contracts/log.ts';
 import { botOf, formatCursor, readCursor } from '../../../channels/telegram/ids.ts';
 import { readBatch } from '../../../channels/telegram/inbound.ts';
 import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
 import type { TgUpdate } from '../../platforms/telegram/types.ts';
 import { holds } from '../../support/holds.ts';
 import { RecordingIntake } from '../recording-intake.ts';
-import { ada, bob, newAdapter } from './telegram-setup.ts';
+import { ada, bob, hastyClock, newAdapter, quietLog } from './telegram-setup.ts';
 
 const forever = new AbortController().signal;
 let server: TelegramServer;
@@ -209,6 +210,58 @@ describe('trouble', () => {
     const calls = server.calls.length;
     await adapter.stop();
     expect(server.calls.length).toBe(calls);
+  });
+});
+
+describe('a bot that is renamed in BotFather', () => {
+  let now = Date.now();
+  const loud: string[] = [];
+  const log: Log = {
+    ...quietLog,
+    warn: (_fields, event) => void loud.push(event),
+    error: (_fields, event) => void loud.push(event),
+  };
+  const rename = () => Object.assign(server.bot, { username: 'RenamedBot' });
+  const asked = () => server.calls.filter((call) => call.method === 'getMe').length;
+
+  beforeEach(async () => {
+    loud.length = 0;
+    adapter = newAdapter(server, { clock: { ...hastyClock, now: () => now }, log });
+    await begin();
+    await polling();
+  });
+
+  it('is addressed by the first message to its new name, and by none to the old one', async () => {
+    const { chat } = server.world.addSupergroup('Team');
+    rename();
+    now += 60_000;
+    const texts = ['@RenamedBot hello', '/status@renamedbot', '@ParleyTestBot hello', '@AnotherBot hello'];
+    for (const text of texts) server.userSends({ chat: chat.id, from: ada, text });
+    await intake.waitFor(() => intake.texts.length === texts.length);
+    const addressed = intake.events.map(({ event }) => event.kind === 'message' && event.mentionsBot);
+    expect(addressed).toEqual([true, true, false, false]);
+    expect(intake.names).toEqual(['ParleyTestBot', 'RenamedBot']);
+    expect(asked()).toBe(2);
+  });
+
+  it('knows its new name within the hour; until it is answered it asks rarely, silently, and keeps the old one', async () => {
+    rename();
+    server.fault(refusal(500, 'Internal Server Error'), { method: 'getMe' });
+    const hears = async (text: string) => {
+      says(text);
+      await intake.waitFor(() => intake.texts.includes(text));
+    };
+    now += 3_600_000;
+    await hears('an hour later');
+    await server.waitFor(() => asked() === 2);
+    now += 299_000;
+    for (const text of ['once', 'twice', 'thrice']) await hears(text);
+    expect([asked(), intake.names]).toEqual([2, ['ParleyTestBot']]);
+    now += 1_000;
+    await hears('five minutes later');
+    await intake.waitFor(() => intake.names.at(-1) === 'RenamedBot');
+    expect(asked()).toBe(3);
+    expect(loud).toEqual([]);
   });
 });
 

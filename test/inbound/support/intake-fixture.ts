@@ -67,6 +67,7 @@ export type IntakeFixtureSettings = {
   readonly access?: Partial<Config['access']>;
   readonly clock?: Clock;
   readonly log?: Log;
+  readonly botName?: () => string;
   /** Names the process. */
   readonly holder?: string;
   readonly budgets?: typeof commandDeps.budgets;
@@ -108,7 +109,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
   const open = async (account: string) => {
     const lease = await store.write(claimAccount, { account, holder, leaseMs: 600_000 });
     if (lease.kind !== 'held') throw new Error(`${account} is held by another process`);
-    const receiving = { account, epoch: lease.epoch, holder, botName: 'bot' };
+    const receiving = { account, epoch: lease.epoch, holder, botName: settings.botName ?? (() => 'bot') };
     return createIntake(
       { ...deps, start: () => undefined, reserve: () => undefined, hasSpace: () => true },
       receiving,
