@@ -71,6 +71,7 @@ async function runTool(ready: ReadyCall, execution: Execution): Promise<CallEnd>
   const ctx = {
     callId: call.id,
     run: config.run,
+    isRepeat: ready.hasBegun,
     signal: scope.signal,
     update: (text: string) => {
       if (isRunning) onUpdate(call.id, cleanText(text));

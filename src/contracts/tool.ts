@@ -33,6 +33,8 @@ export interface Tool<Input = unknown> {
 export type ToolContext = {
   readonly callId: string;
   readonly run: ToolRun;
+  /** An earlier attempt started this call and left no result: it may have had its effect. */
+  readonly isRepeat?: boolean;
   /** Aborts when the run is cancelled or ends. */
   readonly signal: AbortSignal;
   /** Reports partial output while the tool works. */

@@ -105,8 +105,16 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, when its 
   const mayRun = state === 'fresh' || (state === 'started' && replay !== 'never');
 
   it(mayRun ? 'runs, with its events' : 'does not run', async () => {
-    const { ran, results, events, model } = await resumeOne(state, replay, { toolExecution });
-    expect(ran).toEqual(mayRun ? ['act'] : []);
+    const told: unknown[] = [];
+    const act = aTool('act', {
+      replay,
+      execute: async (_, { isRepeat }) => {
+        told.push(isRepeat);
+        return { text: 'act ran' };
+      },
+    });
+    const { results, events, model } = await resumeOne(state, replay, { toolExecution, tools: [act] });
+    expect(told).toEqual(mayRun ? [state === 'started'] : []);
     expect(only(events, 'tool_execution_start')).toHaveLength(mayRun ? 1 : 0);
     expect(only(events, 'tool_execution_end')).toHaveLength(state === 'done' ? 0 : 1);
     expect(results).toEqual(state === 'done' ? [] : [`act: ${mayRun ? 'act ran' : unknown}`]);

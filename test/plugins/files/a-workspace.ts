@@ -40,13 +40,23 @@ export async function aWorkspace(config: object = {}) {
       if (tool === undefined) throw new Error(`no tool ${name}`);
       return callTool(tool, args, { run, signal });
     },
+    /** The same for a call that an earlier attempt has started. */
+    async repeat(name: string, args: object): Promise<string> {
+      const tool = tools.get(name);
+      if (tool === undefined) throw new Error(`no tool ${name}`);
+      return callTool(tool, args, { run, signal: new AbortController().signal, isRepeat: true });
+    },
     remove: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
   };
 }
 
 export type AWorkspace = Awaited<ReturnType<typeof aWorkspace>>;
 
-async function callTool(tool: Tool, args: object, ctx: Pick<ToolContext, 'run' | 'signal'>): Promise<string> {
+async function callTool(
+  tool: Tool,
+  args: object,
+  ctx: Pick<ToolContext, 'run' | 'signal' | 'isRepeat'>,
+): Promise<string> {
   const output = await tool.execute(tool.inputSchema.parse(args), {
     ...ctx,
     callId: 'c1',

@@ -123,6 +123,17 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       expect(await contentOf('a.txt')).toBe('old');
     });
 
+    it('that is repeated after a crash leaves what a person has made of the file since', async () => {
+      const call = { path: 'a/plan.txt', content: 'mine' };
+      expect(await files.repeat('write', call)).toBe('Created a/plan.txt (4 bytes).');
+      expect(await files.repeat('write', call)).toBe('Replaced a/plan.txt (4 bytes).');
+      await put('a/plan.txt', 'ours');
+      await expect(files.repeat('write', call)).rejects.toThrow(
+        'a/plan.txt holds something else now: it may have been written and then changed. Read it',
+      );
+      expect(await contentOf('a/plan.txt')).toBe('ours');
+    });
+
     it('never shows a reader a half-written file', async () => {
       const [a, b] = ['a'.repeat(500_000), 'b'.repeat(500_000)];
       await put('big.txt', a);
