@@ -83,6 +83,7 @@ export class SignalAdapter implements ChannelAdapter {
           number: this.#config.number,
           hasSecret: this.#config.webhookSecret !== undefined,
           seen: () => this.#receiver.lastSeen.read(),
+          now: () => this.#deps.clock.now(),
           ownAci: (number) => findAci(this.#searchFor(number), signal),
         },
         signal,

@@ -12,6 +12,8 @@ export type CheckDeps = {
   readonly hasSecret: boolean;
   /** Calls that the webhook has seen, in this process or an earlier one. */
   seen(): Promise<Seen>;
+  /** ms since the epoch. */
+  now(): number;
   /** The account's ACI; throws when it cannot be found out. */
   ownAci(number: string): Promise<OwnAci>;
 };
@@ -21,7 +23,8 @@ export async function checkSignal(deps: CheckDeps, signal: AbortSignal): Promise
   const reached = await reach(deps, signal);
   if (reached.mode === undefined) return [reached.check];
   const account = await findAccount(deps, signal);
-  const checks = [reached.check, ...(await receivingChecks(deps, reached.mode)), account.check];
+  const receiving = [...(await receivingChecks(deps, reached.mode)), ...(await lossChecks(deps))];
+  const checks = [reached.check, ...receiving, account.check];
   if (account.number === undefined) return checks;
   return [...checks, ...(await profileChecks(deps, account.number, signal))];
 }
@@ -78,6 +81,22 @@ async function receivingChecks(deps: CheckDeps, mode: Mode): Promise<readonly Ch
   }
   const detail = `last called at ${new Date(webhookAt).toISOString()}; ${losing}`;
   return [{ name, result: 'ok', detail }];
+}
+
+/** A loss is reported for so long, ms. */
+const recentMs = 7 * 86_400_000;
+
+async function lossChecks({ seen, now }: CheckDeps): Promise<readonly ChannelCheck[]> {
+  const { lostAt } = await seen();
+  if (lostAt === undefined || lostAt < now() - recentMs) return [];
+  return [
+    {
+      name: 'losses',
+      result: 'warning',
+      detail: `a message that came at ${new Date(lostAt).toISOString()} could not be kept; the log has the reason`,
+      fix: 'ask people to write again what they sent then',
+    },
+  ];
 }
 
 async function findAccount(

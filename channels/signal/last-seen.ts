@@ -7,6 +7,8 @@ const schema = z.object({
   aliveAt: z.number().optional(),
   /** When the webhook was last called. */
   webhookAt: z.number().optional(),
+  /** When a message came that could not be kept. */
+  lostAt: z.number().optional(),
 });
 export type Seen = z.output<typeof schema>;
 

@@ -136,7 +136,7 @@ export class Receiver {
       log,
       onCalled: () => this.lastSeen.note('webhookAt'),
       take: (raw) => this.#durable.take({ at: clock.now(), raw }),
-      onLost: (reason) => this.#intake?.gap({ since: clock.now(), code: 'lost', reason }),
+      onLost: (reason) => this.#onLost(clock.now(), reason),
     });
     return true;
   }
@@ -218,12 +218,19 @@ export class Receiver {
     });
   }
 
+  /** Noted in the file too: the owner may not be reachable now, and `doctor` reads it. */
+  #onLost(at: number, reason: string): void {
+    this.#intake?.gap({ since: at, code: 'lost', reason });
+    this.lastSeen.note('lostAt');
+    void this.lastSeen.write();
+  }
+
   #onFrame(raw: string): void {
     const entry: Spooled = { at: this.#deps.clock.now(), raw };
     const taking = this.#takeFrame(entry).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
       this.#deps.log.error({ reason }, 'signal.message-lost');
-      this.#intake?.gap({ since: entry.at, code: 'lost', reason });
+      this.#onLost(entry.at, reason);
     });
     this.#inGrace.add(taking);
     void taking.finally(() => this.#inGrace.delete(taking));

@@ -23,6 +23,11 @@ export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: We
   routes.webhook('webhook', async ({ params, body }) => {
     if (!timingSafeEqual(digest(params), wanted)) return { status: 403 };
     onCalled();
+    if (body === undefined) {
+      log.error({}, 'signal.message-too-large');
+      onLost('a call of the webhook had more than 1 MB');
+      return { status: 413 };
+    }
     try {
       await take(Buffer.from(body).toString());
       return { status: 200 };

@@ -6,7 +6,7 @@ export interface RouteHost {
   socket(path: string, onOpen: (socket: ClientSocket) => void): void;
   /** Takes the files that signed-in clients send to `/uploads/<channel>`, each a stream of at most `maxBytes`. */
   upload(take: (file: UploadedFile) => Promise<WebhookAnswer>): void;
-  /** A webhook: no sign-in; the handler checks the secret itself. Body limited before it is read. */
+  /** A webhook: no sign-in; the handler checks the secret itself. A body of more than 1 MB is answered with 413. */
   webhook(path: string, handle: (request: WebhookRequest) => Promise<WebhookAnswer>): void;
 }
 
@@ -25,7 +25,8 @@ export type UploadedFile = { readonly bytes: AsyncIterable<Uint8Array>; readonly
 export type WebhookRequest = {
   readonly params: string;
   readonly headers: IncomingMessage['headers'];
-  readonly body: Uint8Array;
+  /** Undefined for one of more than 1 MB, which isn't kept. */
+  readonly body: Uint8Array | undefined;
 };
 
 /** The HTTP answer to a webhook call. */

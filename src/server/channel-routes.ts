@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import type {
   ClientSocket,
@@ -107,13 +107,23 @@ function mountWebhooks(
       { parseAs: 'buffer', bodyLimit: webhookBodyBytes },
       (_request, body, done) => done(null, body),
     );
-    const options = { config: { access: 'webhook' as const }, bodyLimit: webhookBodyBytes };
+    const handlerOf = (params: ChannelParams) => handlers.get(routeName(params));
     const answer = async (request: FastifyRequest<{ Params: ChannelParams }>) => {
-      const handler = handlers.get(routeName(request.params));
+      const handler = handlerOf(request.params);
       if (handler === undefined) return { status: absentStatus };
       const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
       return handler({ params: request.params['*'] ?? '', headers: request.headers, body });
     };
+    /** A channel whose network never sends it again has to know of it. */
+    const errorHandler = async (error: FastifyError, { params, headers }: FastifyRequest) => {
+      if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') throw error;
+      // The routes below give each request these parameters.
+      const of = params as ChannelParams;
+      await handlerOf(of)?.({ params: of['*'] ?? '', headers, body: undefined });
+      throw error;
+    };
+    const config = { access: 'webhook' as const };
+    const options = { config, errorHandler, bodyLimit: webhookBodyBytes };
     for (const url of ['/channels/:channel/:path', '/channels/:channel/:path/*']) {
       scope.post<{ Params: ChannelParams }>(url, options, async (request, reply) => {
         const { status, body } = await answer(request);

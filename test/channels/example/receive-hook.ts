@@ -14,6 +14,7 @@ export function startHook(deps: ReceiverDeps, intake: Intake, routes: RouteHost)
   const working = new Set<Promise<WebhookAnswer>>();
   let isStopped = false;
   const take = async ({ body }: WebhookRequest): Promise<WebhookAnswer> => {
+    if (body === undefined) return { status: 413 };
     try {
       await intake.accept(batchOf([readJson(body)], account));
       return { status: 200 };

@@ -196,6 +196,20 @@ describe('the webhook', () => {
     await intake.waitFor(() => intake.texts.includes('next'));
   });
 
+  it('says that a message is lost that is larger than any body it takes, and doctor says so later', async () => {
+    const { post, begin, newAdapter } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    const adapter = await begin(intake);
+    const large = 'x'.repeat(1_100_000);
+    expect(await post(large, 'a-secret-of-22-characters-or-mor')).toBe(413);
+    expect(intake.gaps).toEqual([]);
+    expect(await post(large)).toBe(413);
+    expect(intake.gaps).toMatchObject([{ code: 'lost', reason: expect.stringContaining('more than 1 MB') }]);
+    await adapter.stop();
+    const checks = await newAdapter().checks.check(forever);
+    expect(checks.find(({ name }) => name === 'losses')).toMatchObject({ result: 'warning' });
+  });
+
   it('takes everything with the right secret, and tells nothing to anybody else', async () => {
     const { server, post, begin } = await aStage('webhook');
     const intake = new RecordingIntake();
