@@ -24,8 +24,9 @@ export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: We
     if (!timingSafeEqual(digest(params), wanted)) return { status: 403 };
     onCalled();
     if (body === undefined) {
-      log.error({}, 'signal.message-too-large');
-      onLost('a call of the webhook had more than 1 MB');
+      const reason = 'a call of the webhook had more than 1 MB';
+      log.error({ reason }, 'signal.message-lost');
+      onLost(reason);
       return { status: 413 };
     }
     try {

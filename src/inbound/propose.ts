@@ -266,7 +266,7 @@ function isCalled(gate: InboundPolicy, { envelope, facts }: Arrival, message: In
 }
 
 function bundleOf(envelope: InboundEnvelope, message: InboundMessage, windowMs: number): Bundle | undefined {
-  if (message.album !== undefined) return { name: `album:${message.album}`, windowMs };
+  if (message.album !== undefined) return { name: `album:${message.album}`, windowMs, isOneMessage: true };
   return message.mayContinue ? { name: splitTextName(envelope.sender.id), windowMs } : undefined;
 }
 

@@ -16,6 +16,15 @@ export const modeMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'rest of an album left in the group',
+    invariant: 'parts of an album share one gate decision, however late they come',
+    edit: { in: 'joinBundle', find: 'item.bundle?.isOneMessage === true', replace: 'false' },
+    test: {
+      file: 'test/store/intake/bundles.test.ts',
+      name: 'counts as addressed when its last part comes after the others were taken',
+    },
+  },
+  {
     name: 'album among people that empties the lane',
     invariant: 'what nobody has addressed to the bot drops no message',
     edit: { in: 'acceptItem', find: "isHeld ? 'room' : await", replace: 'await' },

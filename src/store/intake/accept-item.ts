@@ -114,7 +114,10 @@ async function joinBundle(
     (debounced && within(debounced));
   if (!bundle) return undefined;
   const siblings = open.filter((row) => row.bundle === bundle.name);
-  const isOpen = item.passesGate || siblings.some((row) => row.state === 'waiting');
+  const isOpen =
+    item.passesGate ||
+    siblings.some((row) => row.state === 'waiting') ||
+    (item.bundle?.isOneMessage === true && (await wasTaken(tx, lane, bundle.name)));
   if (siblings.length > 0) {
     // A file that is being fetched has a due time of its own.
     const ids = siblings.filter((row) => row.isFetching === 0 || row.state === 'held').map((row) => row.id);
@@ -124,6 +127,26 @@ async function joinBundle(
     if (isOpen) await openSiblings(tx, held, accepting.effects);
   }
   return { name: bundle.name, windowMs: bundle.windowMs, isOpen };
+}
+
+/** So many positions of the lane back an album that goes on is looked for: its parts come within seconds. */
+const lookBack = 200;
+
+/** Whether a part of the album, and so all of it, was addressed to the agent: it has been taken, or answered. */
+async function wasTaken(tx: Tx, { key, nextSeq }: Lane, bundle: string): Promise<boolean> {
+  const row = tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('laneKey', '=', key)
+    .where('seq', '>=', nextSeq - lookBack)
+    .where('bundle', '=', bundle)
+    .where((eb) =>
+      eb.or([
+        eb('state', '=', 'taken'),
+        eb.and([eb('state', '=', 'ended'), eb('outcome', '!=', 'cancelled')]),
+      ]),
+    );
+  return (await row.executeTakeFirst()) !== undefined;
 }
 
 /** Lets them run. Their files are fetched from now on. */

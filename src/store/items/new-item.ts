@@ -26,4 +26,6 @@ export type Bundle = {
   readonly name: string;
   /** Parts are waited for until this long after the last one, ms. */
   readonly windowMs: number;
+  /** The name is used for one message only: a part that comes after the others were taken belongs to it too. */
+  readonly isOneMessage?: true;
 };

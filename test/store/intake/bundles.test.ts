@@ -3,6 +3,7 @@ import type { AttachmentRef } from '../../../src/contracts/attachment.ts';
 import { textOf } from '../../../src/contracts/message.ts';
 import { storeFetched } from '../../../src/store/intake/fetching.ts';
 import type { Proposal } from '../../../src/store/intake/proposal.ts';
+import { cancelItems } from '../../../src/store/items/cancel-item.ts';
 import type { NewItem } from '../../../src/store/items/new-item.ts';
 import { closeBundles } from '../../../src/store/lanes/sweep.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
@@ -11,7 +12,7 @@ import { aLane, aMessage, aWorker, defaults, newCommand, unique } from '../build
 import { describeEachDatabase } from '../each-database.ts';
 
 const photo = { kind: 'image', name: 'photo.jpg', ref: 'file' } as unknown as AttachmentRef;
-const album = { name: 'album:1', windowMs: 0 };
+const album = { name: 'album:1', windowMs: 0, isOneMessage: true } as const;
 
 type Part = { readonly conversation: string; readonly text: string; readonly item?: Partial<NewItem> };
 
@@ -114,6 +115,32 @@ describeEachDatabase('an album of photos', (open) => {
     const { wakes } = await fetched(part.id, 'a', 3_600_000);
     // Beyond what any other wait allows, however slow the machine.
     expect(wakes[0]?.delayMs).toBeGreaterThan(1_800_000);
+  });
+
+  it('counts as addressed when its last part comes after the others were taken, unless they were cancelled', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const lane = aLane(conversation);
+    const late = (name: string) => {
+      const item = { lane, passesGate: false, bundle: { ...album, name } };
+      return aPhoto({ conversation, text: 'late', item }).proposal;
+    };
+    const first = aPhoto({ conversation, text: '@bot look', item: { lane } });
+    await worker.accept(first.proposal);
+    await fetched(first.id, 'a', 0);
+    await worker.claimRun(lane.key);
+    const { acceptances, effects } = await worker.accept(late(album.name));
+    expect(acceptances).toMatchObject([{ kind: 'accepted' }]);
+    expect(effects.fetches).toHaveLength(1);
+    const other = { lane, bundle: { ...album, name: 'album:2' } };
+    const dropped = aPhoto({ conversation, text: '@bot never mind', item: other });
+    await worker.accept(dropped.proposal);
+    const actor = { ref: 'console', people: [], mayChangeAny: true, mayPromoteOwn: true };
+    await open().write(cancelItems, { laneKey: lane.key, actor, told: '' });
+    expect((await worker.accept(late('album:2'), late('album:3'))).acceptances).toEqual([
+      { kind: 'held' },
+      { kind: 'held' },
+    ]);
   });
 
   it('does not interrupt a run before one of its parts has passed the gate', async () => {
