@@ -5,8 +5,10 @@ import { startCommand } from '#channel-kit/own-commands.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
-import { readAddress } from '../server/address-file.ts';
+import { stripText } from '../logging/redaction.ts';
+import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 import { pageAddress } from '../server/page-address.ts';
+import { readySchema } from './ask-processes.ts';
 
 const statusSchema = z.object({
   version: z.string(),
@@ -45,41 +47,49 @@ export type AskedStatus = z.infer<typeof statusSchema> & Partial<z.infer<typeof 
 
 export type GatewayAnswer =
   | { readonly kind: 'running'; readonly url: string; readonly status: AskedStatus }
-  /** Nobody listens there. */
-  | { readonly kind: 'away'; readonly url: string }
-  /** A Parley that lets nobody in who asks like this. */
+  /** No process serves the folder, and nobody listens where the configuration says. */
+  | { readonly kind: 'away' }
+  /** The folder's gateway, which lets nobody in who asks like this. */
   | {
       readonly kind: 'refused';
       readonly url: string;
       readonly code: RefusalCode;
       readonly retryAfterS?: number;
     }
-  /** Another program, or the gateway of another data folder. `httpStatus` is 0 when it speaks no HTTP. */
-  | { readonly kind: 'foreign'; readonly url: string; readonly httpStatus: number };
+  /** The folder's gateway lives and gives no answer that can be read. */
+  | { readonly kind: 'silent'; readonly url: string; readonly pid: number }
+  /**
+   * Listens where the configuration says, and nothing in the folder proves that it is the folder's gateway: another program,
+   * or a gateway that can't write there. It was not sent the token. `httpStatus` is 0 when it speaks no HTTP; `reasons` say
+   * why a Parley isn't ready.
+   */
+  | {
+      readonly kind: 'unproven';
+      readonly url: string;
+      readonly httpStatus: number;
+      readonly reasons: readonly string[];
+    };
 
 /**
- * Asks the gateway that runs on this data folder how it is: where the configuration says, then where the
- * folder says that it was served last. Never throws for what it finds.
+ * Asks the gateway that runs on this data folder how it is. Never throws for what it finds. Another program may have the
+ * port while Parley is down, so only the address that a living process has in the folder is sent the token.
  */
 export async function askGateway(config: Config): Promise<GatewayAnswer> {
   const token = await tokenOf(config);
-  const served = await readAddress(config.dataDir);
-  const configured = pageAddress(config.host, config.port);
-  // Port 0 is any free one: it names no place to ask.
-  const answer: GatewayAnswer =
-    config.port === 0 ? { kind: 'away', url: configured } : await askAt(configured, token);
-  if (answer.kind === 'running' || served === undefined || served === configured) return answer;
-  const other = await askAt(served, token);
-  // A refusal with a reason says more than an address where nothing listens.
-  return other.kind === 'running' || answer.kind === 'away' ? other : answer;
+  const processes = await readProcessAddresses(config.dataDir);
+  const asked = await Promise.all(
+    processes.filter(({ role }) => role !== 'worker').map((one) => askProcess(one, token)),
+  );
+  const best = (kind: GatewayAnswer['kind']) => asked.find((answer) => answer.kind === kind);
+  return best('running') ?? best('refused') ?? best('silent') ?? askConfigured(config);
 }
 
-async function askAt(url: string, token: string): Promise<GatewayAnswer> {
-  const status = await ask(`${url}/api/status`, token);
-  if (status.kind !== 'answer') return { kind: status.kind, url, httpStatus: 0 };
-  const refusal = refusalSchema.safeParse(status.body).data;
+async function askProcess({ url, pid }: ProcessAddress, token: string): Promise<GatewayAnswer> {
+  const answer = await ask(`${url}/api/status`, token);
+  if (answer.kind !== 'answer') return { kind: 'silent', url, pid };
+  const refusal = refusalSchema.safeParse(answer.body).data;
   if (refusal !== undefined) {
-    const { retryAfterS } = status;
+    const { retryAfterS } = answer;
     return {
       kind: 'refused',
       url,
@@ -87,11 +97,24 @@ async function askAt(url: string, token: string): Promise<GatewayAnswer> {
       ...(retryAfterS !== undefined && { retryAfterS }),
     };
   }
-  const parsed = statusSchema.safeParse(status.body).data;
-  if (parsed === undefined) return { kind: 'foreign', url, httpStatus: status.httpStatus };
+  const status = statusSchema.safeParse(answer.body).data;
+  if (status === undefined) return { kind: 'silent', url, pid };
   const notices = await ask(`${url}/api/notices`, token);
   const shown = notices.kind === 'answer' ? noticesSchema.safeParse(notices.body).data : undefined;
-  return { kind: 'running', url, status: { ...parsed, ...shown } };
+  return { kind: 'running', url, status: { ...status, ...shown } };
+}
+
+/** Readiness is for everybody, so it takes no token. */
+async function askConfigured({ host, port }: Config): Promise<GatewayAnswer> {
+  // Any free port: it names no place to ask.
+  if (port === 0) return { kind: 'away' };
+  const url = pageAddress(host, port);
+  const answer = await ask(`${url}/readyz`);
+  if (answer.kind === 'away') return answer;
+  if (answer.kind === 'foreign') return { kind: 'unproven', url, httpStatus: 0, reasons: [] };
+  const { components = [] } = readySchema.safeParse(answer.body).data ?? {};
+  const reasons = components.flatMap(({ state, reason }) => (state === 'down' ? [reason] : []));
+  return { kind: 'unproven', url, httpStatus: answer.httpStatus, reasons };
 }
 
 /** Throws ParleyError with what to do when it does not run, or another does. */
@@ -99,41 +122,51 @@ export async function askRunningGateway(
   config: Config,
 ): Promise<Extract<GatewayAnswer, { kind: 'running' }>> {
   const answer = await askGateway(config);
+  if (answer.kind === 'running') return answer;
+  const isWrong = answer.kind === 'refused' || (answer.kind === 'unproven' && answer.reasons.length === 0);
+  throw new ParleyError(isWrong ? 'invalid_input' : 'store_unavailable', wordsWithoutGateway(answer, config));
+}
+
+/** The real cause and one next step. */
+export function wordsWithoutGateway(
+  answer: Exclude<GatewayAnswer, { kind: 'running' }>,
+  config: Pick<Config, 'dataDir' | 'token'>,
+): string {
+  const { dataDir } = config;
   switch (answer.kind) {
-    case 'running':
-      return answer;
     case 'away':
-      throw new ParleyError(
-        'store_unavailable',
-        `Parley isn't running at ${answer.url}. Start it: ${startCommand}`,
-      );
+      return `Parley isn't running on ${dataDir}. Start it: ${startCommand}`;
     case 'refused':
-      throw new ParleyError('invalid_input', wordsForRefusal(answer, config));
-    case 'foreign':
-      throw new ParleyError(
-        'invalid_input',
-        `${answer.url} responds (HTTP ${answer.httpStatus}), but it isn't the gateway of ${config.dataDir}. Set PARLEY_DATA_DIR and PARLEY_PORT to the values it was started with.`,
-      );
+      return wordsForRefusal(answer, config);
+    case 'silent':
+      return `The gateway at ${answer.url} (process ${answer.pid}) doesn't answer. Ask again in a moment, and check its log.`;
+    case 'unproven':
+      return answer.reasons.length > 0
+        ? answer.reasons.map((reason) => stripText(reason)).join('\n')
+        : `${describeListener(answer)}, but it isn't the gateway of ${dataDir}. Set PARLEY_DATA_DIR to the folder it was started with.`;
     default:
       return answer satisfies never;
   }
 }
 
-const sameFolder = 'Set PARLEY_DATA_DIR, PARLEY_PORT and PARLEY_TOKEN to the values it was started with.';
+function describeListener({ url, httpStatus }: Extract<GatewayAnswer, { kind: 'unproven' }>): string {
+  return httpStatus === 0 ? `Something listens at ${url}` : `${url} responds (HTTP ${httpStatus})`;
+}
 
-/** The real cause and one next step. */
-export function wordsForRefusal(
+const sameToken = 'Set PARLEY_DATA_DIR and PARLEY_TOKEN to the values it was started with.';
+
+function wordsForRefusal(
   { url, code, retryAfterS = 60 }: Extract<GatewayAnswer, { kind: 'refused' }>,
   { dataDir, token }: Pick<Config, 'dataDir' | 'token'>,
 ): string {
   const used = token === undefined ? `The token in ${join(dataDir, 'token')}` : 'PARLEY_TOKEN';
   switch (code) {
     case 'wrong_token':
-      return `${used} isn't the token of the gateway at ${url}. ${sameFolder}`;
+      return `${used} isn't the token of the gateway at ${url}. ${sameToken}`;
     case 'sign_in_first':
-      return `There is no token in ${dataDir}, and the gateway at ${url} requires one. ${sameFolder}`;
+      return `There is no token in ${dataDir}, and the gateway at ${url} requires one. ${sameToken}`;
     case 'too_many_tries':
-      return `${used} isn't the token of the gateway at ${url}, and too many wrong tokens came from this address: try again in ${retryAfterS} s. ${sameFolder}`;
+      return `${used} isn't the token of the gateway at ${url}, and too many wrong tokens came from this address: try again in ${retryAfterS} s. ${sameToken}`;
     case 'host_not_allowed':
     case 'origin_not_allowed':
       return `The gateway at ${url} doesn't answer to that name. Add it to allowedHosts in its parley.config.json.`;
@@ -190,7 +223,7 @@ async function readJson(answer: Response): Promise<unknown> {
   }
 }
 
-async function ask(url: string, token: string): Promise<Answer> {
+async function ask(url: string, token = ''): Promise<Answer> {
   try {
     const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
     const answer = await fetch(url, { headers, signal: AbortSignal.timeout(5_000) });

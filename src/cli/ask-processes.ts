@@ -4,12 +4,13 @@ import { type ProcessAddress, readProcessAddresses } from '../processes/process-
 const downSchema = z.object({
   name: z.string(),
   state: z.string(),
-  reason: z.string().default('unknown reason'),
+  reason: z.string().max(2_000).default('unknown reason'),
   since: z.string().exactOptional(),
   nextTryAt: z.string().exactOptional(),
 });
 
-const readySchema = z.object({ status: z.string(), components: z.array(downSchema).default([]) });
+/** The answer of `/readyz`. */
+export const readySchema = z.object({ status: z.string(), components: z.array(downSchema).default([]) });
 
 /** A process of the data folder and how it answers. */
 export type ProcessHealth = ProcessAddress & {

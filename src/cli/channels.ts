@@ -5,7 +5,7 @@ import { type ConfiguredAccount, configuredAccounts } from '../channel-host/conf
 import { isInteractive } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
-import { askGateway, wordsForRefusal } from './ask-gateway.ts';
+import { askGateway, wordsWithoutGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 import { renderQrCode } from './qr-code.ts';
 import { withAdapter } from './with-adapter.ts';
@@ -25,13 +25,7 @@ export async function runChannelsStatus(
     process.stdout.write(`${JSON.stringify({ isRunning, channels: shown }, undefined, 2)}\n`);
     return 0;
   }
-  const head = isRunning
-    ? []
-    : [
-        answer.kind === 'refused'
-          ? `${wordsForRefusal(answer, config)} According to the configuration:`
-          : "Parley isn't running. According to the configuration:",
-      ];
+  const head = isRunning ? [] : [wordsWithoutGateway(answer, config), 'According to the configuration:'];
   const lines = shown.map(({ id, state, detail }) => `  ${id.padEnd(10)} ${state} (${detail})`);
   process.stdout.write(`${[...head, ...lines].map(stripText).join('\n')}\n`);
   return 0;

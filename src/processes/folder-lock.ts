@@ -65,7 +65,8 @@ async function nameOf(dataDir: string): Promise<string> {
 }
 
 async function folderInUse(dataDir: string, pidFile: string): Promise<ParleyError> {
-  const living = liveProcesses(dataDir).map(({ pid }) => pid);
+  // This one may be known already, as one that waits to start.
+  const living = liveProcesses(dataDir).flatMap(({ pid }) => (pid === process.pid ? [] : [pid]));
   const pids = living.length > 0 ? living.join(', ') : await readFile(pidFile, 'utf8').catch(() => 'unknown');
   return new ParleyError(
     'data_folder_locked',

@@ -1,8 +1,12 @@
-/** Where each process on the data folder answers `/healthz`, `/readyz` and `/metrics`: a file beside its lock. */
-import { readFile, writeFile } from 'node:fs/promises';
+/**
+ * Where each process on the data folder answers: a file beside its lock. The lock proves that the process lives and so
+ * still has its port, which is why the access token may be sent there, and nowhere else.
+ */
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { liveProcesses } from './process-files.ts';
+import type { Closers } from './closers.ts';
+import { liveProcesses, type ProcessFiles } from './process-files.ts';
 
 const schema = z.object({
   url: z.url({ protocol: /^http$/ }),
@@ -14,12 +18,17 @@ const schema = z.object({
 /** Where a live process answers, and what it does. */
 export type ProcessAddress = z.infer<typeof schema> & { readonly pid: number };
 
-/** Writes this process's address for the command line. Rejects when the disk refuses it. */
-export async function writeProcessAddress(
-  path: string,
+/**
+ * Writes this process's address for the command line. `closers` take it back before the port is given up: another program
+ * may have it from then on. Rejects when the disk refuses it.
+ */
+export async function publishProcessAddress(
+  { addressPath }: Pick<ProcessFiles, 'addressPath'>,
   { url, role, variables }: Omit<ProcessAddress, 'pid'>,
+  closers: Pick<Closers, 'add'>,
 ): Promise<void> {
-  await writeFile(path, `${JSON.stringify({ url, role, variables })}\n`, { mode: 0o600 });
+  closers.add('address', () => rm(addressPath, { force: true }));
+  await writeFile(addressPath, `${JSON.stringify({ url, role, variables })}\n`, { mode: 0o600 });
 }
 
 /** Addresses of the processes that use the folder now; one that has not come to its address yet is left out. */

@@ -56,8 +56,17 @@ export function enterProcesses(dataDir: string): ProcessFiles {
 export function liveProcesses(dataDir: string): readonly { readonly name: string; readonly pid: number }[] {
   const folder = join(dataDir, 'processes');
   return namesIn(folder)
-    .filter((name) => isHeld(folder, name))
+    .filter((name) => isSeenHeld(folder, name))
     .map((name) => ({ name, pid: Number.parseInt(name, 10) }));
+}
+
+/** In a folder that can't be written nobody can try a lock; a process that isn't seen to live doesn't count as living. */
+function isSeenHeld(folder: string, name: string): boolean {
+  try {
+    return isHeld(folder, name);
+  } catch {
+    return false;
+  }
 }
 
 function isHeld(folder: string, name: string): boolean {

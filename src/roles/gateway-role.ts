@@ -17,7 +17,6 @@ import { createRedactor } from '../logging/redaction.ts';
 import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
 import { createWaitingNotices, type WaitingNotices } from '../queue/waiting-notices.ts';
 import { accessToken } from '../server/access-token.ts';
-import { removeAddress, writeAddress } from '../server/address-file.ts';
 import { gatewayHealth } from '../server/gateway-health.ts';
 import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
@@ -118,9 +117,7 @@ export async function openServer(
   const listen = async () => {
     await stage.beforeListen?.();
     const listening = await server.listen();
-    await writeAddress(config.dataDir, listening.url);
     await stage.publishAddress(listening.url);
-    closers.add('page address', () => removeAddress(config.dataDir));
     return listening;
   };
   return { ...server, listen };

@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 import { openSendJournal, type SendJournal } from '../outbox/send-journal.ts';
 import type { Closers } from '../processes/closers.ts';
 import { type FolderLock, lockDataFolder } from '../processes/folder-lock.ts';
-import { writeProcessAddress } from '../processes/process-address.ts';
+import { publishProcessAddress } from '../processes/process-address.ts';
 import { enterProcesses, type ProcessFiles } from '../processes/process-files.ts';
 import { type RunningRedis, startRedis } from '../redis/start-redis.ts';
 import { storeSetup } from '../steps.ts';
@@ -26,7 +26,7 @@ export type Infrastructure = {
   readonly holder: string;
   readonly journal: SendJournal;
   readonly processes: ProcessRegistry;
-  /** Tells the command line at which address this process answers. Never throws: it is told nothing then. */
+  /** Tells the command line at which address this process answers, until it closes. Never throws: it is told nothing then. */
   publishAddress(url: string): Promise<void>;
 };
 
@@ -59,8 +59,8 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
     throw error;
   });
   const publishAddress = (url: string) =>
-    writeProcessAddress(files.addressPath, { url, role: config.role, variables: config.variables }).catch(
-      (error: unknown) => log.warn({ error }, 'process.address-not-written'),
+    publishProcessAddress(files, { ...config, url }, closers).catch((error: unknown) =>
+      log.warn({ error }, 'process.address-not-written'),
     );
   return { redis, store, holder, journal, processes, publishAddress };
 }

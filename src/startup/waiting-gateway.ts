@@ -12,11 +12,12 @@ import { createInboundPolicy } from '../inbound/inbound-policy.ts';
 import { localLaneKey } from '../inbound/lane-address.ts';
 import { createLoopWatch } from '../logging/loop-watch.ts';
 import { configuredModel } from '../models/configured-model.ts';
-import { createClosers } from '../processes/closers.ts';
+import { type Closers, createClosers } from '../processes/closers.ts';
+import { publishProcessAddress } from '../processes/process-address.ts';
+import { enterProcesses } from '../processes/process-files.ts';
 import { noLiveEvents } from '../queue/live-events.ts';
 import type { GatewayOptions } from '../roles/stage-deps.ts';
 import { keptToken } from '../server/access-token.ts';
-import { removeAddress, writeAddress } from '../server/address-file.ts';
 import type { StatusProblem } from '../server/gateway-status.ts';
 import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
@@ -86,9 +87,7 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
   closers.add('http server', server.close);
   const { url } = await server.listen();
   await openPages(options, { server, store, away, addCloser: closers.add });
-  // So that the command line finds it; on a full disk it finds the configured address.
-  await writeAddress(config.dataDir, url).catch(() => undefined);
-  closers.add('page address', () => removeAddress(config.dataDir));
+  await publish(options, url, closers);
   return { url, releaseStore: store.release, close: closers.close };
 }
 
@@ -98,13 +97,30 @@ const idleDesk = { counts: () => ({ parsed: 0, givenUp: 0 }) };
 /** Opens the health address of a waiting worker; it reports the blocker. Rejects when its port is taken. */
 export async function openWaitingWorker(options: WaitingOptions): Promise<WaitingGateway> {
   const { config, log, clock } = options;
+  const closers = createClosers(log);
   const server = createHealthServer({
     ...{ port: config.health.port, log, clock, readiness: readinessFrom(options) },
     metrics: async () => 'parley_store_up 0\n',
     token: () => tokenFor(options),
   });
+  closers.add('health server', server.close);
   const { url } = await server.listen();
-  return { url, releaseStore: async () => undefined, close: server.close };
+  await publish(options, url, closers);
+  return { url, releaseStore: async () => undefined, close: closers.close };
+}
+
+/** Lets the command line find this process. In a folder that can't be written it finds the configured port. */
+async function publish({ config, log }: WaitingOptions, url: string, closers: Closers): Promise<void> {
+  try {
+    const files = enterProcesses(config.dataDir);
+    closers.add('process files', async () => {
+      files.remove([files.name]);
+      files.release();
+    });
+    await publishProcessAddress(files, { ...config, url }, closers);
+  } catch (error) {
+    log.debug({ error }, 'waiting.address-not-written');
+  }
 }
 
 function readinessFrom({ blocker }: Pick<WaitingOptions, 'blocker'>) {

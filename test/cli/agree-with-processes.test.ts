@@ -3,19 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { agreeWithProcesses, findDisagreements } from '../../src/cli/agree-with-processes.ts';
-import { writeProcessAddress } from '../../src/processes/process-address.ts';
-import { enterProcesses } from '../../src/processes/process-files.ts';
+import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
 /** A data folder on which a process runs that sees these variables. */
 async function aFolder(variables: readonly string[]): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-agree-'));
-  const files = enterProcesses(dataDir);
+  const withdraw = await publishAddress(dataDir, { url: 'http://127.0.0.1:9', variables });
   onTestFinished(async () => {
-    files.release();
+    withdraw();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
-  await writeProcessAddress(files.addressPath, { url: 'http://127.0.0.1:9', role: 'all', variables });
   return dataDir;
 }
 

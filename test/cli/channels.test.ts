@@ -1,14 +1,12 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { writeAddress } from '../../src/server/address-file.ts';
 import { startSignalServer } from '../platforms/signal/server.ts';
 import { aServer } from '../server/a-server.ts';
+import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
 const slow = 120_000;
@@ -27,7 +25,7 @@ async function anUnlinkedServer() {
 
 describe('parley channels status', () => {
   it('says what the configuration says when Parley does not run', { timeout: slow }, async () => {
-    const env = { PARLEY_DATA_DIR: await aFolder(), PARLEY_PORT: '1' };
+    const env = { PARLEY_DATA_DIR: await aFolder(), PARLEY_PORT: '0' };
     const { code, stdout } = await runParley(['channels', 'status'], env);
     expect(code).toBe(0);
     expect(stdout).toMatch(/Parley isn't running/);
@@ -35,50 +33,22 @@ describe('parley channels status', () => {
     expect(stdout).toMatch(/terminal +configured/);
   });
 
-  it('asks the gateway when it runs', { timeout: slow }, async () => {
+  it('asks the gateway of its folder when it runs, whatever port that has taken', {
+    timeout: slow,
+  }, async () => {
+    const folder = await aFolder();
     const running = await aServer();
-    onTestFinished(() => running.server.close());
-    const env = { PARLEY_TOKEN: running.token, PARLEY_PORT: String(running.port) };
+    const withdraw = await publishAddress(folder, running);
+    onTestFinished(async () => {
+      withdraw();
+      await running.server.close();
+    });
+    const env = { PARLEY_TOKEN: running.token, PARLEY_DATA_DIR: folder, PARLEY_PORT: '1' };
     const { stdout } = await runParley(['channels', 'status', '--json'], env);
     expect(JSON.parse(stdout)).toEqual({
       isRunning: true,
       channels: [{ id: 'secret-channel', state: 'off', detail: 'no token' }],
     });
-  });
-});
-
-describe('the command line', () => {
-  it('finds the gateway of its folder whatever port that has taken', { timeout: slow }, async () => {
-    const folder = await aFolder();
-    const running = await aServer();
-    onTestFinished(() => running.server.close());
-    await writeAddress(folder, running.url);
-    const env = { PARLEY_TOKEN: running.token, PARLEY_DATA_DIR: folder };
-    for (const port of ['0', '1']) {
-      const { stdout } = await runParley(['channels', 'status', '--json'], { ...env, PARLEY_PORT: port });
-      expect(JSON.parse(stdout), `port ${port}`).toMatchObject({ isRunning: true });
-    }
-    expect((await runParley(['status'], { ...env, PARLEY_PORT: '0' })).stdout).toContain(running.url);
-  });
-
-  it('sends the token nowhere when the process that wrote the address is gone', {
-    timeout: slow,
-  }, async () => {
-    const folder = await aFolder();
-    let requests = 0;
-    const other = createServer((_request, response) => {
-      requests += 1;
-      response.end();
-    });
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void other.close());
-    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-    const { pid = 0 } = spawnSync(process.execPath, ['-e', '']);
-    await writeFile(join(folder, 'page-address.json'), JSON.stringify({ url, pid }));
-    const env = { PARLEY_DATA_DIR: folder, PARLEY_PORT: '0' };
-    const { stdout } = await runParley(['channels', 'status', '--json'], env);
-    expect(JSON.parse(stdout)).toMatchObject({ isRunning: false });
-    expect(requests).toBe(0);
   });
 });
 

@@ -5,27 +5,31 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../src/store/base/command.ts';
 import { aServer, type RunningServer, send } from '../server/a-server.ts';
 import { openStore } from '../support/open-store.ts';
+import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
 let dataDir: string;
 let store: Store;
 let running: RunningServer;
+let withdraw: () => void;
 
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'parley-cli-'));
   store = await openStore({ kind: 'sqlite', dataDir });
   running = await aServer({ store });
   await writeFile(join(dataDir, 'token'), running.token);
+  withdraw = await publishAddress(dataDir, running);
 });
 
 afterEach(async () => {
+  withdraw();
   await running.server.close();
   await store.close();
   await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
 });
 
 const parley = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-  runParley(args, { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: String(running.port), ...env });
+  runParley(args, { PARLEY_DATA_DIR: dataDir, ...env });
 const statusBy = async (cookie: string) =>
   (await send({ port: running.port, path: '/api/status', headers: { cookie } })).status;
 

@@ -1,47 +1,80 @@
-import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
-import { expect, it } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { aServer } from '../server/a-server.ts';
+import { publishAddress } from './publish-address.ts';
+import { runParley } from './run-parley.ts';
 
-/** Runs `parley status` against what listens on a port. */
-async function status(port: number) {
-  const child = spawn(process.execPath, ['../../bin/parley.mjs', 'status'], {
-    cwd: import.meta.dirname,
-    env: {
-      PATH: process.env.PATH,
-      PARLEY_TEST_HOME: '/nowhere',
-      PARLEY_PORT: String(port),
-      PARLEY_DATA_DIR: '/nowhere',
-    },
+const token = 'q7Zr2mXk9vTb4NwLs8Jd1HfG';
+
+async function aFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-status-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
+/** Listens where a gateway could, and keeps what it is sent. */
+async function anotherProgram(answer: string) {
+  const tokens: (string | undefined)[] = [];
+  const server = createServer(({ headers }, response) => {
+    tokens.push(headers.authorization);
+    response.end(answer);
   });
-  const [code, stderr] = await Promise.all([
-    new Promise((resolve) => child.once('exit', resolve)),
-    text(child.stderr),
-  ]);
-  return { code, stderr };
-}
-
-async function aServer(answer: string) {
-  const server = createServer((_request, response) => response.end(answer));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  return { port, close: () => new Promise((resolve) => server.close(resolve)) };
+  return { url: `http://127.0.0.1:${port}`, port: String(port), tokens };
 }
 
-it('says how to start Parley when nothing listens', async () => {
-  const { port, close } = await aServer('');
-  await close();
-  expect(await status(port)).toEqual({
+const status = (dataDir: string, port = '0') =>
+  runParley(['status'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: port, PARLEY_TOKEN: token });
+
+it('says how to start Parley when nothing runs on the folder', async () => {
+  const folder = await aFolder();
+  expect(await status(folder)).toMatchObject({
     code: 1,
-    stderr: `Parley isn't running at http://127.0.0.1:${port}. Start it: npm start\n`,
+    stderr: `Parley isn't running on ${folder}. Start it: npm start\n`,
   });
 });
 
-it.each(['a page of something else', '{"version":1}'])('recognises another program: %s', async (answer) => {
-  const { port, close } = await aServer(answer);
-  const { code, stderr } = await status(port);
-  await close();
-  expect(code).toBe(1);
-  expect(stderr).toMatch(/^http:\/\/127.0.0.1:\d+ responds .*, but it isn't the gateway of \/nowhere.*\n$/);
+it.each(['a page of something else', '{"version":1}', ''])(
+  'sends no token to another program at its port or a dead gateway’s address: %j',
+  async (answer) => {
+    const folder = await aFolder();
+    const { url, port, tokens } = await anotherProgram(answer);
+    // The lock of a killed process is free, and its address still there.
+    (await publishAddress(folder, { url }))();
+    const { code, stderr } = await status(folder, port);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `${url} responds (HTTP 200), but it isn't the gateway of ${folder}. Set PARLEY_DATA_DIR to the folder it was started with.\n`,
+    });
+    expect(tokens).toEqual([undefined]);
+  },
+);
+
+it('says why a gateway isn’t ready that can’t write to its folder, and names one that doesn’t answer', async () => {
+  const folder = await aFolder();
+  const reason = `Parley can't start yet: The data folder ${folder} is on a disk that is full.`;
+  const { server, port } = await aServer({
+    token,
+    readiness: async () => ({
+      missing: ['data folder'],
+      components: [{ name: 'data folder', state: 'down', reason }],
+    }),
+  });
+  onTestFinished(() => server.close());
+  // A lock file that nobody can try, as in a folder of another user's.
+  await writeFile(join(folder, 'processes'), '');
+  expect((await status(folder, String(port))).stderr).toBe(`${reason}\n`);
+  await rm(join(folder, 'processes'));
+
+  const { url, tokens } = await anotherProgram('{}');
+  const withdraw = await publishAddress(folder, { url });
+  onTestFinished(withdraw);
+  expect((await status(folder)).stderr).toContain(`(process ${process.pid}) doesn't answer`);
+  expect(tokens).toEqual([`Bearer ${token}`]);
 });

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Config } from '../../config/config.ts';
-import { askGateway, wordsForRefusal } from '../ask-gateway.ts';
+import { askGateway, wordsWithoutGateway } from '../ask-gateway.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
 const oldestNode = 24;
@@ -135,7 +135,9 @@ export async function checkPort(config: Config): Promise<DoctorCheck> {
   const answer = await askGateway(config);
   if (answer.kind === 'running') return ok(name, `Parley ${answer.status.version} runs at ${answer.url}`);
   if (answer.kind === 'refused')
-    return failed(name, wordsForRefusal(answer, config), 'use the settings it was started with');
+    return failed(name, wordsWithoutGateway(answer, config), 'use the settings it was started with');
+  if (answer.kind === 'silent' || (answer.kind === 'unproven' && answer.reasons.length > 0))
+    return failed(name, wordsWithoutGateway(answer, config), "check the gateway's log");
   const pid = await readFile(join(dataDir, 'parley.pid'), 'utf8').catch(() => 'none');
   return failed(
     name,
