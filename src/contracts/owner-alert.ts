@@ -13,6 +13,8 @@ export type AlertKind =
   | 'model-key'
   /** Subject: the provider and its model. It takes no tools, and is asked without. */
   | 'model-without-tools'
+  /** Subject: the agent. Its instructions and tools leave conversations no room in the model's window. */
+  | 'context-full'
   /** Subject: the session key of the lane. Something waits in it and nobody works on it. */
   | 'lane-stuck'
   /** Subject: the conversation. What was sent there may or may not have arrived. */
@@ -40,6 +42,7 @@ export function isLasting(kind: AlertKind): boolean {
     case 'conversation-unreachable':
       return true;
     case 'model-without-tools':
+    case 'context-full':
     case 'delivery-unknown':
     case 'events-missed':
     case 'conversation-moved':

@@ -152,6 +152,7 @@ function unusable({ avoid }: OwnerAlertsDeps, { kind, subject }: StoredNotice) {
       return { avoid: avoid(), notIn: subject };
     case 'model-key':
     case 'model-without-tools':
+    case 'context-full':
     case 'lane-stuck':
     case 'budget-spent':
     case 'events-missed':

@@ -35,6 +35,7 @@ export function troubleEndText(notices: Notices, trouble: TroubleTold): string |
     case 'delivery-waits':
       return fillNotice(notices.ownerDeliveryGoesOn, wordsOf(trouble));
     case 'model-without-tools':
+    case 'context-full':
     case 'delivery-unknown':
     case 'events-missed':
     case 'conversation-moved':
@@ -58,6 +59,8 @@ function keyOf({ kind, count, values }: TroubleTold): NoticeKey {
       return values.variable === undefined ? 'ownerModelRefused' : 'ownerModelKey';
     case 'model-without-tools':
       return 'ownerModelWithoutTools';
+    case 'context-full':
+      return 'ownerContextFull';
     case 'lane-stuck':
       return 'ownerLaneStuck';
     case 'delivery-unknown':

@@ -1,9 +1,10 @@
 /** How a run's context is kept within its model's window. */
 import type { OnWait } from '#contracts/model.ts';
-import { autoCompact } from '../agent/auto-compact.ts';
+import { autoCompact, type StuckContext } from '../agent/auto-compact.ts';
 import { contextLimits } from '../agent/compaction-cut.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
 import type { Models } from '../models/models.ts';
+import { raiseAlert } from '../store/alerts/note-alert.ts';
 import type { ChildRun } from '../store/children/read-child-run.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { RunCalls } from './call-ledger.ts';
@@ -45,7 +46,7 @@ export function compactionOf(
   const compactor = compactorOf(deps, run, calls);
   const { limits } = compactor;
   return {
-    middleware: [autoCompact({ limits }, (tokens) => log.warn({ runId, laneKey, tokens }, 'context.stuck'))],
+    middleware: [autoCompact({ limits }, (stuck) => tellStuck(deps, run, stuck))],
     compact: async (reason, signal) => {
       const tail = reason === 'overflow' ? Math.floor(limits.tail / 2) : limits.tail;
       const deeper = { ...compactor, limits: { ...limits, tail } };
@@ -59,4 +60,17 @@ export function compactionOf(
     },
     reloadMessages: async () => shownMessages(await watch.ask(readRunContext(store, run, child))),
   };
+}
+
+/** The owner hears what to do where the instructions leave the conversation no room. */
+function tellStuck(
+  { store, log }: RunCompactionDeps,
+  { runId, laneKey, model, agentId }: ClaimedRun,
+  { isFixed, ...stuck }: StuckContext,
+): void {
+  log.warn({ runId, laneKey, ...stuck }, 'context.stuck');
+  if (!isFixed) return;
+  const round = (tokens: number) => String(Number(tokens.toPrecision(2)));
+  const values = { model, fixed: round(stuck.fixedTokens), threshold: round(stuck.threshold) };
+  store.writeAlong(raiseAlert, { kind: 'context-full', subject: agentId, values });
 }

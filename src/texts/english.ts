@@ -310,6 +310,8 @@ export const english = {
   ownerModelKeyAccepted: '{subject} accepts my key again.',
   ownerModelWithoutTools:
     '{subject} takes no tools, so I answer without them. If you need tools, choose another model: docs/models.md',
+  ownerContextFull:
+    'The instructions and tools of {subject} take about {fixed} tokens of the {threshold} that {model} leaves for a conversation, so it can’t be summarised. Shorten its files, deny it tools, or choose a model with a larger window.',
   ownerLaneStuck: '{subject} has been stuck for {seconds} s. I’m still trying; check the log.',
   ownerLaneMoves: '{subject} is moving again.',
   ownerDeliveryUnknown: 'A message to {subject} may not have arrived. Run: {parley} outbox list',

@@ -320,6 +320,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   ownerModelKeyAccepted: '{subject} nimmt meinen Schlüssel wieder an.',
   ownerModelWithoutTools:
     '{subject} kennt keine Werkzeuge, also antworte ich ohne sie. Wenn du welche brauchst, wähle ein anderes Modell: docs/models.md',
+  ownerContextFull:
+    'Anweisungen und Werkzeuge von {subject} brauchen etwa {fixed} der {threshold} Tokens, die {model} für ein Gespräch lässt; so lässt es sich nicht zusammenfassen. Kürze die Dateien, verbiete Werkzeuge oder wähle ein Modell mit größerem Fenster.',
   ownerLaneStuck: '{subject} hängt seit {seconds} s. Ich versuche es weiter; schau ins Protokoll.',
   ownerLaneMoves: '{subject} läuft wieder.',
   ownerDeliveryUnknown:

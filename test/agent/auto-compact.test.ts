@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { autoCompact } from '../../src/agent/auto-compact.ts';
+import { autoCompact, type StuckContext } from '../../src/agent/auto-compact.ts';
 import { contextLimits } from '../../src/agent/compaction-cut.ts';
+import { estimateTokens } from '../../src/agent/context-size.ts';
 import { fitContext } from '../../src/agent/fit-context.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
 import type { AgentMessage } from '../../src/contracts/message.ts';
@@ -19,8 +20,8 @@ const answered = (count: number, words: number): readonly AgentMessage[] =>
 describe('automatic compaction', () => {
   /** What it decides before turns of contexts of so many tokens, by the provider's count. */
   const decide = async (sizes: readonly number[], messages = answered(20, 300)) => {
-    const stuck: number[] = [];
-    const middleware = autoCompact({ limits: contextLimits(8_000) }, (tokens) => stuck.push(tokens));
+    const stuck: StuckContext[] = [];
+    const middleware = autoCompact({ limits: contextLimits(8_000) }, (each) => stuck.push(each));
     const kinds: (string | undefined)[] = [];
     for (const [turn, contextTokens] of sizes.entries())
       kinds.push((await middleware.beforeTurn?.({ turn, messages, stats: { contextTokens } }))?.kind);
@@ -80,6 +81,20 @@ describe('automatic compaction', () => {
 
   it('is not begun when too much is unread, and says so', async () => {
     const unread = answered(20, 300).map((message) => ({ ...message, role: 'user' as const }));
-    expect(await decide([9_000, 9_000], unread)).toEqual({ kinds: ['continue', 'continue'], stuck: [9_000] });
+    const { kinds, stuck } = await decide([9_000, 9_000], unread);
+    expect(kinds).toEqual(['continue', 'continue']);
+    expect(stuck).toMatchObject([{ tokens: 9_000, isFixed: false }]);
+  });
+
+  it('is not begun where instructions and tools are what is too long: every turn would want another', async () => {
+    // As run after run finds the conversation, each above the threshold of 6,000 tokens.
+    for (const messages of [answered(6, 300), answered(20, 300)]) {
+      const tokens = estimateTokens(messages);
+      for (const fixed of [5_900, 6_500]) {
+        const { kinds, stuck } = await decide([tokens + fixed], messages);
+        expect([kinds, stuck]).toMatchObject([['continue'], [{ fixedTokens: fixed, isFixed: true }]]);
+      }
+      expect((await decide([Math.max(6_001, tokens + 1_000)], messages)).kinds).toEqual(['compact']);
+    }
   });
 });

@@ -35,6 +35,12 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: 'test/runs/empty-answer.test.ts', name: 'lets a minute pass is announced once' },
   },
   {
+    name: 'summarised in vain, turn after turn',
+    invariant: 'a summary that cannot bring a conversation below its threshold is not begun',
+    edit: { in: 'autoCompact', find: 'undefined, room', replace: 'undefined, limits' },
+    test: { file: 'test/agent/auto-compact.test.ts', name: 'instructions and tools are what is too long' },
+  },
+  {
     name: 'tools offered where they are refused',
     invariant: 'a model that takes no tools answers without them, and hears nothing of them',
     edit: { in: 'toOpenAiRequest', find: 'withoutTools(given)', replace: '{ ...given, tools: [] }' },

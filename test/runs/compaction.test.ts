@@ -8,10 +8,13 @@ import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { metered } from '../../src/models/metering.ts';
 import type { Models } from '../../src/models/models.ts';
 import { withRetry } from '../../src/models/retry.ts';
+import { troubleText } from '../../src/replies/owner-texts.ts';
 import { executeRun, type RunDeps, type RunOptions } from '../../src/runs/execute-run.ts';
+import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
 import { readUsage } from '../../src/store/reads/read-usage.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { aPatientClock } from '../models/builders.ts';
 import { onlyModel } from '../models/only-model.ts';
@@ -130,6 +133,27 @@ describe('a conversation that grows too long', () => {
     expect(all.map(({ position }) => position)).toEqual(all.map((_, index) => index + 1));
     const questions = (await outcomes(conversation)).length;
     expect(all.filter(({ isSummary: is }) => !is)).toHaveLength(2 * questions);
+  });
+
+  it('is left as it is where instructions alone are too long for a summary to help, and the owner is told', async () => {
+    model.script(plain);
+    const start = model.requests.length;
+    const conversation = unique('conversation');
+    const system = [{ text: 'rule '.repeat(3_500), isStable: true }];
+    const { work, close } = aProcess(6_000, { systemFor: async () => system });
+    for (const text of ['hello', 'and again', 'and once more']) {
+      await aWorker(store()).accept(aMessage({ conversation, text }));
+      await work(conversation);
+    }
+    await close();
+    expect(model.requests.length - start).toBe(3);
+    expect(summariesFrom(start)).toEqual([]);
+    const notices = await store().read(readOpenNotices, { limit: 10 });
+    const values = { fixed: '4000', threshold: '4500' };
+    expect(notices).toMatchObject([{ kind: 'context-full', subject: 'main', values }]);
+    expect(notices.map((notice) => troubleText(noticesFor('en'), notice)).join()).toMatch(
+      /^The instructions and tools of main/,
+    );
   });
 
   it('that the provider refuses as too long is compacted, and the same turn is asked once more', async () => {
