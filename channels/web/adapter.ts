@@ -42,7 +42,10 @@ export function createWebAdapter(deps: ChannelDeps): ChannelAdapter {
       if (!isMounted) {
         deps.routes?.socket('chat', onOpen);
         // While another process has the account, the message that names it would not be taken here either.
-        deps.routes?.upload(async (file) => (intake === undefined ? { status: 503 } : uploads.take(file)));
+        deps.routes?.upload(
+          async (file) => (intake === undefined ? { status: 503 } : uploads.take(file)),
+          uploads.drop,
+        );
       }
       isMounted = true;
     },

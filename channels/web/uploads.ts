@@ -15,6 +15,8 @@ import type { UploadedFile, WebhookAnswer } from '#contracts/route-host.ts';
 export type Uploads = {
   /** Keeps a file and answers with the id that a message names it by. */
   take(file: UploadedFile): Promise<WebhookAnswer>;
+  /** Removes a file that no message will name. An id that isn't known changes nothing. */
+  drop(id: string): Promise<void>;
   readonly media: MediaAbility;
 };
 
@@ -46,6 +48,9 @@ export function createUploads({
       } finally {
         await rm(partial, { force: true });
       }
+    },
+    drop: async (id) => {
+      if (idForm.test(id)) await rm(pathOf(folder, id), { force: true });
     },
     media: {
       fetch: (ref, maxBytes, signal) =>

@@ -4,8 +4,11 @@ import type { IncomingMessage } from 'node:http';
 export interface RouteHost {
   /** Opens a WebSocket endpoint for signed-in clients under `/channels/<channel>/<path>`. */
   socket(path: string, onOpen: (socket: ClientSocket) => void): void;
-  /** Takes the files that signed-in clients send to `/uploads/<channel>`, each a stream of at most `maxBytes`. */
-  upload(take: (file: UploadedFile) => Promise<WebhookAnswer>): void;
+  /**
+   * Takes the files that signed-in clients send to `/uploads/<channel>`, each a stream of at most `maxBytes`, and drops those
+   * that they send no message with after all (`/uploads/<channel>/drop`).
+   */
+  upload(take: (file: UploadedFile) => Promise<WebhookAnswer>, drop?: (id: string) => Promise<void>): void;
   /** A webhook: no sign-in; the handler checks the secret itself. A body of more than 1 MB is answered with 413. */
   webhook(path: string, handle: (request: WebhookRequest) => Promise<WebhookAnswer>): void;
 }

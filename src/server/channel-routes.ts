@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
+import { z } from 'zod';
 import type {
   ClientSocket,
   RouteHost,
@@ -26,7 +27,10 @@ export interface ChannelRoutes {
 
 type SocketHandler = (socket: ClientSocket) => void;
 type WebhookHandler = (request: WebhookRequest) => Promise<WebhookAnswer>;
-type UploadHandler = (file: UploadedFile) => Promise<WebhookAnswer>;
+type UploadHandler = {
+  readonly take: (file: UploadedFile) => Promise<WebhookAnswer>;
+  readonly drop: ((id: string) => Promise<void>) | undefined;
+};
 type ChannelParams = { readonly channel: string; readonly path: string; readonly '*'?: string };
 
 const webhookBodyBytes = 1024 * 1024;
@@ -59,7 +63,7 @@ export function createChannelRoutes({
   return {
     hostFor: (line) => ({
       socket: (path, onOpen) => void sockets.set(`${line}/${path}`, takesFrames(onOpen)),
-      upload: (take) => void uploads.set(line, take),
+      upload: (take, drop) => void uploads.set(line, { take, drop }),
       webhook: (path, handle) => void webhooks.set(`${line}/${path}`, takesCalls(handle)),
     }),
     mount: (app) => {
@@ -148,16 +152,26 @@ function mountUploads(
     const config = { access: 'signed-in' as const, isUpload: true };
     const options = { config, bodyLimit: Math.max(1, maxBytes) };
     scope.post<{ Params: ChannelParams }>('/uploads/:channel', options, async (request, reply) => {
-      const take = handlers.get(request.params.channel);
-      if (take === undefined || !(request.body instanceof Readable)) return reply.code(404).send();
-      const { status, body } = await take({ bytes: request.body, maxBytes });
+      const handler = handlers.get(request.params.channel);
+      if (handler === undefined || !(request.body instanceof Readable)) return reply.code(404).send();
+      const { status, body } = await handler.take({ bytes: request.body, maxBytes });
       return reply
         .code(status)
         .type('application/json; charset=utf-8')
         .send(body ?? '{}');
     });
   });
+  const dropping = { config: { access: 'signed-in' as const }, bodyLimit: 1024 };
+  app.post<{ Params: ChannelParams }>('/uploads/:channel/drop', dropping, async (request, reply) => {
+    const named = droppedSchema.safeParse(request.body);
+    const drop = handlers.get(request.params.channel)?.drop;
+    if (drop === undefined || !named.success) return reply.code(404).send();
+    await drop(named.data.id);
+    return reply.code(204).send();
+  });
 }
+
+const droppedSchema = z.object({ id: z.string() });
 
 function routeName(params: ChannelParams): string {
   return `${params.channel}/${params.path}`;

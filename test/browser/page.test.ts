@@ -343,6 +343,12 @@ describe('the page', () => {
     await page.getByRole('button', { name: 'Remove more.txt' }).click();
     await page.unrouteAll();
 
+    await choose.setInputFiles([{ name: 'wrong.txt', mimeType: 'text/plain', buffer: Buffer.from('x') }]);
+    const dropped = page.waitForRequest('**/uploads/web/drop');
+    await page.getByText('sending…').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Remove wrong.txt' }).click();
+    expect((await (await dropped).response())?.status()).toBe(204);
+
     // A waiting message is edited in between: the draft and its file are there again afterwards.
     const draft = () => page.inputValue('#composer');
     await page.fill('#composer', 'my draft');

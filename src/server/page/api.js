@@ -55,6 +55,11 @@ export async function sendFile(file) {
   return (await answer.json()).id;
 }
 
+/** Tells the server that no message will name the file. It is removed there later all the same if this fails. */
+export function dropFile(ref) {
+  post('/uploads/web/drop', { id: ref }).catch(() => undefined);
+}
+
 /** Resolves with `undefined` when it worked, else with a sentence for the person. */
 export async function signIn(token) {
   const answer = await post('/api/sign-in', { token }).catch(() => undefined);

@@ -1,4 +1,4 @@
-import { sendFile } from '/page/api.js';
+import { dropFile, sendFile } from '/page/api.js';
 import { randomId } from '/page/random-id.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
@@ -21,12 +21,21 @@ export function createAttachments(page) {
         const entry = { key: randomId(), name: file.name, mimeType: file.type, sizeBytes: file.size };
         page.update({ files: [...page.state().files, entry] });
         sendFile(file).then(
-          (ref) => change(entry.key, { ref }),
+          (ref) => {
+            const isRemoved = page.state().files.every(({ key }) => key !== entry.key);
+            if (isRemoved) dropFile(ref);
+            else change(entry.key, { ref });
+          },
           (error) => change(entry.key, { problem: error.message }),
         );
       }
     },
-    remove: (key) => page.update({ files: page.state().files.filter((file) => file.key !== key) }),
+    remove: (key) => {
+      const { files } = page.state();
+      const ref = files.find((file) => file.key === key)?.ref;
+      if (ref !== undefined) dropFile(ref);
+      page.update({ files: files.filter((file) => file.key !== key) });
+    },
   };
 }
 

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { webChannel } from '../../../channels/web/ids.ts';
 import { createUploads } from '../../../channels/web/uploads.ts';
-import { aServer } from '../../server/a-server.ts';
+import { aServer, send } from '../../server/a-server.ts';
 
 async function uploadsIn() {
   const folder = await mkdtemp(join(tmpdir(), 'parley-uploads-'));
@@ -16,11 +16,11 @@ async function uploadsIn() {
   return { folder, ...createUploads({ folder, clock: systemClock }) };
 }
 
-it('takes a file that is too large to its end: its sender hears no answer before', async () => {
-  const { folder, take } = await uploadsIn();
+it('takes a file that is too large to its end, since its sender hears no answer before, and drops one that is removed', async () => {
+  const { folder, take, drop } = await uploadsIn();
   const { server, port, token } = await aServer({ maxUploadBytes: 1_000 });
   onTestFinished(() => server.close());
-  server.routesFor(webChannel).upload(take);
+  server.routesFor(webChannel).upload(take, drop);
   const headers = {
     ...{ authorization: `Bearer ${token}`, 'x-parley': '1' },
     'content-type': 'application/octet-stream',
@@ -35,7 +35,25 @@ it('takes a file that is too large to its end: its sender hears no answer before
   };
   expect(await sendFile(20_000_000)).toEqual({ status: 413, body: '{"error":{"code":"too_large"}}' });
   expect(await readdir(folder)).toEqual([]);
-  expect(await sendFile(1_000)).toMatchObject({ status: 200 });
+  const sent = await sendFile(1_000);
+  expect(sent.status).toBe(200);
+  const { id } = JSON.parse(sent.body);
+  expect(await readdir(folder)).toEqual([id]);
+
+  const type = 'application/json';
+  const remove = (body: object, as: Record<string, string> = headers) =>
+    send({
+      port,
+      path: '/uploads/web/drop',
+      method: 'POST',
+      headers: { ...as, 'content-type': type },
+      body: JSON.stringify(body),
+    });
+  expect((await remove({ id }, { 'x-parley': '1' })).status).toBe(401);
+  for (const wrong of [{}, { id: `../${id}` }, { id: crypto.randomUUID() }]) await remove(wrong);
+  expect(await readdir(folder)).toEqual([id]);
+  expect((await remove({ id })).status).toBe(204);
+  expect(await readdir(folder)).toEqual([]);
 });
 
 it('makes room for new files by those whose message did not come within an hour', async () => {
