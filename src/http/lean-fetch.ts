@@ -37,7 +37,9 @@ function exchange(url: URL, { method = 'GET', headers, body, signal }: Exchange)
     const fields = fieldsOf(headers);
     if (body !== undefined) fields['content-length'] = String(Buffer.byteLength(body));
     const call = send(url, { method, headers: fields });
-    const onAbort = () => call.destroy(asError(signal?.reason));
+    let answer: IncomingMessage | undefined;
+    // With its last bytes read, the call is about to leave its socket: an error of the socket would end the process.
+    const onAbort = () => (answer ?? call).destroy(asError(signal?.reason));
     signal?.addEventListener('abort', onAbort, { once: true });
     call.once('close', () => signal?.removeEventListener('abort', onAbort));
     let isStanding = true;
@@ -47,7 +49,10 @@ function exchange(url: URL, { method = 'GET', headers, body, signal }: Exchange)
       if (!isStanding) Object.assign(error, { syscall: 'connect' });
       reject(new TypeError('fetch failed', { cause: error }));
     });
-    call.once('response', resolve);
+    call.once('response', (begun) => {
+      answer = begun;
+      resolve(begun);
+    });
     call.once('socket', (socket) => {
       isStanding = !socket.connecting;
       if (isStanding) return;

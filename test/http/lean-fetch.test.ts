@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { neverLeft } from '#channel-kit/network-fault.ts';
 import { nodeFlags } from '../../bin/node-settings.mjs';
 import { leanFetch } from '../../src/http/lean-fetch.ts';
+import { flushEventLoop } from '../support/flush-event-loop.ts';
 
 let server: Server | undefined;
 afterEach(() => {
@@ -79,6 +80,24 @@ describe('the lean fetch', () => {
     late.abort();
     await expect(answer.text()).rejects.toThrow();
     await expect(leanFetch(url, { signal: AbortSignal.abort() })).rejects.toThrow();
+  });
+
+  it('ends with its signal between the last bytes of an answer and its end', async () => {
+    const url = await serving((_request, response) => void response.end('all of it'));
+    const call = new AbortController();
+    const { body } = await leanFetch(url, { signal: call.signal });
+    // Node's own stream, see `responseOf`.
+    const answer = body as unknown as IncomingMessage;
+    while (!answer.complete) await flushEventLoop();
+    const { socket } = answer;
+    const listeners: number[] = [];
+    socket.on('error', () => listeners.push(socket.listenerCount('error') - 1));
+    // Both in one turn: Node.js has not taken the socket back yet.
+    expect(String(answer.read())).toBe('all of it');
+    call.abort();
+    await flushEventLoop();
+    // An error that nobody listens to ends the process.
+    expect(listeners.filter((others) => others === 0)).toEqual([]);
   });
 
   it('tells a connection that never stood from one that was cut', async () => {
