@@ -52,10 +52,10 @@ export class AssistantDraft {
     if (event.type !== 'content_delta') this.#isTextOpen = false;
     switch (event.type) {
       case 'content_delta':
-        this.#writeText(event.text);
+        this.#writeText(this.#fitted(event.text));
         break;
       case 'thinking_delta':
-        this.#writeThinking(event.thinking, event.signature);
+        this.#writeThinking(this.#fitted(event.thinking), event.signature);
         break;
       case 'tool_use_start':
         this.#startCall(event.id, event.name);
@@ -93,6 +93,11 @@ export class AssistantDraft {
       { type: 'finish', data: { reason, time } },
     ]);
     return model === undefined ? message : { ...message, model };
+  }
+
+  /** As much as there is room for, and one more unit: that shows that it was too long. */
+  #fitted(text: string): string {
+    return text.slice(0, Math.max(0, maxLength + 1 - this.#length));
   }
 
   #writeText(text: string): void {

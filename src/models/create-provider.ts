@@ -4,6 +4,7 @@ import type { ModelSettings, ProviderSettings } from '../config/config.ts';
 import { revealAll } from '../config/secret.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 import { createAnthropicProvider } from './anthropic.ts';
+import { withBoundedAnswers } from './bounded-answer.ts';
 import { createDemoProvider } from './demo.ts';
 import { createOpenAiProvider } from './openai/openai.ts';
 import type { ProviderOptions } from './provider-options.ts';
@@ -19,7 +20,7 @@ export function createProvider(
     name: model.provider,
     model: model.id,
     apiKeys: apiKeys.map((key) => key.reveal()),
-    fetch,
+    fetch: withBoundedAnswers(fetch),
     clock,
     ...(baseUrl !== undefined && { baseUrl }),
     ...(headers && { headers: revealAll(headers) }),

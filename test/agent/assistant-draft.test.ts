@@ -66,6 +66,17 @@ describe('an assistant message while it is written', () => {
     ]);
   });
 
+  it('ends where an answer is too long, however large the piece is that makes it so', () => {
+    const draft = new AssistantDraft(transcriptId('m'), 0, new Set());
+    const piece = 'x'.repeat(1_500_000);
+    draft.write({ type: 'thinking_delta', thinking: piece });
+    expect(draft.isFull).toBe(false);
+    draft.write({ type: 'content_delta', text: piece });
+    expect(draft.isFull).toBe(true);
+    draft.write({ type: 'content_delta', text: piece });
+    expect(textOf(draft.finish('max_tokens', { time: 5 }).parts)).toHaveLength(500_001);
+  });
+
   it('keeps whole a character whose halves come in two pieces', () =>
     holds(
       fc.property(fc.array(fc.string({ unit: 'binary' })), (pieces) => {

@@ -12,6 +12,7 @@ import { type FormattedText, plainText, type Span } from '../../src/contracts/fo
 import { accountId, channelId, conversationId, transcriptId } from '../../src/contracts/ids.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { createRedactor, stripLogLine as stripLogControls, stripText } from '../../src/logging/redaction.ts';
+import { ToolCallReader } from '../../src/models/openai/openai-tool-calls.ts';
 import { chunkFormatted } from '../../src/replies/chunk.ts';
 import { judgeRepeat } from '../../src/replies/dedupe.ts';
 import { isHonestLink } from '../../src/replies/link-safety.ts';
@@ -73,6 +74,13 @@ function draftText(text: string): void {
     draft.snapshot();
   }
   draft.finish('end_turn', { time: 0 });
+}
+
+/** As servers send it that give calls no ids, and name a call with each piece of it. */
+function namedPieces(text: string): void {
+  const calls = new ToolCallReader('x');
+  for (let at = 0; at < text.length; at += 8)
+    calls.read({ function: { name: 'x', arguments: `{"${text.slice(at, at + 8)}` } });
 }
 
 /** Many calls of one id. */
@@ -153,6 +161,7 @@ export const parsers: readonly Parser[] = [
   { name: 'fitChars', run: (text) => fitChars(text, 1_000) },
   { name: 'assistant draft', run: draftText },
   { isSlow: true, name: 'assistant draft, calls', run: draftCalls },
+  { name: 'tool calls of a stream', run: namedPieces },
   { name: 'parseCommand', run: (text) => parseCommand(`/${text}`) },
   { name: 'parseCommand queue', run: (text) => parseCommand(`/queue edit 1 ${text}`) },
   { name: 'parseCommand link', run: (text) => parseCommand(`/link ${text}`) },

@@ -10,7 +10,10 @@ import { isSameModel } from './openai-models.ts';
 
 type ToolDelta = Partial<ChatCompletionChunk.Choice.Delta.ToolCall> & { readonly extra_content?: unknown };
 
-type OpenCall = { readonly wireId: string; readonly id: string; json: string; signature?: string };
+type OpenCall = { readonly wireId: string; readonly id: string; readonly json: JsonEnd; signature?: string };
+
+/** Far more than an answer may make; the draft says so of the first one too many. */
+const mostCalls = 1_000;
 
 export class ToolCallReader {
   readonly #model: string;
@@ -37,7 +40,7 @@ export class ToolCallReader {
     let call = known;
     if (known === undefined || isAnother(known, wireId, name)) {
       // Arguments of a call that was never named have no tool to go to.
-      if (name === '') return [];
+      if (name === '' || this.#count >= mostCalls) return [];
       events.push(...this.#end(index));
       call = this.#begin(index, wireId);
       events.push({ type: 'tool_use_start', id: call.id, name });
@@ -45,7 +48,7 @@ export class ToolCallReader {
     const signature = signatureFor(delta.extra_content, this.#model);
     if (call !== undefined && signature !== undefined) call.signature = signature;
     if (call !== undefined && json !== '') {
-      call.json += json;
+      call.json.add(json);
       events.push({ type: 'tool_use_delta', id: call.id, json });
     }
     return events;
@@ -61,7 +64,7 @@ export class ToolCallReader {
     const wanted = wireId || `call_${this.#count}`;
     const id = this.#ids.has(wanted) ? `${wanted}_${this.#count}` : wanted;
     this.#ids.add(id);
-    const call = { wireId, id, json: '' };
+    const call = { wireId, id, json: new JsonEnd() };
     this.#open.set(index, call);
     return call;
   }
@@ -72,7 +75,7 @@ export class ToolCallReader {
     if (call === undefined) return [];
     const { id, json, signature } = call;
     const stop = { type: 'tool_use_stop', id, ...(signature !== undefined && { signature }) } as const;
-    return json.trim() === '' ? [{ type: 'tool_use_delta', id, json: '{}' }, stop] : [stop];
+    return json.isBlank ? [{ type: 'tool_use_delta', id, json: '{}' }, stop] : [stop];
   }
 }
 
@@ -106,15 +109,33 @@ export function extraContentIn(signature: string | undefined, model: string): un
 function isAnother(known: OpenCall, wireId: string, name: string): boolean {
   if (name === '') return false;
   if (wireId !== '') return wireId !== known.wireId;
-  return known.wireId === '' && isWhole(known.json);
+  return known.wireId === '' && known.json.isWhole;
 }
 
-function isWhole(json: string): boolean {
-  try {
-    JSON.parse(json);
-    return true;
-  } catch {
-    return false;
+/** Sees where a JSON value that comes in pieces ends. Linear: each piece is looked at once. */
+class JsonEnd {
+  isBlank = true;
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+
+  /** Something is there, and nothing of it is open. */
+  get isWhole(): boolean {
+    return !this.isBlank && this.#depth <= 0 && !this.#isInString;
+  }
+
+  add(piece: string): void {
+    this.isBlank &&= piece.trim() === '';
+    for (let at = 0; at < piece.length; at += 1) this.#read(piece[at]);
+  }
+
+  #read(sign: string | undefined): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (this.#isInString && sign === '\\') this.#isEscaped = true;
+    else if (sign === '"') this.#isInString = !this.#isInString;
+    else if (this.#isInString) return;
+    else if (sign === '{' || sign === '[') this.#depth += 1;
+    else if (sign === '}' || sign === ']') this.#depth -= 1;
   }
 }
 

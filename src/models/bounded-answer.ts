@@ -1,0 +1,117 @@
+/**
+ * Bounds what a model's server answers, before an SDK collects and parses it: the size of an event and of the
+ * whole, and how many events follow each other without a turn of the event loop for everybody else.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+export type AnswerLimits = {
+  readonly eventBytes: number;
+  /** Brackets, braces and commas of an event: they are what a JSON parser takes its time for. */
+  readonly eventMarks: number;
+  readonly answerBytes: number;
+  readonly eventsPerTurn: number;
+};
+
+const usualLimits: AnswerLimits = {
+  // A tool call with the longest arguments that are taken fits, with every character escaped.
+  eventBytes: 4 * 1024 * 1024,
+  // Parsed in 28 ms, nested in each other.
+  eventMarks: 50_000,
+  // A model's longest answer, 128,000 tokens, with 1,000 bytes around each.
+  answerBytes: 128 * 1024 * 1024,
+  // Each takes 20 µs from here to the transcript.
+  eventsPerTurn: 100,
+};
+
+/** A `fetch` whose answers can be read within the limits only: beyond them reading throws a `RangeError`. */
+export function withBoundedAnswers(
+  fetch: typeof globalThis.fetch,
+  limits: AnswerLimits = usualLimits,
+): typeof globalThis.fetch {
+  return async (input, init) => bounded(await fetch(input, init), limits);
+}
+
+/** As much of a `Response` as the SDKs use. They read its body as an iterable where it is one. */
+function bounded(response: Response, limits: AnswerLimits): Response {
+  const { ok, status, statusText, url, redirected, headers, body } = response;
+  const hasEvents = headers.get('content-type')?.startsWith('text/event-stream') === true;
+  const pieces = { [Symbol.asyncIterator]: () => inTurns(body ?? [], new Meter(limits, hasEvents)) };
+  const text = async () => {
+    const read: Uint8Array[] = [];
+    for await (const piece of pieces) read.push(piece);
+    return Buffer.concat(read).toString();
+  };
+  const json = async () => JSON.parse(await text());
+  const answer = { ok, status, statusText, url, redirected, headers, body: pieces, text, json };
+  return answer as unknown as Response;
+}
+
+async function* inTurns(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  meter: Meter,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let at = 0; at < chunk.length; at += 1) {
+      if (!meter.endsTurn(chunk[at] ?? 0)) continue;
+      yield chunk.subarray(from, at + 1);
+      from = at + 1;
+      await nextTurn();
+    }
+    if (from < chunk.length) yield chunk.subarray(from);
+  }
+}
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+const [bracket, brace, comma] = [0x5b, 0x7b, 0x2c];
+
+/** Measures an answer byte by byte. An event ends with an empty line; what has no events is one. */
+class Meter {
+  readonly #limits: AnswerLimits;
+  readonly #hasEvents: boolean;
+  #answerBytes = 0;
+  #eventBytes = 0;
+  #eventMarks = 0;
+  #lineBytes = 0;
+  #last = 0;
+  #events = 0;
+
+  constructor(limits: AnswerLimits, hasEvents: boolean) {
+    this.#limits = limits;
+    this.#hasEvents = hasEvents;
+  }
+
+  /** Takes the next byte, and tells whether others have their turn behind it. */
+  endsTurn(byte: number): boolean {
+    this.#answerBytes += 1;
+    this.#eventBytes += 1;
+    if (byte === bracket || byte === brace || byte === comma) this.#eventMarks += 1;
+    this.#check();
+    return this.#endsEvent(byte) && ++this.#events % this.#limits.eventsPerTurn === 0;
+  }
+
+  #check(): void {
+    const { answerBytes, eventBytes, eventMarks } = this.#limits;
+    const isWithin =
+      this.#answerBytes <= answerBytes && this.#eventBytes <= eventBytes && this.#eventMarks <= eventMarks;
+    if (isWithin) return;
+    throw Object.assign(new RangeError('the answer is too large'), { code: 'ERR_ANSWER_TOO_LARGE' });
+  }
+
+  #endsEvent(byte: number): boolean {
+    const isSecondHalf = byte === lineFeed && this.#last === carriageReturn;
+    this.#last = byte;
+    if (isSecondHalf) return false;
+    if (byte !== lineFeed && byte !== carriageReturn) {
+      this.#lineBytes += 1;
+      return false;
+    }
+    const isEmptyLine = this.#lineBytes === 0;
+    this.#lineBytes = 0;
+    if (!this.#hasEvents || !isEmptyLine) return false;
+    this.#eventBytes = 0;
+    this.#eventMarks = 0;
+    return true;
+  }
+}

@@ -1,0 +1,71 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { Secret } from '../../src/config/secret.ts';
+import { withBoundedAnswers } from '../../src/models/bounded-answer.ts';
+import { createProvider } from '../../src/models/create-provider.ts';
+import { startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { startOpenAiServer } from '../platforms/openai/server.ts';
+import { aPatientClock, eventsOf, failureIn } from './builders.ts';
+
+const limits = { eventBytes: 40, eventMarks: 4, answerBytes: 2_000, eventsPerTurn: 10 };
+
+/** What is read of an answer that comes in these pieces. */
+async function readOf(pieces: readonly string[], type = 'text/event-stream'): Promise<readonly string[]> {
+  const headers = { 'content-type': type };
+  const body = ReadableStream.from(pieces.map((piece) => Buffer.from(piece)));
+  const answer = await withBoundedAnswers(async () => new Response(body, { headers }), limits)('http://x');
+  const read: string[] = [];
+  for await (const piece of answer.body ?? []) read.push(Buffer.from(piece).toString());
+  return read;
+}
+
+const wide = 'x'.repeat(36);
+
+test.each([
+  ['events with every kind of line end', ['data: 1\n', '\ndata: 2\r', '\n\r\ndata: 3\r\r', 'data: 4']],
+  ['more bytes and marks in all than one event may have', Array(20).fill(`${wide}\r\n\r\n[,{,\n\n`)],
+])('an answer is read as it is: %s', async (_what, pieces) => {
+  expect((await readOf(pieces)).join('')).toBe(pieces.join(''));
+});
+
+test.each([
+  ['an event that never ends', [wide, wide]],
+  ['lines that never end their event', Array(20).fill('data:\n')],
+  ['an event of many values', ['data: [[[[[1]]]]]\n\n']],
+  ['events without end', Array(300).fill('data: {}\n\n')],
+  ['an answer without events that is as long', [`${wide}\n\n${wide}`], 'application/json'],
+])('an answer that is too large is not read to its end: %s', async (_what, pieces, type = undefined) => {
+  await expect(readOf(pieces, type)).rejects.toThrow('the answer is too large');
+});
+
+test('events that come at once leave others their turns', async () => {
+  let turns = 0;
+  let isRead = false;
+  const others = (async () => {
+    while (!isRead) {
+      await nextTurn();
+      turns += 1;
+    }
+  })();
+  const pieces = await readOf(['data: {}\n\n'.repeat(100)]);
+  isRead = true;
+  await others;
+  expect(pieces.map((piece) => piece.length)).toEqual(Array(10).fill(100));
+  expect(turns).toBeGreaterThanOrEqual(10);
+});
+
+test.each([
+  ['anthropic', startAnthropicServer],
+  ['openai', startOpenAiServer],
+] as const)('an %s server’s endless event fails the call', async (kind, startServer) => {
+  const server = await startServer();
+  onTestFinished(() => server.close());
+  server.script([{ garbage: `data: ${'x'.repeat(5 * 1024 * 1024)}` }]);
+  const provider = createProvider(
+    { provider: kind, id: 'claude-sonnet-5-5', fallbacks: [] },
+    { kind, apiKeys: [new Secret('test-key')], keysEnv: 'KEY', baseUrl: server.url },
+    { clock: aPatientClock() },
+  );
+  const failure = failureIn(await eventsOf(provider));
+  expect(failure).toMatchObject({ kind: 'failed', detail: expect.stringContaining('ERR_ANSWER_TOO_LARGE') });
+});
