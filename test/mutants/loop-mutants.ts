@@ -28,7 +28,7 @@ export const loopMutants: readonly Mutant[] = [
   {
     name: 'events of an answer without a turn for others',
     invariant: 'what a model server sends at once does not hold the event loop',
-    edits: [{ in: 'inTurns', find: 'await nextTurn();', replace: '' }],
+    edit: { in: 'inTurns', find: 'await nextTurn();', replace: '' },
     test: {
       file: 'test/models/bounded-answer.test.ts',
       name: 'events that come at once leave others their turns',
@@ -37,7 +37,7 @@ export const loopMutants: readonly Mutant[] = [
   {
     name: 'an event of any size',
     invariant: 'what a model server sends is bounded before it is collected and parsed',
-    edits: [{ in: 'Meter', find: '&& this.#eventBytes <= eventBytes', replace: '' }],
+    edit: { in: 'Meter', find: '&& this.#eventBytes <= eventBytes', replace: '' },
     test: {
       file: 'test/models/bounded-answer.test.ts',
       name: 'an answer that is too large is not read to its end: an event that never ends',
@@ -46,7 +46,7 @@ export const loopMutants: readonly Mutant[] = [
   {
     name: 'an abort destroys the socket of an answer',
     invariant: 'no call that is cut off ends the process',
-    edits: [{ in: 'exchange', find: '(answer ?? call).destroy', replace: 'call.destroy' }],
+    edit: { in: 'exchange', find: '(answer ?? call).destroy', replace: 'call.destroy' },
     test: {
       file: 'test/http/lean-fetch.test.ts',
       name: 'ends with its signal between the last bytes of an answer and its end',
