@@ -9,6 +9,7 @@ export function findSettingsProblems(settings: FileSettings, credentials: Creden
     ...findAgentProblems(settings),
     ...findBindingProblems(settings),
     ...findIdentityProblems(settings),
+    ...findScopeProblems(settings),
     ...findChannelProblems(settings, credentials),
     ...findOutboxProblems(settings),
     ...findModelProblems(settings),
@@ -110,6 +111,17 @@ function findIdentityProblems(settings: FileSettings): readonly Problem[] {
     }
   }
   return problems;
+}
+
+/** Everybody could read on from the owner's conversation. */
+function findScopeProblems({ dmScope, access: { dmPolicy } }: FileSettings): readonly Problem[] {
+  if (dmScope !== 'main' || dmPolicy !== 'open') return [];
+  return [
+    {
+      where: 'dmScope',
+      what: '"main" puts everybody who may write into one conversation, and access.dmPolicy "open" lets strangers write; use another of the two',
+    },
+  ];
 }
 
 function findChannelProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {

@@ -235,6 +235,11 @@ describe('a broken configuration', () => {
     ],
     ['a pattern that matches everything', { groups: { mentionPatterns: ['x*'] } }, /match everything/],
     ['a lease that a late renewal loses', { lanes: { leaseMs: 1000, renewMs: 900 } }, /lanes\.renewMs.*half/],
+    [
+      'one conversation for all strangers',
+      { dmScope: 'main', access: { dmPolicy: 'open' } },
+      /dmScope.*access\.dmPolicy "open" lets strangers write/,
+    ],
     ['two agents of one id', { agents: [{ id: 'a' }, { id: 'a' }] }, /agents\[1\]\.id.*used twice/],
     [
       'a default agent that is none',

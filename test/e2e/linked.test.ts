@@ -1,4 +1,6 @@
 /** One person on several networks, several bots on one network: all in one gateway. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
@@ -23,18 +25,29 @@ type Opened = {
   atWork(id: number): Person;
 };
 
-async function openTwoBots(atEnd: Cleanup, config: object = {}): Promise<Opened> {
+async function openTwoBots(atEnd: Cleanup, config: object = {}, dmPolicy = 'open'): Promise<Opened> {
   const work = await startTelegramServer({ token: workToken });
   const telegram = { pollSeconds: 5, accounts: { work: { apiRoot: work.apiRoot } } };
   const page = { enabled: false };
   const channels = { telegram, web: page, terminal: page };
   const settings = { ...config, channels };
-  const stage = await openStage(settings, ['signal'], { TELEGRAM_BOT_TOKEN_WORK: workToken });
+  const stage = await openStage(settings, ['signal'], {
+    TELEGRAM_BOT_TOKEN_WORK: workToken,
+    PARLEY_DM_POLICY: dmPolicy,
+  });
   atEnd(async () => {
     await stage.close();
     await work.close();
   });
   return { stage, work, atWork: (id) => telegramPerson(work, id) };
+}
+
+/** Lets these people write, and no strangers. */
+async function admit({ dataDir, signal }: Stage, ids: readonly number[]): Promise<void> {
+  const path = join(dataDir, 'parley.config.json');
+  const allowFrom = [...ids.map((id) => `telegram:${id}`), `signal:${signal?.user(501).uuid}`];
+  const config: unknown = JSON.parse(await readFile(path, 'utf8'));
+  await writeFile(path, JSON.stringify({ ...Object(config), access: { allowFrom } }));
 }
 
 /** Each way to tell conversations apart, and who then shares one. */
@@ -147,7 +160,8 @@ describe.concurrent('a person with several accounts', { timeout: 300_000 }, () =
   test.for(shareOf(dmScopes, 4))(
     'is kept together and apart as %s says',
     async ([dmScope, groups], { expect, onTestFinished }) => {
-      const { stage, atWork } = await openTwoBots(onTestFinished, { dmScope });
+      const { stage, atWork } = await openTwoBots(onTestFinished, { dmScope }, 'allowlist');
+      await admit(stage, [501, 502]);
       await stage.start();
       stage.model.script(answerQuestion);
       const people: readonly (readonly [string, Person])[] = [
