@@ -16,7 +16,8 @@ import {
   type DeliveryPolicy,
   recordDelivery,
 } from '../../src/store/delivery/claim-delivery.ts';
-import { aLane, aMessage, aWorker, holder, routeFor, unique } from '../store/builders.ts';
+import { aConversation } from '../store/a-conversation.ts';
+import { holder, routeFor } from '../store/builders.ts';
 import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -70,10 +71,8 @@ async function deliverBeside(
       return fault(attempts, write) as ReturnType<typeof write>;
     },
   };
-  const conversation = unique('c');
-  const worker = aWorker(store);
-  await worker.accept(aMessage({ conversation, text: 'hi' }));
-  const run = await worker.claimRun(aLane(conversation).key);
+  const { conversation, conversationKey, worker, begin } = aConversation(store);
+  const run = await begin();
   const parts = ['one', 'two'].map((text) => ({
     route: routeFor(run),
     content: { kind: 'text', text: { text, spans: [{ kind: 'bold', start: 0, length: 3 }] } } as const,
@@ -112,7 +111,7 @@ async function deliverBeside(
     onSettled: () => undefined,
   });
   await answer({ deliverer, route: routeFor(run), commit });
-  deliverer.deliver(`test/bot/${conversation}`);
+  deliverer.deliver(conversationKey);
   await vi.waitFor(async () => expect(await stateOf(store, conversation)).toEqual(states));
   await deliverer.stop();
   return { attempts, sent: sent.length };

@@ -2,7 +2,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { createActiveRuns, type StopReason } from '../../src/runs/active-runs.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
+import { aConversation } from '../store/a-conversation.ts';
+import { type aWorker, holder } from '../store/builders.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { openOwnStore } from './own-store.ts';
 
@@ -35,11 +36,9 @@ describe('the runs of a process', () => {
     );
 
   it('renew the attempt that overtook an earlier one, and stop the earlier one only', async () => {
-    const worker = aWorker(store());
-    const conversation = unique('c');
-    const { key } = aLane(conversation);
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    const first = entry(await worker.claimRun(key, 1));
+    const { laneKey: key, worker, say, claimRun } = aConversation(store());
+    await say();
+    const first = entry(await claimRun(1));
     const second = entry(await claimAfterLapse(worker, key));
     const active = activeRuns();
     active.add(first);

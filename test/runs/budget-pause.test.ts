@@ -26,6 +26,7 @@ import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { until } from '../e2e/until.ts';
 import { onlyModel } from '../models/only-model.ts';
+import { aConversation } from '../store/a-conversation.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, demoOnly, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { aFamilyWorker } from '../store/family.ts';
@@ -84,8 +85,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
   ) => {
     const holder = unique('boot');
     const { deps, model, ran } = depsFor(plays, budgets, { holder, ...scene });
-    const conversation = unique('c');
-    const laneKey = aLane(conversation).key;
+    const { conversation, laneKey, worker, say } = aConversation(open());
     const driver = createLaneDriver({
       ...deps,
       holder,
@@ -97,8 +97,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
       maxHoldMs: 60_000,
       execute: (run, options) => executeRun(deps, run, options),
     });
-    const worker = aWorker(open());
-    await worker.accept(aMessage({ conversation, text, item: { authority } }));
+    await say(text, { item: { authority } });
     const drive = () => driver.drive(laneKey, new AbortController().signal);
     const parked = () => open().read(readParked, { laneKey });
     return {

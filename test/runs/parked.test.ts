@@ -11,7 +11,8 @@ import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { until } from '../e2e/until.ts';
-import { aCommand, aLane, aMessage, aWorker, demoOnly, unique } from '../store/builders.ts';
+import { aConversation } from '../store/a-conversation.ts';
+import { aCommand, aMessage, demoOnly, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { openOwnStore } from './own-store.ts';
@@ -30,8 +31,7 @@ describe('a run whose call waits for an answer from outside', () => {
       wait = {} as { readonly waitMs?: number },
     } = {},
   ) => {
-    const conversation = unique('c');
-    const laneKey = aLane(conversation).key;
+    const { conversation, laneKey, worker, say } = aConversation(store());
     const holder = unique('boot');
     const asked: CallRef[] = [];
     const ran: string[] = [];
@@ -66,8 +66,7 @@ describe('a run whose call waits for an answer from outside', () => {
       maxHoldMs: 60_000,
       execute: (run, options) => executeRun(deps, run, options),
     });
-    const worker = aWorker(store());
-    await worker.accept(aMessage({ conversation, text: 'go' }));
+    await say('go');
     const settle = createSettleCall({ ...deps, log: silentLog });
     return {
       conversation,

@@ -5,7 +5,8 @@ import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
-import { aLane, aMessage, aRoute, aWorker, unique } from '../store/builders.ts';
+import { aConversation } from '../store/a-conversation.ts';
+import { aRoute } from '../store/builders.ts';
 import { openOwnStore } from './own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
@@ -45,16 +46,14 @@ describe('a run takes in what was sent', () => {
 
   async function play(playing: Playing) {
     const store = ownStore();
-    const conversation = unique('c');
-    const lane = aLane(conversation);
-    const worker = aWorker(store);
+    const { say, claimRun } = aConversation(store);
     const sending: Sending = {
       send: async (text, item = {}) => {
-        await worker.accept(aMessage({ conversation, text, lane, item }));
+        await say(text, { item });
       },
     };
     await sending.send('begin');
-    const run = await worker.claimRun(lane.key);
+    const run = await claimRun();
     for (const text of playing.before ?? []) await sending.send(text);
     const ran: string[] = [];
     const tools = ['a', 'b', 'c'].map((name) =>

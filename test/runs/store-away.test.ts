@@ -7,7 +7,8 @@ import type { Store } from '../../src/store/base/command.ts';
 import { releaseFailedRun } from '../../src/store/lanes/leases.ts';
 import { needsBoundary } from '../../src/store/lanes/steer.ts';
 import { callsTools, type ScriptedModel, says, scriptedModel } from '../agent/support/scripted-model.ts';
-import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
+import { aConversation } from '../store/a-conversation.ts';
+import { holder } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
@@ -19,13 +20,11 @@ const nothing = z.object({});
 describeEachDatabase('a run whose store is away', (open) => {
   /** A message that waits; `play` makes one attempt at its run. */
   const begin = async () => {
-    const conversation = unique('c');
-    const { key: laneKey } = aLane(conversation);
-    const worker = aWorker(open());
-    await worker.accept(aMessage({ conversation, text: 'one' }));
+    const { laneKey, say, claimRun } = aConversation(open());
+    await say('one');
     const active = someActiveRuns(open(), holder);
     const play = async (model: ScriptedModel, { from = open(), tools = [] }: Playing = {}) => {
-      const run = await worker.claimRun(laneKey);
+      const run = await claimRun();
       await executeRun(runDeps(from, { active, model, tools }), run, options).finally(() =>
         open()
           .write(releaseFailedRun, { ...run, pauseMs: 0 })

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import { createMetrics, type Metrics } from '../../src/server/metrics/metrics.ts';
-import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
-import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
+import { aConversation } from '../store/a-conversation.ts';
+import { unique } from '../store/builders.ts';
 import { aChildRow } from '../store/child-rows.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { freeLoop } from '../support/free-loop.ts';
@@ -30,27 +30,15 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     createMetrics({ store: open(), clock: systemClock, ...freeLoop, isRedisReady: () => true });
 
   const say = async (count = 1) => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    for (let number = 0; number < count; number++)
-      await worker.accept(aMessage({ conversation, text: `say ${number}` }));
-    const claim = () => worker.claimRun(aLane(conversation).key);
-    return { worker, conversation, conversationKey: `test/bot/${conversation}`, claim };
-  };
-
-  const deliver = async (conversationKey: string) => {
-    const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
-    const claimed = await open().write(claimDelivery, policy);
-    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
-    const { epoch, part } = claimed;
-    const result = { kind: 'sent', receipts: [] } as const;
-    await open().write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
+    const { conversation, conversationKey, worker, saying, claimRun, deliver } = aConversation(open());
+    for (let number = 0; number < count; number++) await worker.accept(saying(`say ${number}`));
+    return { worker, conversation, conversationKey, claim: claimRun, deliver };
   };
 
   it('count no message as unaccounted at rest, and all by outcome', async () => {
-    const { worker, claim, conversationKey } = await say();
+    const { worker, claim, deliver } = await say();
     await worker.answer(await claim(), 'hello');
-    await deliver(conversationKey);
+    await deliver();
     const figures = await read(aMetrics());
     expect(unaccounted(figures)).toEqual({ held: 0, waiting: 0, taken: 0, lost: 0 });
     expect(figures.get('parley_messages_accepted')).toBe(1);

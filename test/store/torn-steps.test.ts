@@ -5,18 +5,17 @@ import type { Tables } from '../../src/store/base/tables.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import type { SendOutcome } from '../../src/store/delivery/record-send.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
-import { account, aLane, aMessage, aWorker, holder, unique } from './builders.ts';
+import { aConversation } from './a-conversation.ts';
+import { account, holder } from './builders.ts';
 import { type Beside, describeEachDatabase } from './each-database.ts';
 import { everything } from './everything.ts';
 
 describeEachDatabase('a step that fails half way', (open, beside) => {
   it('leaves nothing behind, whichever table refuses the write', async () => {
     const store = open();
-    const worker = aWorker(store);
-    const conversation = unique('c');
-    const conversationKey = `test/bot/${conversation}`;
+    const { conversationKey, worker, saying, claimRun, answer } = aConversation(store);
     const epoch = await worker.hold();
-    const message = aMessage({ conversation, text: 'hi' });
+    const message = saying();
     const batch = { account, epoch, holder, proposals: [message], cursor: '7' };
     const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
 
@@ -24,10 +23,10 @@ describeEachDatabase('a step that fails half way', (open, beside) => {
     await tear({ store, beside, writes: accepts }, () => store.write(acceptBatch, batch));
 
     const takes: Writes = ['lanes', 'inbox', 'sessions', 'transcript', 'runs'];
-    const run = await tear({ store, beside, writes: takes }, () => worker.claimRun(aLane(conversation).key));
+    const run = await tear({ store, beside, writes: takes }, () => claimRun());
 
     const answers: Writes = ['conversations', 'lanes', 'inbox', 'sessions', 'transcript', 'runs', 'outbox'];
-    await tear({ store, beside, writes: answers }, () => worker.answer(run, 'hello'));
+    await tear({ store, beside, writes: answers }, () => answer(run, 'hello'));
 
     const claim = { ...policy, conversationKey };
     const sends: Writes = ['conversations', 'outbox'];

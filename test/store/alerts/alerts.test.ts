@@ -2,7 +2,6 @@ import { expect, it } from 'vitest';
 import type { Alert } from '#contracts/owner-alert.ts';
 import { dismissNotice, raiseAlert, resolveAlert } from '../../../src/store/alerts/note-alert.ts';
 import { type OwnerSearch, readOwnerRoute } from '../../../src/store/alerts/owner-route.ts';
-import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { dropPart } from '../../../src/store/delivery/operator-actions.ts';
 import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import {
@@ -11,10 +10,9 @@ import {
   readPendingNotices,
   type Telling,
 } from '../../../src/store/delivery/queue-alert-message.ts';
-import { aLane, aMessage, aRoute, aWorker, holder, unique } from '../builders.ts';
+import { aConversation, aCourier } from '../a-conversation.ts';
+import { aLane, aMessage, aRoute, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
-
-const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
 
 describeEachDatabase('notices to the owner', (open, { sql }) => {
   const openOf = async (subject: string) =>
@@ -153,13 +151,10 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
   });
 
   it('say how many deliveries of a conversation are unknown, until somebody has looked after them', async () => {
-    const conversation = unique('c');
-    const subject = `test/bot/${conversation}`;
-    const worker = aWorker(open());
+    const { conversationKey: subject, begin, answer } = aConversation(open());
     const keys: string[] = [];
     for (const text of ['one', 'two']) {
-      await worker.accept(aMessage({ conversation, text }));
-      await worker.answer(await worker.claimRun(aLane(conversation).key), `answer to ${text}`);
+      await answer(await begin(text), `answer to ${text}`);
       keys.push(await endUnknown(subject));
     }
     expect(await openOf(subject)).toMatchObject([{ kind: 'delivery-unknown', count: 2 }]);
@@ -179,10 +174,8 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
   });
 
   it('last for as long as a conversation cannot be reached', async () => {
-    const conversation = unique('c');
-    const subject = `test/bot/${conversation}`;
-    const worker = aWorker(open());
-    const message = aMessage({ conversation, text: 'hi' });
+    const { conversationKey: subject, worker, saying } = aConversation(open());
+    const message = saying();
     const membership = (isMember: boolean) => ({
       ...message,
       eventKey: unique('membership'),
@@ -196,30 +189,23 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
   });
 
   it('tell of a conversation that has moved, once', async () => {
-    const conversation = unique('c');
+    const { conversation, conversationKey: subject, worker, saying } = aConversation(open());
     const to = unique('c');
-    const worker = aWorker(open());
     for (let times = 0; times < 2; times++) {
       const decision = { kind: 'migrate', from: conversation, to, toKey: `test/bot/${to}` } as const;
       await worker.accept({
-        ...aMessage({ conversation, text: '' }),
+        ...saying(''),
         eventKey: unique('move'),
         kind: 'migrated',
         decision,
       });
     }
-    const subject = `test/bot/${conversation}`;
     expect(await openOf(subject)).toMatchObject([{ kind: 'conversation-moved', count: 1, values: { to } }]);
   });
 
   /** Delivers the head of the conversation, and its answer is lost. */
   const endUnknown = async (conversationKey: string): Promise<string> => {
-    const claimed = await open().write(claimDelivery, { ...policy, conversationKey });
-    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
-    const { part, epoch } = claimed;
-    const result = { kind: 'unknown', reason: 'cut' } as const;
-    const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
-    await open().write(recordDelivery, settling);
+    const { part } = await aCourier(open(), conversationKey).deliver({ kind: 'unknown', reason: 'cut' });
     return part.key;
   };
 });

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { dropPart, readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
-import { aCommand, aLane, aMessage, aRoute, aWorker, holder, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { aCommand, aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { holdRow, isRowHeld } from '../hold-row.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -61,13 +61,9 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     'waits for the lane before it has the conversation, when it was %s',
     async (kind) => {
       const store = open();
-      const worker = aWorker(store);
-      const conversation = unique('c');
-      const lane = aLane(conversation);
-      await worker.accept(aMessage({ conversation, text: 'hi' }));
-      await worker.answer(await worker.claimRun(lane.key), 'hello');
-      await worker.accept(aMessage({ conversation, text: 'and more' }));
-      const conversationKey = conversationKeyOf(aRoute(conversation));
+      const { conversationKey, lane, say, begin, answer } = aConversation(store);
+      await answer(await begin(), 'hello');
+      await say('and more');
       const policy = { conversationKey, holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
       const delivery = await store.write(claimDelivery, policy);
       if (delivery.kind !== 'part') throw new Error('nothing to deliver');
@@ -100,13 +96,10 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
 
   it.runIf(onPostgres)('never waits for a lane when it gives up a part that was cut off', async () => {
     const store = open();
-    const worker = aWorker(store);
-    const conversation = unique('c');
-    const lane = aLane(conversation);
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    await worker.answer(await worker.claimRun(lane.key), 'hello');
+    const { conversationKey, lane, begin, answer } = aConversation(store);
+    await answer(await begin(), 'hello');
     const policy = {
-      conversationKey: conversationKeyOf(aRoute(conversation)),
+      conversationKey,
       ...{ holder, leaseMs: 0, repeatSafeMs: 0, resendUnknown: false },
     };
     expect((await store.write(claimDelivery, policy)).kind).toBe('part');
@@ -120,14 +113,11 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
 
   it.runIf(onPostgres)('or is dropped by the operator has its lane, then its conversation', async () => {
     const store = open();
-    const worker = aWorker(store);
-    const conversation = unique('c');
-    const lane = aLane(conversation);
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    const run = await worker.claimRun(lane.key);
-    await worker.answer(run, 'hello');
+    const { conversationKey, lane, begin, answer } = aConversation(store);
+    const run = await begin();
+    await answer(run, 'hello');
     // As a claim has it that has read the part and not marked it yet.
-    const release = await holdRow(beside, 'conversations', conversationKeyOf(aRoute(conversation)));
+    const release = await holdRow(beside, 'conversations', conversationKey);
     const dropped = store.write(dropPart, { key: `${run.runId}:1` });
     await expect.poll(() => isRowHeld(beside, 'lanes', lane.key)).toBe(true);
     await release();
@@ -136,12 +126,9 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
 
   it.runIf(onPostgres)('leaves a lane alone that came while it waited for the conversation', async () => {
     const store = open();
-    const worker = aWorker(store);
-    const conversation = unique('c');
-    const [lane, late] = [aLane(conversation), aLane(unique('late'))];
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    await worker.answer(await worker.claimRun(lane.key), 'hello');
-    const conversationKey = conversationKeyOf(aRoute(conversation));
+    const { conversationKey, lane, worker, say, begin, answer } = aConversation(store);
+    const late = aLane(unique('late'));
+    await answer(await begin(), 'hello');
     const policy = { conversationKey, holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
     const delivery = await store.write(claimDelivery, policy);
     if (delivery.kind !== 'part') throw new Error('nothing to deliver');
@@ -151,13 +138,13 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     const end = { ...policy, epoch, partKey: part.key, result, claimsNext: true };
     const recorded = store.write(recordDelivery, end);
     await expect.poll(() => isRowHeld(beside, 'lanes', lane.key)).toBe(true);
-    await worker.accept(aMessage({ conversation, text: 'and more', lane: late }));
+    await say('and more', { lane: late });
     const releaseLane = await holdRow(beside, 'lanes', late.key);
     await releaseConversation();
     expect((await recorded).kind).toBe('empty');
     await releaseLane();
     const run = await worker.claimRun(late.key);
-    await worker.answer(run, 'hello again');
+    await answer(run, 'hello again');
     expect((await readLane(store, late.key)).inbox).toMatchObject([{ outcome: 'failed' }]);
   });
 });

@@ -2,13 +2,12 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/channel-kit/system-clock.ts';
 import { renderTrace } from '../../../src/cli/render-trace.ts';
 import { createMetrics } from '../../../src/server/metrics/metrics.ts';
-import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { dropPart } from '../../../src/store/delivery/operator-actions.ts';
 import { readOpenNotices } from '../../../src/store/delivery/queue-alert-message.ts';
 import type { SendOutcome } from '../../../src/store/delivery/record-send.ts';
 import { readWhy } from '../../../src/store/reads/why/read-why.ts';
 import { freeLoop } from '../../support/free-loop.ts';
-import { aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const dayMs = 86_400_000;
@@ -22,24 +21,13 @@ const sent: SendOutcome = { kind: 'sent', receipts: [] };
 
 describeEachDatabase('a part that its platform asks to wait with', (open, { sql, dialect }) => {
   const anAnswer = async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'hi', messageId: conversation }));
-    await worker.answer(await worker.claimRun(aLane(conversation).key), 'hello');
-    const conversationKey = `test/bot/${conversation}`;
-    const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
-    /** Sends what is due; false when nothing is. */
+    const { conversation, conversationKey, begin, answer, claimNext, record } = aConversation(open());
+    await answer(await begin('hi', { messageId: conversation }), 'hello');
+    /** Sends what is due; says what is next when nothing is. */
     const deliver = async (result: SendOutcome) => {
-      const claimed = await open().write(claimDelivery, policy);
+      const claimed = await claimNext();
       if (claimed.kind !== 'part') return claimed;
-      const { epoch, part } = claimed;
-      await open().write(recordDelivery, {
-        ...policy,
-        epoch,
-        partKey: part.key,
-        result,
-        claimsNext: false,
-      });
+      await record(claimed, result);
       return { kind: 'tried', attempts: claimed.attempts } as const;
     };
     const why = async () => {

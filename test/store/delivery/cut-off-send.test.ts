@@ -1,18 +1,19 @@
 import { expect, it } from 'vitest';
 import type { Found } from '../../../src/contracts/channel-abilities.ts';
 import type { MessageId } from '../../../src/contracts/ids.ts';
-import { claimDelivery, type Delivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import type { DeliveryPolicy } from '../../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import type { SendOutcome } from '../../../src/store/delivery/record-send.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
-import { aLane, aMessage, aWorker, routeFor, unique } from '../builders.ts';
+import { aConversation, aCourier, type ClaimedPart } from '../a-conversation.ts';
+import { routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
-const base = { leaseMs: 60_000, resendUnknown: false };
+const leaseMs = 60_000;
 /** The platform recognises a repeat for as long as the test runs, or never did. */
-const recognises = { ...base, repeatSafeMs: 60_000 };
-const searchable = { ...base, repeatSafeMs: 0, canLookUp: true };
-const both = { ...base, repeatSafeMs: 60_000, canLookUp: true };
+const recognises = { leaseMs, repeatSafeMs: 60_000 };
+const searchable = { leaseMs, canLookUp: true };
+const both = { leaseMs, repeatSafeMs: 60_000, canLookUp: true };
 
 const cutOff = { kind: 'unknown', reason: 'no answer' } as const;
 const arrived = { kind: 'sent', receipts: ['m1' as MessageId] } as const;
@@ -23,48 +24,37 @@ const found = (...ids: string[]): SendOutcome => ({
 });
 
 describeEachDatabase('a send that was cut off', (open, beside) => {
-  const begin = async (policy: typeof both | typeof recognises | typeof searchable, texts = ['hello']) => {
-    const conversation = unique('c');
+  const aSend = async (how: Partial<DeliveryPolicy>, texts = ['hello']) => {
+    const { conversationKey, begin, answer } = aConversation(open());
     const folder = unique('folder');
-    const worker = aWorker(open());
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    const run = await worker.claimRun(aLane(conversation).key);
+    const run = await begin();
     const parts = texts.map((text) => ({
       route: routeFor(run),
       content: { kind: 'text', text: { text, spans: [] } } as const,
       purpose: 'reply' as const,
     }));
-    await worker.answer(run, 'hello', { parts });
-    const conversationKey = `test/bot/${conversation}`;
+    await answer(run, 'hello', { parts });
     let holder = unique('boot');
     await open().write(addProcess, { id: holder, folder });
-    const partOf = (delivery: Delivery) => {
-      if (delivery.kind !== 'part') throw new Error(`there is no part to deliver: ${delivery.kind}`);
-      return delivery;
-    };
-    const claim = async () => {
+    const courier = () => aCourier(open(), conversationKey, { ...how, holder });
+    const endPause = async () => {
       // Pauses are the deliverer's to wait for; here they are over.
       await beside.sql(`update outbox set "dueAt" = 0 where "conversationKey" = '${conversationKey}'`);
-      return open().write(claimDelivery, { ...policy, holder, conversationKey });
     };
     return {
-      claim: async () => partOf(await claim()),
+      claim: async () => {
+        await endPause();
+        return courier().claimPart();
+      },
       pauseSeconds: async () => {
-        const next = await open().write(claimDelivery, { ...policy, holder, conversationKey });
+        const next = await courier().claimNext();
         return next.kind === 'later' ? Math.round(next.delayMs / 1000) : -1;
       },
-      claimNone: async () => (await claim()).kind,
-      settle: async (claimed: Extract<Delivery, { kind: 'part' }>, result: SendOutcome) =>
-        open().write(recordDelivery, {
-          ...policy,
-          holder,
-          conversationKey,
-          epoch: claimed.epoch,
-          partKey: claimed.part.key,
-          mayStandSince: claimed.mayStandSince,
-          result,
-          claimsNext: false,
-        }),
+      claimNone: async () => {
+        await endPause();
+        return (await courier().claimNext()).kind;
+      },
+      settle: (claimed: ClaimedPart, result: SendOutcome) => courier().record(claimed, result),
       /** `begun`: its journal, if that can be read. */
       dies: async (begun?: readonly string[]) => {
         const sends = begun && [{ holder, begun }];
@@ -84,7 +74,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
   };
 
   it('is repeated while the platform recognises the repeat, and is then sent once', async () => {
-    const sending = await begin(recognises);
+    const sending = await aSend(recognises);
     await sending.settle(await sending.claim(), cutOff);
     expect(await sending.states()).toEqual(['pending']);
     const again = await sending.claim();
@@ -94,14 +84,14 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
   });
 
   it('is not repeated by a clock that was set back since, and cannot tell how long ago that was', async () => {
-    const sending = await begin(both);
+    const sending = await aSend(both);
     await sending.settle(await sending.claim(), cutOff);
     await sending.setBack();
     expect((await sending.claim()).step).toBe('look-up');
   });
 
   it('waits between its repeats, longer each time', async () => {
-    const sending = await begin(recognises);
+    const sending = await aSend(recognises);
     const pauses: number[] = [];
     for (let attempts = 0; attempts < 6; attempts += 1) {
       await sending.settle(await sending.claim(), cutOff);
@@ -111,14 +101,14 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
   });
 
   it('is given up as unknown after ten repeats without an answer', async () => {
-    const sending = await begin(recognises);
+    const sending = await aSend(recognises);
     for (let attempts = 0; attempts < 10; attempts += 1) await sending.settle(await sending.claim(), cutOff);
     expect(await sending.claimNone()).toBe('empty');
     expect(await sending.states()).toEqual(['unknown']);
   });
 
   it('stays ambiguous when only its repeat was refused', async () => {
-    const sending = await begin(both);
+    const sending = await aSend(both);
     await sending.settle(await sending.claim(), cutOff);
     await sending.settle(await sending.claim(), refused);
     const third = await sending.claim();
@@ -128,7 +118,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
   });
 
   it('is looked for when repeating it is no longer safe, in this process and in the next', async () => {
-    const sending = await begin(searchable);
+    const sending = await aSend(searchable);
     await sending.settle(await sending.claim(), cutOff);
     expect((await sending.claim()).step).toBe('look-up');
     await sending.dies();
@@ -139,7 +129,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
   });
 
   it('is looked for also when a process died that had been about to look', async () => {
-    const sending = await begin(searchable);
+    const sending = await aSend(searchable);
     await sending.settle(await sending.claim(), cutOff);
     expect((await sending.claim()).step).toBe('look-up');
     await sending.dies([]);
@@ -148,7 +138,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
   });
 
   it('is sent anew when it is found never to have arrived', async () => {
-    const sending = await begin(searchable);
+    const sending = await aSend(searchable);
     await sending.claim();
     await sending.dies();
     await sending.settle(await sending.claim(), found());
@@ -159,7 +149,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
   });
 
   it('is not taken for another part that reads the same', async () => {
-    const sending = await begin(searchable, ['same', 'same']);
+    const sending = await aSend(searchable, ['same', 'same']);
     await sending.settle(await sending.claim(), arrived);
     await sending.claim();
     await sending.dies();
@@ -168,7 +158,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
   });
 
   it('is looked for again later when the platform cannot say now', async () => {
-    const sending = await begin(searchable);
+    const sending = await aSend(searchable);
     await sending.settle(await sending.claim(), cutOff);
     const later = { kind: 'later', afterMs: 5000, reason: 'away', isOutage: true } as const;
     await sending.settle(await sending.claim(), { kind: 'looked-up', found: later });
@@ -179,7 +169,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     { kind: 'unknown', reason: 'the history is closed' },
     { kind: 'unknown', reason: 'no such ability' },
   ])('is unknown when nobody can tell ($reason)', async (cannotTell) => {
-    const sending = await begin(searchable);
+    const sending = await aSend(searchable);
     await sending.settle(await sending.claim(), cutOff);
     await sending.settle(await sending.claim(), { kind: 'looked-up', found: cannotTell });
     expect(await sending.states()).toEqual(['unknown']);

@@ -4,10 +4,10 @@ import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import { claimDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
-import { aLane, aMessage, aWorker, holder, routeFor, unique } from '../builders.ts';
+import { aConversation, aCourier, policy } from '../a-conversation.ts';
+import { routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
-const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
 const messageId = '7' as MessageId;
 const text = { text: 'hello', spans: [] };
 
@@ -20,16 +20,13 @@ const changes: readonly OutboundContent[] = [
 describeEachDatabase('a part whose holder died while sending', (open) => {
   /** Claims the part as one process, dies, and claims it as the next on the same folder. */
   const claimTwice = async (content: OutboundContent) => {
-    const conversation = unique('c');
+    const { conversationKey, begin, answer } = aConversation(open());
     const folder = unique('folder');
-    const worker = aWorker(open());
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    const run = await worker.claimRun(aLane(conversation).key);
-    await worker.answer(run, 'hello', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
-    const conversationKey = `test/bot/${conversation}`;
+    const run = await begin();
+    await answer(run, 'hello', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
     const claim = async (boot: string) => {
       await open().write(addProcess, { id: boot, folder });
-      return open().write(claimDelivery, { ...policy, holder: boot, conversationKey });
+      return aCourier(open(), conversationKey, { holder: boot }).claimNext();
     };
     await claim(unique('boot'));
     const second = await claim(unique('boot'));
@@ -48,15 +45,13 @@ describeEachDatabase('a part whose holder died while sending', (open) => {
 
 describeEachDatabase('a claim of which its holder was not told', (open) => {
   it('is taken over by its id, at once and with all attempts, and by no other', async () => {
-    const conversation = unique('c');
-    const worker = aWorker(open());
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    const run = await worker.claimRun(aLane(conversation).key);
-    await worker.answer(run, 'hello', { sender: { ...policy, holder, claimId: 'lost' } });
+    const { conversationKey, begin, answer } = aConversation(open());
+    const run = await begin();
+    await answer(run, 'hello', { sender: { ...policy, claimId: 'lost' } });
     const claim = (...unanswered: string[]) =>
       open().write(claimDelivery, {
-        ...{ ...policy, holder, claimId: 'next', unanswered },
-        conversationKey: `test/bot/${conversation}`,
+        ...{ ...policy, claimId: 'next', unanswered },
+        conversationKey,
       });
     expect((await claim('another')).kind).toBe('busy');
     expect(await claim('another', 'lost')).toMatchObject({

@@ -1,41 +1,23 @@
 import { expect, it } from 'vitest';
-import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { dropPart, readUndelivered, retryPart } from '../../../src/store/delivery/operator-actions.ts';
-import { aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
 
-const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
-
 describeEachDatabase('the operator', (open) => {
   const anUnknownPart = async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    await worker.answer(await worker.claimRun(aLane(conversation).key), `answer in ${conversation}`);
-    const conversationKey = `test/bot/${conversation}`;
-    const claimed = await open().write(claimDelivery, { ...policy, conversationKey });
-    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
-    const { part, epoch } = claimed;
-    const result = { kind: 'unknown', reason: 'cut' } as const;
-    await open().write(recordDelivery, {
-      ...policy,
-      conversationKey,
-      epoch,
-      partKey: part.key,
-      result,
-      claimsNext: true,
-    });
-    return { key: part.key, conversationKey };
+    const { conversation, conversationKey, begin, answer, claimPart, deliver } = aConversation(open());
+    await answer(await begin(), `answer in ${conversation}`);
+    const { part } = await deliver({ kind: 'unknown', reason: 'cut' });
+    return { key: part.key, conversationKey, claimPart };
   };
 
   it('sees what is not delivered and sends it once more', async () => {
-    const { key, conversationKey } = await anUnknownPart();
+    const { key, claimPart } = await anUnknownPart();
     const listed = await open().read(readUndelivered, { limit: 100 });
     expect(listed.find((part) => part.key === key)).toMatchObject({ state: 'unknown', problem: 'cut' });
     expect(await open().write(retryPart, { key })).toBe('done');
-    const again = await open().write(claimDelivery, { ...policy, conversationKey });
-    expect(again.kind === 'part' && again.part.key).toBe(key);
+    expect((await claimPart()).part.key).toBe(key);
   });
 
   it('changes what became of the message with the part that answered it', async () => {

@@ -1,15 +1,13 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { MessageId } from '../../../src/contracts/ids.ts';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
-import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import type { Proposal } from '../../../src/store/intake/proposal.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
-import { aCommand, aLane, aMessage, aRoute, aWorker, holder, routeFor, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { aCommand, aLane, aMessage, aRoute, aWorker, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
-
-const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
 
 function aBlock(conversation: string): Proposal {
   const conversationKey = conversationKeyOf(aRoute(conversation));
@@ -27,83 +25,59 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     open().read(readOutcomes, { conversationKey: conversationKeyOf(aRoute(conversation)) });
 
   it('is failed when the person blocks the bot before the answer is ready', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    const run = await worker.claimRun(aLane(conversation).key);
+    const { conversation, worker, begin, answer } = aConversation(open());
+    const run = await begin();
     await worker.accept(aBlock(conversation));
-    await worker.answer(run, 'hello');
+    await answer(run, 'hello');
     expect(await outcomes(conversation)).toEqual(['failed: delivery failed']);
   });
 
   it('is failed when the person blocks the bot while the answer waits to be sent', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    await worker.answer(await worker.claimRun(aLane(conversation).key), 'hello');
+    const { conversation, worker, begin, answer } = aConversation(open());
+    await answer(await begin(), 'hello');
     expect(await outcomes(conversation)).toEqual(['answered']);
     await worker.accept(aBlock(conversation));
     expect(await outcomes(conversation)).toEqual(['failed: delivery failed']);
   });
 
   it('is answered although a preview could not be taken away before the answer', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const conversationKey = conversationKeyOf(aRoute(conversation));
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    const run = await worker.claimRun(aLane(conversation).key);
+    const { conversation, begin, answer, claimPart, record } = aConversation(open());
+    const run = await begin();
     const removal = { kind: 'delete', messageId: 'm1' as MessageId } as const;
     const text = { kind: 'text', text: { text: 'hello', spans: [] } } as const;
-    await worker.answer(run, 'hello', {
+    await answer(run, 'hello', {
       parts: [
         { route: routeFor(run), content: removal, purpose: 'notice' },
         { route: routeFor(run), content: text, purpose: 'reply' },
       ],
     });
-    const claimed = await open().write(claimDelivery, { ...policy, conversationKey });
-    if (claimed.kind !== 'part') throw new Error(`expected a part, got ${claimed.kind}`);
+    const claimed = await claimPart();
     const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'too old to delete' } as const;
-    const { epoch, part } = claimed;
-    const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
-    const next = await open().write(recordDelivery, settling);
+    const next = await record(claimed, result, true);
     expect(next.kind === 'part' && next.part.content).toEqual(text);
     expect(await outcomes(conversation)).toEqual(['answered']);
   });
 
   it('is told in a line where the reaction that would say so is refused', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const conversationKey = conversationKeyOf(aRoute(conversation));
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    const run = await worker.claimRun(aLane(conversation).key);
+    const { begin, answer, claimPart, record } = aConversation(open());
+    const run = await begin();
     const content = { kind: 'reaction', messageId: 'm1' as MessageId, emoji: '⚠' } as const;
-    await worker.answer(run, '', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
-    const claimed = await open().write(claimDelivery, { ...policy, conversationKey });
-    if (claimed.kind !== 'part') throw new Error(`expected a part, got ${claimed.kind}`);
+    await answer(run, '', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
+    const claimed = await claimPart();
     const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'REACTION_INVALID' } as const;
-    const { epoch, part } = claimed;
-    const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
     const { internalFailure: text } = noticesFor('en');
-    expect(await open().write(recordDelivery, settling)).toMatchObject({
-      part: { key: part.key, route: { replyTo: 'm1' }, content: { kind: 'text', text: { text } } },
+    expect(await record(claimed, result, true)).toMatchObject({
+      part: { key: claimed.part.key, route: { replyTo: 'm1' }, content: { kind: 'text', text: { text } } },
     });
   });
 
   it('is failed when its own answer failed, whatever became of the next one of that run', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const conversationKey = conversationKeyOf(aRoute(conversation));
-    await worker.accept(aMessage({ conversation, text: 'one' }));
-    const run = await worker.claimRun(aLane(conversation).key);
-    await worker.accept(aMessage({ conversation, text: 'two' }));
-    await worker.answer(run, 'first');
-    const claimed = await open().write(claimDelivery, { ...policy, conversationKey });
-    if (claimed.kind !== 'part') throw new Error(`expected a part, got ${claimed.kind}`);
-    const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'no' } as const;
-    const { epoch, part } = claimed;
-    const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: false };
-    await open().write(recordDelivery, settling);
-    await worker.answer(run, 'second');
+    const { conversation, say, begin, answer, deliver } = aConversation(open());
+    const run = await begin('one');
+    await say('two');
+    await answer(run, 'first');
+    await deliver({ kind: 'failed', failure: { kind: 'rejected' }, reason: 'no' });
+    await answer(run, 'second');
     expect(await outcomes(conversation)).toEqual(['failed: delivery failed', 'answered']);
   });
 });
@@ -137,13 +111,10 @@ describeEachDatabase('a conversation that is found unreachable while its lane is
   });
 
   it('is reachable again for whoever writes a command', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'hi' }), aBlock(conversation));
+    const { conversation, worker, saying, claimPart } = aConversation(open());
+    await worker.accept(saying(), aBlock(conversation));
     await worker.accept(aCommand(conversation, { kind: 'status' }));
-    const conversationKey = conversationKeyOf(aRoute(conversation));
-    const answer = await open().write(claimDelivery, { ...policy, conversationKey });
-    expect(answer.kind === 'part' && answer.part.content).toMatchObject({
+    expect((await claimPart()).part.content).toMatchObject({
       text: { text: expect.stringContaining('Queue: steer') },
     });
   });

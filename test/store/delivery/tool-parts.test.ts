@@ -3,22 +3,19 @@ import { systemClock } from '../../../src/channel-kit/system-clock.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import { createToolSender } from '../../../src/outbox/tool-sender.ts';
 import type { Store } from '../../../src/store/base/command.ts';
-import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
 import type { SendOutcome } from '../../../src/store/delivery/record-send.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
-import { aCommand, aLane, aMessage, aWorker, holder, routeFor, unique } from '../builders.ts';
+import { aConversation, aCourier } from '../a-conversation.ts';
+import { aCommand, routeFor } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const content = (text: string): OutboundContent => ({ kind: 'text', text: { text, spans: [] } });
 
 /** A run, and what a call of its tool posts. */
 async function aSpeaker(store: Store) {
-  const worker = aWorker(store);
-  const conversation = unique('c');
-  const { key: laneKey } = aLane(conversation);
-  await worker.accept(aMessage({ conversation, text: 'go' }));
-  const run = await worker.claimRun(laneKey);
+  const { conversation, laneKey, worker, begin } = aConversation(store);
+  const run = await begin('go');
   const { epoch, runId } = run;
   const posting = (callId: string, ...texts: readonly string[]) => ({
     ...{ laneKey, epoch, runId, key: `${runId}:tool:${callId}`, route: routeFor(run) },
@@ -45,14 +42,8 @@ describeEachDatabase('a message that a tool sends', (open) => {
       { kind: 'failed', failure: { kind: 'rejected' }, reason: 'not allowed here' },
     ];
     const deliver = async (conversationKey: string) => {
-      const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
-      let delivery = await open().write(claimDelivery, policy);
-      for (const result of results) {
-        if (delivery.kind !== 'part') throw new Error('nothing to deliver');
-        const { epoch, part } = delivery;
-        const ended = { ...policy, epoch, partKey: part.key, result, claimsNext: true };
-        delivery = await open().write(recordDelivery, ended);
-      }
+      const courier = aCourier(open(), conversationKey);
+      for (const result of results) await courier.deliver(result);
       sender.settled();
     };
     let delivering = Promise.resolve();

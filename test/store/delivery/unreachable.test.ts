@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { aConversation } from '../a-conversation.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -14,35 +15,32 @@ describeEachDatabase('a person who blocks the bot', (open, beside) => {
     (await readLane(open(), laneKey)).inbox.map(({ state, outcome }) => `${state} ${outcome}`);
 
   it('while the run works is on record as not answered', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const message = aMessage({ conversation, text: 'hi' });
+    const { worker, saying, claimRun, answer } = aConversation(open());
+    const message = saying();
     await worker.accept(message);
-    const run = await worker.claimRun(aLane(conversation).key);
+    const run = await claimRun();
     await worker.accept(blocked(message));
-    await worker.answer(run, 'hello');
+    await answer(run, 'hello');
     expect(await outcomes(run.laneKey)).toEqual(['ended failed']);
   });
 
   it('before the answer is sent is on record as not answered', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const message = aMessage({ conversation, text: 'hi' });
+    const { worker, saying, claimRun, answer } = aConversation(open());
+    const message = saying();
     await worker.accept(message);
-    const run = await worker.claimRun(aLane(conversation).key);
-    await worker.answer(run, 'hello');
+    const run = await claimRun();
+    await answer(run, 'hello');
     await worker.accept(blocked(message));
     expect(await outcomes(run.laneKey)).toEqual(['ended failed']);
   });
 
   it('while messages wait ends them with a reason', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const message = aMessage({ conversation, text: 'hi' });
+    const { laneKey, worker, saying, claim } = aConversation(open());
+    const message = saying();
     await worker.accept(message);
     await worker.accept(blocked(message));
-    expect((await worker.claim(aLane(conversation).key)).kind).toBe('idle');
-    expect(await outcomes(aLane(conversation).key)).toEqual(['ended failed']);
+    expect((await claim()).kind).toBe('idle');
+    expect(await outcomes(laneKey)).toEqual(['ended failed']);
   });
 
   it('exactly as the message is taken leaves it with one outcome', async () => {

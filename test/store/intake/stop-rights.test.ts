@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { saidIn } from '../../runs/said-in.ts';
-import { aCommand, aLane, aMessage, aWorker, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { aCommand } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker } from '../family.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -8,11 +9,10 @@ import { readLane } from '../lane-at-rest.ts';
 describeEachDatabase('/stop in a group', (open) => {
   /** Ann's message runs, and one of Bob's waits. */
   const aBusyGroup = async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'work', sender: 'ann' }));
-    const run = await worker.claimRun(aLane(conversation).key, 60_000);
-    await worker.accept(aMessage({ conversation, text: 'and this', sender: 'bob' }));
+    const { conversation, worker, say, claimRun } = aConversation(open());
+    await say('work', { sender: 'ann' });
+    const run = await claimRun(60_000);
+    await say('and this', { sender: 'bob' });
     const stop = async (sender: string, over: { isPrivileged?: boolean; isAll?: boolean } = {}) => {
       const effect = { kind: 'stop', isPrivileged: false, isAll: false, ...over } as const;
       const { acceptances, effects } = await worker.accept(aCommand(conversation, effect, sender));

@@ -3,7 +3,8 @@ import { expect, it } from 'vitest';
 import type { QueueSettings } from '../../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import type { NewItem } from '../../../src/store/items/new-item.ts';
-import { aLane, aMessage, aWorker, defaults, newCommand, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { newCommand } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
@@ -11,11 +12,11 @@ import { readLane } from '../lane-at-rest.ts';
 const long = 600_000;
 
 function aScene(store: Store, settings: Partial<QueueSettings>) {
-  const conversation = unique('c');
-  const lane = aLane(conversation, { settings: { ...defaults, mode: 'collect', quietMs: 0, ...settings } });
-  const worker = aWorker(store);
+  const { lane, worker, say } = aConversation(store, {
+    settings: { mode: 'collect', quietMs: 0, ...settings },
+  });
   const says = (text: string, item: Partial<NewItem> = {}, sender = 'ann') =>
-    worker.accept(aMessage({ conversation, text, sender, lane, item }));
+    say(text, { sender, lane, item });
   const told = async () => (await readLane(store, lane.key)).told.map(({ text }) => text);
   return { worker, lane, says, told };
 }

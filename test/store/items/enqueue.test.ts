@@ -9,7 +9,8 @@ import type { InnerItem, LaneRef } from '../../../src/store/items/enqueue-item.t
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readRunResult } from '../../../src/store/reads/read-run-result.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
-import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { aCommand, aLane, aRoute, aWorker, defaults, framing, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 function anItem(text: string, over: Partial<InnerItem> = {}): InnerItem {
@@ -80,31 +81,27 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
   });
 
   it('joins no run of another target, and runs by itself after it', async () => {
-    const conversation = unique('c');
-    const lane = aLane(conversation);
-    const worker = aWorker(open());
-    await worker.accept(aMessage({ conversation, text: 'hello' }));
-    const run = await worker.claimRun(lane.key);
+    const { lane, claimRun, begin, answer } = aConversation(open());
+    const run = await begin('hello');
     await enqueue(lane, anItem('from a program', { reach: 'always' }));
     const { epoch, runId } = run;
     const at = { laneKey: lane.key, epoch, runId, framing, delivery: 'all' } as const;
     expect((await open().write(takeSteers, at)).steers).toEqual([]);
-    await worker.answer(run, 'hi');
-    expect(await worker.claimRun(lane.key)).toMatchObject({ target: 'record' });
+    await answer(run, 'hi');
+    expect(await claimRun()).toMatchObject({ target: 'record' });
   });
 
   it('neither counts for the cap, nor is stopped with what its sender sent', async () => {
-    const conversation = unique('c');
-    const lane = aLane(conversation, { settings: { ...defaults, mode: 'followup', cap: 2 } });
-    const worker = aWorker(open());
-    await worker.accept(aMessage({ conversation, text: 'hello', lane }));
-    const run = await worker.claimRun(lane.key);
+    const { conversation, lane, worker, say, begin, answer } = aConversation(open(), {
+      settings: { mode: 'followup', cap: 2 },
+    });
+    const run = await begin('hello');
     const item = anItem('kept');
     await enqueue(lane, anItem('one'), anItem('two'), item);
-    const { effects } = await worker.accept(aMessage({ conversation, text: 'fits', lane }));
+    const { effects } = await say('fits');
     expect(effects.overflows).toEqual([]);
     await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
-    await worker.answer(run, 'hi', { parts: [] });
+    await answer(run, 'hi', { parts: [] });
     const result = await open().read(readRunResult, { runId: item.reservedRunId ?? '' });
     expect(result.kind).toBe('open');
   });

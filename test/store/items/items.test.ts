@@ -11,18 +11,8 @@ import { promoteItem } from '../../../src/store/items/promote-item.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../../src/store/reads/read-waiting-items.ts';
-import {
-  aCommand,
-  aLane,
-  aMessage,
-  aRoute,
-  aWorker,
-  defaults,
-  endWithout,
-  framing,
-  newCommand,
-  unique,
-} from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { aCommand, aMessage, aRoute, endWithout, framing, newCommand, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
@@ -386,11 +376,11 @@ type Change = { readonly text?: string; readonly who?: Actor };
 
 /** A lane of its own, and what is done to it in a few words. */
 async function aQueue(store: Store, { mode = 'followup', cap = 20, drop = 'summarize' }: Settings = {}) {
-  const conversation = unique('c');
-  const lane = aLane(conversation, { settings: { ...defaults, mode, cap, drop, quietMs: 0 } });
-  const worker = aWorker(store);
+  const { conversation, lane, worker, saying, answer } = aConversation(store, {
+    settings: { mode, cap, drop, quietMs: 0 },
+  });
   const say = async (text: string, { item, ...over }: Over = {}) => {
-    const message = aMessage({ conversation, text, lane, ...over });
+    const message = saying(text, { ...over });
     const { decision } = message;
     if (decision.kind !== 'accept') throw new Error('it is a message');
     const content =
@@ -422,7 +412,7 @@ async function aQueue(store: Store, { mode = 'followup', cap = 20, drop = 'summa
       if (claim.kind !== 'run') throw new Error(`not to be drained: ${JSON.stringify(claim)}`);
       const { told } = await readLane(store, lane.key);
       runs.push(told.filter(({ runId }) => runId === claim.run.runId).map(({ text }) => text));
-      await worker.answer(claim.run, 'ok');
+      await answer(claim.run, 'ok');
     }
   };
   const facts = async () =>

@@ -1,38 +1,25 @@
 import { expect, it } from 'vitest';
 import type { FinishReason } from '../../../src/contracts/message.ts';
 import type { Store } from '../../../src/store/base/command.ts';
-import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn, endToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
 import { renewLeases } from '../../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
-import {
-  aCommand,
-  aLane,
-  aMessage,
-  aRoute,
-  aWorker,
-  defaults,
-  endWithout,
-  framing,
-  holder,
-  newCommand,
-  type TestCommand,
-  unique,
-} from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { aRoute, endWithout, framing, holder, newCommand, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
 
 /** A run that was started by ann and has taken in what bob, or she herself, wrote meanwhile. */
 async function steered(store: Store, sender = 'ann') {
-  const conversation = unique('c');
-  const settings = { ...defaults, mode: 'steer-backlog' as const };
-  const lane = aLane(conversation, { settings, chatKind: 'group' });
-  const worker = aWorker(store);
-  const say = (text: string, who: string) => aMessage({ conversation, text, sender: who, lane });
+  const { conversation, conversationKey, lane, worker, saying, claimRun, command } = aConversation(store, {
+    settings: { mode: 'steer-backlog' },
+    chatKind: 'group',
+  });
+  const say = (text: string, who: string) => saying(text, { sender: who });
   await worker.accept(say('first', 'ann'));
-  const run = await worker.claimRun(lane.key);
+  const run = await claimRun();
   const steer = say('steer', sender);
   await worker.accept(steer);
   await worker.accept(say('behind it', 'ann'));
@@ -43,13 +30,7 @@ async function steered(store: Store, sender = 'ann') {
       message: aTurn(run, finish),
       outcome: outcomeReason === 'error' ? 'failed' : 'cancelled',
     });
-  const outcomes = () =>
-    store.read(readOutcomes, { conversationKey: conversationKeyOf(aRoute(conversation)) });
-  const command = async (effect: TestCommand, who: string) => {
-    const proposal = aCommand(conversation, effect, who);
-    if (proposal.decision.kind !== 'command') throw new Error('a command is a command');
-    return worker.accept({ ...proposal, decision: { ...proposal.decision, lane } });
-  };
+  const outcomes = () => store.read(readOutcomes, { conversationKey });
   const told = async () => (await readLane(store, lane.key)).told.map(({ text }) => text);
   return { conversation, lane, worker, run, steer, say, end, outcomes, command, told };
 }

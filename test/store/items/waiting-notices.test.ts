@@ -6,18 +6,8 @@ import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import { claimDelivery, type Delivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { readUnnotified, storeWaitingNotices } from '../../../src/store/items/waiting-notices.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
-import {
-  aCommand,
-  aLane,
-  aMessage,
-  aRoute,
-  aWorker,
-  defaults,
-  framing,
-  holder,
-  routeFor,
-  unique,
-} from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { aCommand, aMessage, framing, holder, routeFor } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const line: OutboundContent = { kind: 'text', text: { text: 'Got it.', spans: [] } };
@@ -25,12 +15,12 @@ const reaction: OutboundContent = { kind: 'reaction', messageId: 'm' as MessageI
 
 /** A run is at work, and what comes meanwhile waits. */
 async function aBusyLane(store: Store) {
-  const conversation = unique('c');
-  const lane = aLane(conversation, { settings: { ...defaults, mode: 'followup' } });
-  const worker = aWorker(store);
-  const say = (text: string, item = {}) => worker.accept(aMessage({ conversation, text, lane, item }));
+  const { conversation, conversationKey, lane, worker, saying, claimRun } = aConversation(store, {
+    settings: { mode: 'followup' },
+  });
+  const say = (text: string, item = {}) => worker.accept(saying(text, { item }));
   await say('first');
-  const run = await worker.claimRun(lane.key);
+  const run = await claimRun();
   /** Everybody whose message has waited at all. */
   const look = async () => {
     const untold = await store.read(readUnnotified, { afterMs: -1 });
@@ -40,7 +30,6 @@ async function aBusyLane(store: Store) {
     const notices = (await look()).map((item) => ({ ...item, content }));
     return (await store.write(storeWaitingNotices, { notices })).deliveries;
   };
-  const conversationKey = conversationKeyOf(aRoute(conversation));
   const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
   const claim = () => store.write(claimDelivery, policy);
   const settle = ({ epoch, part }: Extract<Delivery, { kind: 'part' }>, result: object) =>

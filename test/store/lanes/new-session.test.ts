@@ -1,29 +1,22 @@
 import { expect, it } from 'vitest';
-import type { Proposal } from '../../../src/store/intake/proposal.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
-import { aLane, aMessage, aWorker, defaults, newCommand, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
 describeEachDatabase('a new session', (open) => {
-  const aNewSession = (conversation: string, lane = aLane(conversation)): Proposal => {
-    const message = aMessage({ conversation, text: '/new', lane });
-    if (message.decision.kind !== 'accept') throw new Error('unreachable');
-    const { item } = message.decision;
-    const content = { ...item.content, command: newCommand };
-    return { ...message, decision: { kind: 'accept', item: { ...item, kind: 'command', content } } };
-  };
+  const command = { item: { kind: 'command' } } as const;
 
   it('keeps what the cap summarised behind the command and ends what it summarised before', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const lane = aLane(conversation, { settings: { ...defaults, mode: 'followup', cap: 1 } });
-    const say = (text: string) => aMessage({ conversation, text, lane });
-    await worker.accept(say('old'), aNewSession(conversation, lane), say('young'), say('youngest'));
-    expect((await worker.claim(lane.key)).kind).toBe('again');
-    const run = await worker.claimRun(lane.key);
-    await worker.answer(run, 'ok');
+    const { lane, worker, saying, claim, claimRun, answer } = aConversation(open(), {
+      settings: { mode: 'followup', cap: 1 },
+    });
+    const say = (text: string) => saying(text);
+    await worker.accept(say('old'), saying('/new', command), say('young'), say('youngest'));
+    expect((await claim()).kind).toBe('again');
+    const run = await claimRun();
+    await answer(run, 'ok');
     const { told, inbox } = await readLane(open(), lane.key);
     expect(told.map(({ text }) => text)).toEqual(['<overflow>\nyoung\n</context>', 'youngest']);
     expect(inbox.map(({ outcome, reason }) => `${outcome} ${reason}`)).toEqual([
@@ -35,24 +28,19 @@ describeEachDatabase('a new session', (open) => {
   });
 
   it('answers the command in the timeline, where a page finds it after a reload', async () => {
-    const conversation = unique('c');
-    const { key: laneKey } = aLane(conversation);
-    const worker = aWorker(open());
-    await worker.accept(aNewSession(conversation));
-    await worker.claim(laneKey);
+    const { laneKey, worker, saying, claim } = aConversation(open());
+    await worker.accept(saying('/new', command));
+    await claim();
     const items = await open().read(readTimeline, { laneKey, limit: 10 });
     expect(items.map((item) => item.text)).toEqual(['/new', noticesFor('en').newSession]);
   });
 
   it('forgets what the group said before the command and keeps what it said after', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const lane = aLane(conversation);
-    const overheard = (text: string) => aMessage({ conversation, text, lane, item: { passesGate: false } });
-    await worker.accept(overheard('old talk'), aNewSession(conversation), overheard('young talk'));
-    expect((await worker.claim(lane.key)).kind).toBe('again');
-    await worker.accept(aMessage({ conversation, text: '@bot well?', lane }));
-    await worker.claimRun(lane.key);
+    const { lane, worker, saying, claim, begin } = aConversation(open());
+    const overheard = (text: string) => saying(text, { item: { passesGate: false } });
+    await worker.accept(overheard('old talk'), saying('/new', command), overheard('young talk'));
+    expect((await claim()).kind).toBe('again');
+    await begin('@bot well?');
     const { told } = await readLane(open(), lane.key);
     expect(told.map(({ text }) => text)).toEqual(['<context>\nyoung talk\n</context>', '@bot well?']);
   });

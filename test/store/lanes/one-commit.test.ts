@@ -1,20 +1,10 @@
 import { expect, it } from 'vitest';
-import { claimDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
 import type { ClaimTerms } from '../../../src/store/lanes/claim-due.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
-import {
-  account,
-  aLane,
-  aMessage,
-  aWorker,
-  defaults,
-  demoOnly,
-  framing,
-  holder,
-  unique,
-} from '../builders.ts';
+import { aConversation, aCourier } from '../a-conversation.ts';
+import { account, aLane, aMessage, aWorker, demoOnly, framing, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker } from '../family.ts';
 
@@ -82,52 +72,45 @@ describeEachDatabase('a commit that goes on at once', (open) => {
   });
 
   it('claims the answer for its sender, unless an earlier part of the conversation is on its way', async () => {
-    const conversation = unique('c');
-    const worker = aWorker(open());
-    const key = aLane(conversation).key;
-    await worker.accept(aMessage({ conversation, text: 'one' }));
-    const first = await worker.answer(await worker.claimRun(key), 'first', { sender: policy });
+    const { conversationKey, say, claimRun, answer } = aConversation(open());
+    await say('one');
+    const first = await answer(await claimRun(), 'first', { sender: policy });
     expect(first.claimed?.delivery).toMatchObject({ kind: 'part', attempts: 1 });
     expect(first.effects.deliveries).toEqual([]);
-    await worker.accept(aMessage({ conversation, text: 'two' }));
-    const second = await worker.answer(await worker.claimRun(key), 'second', { sender: policy });
+    await say('two');
+    const second = await answer(await claimRun(), 'second', { sender: policy });
     expect(second.claimed).toBeUndefined();
-    expect(second.effects.deliveries).toEqual([`test/bot/${conversation}`]);
+    expect(second.effects.deliveries).toEqual([conversationKey]);
   });
 
   it("claims the lane's next run with the end of the last one, its messages taken", async () => {
-    const conversation = unique('c');
-    const lane = aLane(conversation, { settings: { ...defaults, mode: 'followup' } });
-    const worker = aWorker(open());
-    for (const text of ['one', 'two', 'three']) await worker.accept(aMessage({ conversation, text, lane }));
-    const first = await worker.claimRun(lane.key);
+    const { say, claimRun, answer } = aConversation(open(), { settings: { mode: 'followup' } });
+    for (const text of ['one', 'two', 'three']) await say(text);
+    const first = await claimRun();
     const { newRunIds, class: _, ...claims } = terms(1);
     const [newRunId = ''] = newRunIds;
-    const ended = await worker.answer(first, 'first', { claims: { ...claims, newRunId } });
+    const ended = await answer(first, 'first', { claims: { ...claims, newRunId } });
     expect(ended.nextRun).toMatchObject({ runId: newRunId, epoch: first.epoch + 1, isResumed: false });
-    await expect(worker.answer(first, 'late')).rejects.toThrow('another worker holds it');
-    const second = await worker.answer(ended.nextRun ?? expect.fail('no run'), 'second');
+    await expect(answer(first, 'late')).rejects.toThrow('another worker holds it');
+    const second = await answer(ended.nextRun ?? expect.fail('no run'), 'second');
     expect([second.next, second.nextRun]).toEqual([{ kind: 'continuing' }, undefined]);
-    expect(await worker.claimRun(lane.key)).toMatchObject({ epoch: first.epoch + 2 });
+    expect(await claimRun()).toMatchObject({ epoch: first.epoch + 2 });
   });
 
   it.each([
     { begun: false, tells: 'had not begun is sent', kind: 'part', state: 'sending' },
     { begun: true, tells: 'had begun is unknown', kind: 'empty', state: 'unknown' },
   ])('of a holder that died: a part whose call $tells', async ({ begun, kind, state }) => {
-    const conversation = unique('c');
+    const { conversationKey, begin, answer } = aConversation(open());
     const folder = unique('folder');
     const [dead, next] = [unique('boot'), unique('boot')];
     await open().write(addProcess, { id: dead, folder });
-    const worker = aWorker(open());
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    const run = await worker.claimRun(aLane(conversation).key);
-    await worker.answer(run, 'hello', { sender: { ...policy, holder: dead } });
+    const run = await begin();
+    await answer(run, 'hello', { sender: { ...policy, holder: dead } });
     const key = `${run.runId}:1`;
     const sends = [{ holder: dead, begun: begun ? [key] : [] }];
     await open().write(addProcess, { id: next, folder, sends });
-    const claim = { ...policy, holder: next, conversationKey: `test/bot/${conversation}` };
-    expect((await open().write(claimDelivery, claim)).kind).toBe(kind);
+    expect((await aCourier(open(), conversationKey, { holder: next }).claimNext()).kind).toBe(kind);
     const [part] = await open().read(readPartStates, { keys: [key] });
     expect(part?.state).toBe(state);
   });

@@ -4,26 +4,13 @@ import type { Authority } from '../../../src/contracts/outcome.ts';
 import type { QueueSettings } from '../../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
-import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import type { NewItem } from '../../../src/store/items/new-item.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { renewLeases } from '../../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { fillNotice, noticesFor } from '../../../src/texts/notices.ts';
-import {
-  aCommand,
-  aLane,
-  aMessage,
-  aRoute,
-  aWorker,
-  defaults,
-  endWithout,
-  framing,
-  holder,
-  newCommand,
-  type TestCommand,
-  unique,
-} from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { aLane, aMessage, aRoute, endWithout, framing, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
@@ -64,33 +51,17 @@ const noticesOf: StoreQuery<{ readonly conversationKey: string }, readonly strin
 
 /** A lane in which ann and bob speak, by one word each. */
 function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
-  const conversation = unique('c');
-  const lane = aLane(conversation, {
-    settings: { ...defaults, mode: 'followup', quietMs: 0, ...settings },
+  const { conversationKey, laneKey, worker, say, claimRun, command, deliver } = aConversation(store, {
+    settings: { mode: 'followup', quietMs: 0, ...settings },
     chatKind: 'group',
   });
-  const worker = aWorker(store);
-  const laneKey = lane.key;
-  const conversationKey = conversationKeyOf(aRoute(conversation));
   const says = (sender: string, text: string, item: Partial<NewItem> = {}) => {
     const authority: Authority = sender === 'ann' ? 'owner' : 'member';
-    return worker.accept(aMessage({ conversation, text, sender, lane, item: { authority, ...item } }));
-  };
-  const command = (sender: string, effect: TestCommand) => {
-    const proposal = aCommand(conversation, effect, sender);
-    if (proposal.decision.kind !== 'command') throw new Error('a command is a command');
-    return worker.accept({ ...proposal, decision: { ...proposal.decision, lane } });
+    return say(text, { sender, item: { authority, ...item } });
   };
   const stop = (sender: string, isPrivileged = false) =>
-    command(sender, { kind: 'stop', isPrivileged, isAll: false });
-  const fresh = (sender: string) => {
-    const content = { text: '/new', prompt: '/new', sender: { id: sender, name: sender }, sentAt: 1 };
-    return says(sender, '/new', {
-      kind: 'command',
-      content: { ...content, attachments: [], command: newCommand },
-    });
-  };
-  const run = () => worker.claimRun(laneKey);
+    command({ kind: 'stop', isPrivileged, isAll: false }, sender);
+  const fresh = (sender: string) => says(sender, '/new', { kind: 'command' });
   const steer = (at: ClaimedRun) => store.write(takeSteers, { ...at, framing, delivery: 'one-at-a-time' });
   const end = (at: ClaimedRun, outcome: 'failed' | 'cancelled', outcomeReason: string) =>
     endWithout(store, at, outcomeReason, { outcome });
@@ -98,13 +69,6 @@ function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
   const outcomes = () => store.read(outcomesOf, { laneKey });
   const merged = () => store.read(mergedInto, { laneKey });
   const notices = () => store.read(noticesOf, { conversationKey });
-  const deliver = async (result: object) => {
-    const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
-    const claimed = await store.write(claimDelivery, policy);
-    if (claimed.kind !== 'part') throw new Error(`nothing to deliver: ${claimed.kind}`);
-    const settling = { ...policy, epoch: claimed.epoch, partKey: claimed.part.key, claimsNext: false };
-    await store.write(recordDelivery, { ...settling, result: result as never });
-  };
   return {
     worker,
     laneKey,
@@ -112,7 +76,7 @@ function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
     command,
     stop,
     fresh,
-    run,
+    run: claimRun,
     steer,
     end,
     answer,
@@ -242,7 +206,7 @@ describeEachDatabase('a message', (open) => {
     await says('ann', 'a');
     await answer(await run());
     await deliver({ kind: 'sent', receipts: [] });
-    await command('ann', { kind: 'status' });
+    await command({ kind: 'status' });
     await deliver({ kind: 'unknown', reason: 'cut' });
     await says('ann', 'b');
     await run();

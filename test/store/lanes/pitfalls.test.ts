@@ -7,6 +7,7 @@ import type { Outcome } from '../../../src/contracts/outcome.ts';
 import { queueModes } from '../../../src/contracts/queue-settings.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
+import { aConversation } from '../a-conversation.ts';
 import { aLane, aMessage, aWorker, defaults, endWithout, framing, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -25,15 +26,14 @@ describeEachDatabase('a lane', (open) => {
   it('runs what waits behind a run, however that run ends, in every mode (pitfall 1)', async () => {
     for (const mode of queueModes) {
       for (const end of ends) {
-        const worker = aWorker(open());
-        const conversation = unique('c');
-        const lane = aLane(conversation, { settings: { ...defaults, mode, quietMs: 0 } });
-        await worker.accept(aMessage({ conversation, text: 'first', lane }));
-        const run = await worker.claimRun(lane.key);
-        await worker.accept(aMessage({ conversation, text: 'second', lane }));
+        const { lane, say, claimRun, begin, answer } = aConversation(open(), {
+          settings: { mode, quietMs: 0 },
+        });
+        const run = await begin('first');
+        await say('second');
         const { next } = await endAs(run, end);
         expect({ mode, end, next }).toEqual({ mode, end, next: { kind: 'armed', delayMs: 0 } });
-        await worker.answer(await worker.claimRun(lane.key), 'ok');
+        await answer(await claimRun(), 'ok');
         const { inbox, told } = await readLane(open(), lane.key);
         expect(told.map(({ text }) => text)).toEqual(['first', 'second']);
         expect(inbox.map(({ outcome }) => outcome)).toEqual([end.outcome, 'answered']);
@@ -42,31 +42,26 @@ describeEachDatabase('a lane', (open) => {
   });
 
   it('lets no later message past one that waits, also where the later would fit the run (pitfall 3)', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'first' }));
-    const run = await worker.claimRun(aLane(conversation).key);
-    await worker.accept(aMessage({ conversation, text: 'second', item: { authority: 'guest' } }));
-    await worker.accept(aMessage({ conversation, text: 'third' }));
+    const { laneKey, say, claimRun, begin, answer } = aConversation(open());
+    const run = await begin('first');
+    await say('second', { item: { authority: 'guest' } });
+    await say('third');
     const { steers } = await open().write(takeSteers, { ...run, framing, delivery: 'all' });
     expect(steers).toEqual([]);
-    await worker.answer(run, 'ok');
-    for (let runs = 2; runs > 0; runs--)
-      await worker.answer(await worker.claimRun(aLane(conversation).key), 'ok');
-    const { told } = await readLane(open(), aLane(conversation).key);
+    await answer(run, 'ok');
+    for (let runs = 2; runs > 0; runs--) await answer(await claimRun(), 'ok');
+    const { told } = await readLane(open(), laneKey);
     expect(told.map(({ text }) => text)).toEqual(['first', 'second', 'third']);
   });
 
   it('keeps a steer in the transcript that its run took right before it was aborted (pitfall 4)', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'first' }));
-    const run = await worker.claimRun(aLane(conversation).key);
-    await worker.accept(aMessage({ conversation, text: 'steer' }));
+    const { laneKey, say, begin } = aConversation(open());
+    const run = await begin('first');
+    await say('steer');
     const { steers } = await open().write(takeSteers, { ...run, framing, delivery: 'all' });
     expect(steers).toHaveLength(1);
     await endAs(run, { endReason: 'timeout', outcome: 'failed' });
-    const { inbox, told } = await readLane(open(), aLane(conversation).key);
+    const { inbox, told } = await readLane(open(), laneKey);
     expect(told.map(({ text }) => text)).toEqual(['first', 'steer']);
     expect(inbox.map(({ state, outcome }) => [state, outcome !== null])).toEqual([
       ['ended', true],
@@ -75,18 +70,16 @@ describeEachDatabase('a lane', (open) => {
   });
 
   it('knows a message again that is delivered once more long after it was answered (pitfall 5)', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const message = aMessage({ conversation, text: 'once' });
+    const { worker, saying, claim, claimRun, begin, answer } = aConversation(open());
+    const message = saying('once');
     await worker.accept(message);
-    await worker.answer(await worker.claimRun(aLane(conversation).key), 'ok');
+    await answer(await claimRun(), 'ok');
     for (let n = 0; n < 6; n++) {
-      await worker.accept(aMessage({ conversation, text: `later ${n}` }));
-      await worker.answer(await worker.claimRun(aLane(conversation).key), 'ok');
+      await answer(await begin(`later ${n}`), 'ok');
     }
     const known = { kind: 'duplicate', of: { outcome: 'accepted' } };
     expect((await worker.accept(message)).acceptances).toEqual([known]);
-    expect((await worker.claim(aLane(conversation).key)).kind).toBe('idle');
+    expect((await claim()).kind).toBe('idle');
   });
 
   it('goes on with a batch whose run was cut off, and takes nothing of it twice (pitfall 6)', async () => {
@@ -107,12 +100,12 @@ describeEachDatabase('a lane', (open) => {
   });
 
   it('keeps the id of each message of a batch: an edit of any finds it, the answer quotes the last (pitfall 8)', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const lane = aLane(conversation, { settings: { ...defaults, mode: 'collect', quietMs: 0 } });
-    const batch = ['a', 'b', 'c'].map((text) => aMessage({ conversation, text, lane }));
+    const { lane, worker, saying, claimRun } = aConversation(open(), {
+      settings: { mode: 'collect', quietMs: 0 },
+    });
+    const batch = ['a', 'b', 'c'].map((text) => saying(text));
     await worker.accept(...batch);
-    const run = await worker.claimRun(lane.key);
+    const run = await claimRun();
     expect(routeFor(run).replyTo).toBe(batch[2]?.messageId as MessageId | undefined);
     for (const message of batch) {
       const edit = { kind: 'edit', text: 'new', prompt: 'new', note: 'it reads new' } as const;

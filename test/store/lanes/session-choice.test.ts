@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/store/base/command.ts';
 import { patienceMs } from '../../support/patience.ts';
+import { aConversation } from '../a-conversation.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
@@ -40,16 +41,14 @@ describeEachDatabase('the model of a session', (open) => {
   });
 
   it('goes back to that of its agent by /model default, and stays for a name that nobody knows', async () => {
-    const conversation = unique('c');
-    const worker = aWorker(open());
+    const { conversation, say, claimRun, begin, answer } = aConversation(open());
     await command(open(), conversation, 'model', { ...choice, wish: 'set', name: 'haiku' });
     await command(open(), conversation, 'model', { ...choice, wish: 'unknown', name: 'hiaku' });
-    await worker.accept(aMessage({ conversation, text: 'one' }));
-    const run = await worker.claimRun(aLane(conversation).key);
+    const run = await begin('one');
     expect(run.model).toBe('haiku');
-    await worker.answer(run, 'one');
+    await answer(run, 'one');
     await command(open(), conversation, 'model', { ...choice, wish: 'default', name: '' });
-    await worker.accept(aMessage({ conversation, text: 'two' }));
-    expect((await worker.claimRun(aLane(conversation).key)).model).toBe('demo');
+    await say('two');
+    expect((await claimRun()).model).toBe('demo');
   });
 });

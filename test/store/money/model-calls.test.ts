@@ -18,7 +18,8 @@ import { callIdOf, type ModelCallEnd } from '../../../src/store/money/model-call
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
 import { aRequest } from '../../models/builders.ts';
-import { aLane, aMessage, aWorker, endWithout, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { aLane, aWorker, endWithout, unique } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
@@ -57,10 +58,8 @@ const readBudget: StoreQuery<
 
 describeEachDatabase('the ledger of model calls', (open, { sql }) => {
   const asked = async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'hello' }));
-    const run = await worker.claimRun(aLane(conversation).key);
+    const { conversation, worker, begin } = aConversation(open());
+    const run = await begin('hello');
     return { worker, conversation, run };
   };
   const moneyOf = ({ runId }: ClaimedRun) => open().read(readMoney, { runId });
@@ -102,10 +101,9 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
   });
 
   it('has no row from the claim on that a budget counts: of an agent with one', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'hello' }));
-    const claimed = await worker.claim(aLane(conversation).key, 10_000, { uncounted: ['other'] });
+    const { laneKey, worker, say } = aConversation(open());
+    await say('hello');
+    const claimed = await worker.claim(laneKey, 10_000, { uncounted: ['other'] });
     const run = claimed.kind === 'run' ? claimed.run : expect.fail(claimed.kind);
     expect([run.openCall, (await moneyOf(run)).calls]).toEqual([undefined, []]);
     expect(await reserve(run, 1, 5, [{ scope: 'run', key: unique('run'), limit: 9 }])).toEqual({

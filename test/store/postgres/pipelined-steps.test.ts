@@ -7,7 +7,8 @@ import { prepared, type QueryParams } from '../../../src/store/base/prepared.ts'
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
 import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
 import { openStore } from '../../support/open-store.ts';
-import { aLane, aMessage, aWorker, account as botAccount, holder, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { account as botAccount, holder, unique } from '../builders.ts';
 
 const anchors = prepared((db, of: QueryParams<{ account: string }>) =>
   db.selectFrom('anchors').selectAll().where('account', '=', of.account),
@@ -120,12 +121,9 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
 describe.skipIf(databaseServer === undefined)('what is asked for together with a lock', () => {
   it('is read behind the wait for it', async ({ onTestFinished, expect }) => {
     const { store, sql: beside } = await aStore(onTestFinished);
-    const worker = aWorker(store);
-    const conversation = unique('c');
-    const { key } = aLane(conversation);
-    await worker.accept(aMessage({ conversation, text: 'first' }));
-    const run = await worker.claimRun(key);
-    const second = aMessage({ conversation, text: 'second' });
+    const { worker, saying, begin, answer } = aConversation(store);
+    const run = await begin('first');
+    const second = saying('second');
     const go = Promise.withResolvers<void>();
     const stored = Promise.withResolvers<void>();
     const input = { account: botAccount, epoch: await worker.hold(), holder, proposals: [second] };
@@ -135,7 +133,7 @@ describe.skipIf(databaseServer === undefined)('what is asked for together with a
       await go.promise;
     });
     await stored.promise;
-    const answered = worker.answer(run, 'hello');
+    const answered = answer(run, 'hello');
     const waits = `select 1 from pg_stat_activity
       where wait_event_type = 'Lock' and datname = current_database()`;
     while ((await beside(waits)).length === 0);

@@ -5,7 +5,8 @@ import { renewLeases } from '../../../src/store/lanes/leases.ts';
 import { lockLane } from '../../../src/store/rows/lane-row.ts';
 import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
 import { openStore } from '../../support/open-store.ts';
-import { aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { aWorker, holder } from '../builders.ts';
 
 /** A process that stands still in the middle of a transaction. */
 function standStillIn(laneKey: string, isLocked: () => void): StoreCommand<undefined, void> {
@@ -68,10 +69,8 @@ async function aLaneAndTwoStores(atEnd: (end: () => Promise<void>) => void) {
   );
   if (!still || !other) throw new Error('two stores were opened');
   atEnd(other.close);
-  const worker = aWorker(other);
-  const conversation = unique('c');
-  await worker.accept(aMessage({ conversation, text: 'hi' }));
-  const { key } = aLane(conversation);
+  const { laneKey: key, worker, say } = aConversation(other);
+  await say();
   const standStill = async () => {
     const locked = Promise.withResolvers<void>();
     still.write(standStillIn(key, locked.resolve), undefined).catch(() => undefined);

@@ -3,6 +3,7 @@ import { readChildren } from '../../../src/store/children/read-children.ts';
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { readConversationChildren } from '../../../src/store/reads/read-conversation-children.ts';
 import { readStanding } from '../../../src/store/reads/read-standing.ts';
+import { aConversation } from '../a-conversation.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { rate } from '../call-builders.ts';
 import { aChildRow } from '../child-rows.ts';
@@ -10,10 +11,9 @@ import { describeEachDatabase } from '../each-database.ts';
 
 describeEachDatabase('the sub-agents of a conversation', (open, { sql }) => {
   const aParent = async () => {
-    const conversation = unique('c');
-    const worker = aWorker(open());
-    await worker.accept(aMessage({ conversation, text: 'go' }));
-    return worker.claimRun(aLane(conversation).key);
+    const { say, claimRun } = aConversation(open());
+    await say('go');
+    return claimRun();
   };
   /** A run of the sub-agent that has called its model twice, and goes on. */
   const callTwice = async (laneKey: string) => {

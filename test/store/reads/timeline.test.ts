@@ -3,11 +3,11 @@ import type { MessageId } from '../../../src/contracts/ids.ts';
 import { skipped } from '../../../src/contracts/message.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import type { Store, Tx } from '../../../src/store/base/command.ts';
-import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
 import { commitToolTurn, storeToolResults } from '../../../src/store/lanes/commit-turn.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
-import { aLane, aMessage, aWorker, holder, routeFor, unique } from '../builders.ts';
+import { aConversation } from '../a-conversation.ts';
+import { routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const messageId = 'platform-1' as MessageId;
@@ -22,15 +22,13 @@ const reaction: OutboundContent = { kind: 'reaction', messageId, emoji: '👍' }
 
 /** A conversation in which one message was said and these parts were sent for it. */
 async function aTimeline(store: Store, contents: readonly OutboundContent[]) {
-  const worker = aWorker(store);
-  const conversation = unique('c');
-  const laneKey = aLane(conversation).key;
-  await worker.accept(aMessage({ conversation, text: 'question' }));
-  const run = await worker.claimRun(laneKey);
+  const { laneKey, worker, saying, claimRun } = aConversation(store);
+  await worker.accept(saying('question'));
+  const run = await claimRun();
   const { epoch, runId } = run;
   const route = routeFor(run);
   await store.write(storeToolParts, { laneKey, epoch, runId, key: unique('said'), route, contents });
-  const say = (said: string) => worker.accept(aMessage({ conversation, text: said }));
+  const say = (said: string) => worker.accept(saying(said));
   const read = (limit: number, after?: number) =>
     store.read(readTimeline, { laneKey, limit, ...(after === undefined ? {} : { after }) });
   const texts = async (limit: number, after?: number) => (await read(limit, after)).map((item) => item.text);
@@ -56,24 +54,15 @@ describeEachDatabase('the timeline of a session', (open) => {
   });
 
   it('shows a message as answered once its answer has been delivered', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const laneKey = aLane(conversation).key;
-    await worker.accept(aMessage({ conversation, text: 'question' }));
-    await worker.answer(await worker.claimRun(laneKey), 'answer');
+    const { laneKey, begin, answer, deliver } = aConversation(open());
+    await answer(await begin('question'), 'answer');
     const states = async () =>
       (await open().read(readTimeline, { laneKey, limit: 10 })).map(({ text, state }) => [text, state]);
     expect(await states()).toEqual([
       ['question', 'delivering'],
       ['answer', 'pending'],
     ]);
-    const conversationKey = `test/bot/${conversation}`;
-    const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
-    const claimed = await open().write(claimDelivery, policy);
-    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
-    const { epoch, part } = claimed;
-    const result = { kind: 'sent', receipts: [] } as const;
-    await open().write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
+    await deliver();
     expect(await states()).toEqual([
       ['question', 'answered'],
       ['answer', 'sent'],
@@ -82,15 +71,12 @@ describeEachDatabase('the timeline of a session', (open) => {
 
   it('ends before what is stored while it is read, so that a client goes on without a gap', async () => {
     const store = open();
-    const worker = aWorker(store);
-    const conversation = unique('c');
-    const laneKey = aLane(conversation).key;
-    await worker.accept(aMessage({ conversation, text: 'question' }));
-    const run = await worker.claimRun(laneKey);
+    const { laneKey, say, begin, answer } = aConversation(store);
+    const run = await begin('question');
     // Between the question for messages and the one for answers, one of each is stored.
     const meanwhile = async () => {
-      await worker.accept(aMessage({ conversation, text: 'one more' }));
-      await worker.answer(run, 'answer');
+      await say('one more');
+      await answer(run, 'answer');
     };
     const request = { laneKey, limit: 10 };
     const first = await store.read(
@@ -131,11 +117,8 @@ describeEachDatabase('the timeline of a session', (open) => {
   });
 
   it('tells a tool call that was withheld for a steer from one that failed', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const laneKey = aLane(conversation).key;
-    await worker.accept(aMessage({ conversation, text: 'question' }));
-    const run = await worker.claimRun(laneKey);
+    const { laneKey, begin, answer } = aConversation(open());
+    const run = await begin('question');
     const { epoch, runId, sessionId } = run;
     const texts = ['fine', 'no such file', skipped];
     const message = { id: unique('turn'), sessionId, model: 'test', parts: [] };
@@ -146,7 +129,7 @@ describeEachDatabase('the timeline of a session', (open) => {
       return { callId: content, isError: data.is_error, parts: [{ type: 'tool_result', data }] as const };
     });
     await open().write(storeToolResults, { laneKey, epoch, runId, messageId: message.id, results });
-    await worker.answer(run, 'answer');
+    await answer(run, 'answer');
     const steps = (await open().read(readTimeline, { laneKey, limit: 10 })).at(-1)?.steps;
     expect(steps?.map(({ state }) => state)).toEqual(['done', 'failed', 'skipped']);
   });

@@ -1,9 +1,7 @@
 import { expect, it } from 'vitest';
 import { renderTrace } from '../../../../src/cli/render-trace.ts';
 import type { MessageId } from '../../../../src/contracts/ids.ts';
-import type { SendResult } from '../../../../src/contracts/outbound.ts';
 import { dismissNotice } from '../../../../src/store/alerts/note-alert.ts';
-import { claimDelivery, recordDelivery } from '../../../../src/store/delivery/claim-delivery.ts';
 import { retryPart } from '../../../../src/store/delivery/operator-actions.ts';
 import { storeWaitingNotices } from '../../../../src/store/items/waiting-notices.ts';
 import {
@@ -15,17 +13,8 @@ import { parkForBudget } from '../../../../src/store/lanes/park-for-budget.ts';
 import { takeSteers } from '../../../../src/store/lanes/steer.ts';
 import { readWhy, type Why } from '../../../../src/store/reads/why/read-why.ts';
 import type { MessageTrace } from '../../../../src/store/reads/why/trace.ts';
-import {
-  account,
-  aLane,
-  aMessage,
-  aWorker,
-  defaults,
-  framing,
-  holder,
-  routeFor,
-  unique,
-} from '../../builders.ts';
+import { aConversation } from '../../a-conversation.ts';
+import { account, aMessage, aWorker, framing, routeFor, unique } from '../../builders.ts';
 import { counted } from '../../call-builders.ts';
 import { describeEachDatabase } from '../../each-database.ts';
 
@@ -39,33 +28,19 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
 
   /** Says something, answers it, and delivers the answer as `sentId`. */
   const anAnswered = async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
+    const { conversation, conversationKey, begin, answer, deliver } = aConversation(open());
     const [messageId, sentId] = [unique('m'), unique('sent')];
-    await worker.accept(aMessage({ conversation, text: `a  question\nin ${conversation}`, messageId }));
-    const run = await worker.claimRun(aLane(conversation).key);
-    await worker.answer(run, `an answer in ${conversation}`, {
+    const run = await begin(`a  question\nin ${conversation}`, { messageId });
+    await answer(run, `an answer in ${conversation}`, {
       modelCalls: [counted(run, { cost: 1234, cacheReadTokens: 7 })],
     });
-    const conversationKey = `test/bot/${conversation}`;
-    await deliver(conversationKey, { kind: 'sent', receipts: [sentId as MessageId] });
+    await deliver({ kind: 'sent', receipts: [sentId as MessageId] });
     return { conversation, conversationKey, messageId, sentId, run };
   };
 
-  const deliver = async (conversationKey: string, result: SendResult) => {
-    const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
-    const claimed = await open().write(claimDelivery, policy);
-    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
-    const { epoch, part } = claimed;
-    await open().write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
-    return part.key;
-  };
-
   it('shows of each tool call whether it is done, failed or never ran, or that nobody knows', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    await worker.accept(aMessage({ conversation, text: 'go' }));
-    const { laneKey, epoch, runId, sessionId } = await worker.claimRun(aLane(conversation).key);
+    const { begin } = aConversation(open());
+    const { laneKey, epoch, runId, sessionId } = await begin('go');
     const held = { laneKey, epoch, runId };
     const ends = [
       { callId: 'good', isError: false, content: 'seen' },
@@ -195,44 +170,39 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
   });
 
   it('says which place a waiting message has, and who changed it', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
+    const { laneKey, say } = aConversation(open());
     const [first, second] = [unique('m'), unique('m')];
-    for (const messageId of [first, second])
-      await worker.accept(aMessage({ conversation, text: 'hi', messageId }));
+    for (const messageId of [first, second]) await say('hi', { messageId });
     const before = (await accountOf(second)).items[0];
     expect(before).toMatchObject({ state: 'waiting', ahead: 1, outcome: undefined, runId: undefined });
     await sql(`insert into "itemChanges" ("id", "laneKey", "inboxId", "kind", "by", "at")
       values ('${unique('change')}', 'lane', '${before?.id}', 'edit', 'test:bob', 5)`);
     expect((await accountOf(second)).items[0]?.changes).toEqual([{ kind: 'edit', by: 'test:bob', at: 5 }]);
-    const untold = { inboxId: before?.id ?? '', laneKey: aLane(conversation).key, content: undefined };
+    const untold = { inboxId: before?.id ?? '', laneKey, content: undefined };
     await open().write(storeWaitingNotices, { notices: [untold] });
     expect((await accountOf(second)).items[0]?.notifiedAt, 'nobody was told').toBeUndefined();
   });
 
   it('leads from a run that has paused for a budget to what its person was told, and back', async () => {
-    const worker = aWorker(open());
-    const [conversation, messageId, sentId] = [unique('c'), unique('m'), unique('sent')];
-    await worker.accept(aMessage({ conversation, text: 'hi', messageId }));
-    const run = await worker.claimRun(aLane(conversation).key);
+    const { begin, deliver } = aConversation(open());
+    const [messageId, sentId] = [unique('m'), unique('sent')];
+    const run = await begin('hi', { messageId });
     const { laneKey, epoch, runId } = run;
     const refusal = { scope: 'run', key: `run:${runId}`, limit: 1, needs: 5, isHeld: false } as const;
     const notice = { route: routeFor(run), text: 'I’ve paused.' };
     const pause = { reason: 'room', workedMs: 0, waitMs: 600_000, modelCalls: [], notice };
     await open().write(parkForBudget, { laneKey, epoch, runId, refusal, ...pause });
-    await deliver(`test/bot/${conversation}`, { kind: 'sent', receipts: [sentId as MessageId] });
+    await deliver({ kind: 'sent', receipts: [sentId as MessageId] });
     expect((await accountOf(messageId)).parts).toMatchObject([{ purpose: 'notice', messageIds: [sentId] }]);
     expect((await accountOf(sentId)).items).toMatchObject([{ messageId, state: 'taken' }]);
   });
 
   it('tells a steer from the message that began the run, with all that the run was given', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
+    const { say, begin } = aConversation(open());
     const [began, steered] = [unique('m'), unique('m')];
-    await worker.accept(aMessage({ conversation, text: 'one', messageId: began }));
-    const run = await worker.claimRun(aLane(conversation).key);
+    const run = await begin('one', { messageId: began });
     await untilLater(run.now);
-    await worker.accept(aMessage({ conversation, text: 'two', messageId: steered }));
+    await say('two', { messageId: steered });
     await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
     const { items } = await accountOf(steered);
     expect(items.map(({ messageId, joined }) => ({ messageId, joined }))).toEqual([
@@ -242,12 +212,10 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
   });
 
   it('finds what was refused with its notice, and what no run has been shown yet', async () => {
-    const worker = aWorker(open());
-    const conversation = unique('c');
-    const lane = aLane(conversation, { settings: { ...defaults, cap: 1, drop: 'new' } });
+    const { lane, say } = aConversation(open(), { settings: { cap: 1, drop: 'new' } });
     const [kept, refused] = [unique('m'), unique('m')];
-    await worker.accept(aMessage({ conversation, text: 'one', messageId: kept, lane }));
-    await worker.accept(aMessage({ conversation, text: 'two', messageId: refused, lane }));
+    await say('one', { messageId: kept, lane });
+    await say('two', { messageId: refused, lane });
     const told = await accountOf(refused);
     expect(told).toMatchObject({
       events: [{ outcome: 'refused', reason: 'queue-full' }],
@@ -260,11 +228,10 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
   });
 
   it('shows an answer that may not have arrived, and why', async () => {
-    const worker = aWorker(open());
-    const [conversation, messageId] = [unique('c'), unique('m')];
-    await worker.accept(aMessage({ conversation, text: 'hi', messageId }));
-    await worker.answer(await worker.claimRun(aLane(conversation).key), 'hello');
-    await deliver(`test/bot/${conversation}`, { kind: 'unknown', reason: 'cut off' });
+    const { begin, answer, deliver } = aConversation(open());
+    const messageId = unique('m');
+    await answer(await begin('hi', { messageId }), 'hello');
+    await deliver({ kind: 'unknown', reason: 'cut off' });
     expect(await accountOf(messageId)).toMatchObject({
       items: [{ outcome: 'answered', outcomeReason: 'delivery unknown' }],
       parts: [{ state: 'unknown', problem: 'cut off', messageIds: [] }],

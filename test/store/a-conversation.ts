@@ -1,0 +1,90 @@
+import type { Store } from '../../src/store/base/command.ts';
+import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
+import {
+  claimDelivery,
+  type Delivery,
+  type DeliveryPolicy,
+  recordDelivery,
+} from '../../src/store/delivery/claim-delivery.ts';
+import type { SendOutcome } from '../../src/store/delivery/record-send.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aWorker,
+  defaults,
+  holder,
+  type Saying,
+  type TestCommand,
+  unique,
+} from './builders.ts';
+
+/** A holder whose platform recognises no repeat, and that repeats nothing of which it cannot tell whether it arrived. */
+export const policy: DeliveryPolicy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
+
+export type ClaimedPart = Extract<Delivery, { kind: 'part' }>;
+
+/** Delivers the parts of one conversation. */
+export function aCourier(store: Store, conversationKey: string, over: Partial<DeliveryPolicy> = {}) {
+  const target = { ...policy, ...over, conversationKey };
+  const claimNext = (): Promise<Delivery> => store.write(claimDelivery, target);
+  /** Throws when no part is due. */
+  const claimPart = async (): Promise<ClaimedPart> => {
+    const claimed = await claimNext();
+    if (claimed.kind !== 'part') throw new Error(`expected a part, got ${claimed.kind}`);
+    return claimed;
+  };
+  const record = (claimed: ClaimedPart, result: SendOutcome, claimsNext = false): Promise<Delivery> => {
+    const { epoch, part, mayStandSince } = claimed;
+    return store.write(recordDelivery, {
+      ...target,
+      epoch,
+      partKey: part.key,
+      mayStandSince,
+      result,
+      claimsNext,
+    });
+  };
+  /** The part whose turn it was, after its attempt has ended so. */
+  const deliver = async (result: SendOutcome = { kind: 'sent', receipts: [] }): Promise<ClaimedPart> => {
+    const claimed = await claimPart();
+    await record(claimed, result);
+    return claimed;
+  };
+  return { claimNext, claimPart, record, deliver };
+}
+
+type ConversationOptions = Partial<Omit<LaneSpec, 'settings'>> & {
+  readonly settings?: Partial<LaneSpec['settings']>;
+};
+
+/** A conversation that no other test knows, a worker, and what they do in a few words. */
+export function aConversation(store: Store, { settings, ...over }: ConversationOptions = {}) {
+  const conversation = unique('c');
+  const lane = aLane(conversation, { ...over, settings: { ...defaults, ...settings } });
+  const worker = aWorker(store);
+  const saying = (text = 'hi', more: Partial<Saying> = {}) => aMessage({ conversation, text, lane, ...more });
+  const say = (text?: string, more?: Partial<Saying>) => worker.accept(saying(text, more));
+  const claimRun = (leaseMs?: number): Promise<ClaimedRun> => worker.claimRun(lane.key, leaseMs);
+  return {
+    conversation,
+    conversationKey: `test/bot/${conversation}`,
+    lane,
+    laneKey: lane.key,
+    worker,
+    saying,
+    say,
+    claim: (leaseMs?: number) => worker.claim(lane.key, leaseMs),
+    claimRun,
+    /** Says it and claims the run that it starts. */
+    begin: async (text?: string, more?: Partial<Saying>): Promise<ClaimedRun> => {
+      await say(text, more);
+      return claimRun();
+    },
+    answer: worker.answer,
+    command: (effect: TestCommand, sender?: string) =>
+      worker.accept(aCommand(conversation, effect, sender, lane)),
+    ...aCourier(store, `test/bot/${conversation}`),
+  };
+}
