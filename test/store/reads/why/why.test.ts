@@ -100,7 +100,13 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
           attempts: 1,
           modelCalls: [
             {
-              ...{ inputTokens: 120, outputTokens: 30, cacheReadTokens: 7, cacheWriteTokens: 0 },
+              ...{
+                inputTokens: 120,
+                outputTokens: 30,
+                cacheReadTokens: 7,
+                cacheWriteTokens: 0,
+                isWithoutTools: false,
+              },
               ...{
                 purpose: 'turn',
                 model: 'test-model',
