@@ -15,6 +15,7 @@ import { recordPreview } from './store/delivery/record-preview.ts';
 import { acceptBatch } from './store/intake/accept-batch.ts';
 import { cancelSession } from './store/intake/cancel-session.ts';
 import { enqueueItems } from './store/intake/enqueue-items.ts';
+import { expireMedia } from './store/intake/expire-media.ts';
 import { storeFetched } from './store/intake/fetching.ts';
 import { rehearseMessage } from './store/intake/rehearse-message.ts';
 import { cancelItem, cancelItems } from './store/items/cancel-item.ts';
@@ -110,6 +111,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   spawnChild,
   steerChild,
   stopChild,
+  expireMedia,
   storeFetched,
   storeToolResults,
   takeSteers,

@@ -3,6 +3,7 @@ import { timeText } from '../logging/time-text.ts';
 import type {
   ChildFacts,
   EventFacts,
+  FileFacts,
   ItemFacts,
   MessageTrace,
   ModelCallFacts,
@@ -62,6 +63,7 @@ function itemFacts(item: ItemFacts): readonly Fact[] {
       text: `${name} of ${sender} (${authority}) entered lane ${laneKey} as ${id}${words}`,
     },
   ];
+  for (const file of item.files) facts.push({ at: arrivedAt, text: `${name}: ${fileText(file)}` });
   for (const { kind, by, at } of item.changes) facts.push({ at, text: `${name}: ${kind} by ${by}` });
   if (notifiedAt !== undefined)
     facts.push({ at: notifiedAt, text: `${name}: a waiting notice for its sender was stored` });
@@ -70,6 +72,11 @@ function itemFacts(item: ItemFacts): readonly Fact[] {
     facts.push({ at: takenAt, text: `${name} was ${how} run ${runId} as ${item.transcriptId}` });
   }
   return facts;
+}
+
+function fileText(file: FileFacts): string {
+  if (file.kind === 'missing') return `a file that came with it is missing: ${file.reason}`;
+  return `a file came with it (${file.mimeType}, ${file.sizeBytes} bytes)`;
 }
 
 function shortNameOf({ messageId, kind }: ItemFacts): string {

@@ -337,6 +337,7 @@ export const fileSchema = z.strictObject({
   media: z
     .strictObject({
       maxMb: z.number().min(0.1).max(2000).default(20).describe('Largest file that is taken in, megabytes.'),
+      keepDays: count(30, 36_500).describe('Days until the files of messages that are done are removed.'),
     })
     .prefault({}),
   rateLimit: z

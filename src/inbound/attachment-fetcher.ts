@@ -16,6 +16,7 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { readPendingFetch, storeFetched } from '../store/intake/fetching.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
+import { newMediaName } from './media-retention.ts';
 import { sniffType } from './sniff-type.ts';
 
 export type FetcherDeps = {
@@ -84,16 +85,22 @@ async function fetchAll(deps: FetcherDeps, inboxId: string, signal: AbortSignal)
   // The channel is not connected here yet: the sweep asks again.
   if (!pending || !media) return;
   const stored: StoredAttachment[] = [];
-  for (const ref of pending.attachments) stored.push(await fetchWithRetry(deps, { media, ref, signal }));
+  for (const ref of pending.attachments)
+    stored.push(await fetchWithRetry(deps, { inboxId, media, ref, signal }));
   if (signal.aborted) return;
   deps.start(await deps.store.write(storeFetched, { inboxId, stored, joinMs: deps.joinMs() }));
   deps.probe.reach('fetched');
   for (const [index, ref] of pending.attachments.entries()) {
-    if (stored[index]?.kind === 'stored') await release(deps, { media, ref, signal });
+    if (stored[index]?.kind === 'stored') await release(deps, { inboxId, media, ref, signal });
   }
 }
 
-type Fetching = { readonly media: MediaAbility; readonly ref: AttachmentRef; readonly signal: AbortSignal };
+type Fetching = {
+  readonly inboxId: string;
+  readonly media: MediaAbility;
+  readonly ref: AttachmentRef;
+  readonly signal: AbortSignal;
+};
 
 /** Only after the commit: until then the network's copy is the only one that counts. */
 async function release(deps: FetcherDeps, { media, ref, signal }: Fetching): Promise<void> {
@@ -135,11 +142,11 @@ function waitOf(error: unknown): number | undefined {
 /** Under a generated name, never the sender's; whole or not at all. */
 async function fetchOne(
   deps: FetcherDeps,
-  { media, ref, signal }: Fetching,
+  { inboxId, media, ref, signal }: Fetching,
   name: string,
 ): Promise<StoredAttachment> {
   await mkdir(deps.mediaDir, { recursive: true, mode: 0o700 });
-  const path = join(deps.mediaDir, crypto.randomUUID());
+  const path = join(deps.mediaDir, newMediaName(inboxId));
   const partial = `${path}.part`;
   try {
     let sizeBytes = 0;

@@ -4,6 +4,7 @@ import { bytesOf } from '../config/megabytes.ts';
 import { createFetcher, type Fetcher } from '../inbound/attachment-fetcher.ts';
 import type { FreeSpace } from '../inbound/free-space.ts';
 import type { InboundPolicy } from '../inbound/inbound-policy.ts';
+import { startMediaRetention } from '../inbound/media-retention.ts';
 import type { StageDeps } from './stage-deps.ts';
 
 type MediaParts = {
@@ -12,13 +13,18 @@ type MediaParts = {
   readonly space: FreeSpace | undefined;
 };
 
-/** Step 2: downloads what came with accepted messages. */
+const dayMs = 86_400_000;
+
+/** Step 2: downloads what came with accepted messages, and removes it when it is old. */
 export function wireMedia(stage: StageDeps, { gate, host, space }: MediaParts): Fetcher {
   const { config, closers, motion, notices: texts } = stage;
+  const mediaDir = join(config.dataDir, 'media');
+  const retention = startMediaRetention({ ...stage, mediaDir, keepMs: config.media.keepDays * dayMs });
+  closers.add('media retention', retention.stop);
   const fetcher = createFetcher({
     ...stage,
     texts,
-    mediaDir: join(config.dataDir, 'media'),
+    mediaDir,
     maxBytes: bytesOf(config.media.maxMb),
     // A reload may change it.
     joinMs: () => gate.joinMs,

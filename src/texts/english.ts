@@ -219,6 +219,7 @@ export const english = {
   rateLimited: 'That’s too many messages at once. Please wait {seconds} s.',
   fileTooLarge: 'it’s larger than {size} MB',
   fileNotFetched: 'it couldn’t be fetched',
+  fileExpired: 'it isn’t kept any more',
   fileTooLate: 'it couldn’t be fetched in time',
 
   pairingFirst:

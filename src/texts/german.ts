@@ -226,6 +226,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   rateLimited: 'Das sind zu viele Nachrichten auf einmal. Bitte warte {seconds} s.',
   fileTooLarge: 'größer als {size} MB',
   fileNotFetched: 'konnte nicht geladen werden',
+  fileExpired: 'wird nicht mehr aufbewahrt',
   fileTooLate: 'konnte nicht rechtzeitig geladen werden',
 
   pairingFirst:

@@ -3,6 +3,15 @@ import type { Mutant } from './mutants.ts';
 /** Of what became of a message, and of what must not keep the next one from an answer. */
 export const outcomeMutants: readonly Mutant[] = [
   {
+    name: 'file of a parked run removed',
+    invariant: 'no file is removed that a message, a run or a part still needs',
+    edit: { in: 'findUse', find: "(row.runState ?? 'finished') === 'finished'", replace: 'true' },
+    test: {
+      file: 'test/inbound/media-retention.test.ts',
+      name: 'are removed once they are old, unless something still needs them',
+    },
+  },
+  {
     name: 'an answer quotes whatever the model names',
     invariant: 'an answer quotes only a message of its conversation that the model has seen',
     edit: {

@@ -152,8 +152,11 @@ function missing({ name, kind }: AttachmentRef, reason: string): StoredAttachmen
   return { kind: 'missing', name: name ?? kind, reason };
 }
 
-/** The name is whatever somebody called the file: it must not read like our words, or like the sender's. */
-function describeAttachment(file: StoredAttachment): string | undefined {
+/**
+ * Tells the model of a file that it isn't shown. The name is whatever somebody called the file: it must not read like our
+ * words, or like the sender's.
+ */
+export function describeAttachment(file: StoredAttachment): string | undefined {
   const name = cleanLabel(file.name) || 'without a name';
   if (file.kind === 'missing') return `[attachment ${name} is missing: ${file.reason}]`;
   return file.mimeType.startsWith('image/')

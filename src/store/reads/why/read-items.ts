@@ -1,11 +1,12 @@
 import type { Selectable } from 'kysely';
+import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { Tx } from '../../base/command.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
 import { json } from '../../base/json.ts';
 import type { InboxTable, LedgerTable } from '../../base/tables.ts';
 import { senderRef } from '../../items/item-change.ts';
 import { excerptOf } from './excerpt.ts';
-import type { EventFacts, ItemFacts } from './trace.ts';
+import type { EventFacts, FileFacts, ItemFacts } from './trace.ts';
 
 export type ItemRequest = {
   readonly ids?: readonly string[];
@@ -32,6 +33,7 @@ type Row = Selectable<InboxTable>;
 
 async function factsOf(tx: Tx, row: Row, withExcerpts: boolean): Promise<ItemFacts> {
   const { id, laneKey, seq, rank, kind, conversationKey, authority, state, dueAt } = row;
+  const content = json.content(row.content);
   return {
     id,
     laneKey,
@@ -55,9 +57,16 @@ async function factsOf(tx: Tx, row: Row, withExcerpts: boolean): Promise<ItemFac
     transcriptId: row.transcriptId ?? undefined,
     ...(await readTaking(tx, row)),
     answer: row.answer ?? undefined,
+    files: (content.stored ?? []).map(fileFactsOf),
     changes: await readChanges(tx, id),
-    ...(withExcerpts && { excerpt: excerptOf(json.content(row.content).text) }),
+    ...(withExcerpts && { excerpt: excerptOf(content.text) }),
   };
+}
+
+/** Without its name, which is its sender's word. */
+function fileFactsOf(file: StoredAttachment): FileFacts {
+  if (file.kind === 'missing') return { kind: 'missing', reason: file.reason };
+  return { kind: 'stored', mimeType: file.mimeType, sizeBytes: file.sizeBytes };
 }
 
 /** As the index on the parts of a run finds it. */

@@ -66,10 +66,17 @@ export type ItemFacts = {
   readonly transcriptId: string | undefined;
   /** The assistant message that answered it. */
   readonly answer: string | undefined;
+  /** Files that came with it, once they are fetched or given up. */
+  readonly files: readonly FileFacts[];
   /** Who promoted, edited or cancelled it while it waited. */
   readonly changes: readonly { readonly kind: string; readonly by: string; readonly at: number }[];
   readonly excerpt?: string;
 };
+
+/** A file of a message, as `why` shows it: what it is, or why it isn't there. */
+export type FileFacts =
+  | { readonly kind: 'stored'; readonly mimeType: string; readonly sizeBytes: number }
+  | { readonly kind: 'missing'; readonly reason: string };
 
 /** A run, as `why` shows it. */
 export type RunFacts = {

@@ -1,0 +1,115 @@
+import { lstat, opendir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Store } from '../store/base/command.ts';
+import { expireMedia, type MediaFile, readMediaUse } from '../store/intake/expire-media.ts';
+
+export type MediaRetentionDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly mediaDir: string;
+  /** How long the file of a message that is done is kept, ms. */
+  readonly keepMs: number;
+};
+
+/** Not while a process starts. */
+const firstMs = 600_000;
+const intervalMs = 6 * 3_600_000;
+/** A download that isn't over by then is over for good, and its row would name it, ms. */
+const leftoverMs = 86_400_000;
+/** So many files are asked for, and marked, in one step: what people wait for comes between. */
+const atOnce = 20;
+
+/** Removes old files of messages four times a day, until it is stopped. Several processes may do so in one folder. */
+export function startMediaRetention(deps: MediaRetentionDeps): { stop(): Promise<void> } {
+  const { clock, log } = deps;
+  const stopping = new AbortController();
+  const loop = async () => {
+    for (let waitMs = firstMs; ; waitMs = intervalMs) {
+      await clock.wait(waitMs, stopping.signal);
+      if (stopping.signal.aborted) return;
+      try {
+        const removed = await removeOldMedia(deps, stopping.signal);
+        if (removed > 0) log.info({ removed }, 'media.removed');
+      } catch (error) {
+        // The next look finds them again.
+        log.warn({ error }, 'media.not-removed');
+      }
+    }
+  };
+  const running = loop();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/**
+ * Removes the files of messages that are done and older than `keepMs`, and what interrupted downloads have left; returns how
+ * many. Only regular files of the folder itself whose names `newMediaName` has made. Safe to repeat and to break off.
+ */
+export async function removeOldMedia(deps: MediaRetentionDeps, signal: AbortSignal): Promise<number> {
+  let removed = 0;
+  let batch: OldFile[] = [];
+  for await (const file of oldFiles(deps)) {
+    if (signal.aborted) return removed;
+    batch.push(file);
+    if (batch.length < atOnce) continue;
+    removed += await removeUnneeded(deps, batch);
+    batch = [];
+  }
+  return removed + (await removeUnneeded(deps, batch));
+}
+
+type OldFile = MediaFile & { readonly isPartial: boolean; readonly isExpired: boolean };
+
+async function* oldFiles({ mediaDir, clock, keepMs }: MediaRetentionDeps): AsyncGenerator<OldFile> {
+  const folder = await opendir(mediaDir).catch((error: NodeJS.ErrnoException) => {
+    // Nothing was ever fetched.
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (folder === undefined) return;
+  for await (const { name } of folder) {
+    const named = readMediaName(name);
+    if (named === undefined) continue;
+    // Another process may have removed it.
+    const stats = await lstat(join(mediaDir, name)).catch(() => undefined);
+    if (!stats?.isFile()) continue;
+    const ageMs = clock.now() - stats.mtimeMs;
+    if (ageMs >= leftoverMs) yield { ...named, name, isExpired: ageMs >= keepMs };
+  }
+}
+
+async function removeUnneeded(
+  { store, mediaDir }: MediaRetentionDeps,
+  files: readonly OldFile[],
+): Promise<number> {
+  const whole = files.filter(({ isPartial }) => !isPartial).map(({ inboxId, name }) => ({ inboxId, name }));
+  const uses = whole.length === 0 ? [] : await store.read(readMediaUse, { files: whole });
+  const useOf = new Map(whole.map(({ name }, index) => [name, uses[index]]));
+  const idle = files.filter(({ name, isExpired }) => isExpired && useOf.get(name) === 'idle');
+  const expired = idle.length === 0 ? [] : await store.write(expireMedia, { files: idle.map(mediaFile) });
+  const leftover = files.filter(({ name, isPartial }) => isPartial || useOf.get(name) === 'unnamed');
+  const names = [...leftover.map(({ name }) => name), ...expired];
+  for (const name of names) await rm(join(mediaDir, name), { force: true });
+  return names.length;
+}
+
+function mediaFile({ inboxId, name }: OldFile): MediaFile {
+  return { inboxId, name };
+}
+
+/** A name for a new file of the item's, never the sender's; a download writes to it with `.part` behind it. */
+export function newMediaName(inboxId: string): string {
+  return `${inboxId}.${crypto.randomUUID().slice(0, 8)}`;
+}
+
+function readMediaName(name: string): { readonly inboxId: string; readonly isPartial: boolean } | undefined {
+  const [, inboxId, partial] = /^([\w-]{1,64})\.[\da-f]{8}(\.part)?$/.exec(name) ?? [];
+  return inboxId === undefined ? undefined : { inboxId, isPartial: partial !== undefined };
+}

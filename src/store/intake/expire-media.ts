@@ -1,0 +1,116 @@
+/**
+ * Which files of messages may be removed. A file's row says that it isn't kept any more before the file is removed: a
+ * crash in between leaves a file that no row names, which is removed later.
+ */
+import { basename } from 'node:path';
+import type { StoredAttachment } from '#contracts/attachment.ts';
+import type { MessagePart } from '#contracts/message.ts';
+import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { isOpenPart } from '../base/index-predicates.ts';
+import { type InboxContent, json } from '../base/json.ts';
+import { describeAttachment } from '../lanes/take-rows.ts';
+import { summarized } from '../rows/item-states.ts';
+import { lockLanes } from '../rows/lane-row.ts';
+
+/** A file in the media folder, and the item that it came with. */
+export type MediaFile = { readonly inboxId: string; readonly name: string };
+
+/** `unnamed`: no row names it. `needed`: by a message that waits or a run that goes on, or still to be sent. */
+export type MediaUse = 'unnamed' | 'needed' | 'idle';
+
+/** Reads what each of the files is needed for. */
+export const readMediaUse: StoreQuery<{ readonly files: readonly MediaFile[] }, readonly MediaUse[]> = {
+  query: 'readMediaUse',
+  run: async (tx, { files }) => {
+    const uses: MediaUse[] = [];
+    for (const file of files) uses.push((await findUse(tx, file)).use);
+    return uses;
+  },
+};
+
+/**
+ * Has the rows and the transcript say that the files aren't kept any more, unless they are needed now. Returns the names of those
+ * that may be removed; repeating it returns none of them, since no row names them then.
+ */
+export const expireMedia: StoreCommand<{ readonly files: readonly MediaFile[] }, readonly string[]> = {
+  name: 'expireMedia',
+  run: async (tx, { files }) => {
+    const ids = [...new Set(files.map(({ inboxId }) => inboxId))];
+    const rows = await tx.db.selectFrom('inbox').select('laneKey').where('id', 'in', ids).execute();
+    await lockLanes(tx, [...new Set(rows.map(({ laneKey }) => laneKey))].sort());
+    const expired: string[] = [];
+    for (const file of files) {
+      const found = await findUse(tx, file);
+      if (found.use !== 'idle') continue;
+      await markExpired(tx, file, found);
+      expired.push(file.name);
+    }
+    return expired;
+  },
+};
+
+type Named = {
+  readonly use: 'needed' | 'idle';
+  readonly content: InboxContent;
+  readonly stored: readonly StoredAttachment[];
+  readonly transcriptId: string | null;
+};
+
+async function findUse(tx: Tx, file: MediaFile): Promise<Named | { readonly use: 'unnamed' }> {
+  const row = await tx.db
+    .selectFrom('inbox')
+    .leftJoin('runs', 'runs.id', 'inbox.runId')
+    .select(['inbox.state', 'inbox.outcomeReason', 'inbox.runId', 'inbox.content', 'inbox.transcriptId'])
+    .select('runs.state as runState')
+    .where('inbox.id', '=', file.inboxId)
+    .executeTakeFirst();
+  const content = row && json.content(row.content);
+  const stored = content?.stored ?? [];
+  if (!content || !stored.some((each) => isFile(each, file))) return { use: 'unnamed' };
+  const mayReturn = row.outcomeReason === summarized && row.runId === null;
+  const isOver = row.state === 'ended' && !mayReturn && (row.runState ?? 'finished') === 'finished';
+  const use = isOver && !(await isToBeSent(tx, file)) ? 'idle' : 'needed';
+  return { use, content, stored, transcriptId: row.transcriptId };
+}
+
+/** The folder may have been moved since: only the name counts. */
+function isFile(stored: StoredAttachment, { name }: MediaFile): boolean {
+  return stored.kind === 'stored' && basename(stored.path) === name;
+}
+
+async function isToBeSent(tx: Tx, { name }: MediaFile): Promise<boolean> {
+  const part = tx.db
+    .selectFrom('outbox')
+    .select('key')
+    .where(isOpenPart())
+    .where('content', 'like', `%${name}%`);
+  return (await part.executeTakeFirst()) !== undefined;
+}
+
+async function markExpired(tx: StepTx, file: MediaFile, { content, stored, transcriptId }: Named) {
+  const marked = stored.map((each): StoredAttachment => {
+    return isFile(each, file) ? { kind: 'missing', name: each.name, reason: tx.texts.fileExpired } : each;
+  });
+  await tx.db
+    .updateTable('inbox')
+    .set({ content: JSON.stringify({ ...content, stored: marked }) })
+    .where('id', '=', file.inboxId)
+    .execute();
+  const message = await tx.db
+    .selectFrom('transcript')
+    .select('parts')
+    .where('id', '=', transcriptId)
+    .executeTakeFirst();
+  if (!message) return;
+  const gone = marked[stored.findIndex((each) => isFile(each, file))];
+  const text = (gone && describeAttachment(gone)) ?? '';
+  const parts = json.parts(message.parts).map((part): MessagePart => {
+    const isIt = part.type === 'binary' && basename(part.data.path) === file.name;
+    return isIt ? { type: 'text', data: { text } } : part;
+  });
+  await tx.db
+    .updateTable('transcript')
+    .set({ parts: JSON.stringify(parts) })
+    .where('id', '=', transcriptId)
+    .execute();
+}

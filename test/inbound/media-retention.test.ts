@@ -1,0 +1,122 @@
+import { mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import type { AttachmentRef } from '#contracts/attachment.ts';
+import { textOf } from '#contracts/message.ts';
+import { renderTrace } from '../../src/cli/render-trace.ts';
+import { newMediaName, removeOldMedia } from '../../src/inbound/media-retention.ts';
+import { storeToolParts } from '../../src/store/delivery/post-part.ts';
+import { expireMedia } from '../../src/store/intake/expire-media.ts';
+import { storeFetched } from '../../src/store/intake/fetching.ts';
+import { readHistory } from '../../src/store/reads/read-transcript.ts';
+import { readWhy } from '../../src/store/reads/why/read-why.ts';
+import { aLane, aMessage, aWorker, routeFor, unique } from '../store/builders.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const dayMs = 86_400_000;
+
+describeEachDatabase('the files of messages', (open, { sql }) => {
+  /** A media folder, and messages with a file in it each, `days` old. */
+  async function aFolder() {
+    const dataDir = await mkdtemp(join(tmpdir(), 'parley-media-'));
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+    const mediaDir = join(dataDir, 'media');
+    await mkdir(mediaDir);
+    const put = async (name: string, days: number) => {
+      const path = join(mediaDir, name);
+      const at = (Date.now() - days * dayMs) / 1000;
+      await writeFile(path, 'bytes');
+      await utimes(path, at, at);
+      return name;
+    };
+    const worker = aWorker(open());
+    const receive = async (days: number) => {
+      const conversation = unique('c');
+      const proposal = aMessage({ conversation, text: 'Read this' });
+      if (proposal.decision.kind !== 'accept') throw new Error('unreachable');
+      const { item } = proposal.decision;
+      const attachments: readonly AttachmentRef[] = [{ ref: 'r', kind: 'file', name: 'a.pdf' }];
+      const content = { ...item.content, attachments };
+      await worker.accept({ ...proposal, decision: { kind: 'accept', item: { ...item, content } } });
+      const name = await put(newMediaName(item.id), days);
+      const file = { path: join(mediaDir, name), mimeType: 'application/pdf', sizeBytes: 5, name: 'a.pdf' };
+      const stored = [{ kind: 'stored', ...file }] as const;
+      await open().write(storeFetched, { inboxId: item.id, stored, joinMs: 0 });
+      return { id: item.id, name, path: file.path, laneKey: aLane(conversation).key };
+    };
+    const take = async (days: number) => {
+      const file = await receive(days);
+      return { ...file, run: await worker.claimRun(file.laneKey, 600_000) };
+    };
+    const answer = async (days: number) => {
+      const file = await take(days);
+      await worker.answer(file.run, 'done');
+      return file;
+    };
+    const tidy = () =>
+      removeOldMedia(
+        { store: open(), clock: systemClock, log: silentLog, mediaDir, keepMs: 30 * dayMs },
+        new AbortController().signal,
+      );
+    return { dataDir, mediaDir, put, receive, take, answer, tidy, kept: () => readdir(mediaDir) };
+  }
+
+  it('are removed once they are old, unless something still needs them, by any number of processes', async () => {
+    const { receive, take, answer, put, tidy, kept } = await aFolder();
+    const old = await answer(31);
+    const young = await answer(29);
+    const [waiting, taken, parked, toBeSent] = [
+      await receive(31),
+      await take(31),
+      await answer(31),
+      await answer(31),
+    ];
+    await sql(`update runs set state = 'parked' where id = '${parked.run.runId}'`);
+    const { laneKey, epoch, runId } = taken.run;
+    const media = { kind: 'media', path: toBeSent.path, mimeType: 'application/pdf', name: 'a.pdf' } as const;
+    const route = routeFor(taken.run);
+    await open().write(storeToolParts, { laneKey, epoch, runId, key: unique('p'), route, contents: [media] });
+    const others = await Promise.all([
+      put(newMediaName(crypto.randomUUID()), 0.5),
+      put(`${newMediaName(old.id)}.part`, 0.5),
+      put('notes.txt', 400),
+    ]);
+    await Promise.all([put(newMediaName(crypto.randomUUID()), 2), put(`${newMediaName(old.id)}.part`, 2)]);
+
+    await Promise.all([tidy(), tidy()]);
+    const names = [young, waiting, taken, parked, toBeSent].map(({ name }) => name);
+    expect((await kept()).toSorted()).toEqual([...names, ...others].toSorted());
+    expect(await tidy()).toBe(0);
+
+    const history = await open().read(readHistory, { sessionId: old.run.sessionId });
+    expect(textOf(history[0]?.parts ?? [])).toContain(
+      '[attachment a.pdf is missing: it isn’t kept any more]',
+    );
+    expect(JSON.stringify(history)).not.toContain(old.name);
+    const traced = async (id: string) => {
+      const why = await open().read(readWhy, { id, withExcerpts: false });
+      return why.kind === 'account' ? renderTrace(why.account) : '';
+    };
+    expect(await traced(old.id)).toContain('a file that came with it is missing: it isn’t kept any more');
+    expect(await traced(young.id)).toContain('a file came with it (application/pdf, 5 bytes)');
+  });
+
+  it('are removed later when a crash came behind the mark, and never through a link', async () => {
+    const { dataDir, mediaDir, answer, tidy, kept } = await aFolder();
+    const { id, name } = await answer(31);
+    const outside = join(dataDir, 'outside');
+    await writeFile(outside, 'mine');
+    const link = newMediaName(id);
+    await symlink(outside, join(mediaDir, link));
+    await utimes(outside, 1, 1);
+    const files = [{ inboxId: id, name }];
+    expect(await open().write(expireMedia, { files })).toEqual([name]);
+    expect(await open().write(expireMedia, { files })).toEqual([]);
+    expect(await tidy()).toBe(1);
+    expect(await kept()).toEqual([link]);
+    expect(await readdir(dataDir)).toContain('outside');
+  });
+});
