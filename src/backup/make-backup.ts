@@ -1,10 +1,12 @@
 import { mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type CopiedFile, copyTree, describeFile, syncFolder } from './durable-files.ts';
 import { entriesToKeep } from './folder-entries.ts';
 import { backupsIn, beginBackup, type DatabaseRecord, type FoundBackup, timeName } from './manifest.ts';
 import { dumpPostgres } from './postgres-tools.ts';
+import { isRestoreUnfinished, restoresSeen } from './restore-plan.ts';
 import { snapshotSqlite } from './sqlite-snapshot.ts';
 
 export type BackupOptions = {
@@ -24,6 +26,7 @@ export type BackupOptions = {
 export async function makeBackup(options: BackupOptions, now = new Date()): Promise<FoundBackup> {
   const { dataDir, to = backupsIn(dataDir), settings } = options;
   await assertCopiesNoBackup(dataDir, to);
+  const seen = await seenUndisturbed(dataDir);
   const draft = await beginBackup(to, timeName(now));
   try {
     const database = await copyDatabase(options, draft.path);
@@ -43,6 +46,7 @@ export async function makeBackup(options: BackupOptions, now = new Date()): Prom
       files.push(...copied);
     }
     await Promise.all(['folder', 'settings'].map((name) => syncFolder(join(draft.path, name))));
+    if ((await seenUndisturbed(dataDir)) !== seen) throw interfering(dataDir);
     const manifest = {
       ...{ format: 1 as const, kind: 'backup' as const, madeAt: now.toISOString(), database },
       ...{ entries: [...entries], files, settings: kept },
@@ -52,6 +56,19 @@ export async function makeBackup(options: BackupOptions, now = new Date()): Prom
     await draft.discard();
     throw inWords(error, to);
   }
+}
+
+/** A restore changes database and files one after the other: a copy made meanwhile would be of both states. */
+async function seenUndisturbed(dataDir: string): Promise<string> {
+  if (isRestoreUnfinished(dataDir)) throw interfering(dataDir);
+  return restoresSeen(dataDir);
+}
+
+function interfering(dataDir: string): ParleyError {
+  return new ParleyError(
+    'data_folder_locked',
+    `A restore replaces what is in ${dataDir}. Once it has ended (${parleyCommand} restore ends an interrupted one), run this again.`,
+  );
 }
 
 /** A backup among the entries that it copies would hold itself, over and over. */

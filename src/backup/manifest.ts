@@ -37,6 +37,9 @@ const schema = z.object({
 export type Manifest = z.infer<typeof schema>;
 export type DatabaseRecord = z.infer<typeof database>;
 
+/** A restore, as the restored database names it; `madeAt`: of the backup. */
+export type RestoreNote = { readonly id: string; readonly madeAt: string };
+
 const fileName = 'manifest.json';
 const unfinished = '.unfinished';
 

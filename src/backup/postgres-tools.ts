@@ -1,12 +1,14 @@
 /** PostgreSQL's own programs: they know every type and order that a copy has to keep. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { text } from 'node:stream/consumers';
+import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { ParleyError } from '#contracts/errors.ts';
 import { childEnvironment } from '../config/environment.ts';
-import { syncFile } from './durable-files.ts';
 import type { DatabaseRecord } from './manifest.ts';
+
+/** The programs' connections are known to the server by this name. */
+export const sessionName = 'parley backup';
 
 /**
  * Writes the schema's tables as of one moment, beside those who use them. Throws ParleyError, with the command to type where
@@ -18,110 +20,18 @@ export async function dumpPostgres(url: string, target: string): Promise<Databas
     const snapshot = await one(client, 'select pg_export_snapshot() as value');
     const schema = await one(client, 'select current_schema() as value');
     const record = await describePostgres(client, 'parley.dump');
-    await run('pg_dump', url, [
+    const dump = start('pg_dump', url, [
       ...['--format=custom', '--no-owner', '--no-privileges'],
       // Tables by pattern: with --schema the copy would make the schema itself, which is there.
-      ...[`--table="${schema}".*`, `--snapshot=${snapshot}`, `--file=${target}`],
+      ...[`--table="${schema}".*`, `--snapshot=${snapshot}`],
     ]);
-    await run('pg_restore', undefined, ['--list', target]);
-    await syncFile(target);
+    // Through this process: when that is killed, the program finds nobody who reads, and ends too.
+    await Promise.all([save(dump, target), ended('pg_dump', dump)]);
+    const list = start('pg_restore', undefined, ['--list', target]);
+    list.stdout?.resume();
+    await ended('pg_restore', list);
     return record;
   });
-}
-
-type Replacement = {
-  readonly dump: string;
-  readonly record: DatabaseRecord;
-  /** When the backup was made, ISO 8601. */
-  readonly madeAt: string;
-  readonly kept: string;
-};
-
-/**
- * Puts a dump in the place of the schema's tables, which move to a schema named `kept`, and notes the restore in them: all in
- * one transaction, so that a kill leaves the one state or the other. Throws ParleyError; also while others use the database.
- */
-export async function restorePostgres(
-  url: string,
-  { dump, record, madeAt, kept }: Replacement,
-): Promise<void> {
-  const schema = await withClient(url, async (client) => {
-    const others = await one(
-      client,
-      `select count(*) as value from pg_stat_activity
-       where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
-    );
-    if (others !== '0')
-      throw new ParleyError(
-        'data_folder_locked',
-        `${others} other connections use this database. Stop every process of Parley first.`,
-      );
-    return one(client, 'select current_schema() as value');
-  });
-  const script = start('pg_restore', undefined, ['--no-owner', '--no-privileges', '--file=-', dump]);
-  const psql = start('psql', url, ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-']);
-  const isWhole = ended('pg_restore', script);
-  const before = `begin;\n${moveTables(schema, kept)}`;
-  const after = `${checkRows(schema, record.rows)}${noteRestore(schema, madeAt)}commit;\n`;
-  const steps = [feed(psql, script, { before, isWhole, after }), isWhole, ended('psql', psql)];
-  try {
-    await Promise.all(steps);
-  } finally {
-    // Once this rejects, psql has ended too and the tables are as they were.
-    await Promise.allSettled(steps);
-  }
-}
-
-type Script = {
-  readonly before: string;
-  /** Rejects when pg_restore fails, maybe after its last row. */
-  readonly isWhole: Promise<void>;
-  readonly after: string;
-};
-
-/**
- * The commit comes in `after`, written once the dump was read to its end: for psql the end of its input is no fault, also
- * when a kill of this process brings it, and without a commit the server undoes everything.
- */
-async function feed(
-  { stdin }: ChildProcess,
-  { stdout }: ChildProcess,
-  { before, isWhole, after }: Script,
-): Promise<void> {
-  if (stdin === null || stdout === null) return;
-  const parts = async function* () {
-    yield before;
-    yield* stdout;
-    await isWhole;
-    yield after;
-  };
-  // A broken pipe says that psql has ended, and a dump that isn't whole that pg_restore has failed: each says why itself.
-  await pipeline(parts, stdin).catch(() => undefined);
-}
-
-function moveTables(schema: string, kept: string): string {
-  return `set lock_timeout = '10s';
-create schema "${kept}";
-do $$ declare one text; begin
-  for one in select tablename from pg_tables where schemaname = '${schema}' loop
-    execute format('alter table "${schema}".%I set schema "${kept}"', one);
-  end loop;
-end $$;
-`;
-}
-
-/** In the same transaction: what isn't whole doesn't count. */
-function checkRows(schema: string, rows: Readonly<Record<string, number>>): string {
-  const checks = Object.entries(rows).map(
-    ([table, count]) =>
-      `if (select count(*) from "${schema}"."${table}") <> ${count} then raise 'table ${table} lacks rows'; end if;`,
-  );
-  return `\ndo $$ begin\n${checks.join('\n')}\nend $$;\n`;
-}
-
-/** The dump's own settings have emptied the search path. */
-function noteRestore(schema: string, madeAt: string): string {
-  return `insert into "${schema}".restores ("madeAt") values (${pg.escapeLiteral(madeAt)}) on conflict do nothing;\n`;
 }
 
 /** Counts the rows of the schema's tables in the client's transaction. */
@@ -139,19 +49,24 @@ async function describePostgres(client: pg.Client, file: string): Promise<Databa
   return { kind: 'postgres', file, steps: steps.rows.map(({ name }) => name), rows };
 }
 
-async function one(client: pg.Client, query: string): Promise<string> {
+/** The column `value` of the first row, as text. */
+export async function one(client: pg.Client, query: string): Promise<string> {
   const { rows } = await client.query<{ value: unknown }>(query);
   return String(rows[0]?.value ?? '');
 }
 
-async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Lends a connection of its own. Throws `store_unavailable` when there is none to be had. */
+export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   client.on('error', () => undefined);
   try {
     await client.connect();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ParleyError('store_unavailable', `PostgreSQL isn't reachable (${reason}).`, { cause });
+    throw new ParleyError('store_unavailable', `PostgreSQL isn't reachable (${reason}).`, {
+      cause,
+      retry: { kind: 'later' },
+    });
   }
   try {
     return await use(client);
@@ -160,28 +75,34 @@ async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>
   }
 }
 
-async function run(program: string, url: string | undefined, args: readonly string[]): Promise<void> {
-  const child = start(program, url, args);
-  child.stdout?.resume();
-  await ended(program, child);
+async function save({ stdout }: ChildProcess, target: string): Promise<void> {
+  if (stdout) await pipeline(stdout, createWriteStream(target, { mode: 0o600, flags: 'wx', flush: true }));
 }
 
-/** Other users see a command's arguments, so the password goes into its environment. */
-function start(program: string, url: string | undefined, args: readonly string[]): ChildProcess {
+/**
+ * Starts one of PostgreSQL's programs. Other users see a command's arguments, so the password goes into its environment; the
+ * server knows its connection by `sessionName`.
+ */
+export function start(program: string, url: string | undefined, args: readonly string[]): ChildProcess {
   const address = url === undefined ? undefined : new URL(url);
   const password = address?.password ?? '';
   if (address) address.password = '';
   return spawn(program, [...args, ...(address ? [`--dbname=${address.href}`] : [])], {
     env: {
       ...childEnvironment(),
+      PGAPPNAME: sessionName,
       ...(password !== '' && { PGPASSWORD: decodeURIComponent(password) }),
     },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
 }
 
-async function ended(program: string, child: ChildProcess): Promise<void> {
-  const said = child.stderr ? text(child.stderr) : Promise.resolve('');
+/** Resolves when the program has ended well; rejects with ParleyError in its own words otherwise. */
+export async function ended(program: string, child: ChildProcess): Promise<void> {
+  let said = '';
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    said += chunk;
+  });
   const code = await new Promise<number | string>((resolve) => {
     child.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
     child.once('close', (status, signal) => resolve(status ?? signal ?? 'an unknown cause'));
@@ -192,6 +113,6 @@ async function ended(program: string, child: ChildProcess): Promise<void> {
       'config_invalid',
       `${program} isn't installed here. Install it (Debian: apt-get install -y postgresql-client), or type where it is: pg_dump --format=custom --file=parley.dump "$DATABASE_URL"`,
     );
-  const reason = (await said).trim().split('\n').slice(-3).join(' ');
+  const reason = said.trim().split('\n').slice(-3).join(' ');
   throw new ParleyError('store_unavailable', `${program} failed (${code}): ${reason}`);
 }

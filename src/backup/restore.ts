@@ -5,30 +5,25 @@
  */
 
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
-import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { copyTree, describeFile, syncFolder } from './durable-files.ts';
 import { databaseFiles } from './folder-entries.ts';
-import { type FoundBackup, type Manifest, timeName, writeManifest } from './manifest.ts';
-import { restorePostgres } from './postgres-tools.ts';
+import { type FoundBackup, type Manifest, type RestoreNote, timeName, writeManifest } from './manifest.ts';
+import { restorePostgres } from './postgres-restore.ts';
+import {
+  databaseNameOf,
+  dropPlan,
+  isDecided,
+  isRestoreUnfinished,
+  type RestorePlan,
+  readPlan,
+  stagingIn,
+  writePlan,
+} from './restore-plan.ts';
 import { describeSqlite, noteRestore } from './sqlite-snapshot.ts';
-
-const stagingIn = (dataDir: string) => join(dataDir, '.restore');
-const planIn = (dataDir: string) => join(stagingIn(dataDir), 'plan.json');
-
-const planSchema = z.object({
-  /** Entries of the data folder that the backup brings. */
-  puts: z.array(z.string()),
-  /** Entries that go without a successor. */
-  removes: z.array(z.string()),
-  /** Folder that takes what was there. */
-  kept: z.string(),
-});
-type Plan = z.infer<typeof planSchema>;
 
 /** Compares every file of a backup with its manifest and opens its database. Throws ParleyError naming what differs. */
 export async function verifyBackup({ path, manifest }: FoundBackup): Promise<void> {
@@ -69,28 +64,26 @@ export async function restoreBackup(options: RestoreOptions, now = new Date()): 
   await rm(staging, { recursive: true, force: true });
   await mkdir(staging, { mode: 0o700 });
   const kept = freePath(join(dataDir, `replaced-${timeName(now)}`));
-  const puts = await stage(backup, staging);
-  const plan: Plan = {
-    puts,
-    removes: databaseUrl === undefined ? databaseFiles.filter((name) => !puts.includes(name)) : [],
-    kept,
-  };
-  const keptSchema = `parley_replaced_${timeName(now).replace(/\W/g, '_').toLowerCase()}`;
-  if (databaseUrl !== undefined) {
-    const dump = join(path, manifest.database.file);
-    const { database: record, madeAt } = manifest;
-    await restorePostgres(databaseUrl, { dump, record, madeAt, kept: keptSchema });
+  const note = { id: crypto.randomUUID(), madeAt: manifest.madeAt };
+  const puts = await stage(backup, staging, note);
+  const plan = { id: note.id, puts, kept };
+  if (databaseUrl === undefined) {
+    await writePlan(dataDir, { ...plan, removes: databaseFiles.filter((name) => !puts.includes(name)) });
+    await finishRestore({ dataDir });
+    return { kept };
   }
-  // From here on the restore is decided: it is ended, not begun anew.
-  await writeFile(`${planIn(dataDir)}.new`, JSON.stringify(plan), { mode: 0o600, flush: true });
-  await rename(`${planIn(dataDir)}.new`, planIn(dataDir));
-  await syncFolder(staging);
-  await finishRestore(dataDir);
-  return { kept, ...(databaseUrl !== undefined && { keptSchema }) };
+  const keptSchema = `parley_replaced_${timeName(now).replace(/\W/g, '_').toLowerCase()}`;
+  const { database: record } = manifest;
+  const decide = () => writePlan(dataDir, { ...plan, removes: [], database: databaseNameOf(databaseUrl) });
+  const replacing = { dump: join(path, record.file), record, note, kept: keptSchema, decide };
+  const fault: unknown = await restorePostgres(databaseUrl, replacing).catch((error: unknown) => error);
+  // The database knows whether it was committed, also when the connection broke in the commit.
+  if ((await finishRestore({ dataDir, databaseUrl })) === 'ended') return { kept, keptSchema };
+  throw fault ?? new ParleyError('internal', 'The restore was not committed. Nothing was replaced.');
 }
 
 /** Copies what the backup holds beside its place, and opens the copy of the database. */
-async function stage({ path, manifest }: FoundBackup, staging: string): Promise<string[]> {
+async function stage({ path, manifest }: FoundBackup, staging: string, note: RestoreNote): Promise<string[]> {
   const puts: string[] = [];
   if (manifest.database.kind === 'sqlite') {
     // A state that was moved aside may have its last commits in a log of its own.
@@ -100,7 +93,7 @@ async function stage({ path, manifest }: FoundBackup, staging: string): Promise<
       puts.push(name);
     }
     checkDatabase(join(staging, 'parley.db'), manifest);
-    noteRestore(join(staging, 'parley.db'), manifest.madeAt);
+    noteRestore(join(staging, 'parley.db'), note);
     // Opened alone, the database has taken over its log.
     for (const name of databaseFiles.slice(1)) await rm(join(staging, name), { force: true });
     puts.splice(0, puts.length, 'parley.db');
@@ -133,19 +126,25 @@ function refuseOtherKind({ database }: Manifest, databaseUrl: string | undefined
   throw new ParleyError('invalid_input', `This backup is of ${database.kind}; ${fix}.`);
 }
 
-/** True when a restore was decided and not ended. */
-export function isRestoreUnfinished(dataDir: string): boolean {
-  return existsSync(planIn(dataDir));
-}
+/** How an interrupted restore went on: it ended, or was `undone` since it had replaced nothing; `none` was there. */
+export type RestoreEnd = 'none' | 'ended' | 'undone';
 
 /**
- * Ends a restore that was decided, if there is one. Safe to repeat, whenever it was interrupted. Call it with the folder held
- * alone and before anything is written into it.
+ * Ends a restore that was interrupted, if there is one: with all of it, or with nothing. Safe to repeat, whenever it was
+ * interrupted. Call it with the folder held alone and before anything is written into it. Throws as `isDecided`.
  */
-export async function finishRestore(dataDir: string): Promise<void> {
-  if (!isRestoreUnfinished(dataDir)) return;
+export async function finishRestore(place: {
+  readonly dataDir: string;
+  readonly databaseUrl?: string | undefined;
+}): Promise<RestoreEnd> {
+  const { dataDir } = place;
+  if (!isRestoreUnfinished(dataDir)) return 'none';
   const staging = stagingIn(dataDir);
-  const plan = planSchema.parse(parseJson(await readFile(planIn(dataDir), 'utf8')));
+  const plan = await readPlan(dataDir);
+  if (!(await isDecided(plan, place))) {
+    await dropPlan(dataDir);
+    return 'undone';
+  }
   await mkdir(join(plan.kept, 'folder'), { recursive: true, mode: 0o700 });
   // Staged entries have not changed places yet; all others lie where they belong.
   const open = plan.puts.filter((name) => existsSync(join(staging, name)));
@@ -157,6 +156,7 @@ export async function finishRestore(dataDir: string): Promise<void> {
   await syncFolder(dataDir);
   await describeKept(plan);
   await rm(staging, { recursive: true });
+  return 'ended';
 }
 
 function keptPlace(kept: string, name: string): string {
@@ -164,7 +164,7 @@ function keptPlace(kept: string, name: string): string {
 }
 
 /** Makes what was replaced a backup that the same command brings back. */
-async function describeKept({ kept, puts }: Plan): Promise<void> {
+async function describeKept({ kept, puts }: RestorePlan): Promise<void> {
   const entries = puts.filter((name) => existsSync(join(kept, 'folder', name)));
   const kind = existsSync(join(kept, 'parley.db')) ? 'sqlite' : 'postgres';
   await writeManifest(kept, {

@@ -2,7 +2,7 @@ import { chmodSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { ParleyError } from '#contracts/errors.ts';
 import { syncFile } from './durable-files.ts';
-import type { DatabaseRecord } from './manifest.ts';
+import type { DatabaseRecord, RestoreNote } from './manifest.ts';
 
 /**
  * Writes one consistent copy of a SQLite database that others may be writing to: VACUUM INTO reads a single commit and
@@ -35,13 +35,13 @@ export function describeSqlite(file: string): DatabaseRecord {
   }
 }
 
-/** Says in a database that nobody uses that it was restored from a backup of that time: the next start acts on it. */
-export function noteRestore(file: string, madeAt: string): void {
+/** Names its restore in a database that nobody uses: the next start acts on it. */
+export function noteRestore(file: string, { id, madeAt }: RestoreNote): void {
   const connection = new BetterSqlite3(file, { fileMustExist: true });
   try {
     // A file that has no schema yet has nothing to send either.
     if (readSteps(connection).length === 0) return;
-    connection.prepare('insert or ignore into restores ("madeAt") values (?)').run(madeAt);
+    connection.prepare('insert into restores (id, "madeAt", "isActed") values (?, ?, 0)').run(id, madeAt);
   } finally {
     connection.close();
   }

@@ -4,7 +4,8 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { makeBackup } from '../backup/make-backup.ts';
 import { backupsIn, type FoundBackup, listBackups, readManifest } from '../backup/manifest.ts';
-import { finishRestore, isRestoreUnfinished, restoreBackup } from '../backup/restore.ts';
+import { finishRestore, type RestoreEnd, restoreBackup } from '../backup/restore.ts';
+import { isRestoreUnfinished } from '../backup/restore-plan.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { workspacesOutside } from '../config/workspace-rules.ts';
@@ -45,12 +46,17 @@ export async function runRestore({ name }: { readonly name?: string }): Promise<
   const config = loadConfig();
   const { dataDir } = config;
   if (isRestoreUnfinished(dataDir)) {
-    await alone(config, async () => undefined);
-    process.stdout.write('The interrupted restore has ended.\n');
+    process.stdout.write(`${endings[await alone(config, async (end) => end)]}\n`);
     if (name === undefined) return 0;
   }
   return name === undefined ? list(dataDir) : restore(config, await findBackup(dataDir, name));
 }
+
+const endings: Readonly<Record<RestoreEnd, string>> = {
+  none: 'The interrupted restore has been ended by another process.',
+  ended: 'The interrupted restore has ended.',
+  undone: `The interrupted restore had replaced nothing and is undone. To repeat it: ${parleyCommand} restore, and the backup's name`,
+};
 
 async function restore(config: Config, backup: FoundBackup): Promise<ExitCode> {
   const { dataDir, databaseUrl } = config;
@@ -107,10 +113,16 @@ export async function runImportSqlite({ from }: { readonly from?: string }): Pro
  * Acts on a folder of one state: a restore that was interrupted is ended first. Throws `data_folder_locked`, naming the
  * process, while another uses the folder.
  */
-async function alone<T>({ dataDir }: Pick<Config, 'dataDir'>, act: () => Promise<T>): Promise<T> {
-  const lock = await lockDataFolder(dataDir, 'exclusive', () => finishRestore(dataDir));
+async function alone<T>(
+  { dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>,
+  act: (end: RestoreEnd) => Promise<T>,
+): Promise<T> {
+  let end: RestoreEnd = 'none';
+  const lock = await lockDataFolder(dataDir, 'exclusive', async () => {
+    end = await finishRestore({ dataDir, databaseUrl: databaseUrl?.reveal() });
+  });
   try {
-    return await act();
+    return await act(end);
   } finally {
     lock.release();
   }

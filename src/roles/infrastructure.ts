@@ -3,7 +3,8 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
-import { finishRestore, isRestoreUnfinished } from '../backup/restore.ts';
+import { finishRestore } from '../backup/restore.ts';
+import { isRestoreUnfinished } from '../backup/restore-plan.ts';
 import type { Config } from '../config/config.ts';
 import { openSendJournal, type SendJournal } from '../outbox/send-journal.ts';
 import type { Closers } from '../processes/closers.ts';
@@ -43,7 +44,7 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
   const { config, log, closers } = ground;
   if (config.role !== 'all' && config.databaseUrl && !config.redisUrl) log.warn({}, 'redis.not-shared');
   const use = config.role === 'all' ? 'exclusive' : 'shared';
-  const lock = await lockDataFolder(config.dataDir, use, () => endRestore(config));
+  const lock = await lockDataFolder(config.dataDir, use, () => endRestore(config, log));
   closers.add('folder lock', async () => lock.release());
   const files = enterProcesses(config.dataDir);
   closers.add('process lock', async () => files.release());
@@ -66,9 +67,12 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
 }
 
 /** A restore that was interrupted has left files of two states, and needs the folder alone. */
-async function endRestore({ dataDir, role }: Config): Promise<void> {
-  if (role === 'all') return finishRestore(dataDir);
+async function endRestore({ dataDir, databaseUrl, role }: Config, log: Log): Promise<void> {
   if (!isRestoreUnfinished(dataDir)) return;
+  if (role === 'all') {
+    const end = await finishRestore({ dataDir, databaseUrl: databaseUrl?.reveal() });
+    return log.warn({ end }, 'restore.resumed');
+  }
   throw new ParleyError(
     'config_invalid',
     `A restore of ${dataDir} was interrupted. End it first: ${parleyCommand} restore`,

@@ -1,8 +1,13 @@
-/** Makes a backup, restores one or changes the schema, and is killed at the nth operation on files, or in the change. */
+/**
+ * Makes a backup, restores one or changes the schema, and is killed at the nth operation on files, or in the change. With
+ * PostgreSQL also before and after each write to the server or to one of its programs.
+ */
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
+import { Socket } from 'node:net';
 
 const [, , act = '', dataDir = '', killAt = '0', backup = '', databaseUrl] = process.argv;
+const options = { dataDir, ...(databaseUrl !== undefined && { databaseUrl }) };
 let left = Number(killAt);
 const count = () => {
   left -= 1;
@@ -15,17 +20,25 @@ for (const name of ['mkdir', 'open', 'rename', 'rm', 'writeFile'] as const) {
     return real(...args);
   });
 }
+if (databaseUrl !== undefined) {
+  const real = Socket.prototype.write as (...args: unknown[]) => boolean;
+  Reflect.set(Socket.prototype, 'write', function (this: Socket, ...args: unknown[]) {
+    count();
+    const isBelow = real.apply(this, args);
+    count();
+    return isBelow;
+  });
+}
 // Modules that are loaded after this get the counting ones.
 syncBuiltinESMExports();
 
 if (act === 'backup') {
   const { makeBackup } = await import('../../src/backup/make-backup.ts');
-  await makeBackup({ dataDir, settings: [] });
+  await makeBackup({ ...options, settings: [] });
 } else if (act === 'restore') {
   const { readManifest } = await import('../../src/backup/manifest.ts');
   const { restoreBackup } = await import('../../src/backup/restore.ts');
   const manifest = await readManifest(backup);
-  const options = { dataDir, ...(databaseUrl !== undefined && { databaseUrl }) };
   if (manifest) await restoreBackup({ ...options, backup: { path: backup, manifest } });
 } else {
   const { openLater } = await import('./later-version.ts');

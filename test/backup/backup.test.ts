@@ -129,7 +129,11 @@ it('is whole under load, and a kill at any moment leaves none that is not', asyn
 it('is restored whole or not at all, whenever the restore is killed', async () => {
   const dataDir = await aDataFolder('first');
   const nextStart = async () => {
-    const lock = await lockDataFolder(dataDir, 'exclusive', () => finishRestore(dataDir));
+    const lock = await lockDataFolder(
+      dataDir,
+      'exclusive',
+      async () => void (await finishRestore({ dataDir })),
+    );
     lock.release();
     return lock.folderId;
   };

@@ -50,7 +50,9 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     ).rejects.toThrow(/psql failed .*table lockouts lacks rows/);
     const other = new pg.Client({ connectionString: url });
     await other.connect();
-    await expect(restoreBackup({ dataDir, databaseUrl: url, backup })).rejects.toThrow('1 other connections');
+    await expect(restoreBackup({ dataDir, databaseUrl: url, backup })).rejects.toThrow(
+      'Another connection uses',
+    );
     await other.end();
     expect(await sources()).toEqual(['now']);
     const store = await openStore({ kind: 'postgres', url, poolSize: 1 });

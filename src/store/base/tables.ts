@@ -215,8 +215,11 @@ export type OutboxTable = {
 /** From a platform message id back to the part that made it. */
 export type ReceiptsTable = { conversationKey: string; messageId: string; partKey: string };
 
-/** A restore of this database that no start has acted on; `madeAt` is the time of the backup, ISO 8601. */
-export type RestoresTable = { madeAt: string };
+/**
+ * The restores of this database, from the commit or rename that brought it; `madeAt` is the time of the backup, ISO 8601,
+ * `isActed` 1 once a start has acted on it.
+ */
+export type RestoresTable = { id: string; madeAt: string; isActed: number };
 
 /** Alerts for the owner; one open row for each kind and subject. */
 export type OwnerNoticesTable = {

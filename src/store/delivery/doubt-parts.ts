@@ -18,7 +18,12 @@ export const doubtParts: StoreCommand<Record<never, never>, ActedRestore | undef
   name: 'doubtParts',
   run: async (tx) => {
     // Processes that start together wait here for the first one's commit, and find nothing then.
-    const restores = await tx.db.deleteFrom('restores').returning('madeAt').execute();
+    const restores = await tx.db
+      .updateTable('restores')
+      .set({ isActed: 1 })
+      .where('isActed', '=', 0)
+      .returning('madeAt')
+      .execute();
     const madeAt = restores
       .map((restore) => restore.madeAt)
       .toSorted()

@@ -9,7 +9,10 @@ import { describeEachDatabase } from '../each-database.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
 
 describeEachDatabase('after a restore', (open, beside) => {
-  const restore = () => beside.sql(`insert into restores ("madeAt") values ('2026-01-01T00:00:00Z')`);
+  const restore = () =>
+    beside.sql(
+      `insert into restores (id, "madeAt", "isActed") values ('${unique('restore')}', '2026-01-01T00:00:00Z', 0)`,
+    );
   const anAnswer = async () => {
     const { conversation, conversationKey, begin, answer, claimNext, deliver } = aConversation(open());
     await answer(await begin(), `answer in ${conversation}`);

@@ -9,8 +9,8 @@ export const intakeTables: SchemaOf<
     key: ['id'],
   },
   restores: {
-    columns: { madeAt: text },
-    key: ['madeAt'],
+    columns: { id: text, madeAt: text, isActed: integer },
+    key: ['id'],
   },
   accounts: {
     columns: {
