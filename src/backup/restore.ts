@@ -72,7 +72,9 @@ export async function restoreBackup(options: RestoreOptions, now = new Date()): 
     await finishRestore({ dataDir });
     return { kept };
   }
-  const keptSchema = `parley_replaced_${timeName(now).replace(/\W/g, '_').toLowerCase()}`;
+  const keptSchema = `parley_replaced_${timeName(now)}_${note.id.slice(0, 4)}`
+    .replace(/\W/g, '_')
+    .toLowerCase();
   const { database: record } = manifest;
   const decide = () => writePlan(dataDir, { ...plan, removes: [], database: databaseNameOf(databaseUrl) });
   const replacing = { dump: join(path, record.file), record, note, kept: keptSchema, decide };

@@ -1,6 +1,7 @@
 /**
- * Makes a backup, restores one or changes the schema, and is killed at the nth operation on files, or in the change. With
- * PostgreSQL also before and after each write to the server or to one of its programs.
+ * Makes a backup, restores one or changes the schema, and is killed at the nth operation on files, behind a step that has a
+ * name, or in the change. With PostgreSQL it can also be killed before and after each write to the server or to one of its
+ * programs.
  */
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -8,16 +9,33 @@ import { Socket } from 'node:net';
 
 const [, , act = '', dataDir = '', killAt = '0', backup = '', databaseUrl] = process.argv;
 const options = { dataDir, ...(databaseUrl !== undefined && { databaseUrl }) };
-let left = Number(killAt);
+const die = () => process.kill(process.pid, 'SIGKILL');
+let operations = 0;
 const count = () => {
-  left -= 1;
-  if (left === 0) process.kill(process.pid, 'SIGKILL');
+  operations += 1;
+  if (operations === Number(killAt)) die();
 };
+
+/** By name, the end of what the operation writes or names. */
+const ends: Readonly<Record<string, string>> = {
+  // Of a backup: everything but its name.
+  described: '/manifest.json',
+  // Of a restore: the plan, the word to the database, the first entry in its place.
+  planned: '/plan.json',
+  committing: 'commit;\n',
+  moved: '/token',
+};
+const end = ends[killAt];
+const isStep = (args: readonly unknown[]) =>
+  end !== undefined && args.slice(0, 2).some((arg) => String(arg).endsWith(end));
+
 for (const name of ['mkdir', 'open', 'rename', 'rm', 'writeFile'] as const) {
-  const real = fs[name] as (...args: unknown[]) => unknown;
-  Reflect.set(fs, name, (...args: unknown[]) => {
+  const real = fs[name] as (...args: unknown[]) => Promise<unknown>;
+  Reflect.set(fs, name, async (...args: unknown[]) => {
     count();
-    return real(...args);
+    const result = await real(...args);
+    if (name !== 'open' && isStep(args)) die();
+    return result;
   });
 }
 if (databaseUrl !== undefined) {
@@ -26,6 +44,7 @@ if (databaseUrl !== undefined) {
     count();
     const isBelow = real.apply(this, args);
     count();
+    if (isStep(args)) die();
     return isBelow;
   });
 }
@@ -44,5 +63,5 @@ if (act === 'backup') {
   const { openLater } = await import('./later-version.ts');
   await (await openLater(dataDir)).close();
 }
-process.send?.({ operations: Number(killAt) - left });
+process.send?.({ operations });
 process.disconnect?.();

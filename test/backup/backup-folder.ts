@@ -47,16 +47,17 @@ export function readSql(dataDir: string, sql: string, file = 'parley.db'): reado
   return rows;
 }
 
-/** Removes each of the paths as soon as its kind was read. */
-export function removeOnceSeen(paths: readonly string[]): void {
+/** Acts once on each of the paths, right after its kind was read. */
+export function onceSeen(paths: readonly string[], act: (path: string) => Promise<unknown>): void {
   const { lstat } = fs;
   const become = (reader: unknown) => {
     Reflect.set(fs, 'lstat', reader);
     syncBuiltinESMExports();
   };
+  const left = new Set(paths);
   become(async (path: string) => {
     const found = await lstat(path);
-    if (paths.includes(path)) rmSync(path, { recursive: true });
+    if (left.delete(path)) await act(path);
     return found;
   });
   onTestFinished(() => become(lstat));

@@ -19,8 +19,8 @@ import { openStore } from '../support/open-store.ts';
 import {
   actAndDie,
   aDataFolder,
+  onceSeen,
   readSql,
-  removeOnceSeen,
   setState,
   stateOf,
   tornPairs,
@@ -61,7 +61,7 @@ it('leaves out a folder, a file and a link that vanish when they are about to be
   mkdirSync(folder);
   writeFileSync(file, '');
   symlinkSync('work', link);
-  removeOnceSeen(vanishing);
+  onceSeen(vanishing, async (path) => rmSync(path, { recursive: true }));
   const backup = await makeBackup({ dataDir, settings: [] });
   expect(readdirSync(join(backup.path, 'folder/media'))).toEqual(['2026']);
   await verifyBackup(backup);
@@ -112,13 +112,24 @@ it('replaces nothing by a backup that was changed', async () => {
   );
 });
 
+it('is made of one state only: neither while a restore is unfinished, nor when one came between', async () => {
+  const dataDir = await aDataFolder();
+  const backup = await makeBackup({ dataDir, settings: [] });
+  onceSeen([join(dataDir, 'token')], () => restoreBackup({ dataDir, backup }));
+  await expect(makeBackup({ dataDir, settings: [] })).rejects.toThrow('A restore replaces what is in');
+  expect(await actAndDie(['restore', dataDir, 'moved', backup.path])).toBeUndefined();
+  await expect(makeBackup({ dataDir, settings: [] })).rejects.toThrow('A restore replaces what is in');
+  await finishRestore({ dataDir });
+  expect(await makeBackup({ dataDir, settings: [] })).toMatchObject({ manifest: { kind: 'backup' } });
+});
+
 it('is whole under load, and a kill at any moment leaves none that is not', async () => {
   const dataDir = await aDataFolder();
   await underLoad(dataDir);
   const { path } = await makeBackup({ dataDir, settings: [] });
   expect(tornPairs(path)).toEqual([]);
   const operations = (await actAndDie(['backup', dataDir])) ?? 0;
-  for (const at of momentsOf(Math.abs(operations))) {
+  for (const at of momentsOf(operations)) {
     expect(await actAndDie(['backup', dataDir, String(at)])).toBeUndefined();
     for (const backup of await listBackups(backupsIn(dataDir))) await verifyBackup(backup);
   }
@@ -140,7 +151,7 @@ it('is restored whole or not at all, whenever the restore is killed', async () =
   const folderId = await nextStart();
   const { path } = await makeBackup({ dataDir, settings: [] });
   const seen = new Set<string>();
-  const operations = Math.abs((await actAndDie(['restore', dataDir, '0', path])) ?? 0);
+  const operations = (await actAndDie(['restore', dataDir, '0', path])) ?? 0;
   for (const at of momentsOf(operations)) {
     setState(dataDir, 'second');
     await actAndDie(['restore', dataDir, String(at), path]);

@@ -1,6 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
 const backups = 'test/backup/backup.test.ts';
+const kills = 'test/backup/kills-postgres.test.ts';
 const postgres = 'test/backup/postgres.test.ts';
 const upgrade = 'test/backup/upgrade.test.ts';
 const doubtParts = 'test/store/delivery/doubt-parts.test.ts';
@@ -24,9 +25,40 @@ export const backupMutants: readonly Mutant[] = [
   {
     name: 'a restore that the database does not name',
     invariant: 'each start on a restored database knows that it was restored',
-    edit: { in: 'restorePostgres', find: 'noteRestore(schema, madeAt)', replace: "''" },
+    edit: { in: 'restorePostgres', find: 'noteRestore(schema, note)', replace: "''" },
     test: { file: postgres, name: 'a backup comes back in one transaction' },
     needsPostgres: true,
+  },
+  {
+    name: 'restore planned behind its commit',
+    invariant: 'a restored database never stands beside the files of before, whenever the restore is killed',
+    edit: {
+      in: 'restorePostgres',
+      find: 'isReady, decide }),',
+      replace: 'isReady, decide: async () => undefined }),',
+    },
+    also: [
+      {
+        in: 'restorePostgres',
+        find: 'await Promise.all(steps);',
+        replace: 'await Promise.all(steps); await decide();',
+      },
+    ],
+    test: { file: kills, name: 'no killed backup counts' },
+    needsPostgres: true,
+  },
+  {
+    name: 'restore that counts without its commit',
+    invariant: 'restored files never stand beside the database of before',
+    edit: { in: 'isDecided', find: 'return hasRestore(databaseUrl, id);', replace: 'return true;' },
+    test: { file: kills, name: 'no killed backup counts' },
+    needsPostgres: true,
+  },
+  {
+    name: 'backup across a restore',
+    invariant: 'a backup is of one state',
+    edit: { in: 'makeBackup', find: '(await seenUndisturbed(dataDir)) !== seen', replace: 'false' },
+    test: { file: backups, name: 'is made of one state only' },
   },
   {
     name: 'backup of a folder that is gone',
