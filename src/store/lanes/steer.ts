@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { AgentMessage } from '#contracts/message.ts';
-import type { QueueMode } from '#contracts/queue-settings.ts';
+import { isSteering, type QueueMode, queueModes } from '#contracts/queue-settings.ts';
 import type { RunTarget } from '#contracts/route.ts';
 import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
@@ -33,17 +33,20 @@ export const takeSteers: StoreCommand<RunFence & Steering, Boundary> = {
 };
 
 /**
- * Whether `takeSteers` would find anything: what waits, a cancel flag, another holder. Far cheaper than
- * a commit. It sees the last commit; what arrives after it is found by the next boundary.
+ * Whether `takeSteers` would find anything: a message that may join the run, a cancel flag, another holder. Far
+ * cheaper than a commit. It sees the last commit; what arrives after it is found by the next boundary.
  */
 export const needsBoundary: StoreQuery<RunFence, boolean> = {
   query: 'needsBoundary',
   run: async (tx, { laneKey, epoch, runId }) => {
     const found = await atBoundary.first(tx, { laneKey, runId });
-    return found?.epoch !== epoch || found.cancelReason !== null || Boolean(found.hasWaiting);
+    return found?.epoch !== epoch || found.cancelReason !== null || Boolean(found.mayTake);
   },
 };
 
+const steeringModes = queueModes.filter(isSteering);
+
+/** Coarser than `chooseSteers`, and never finer: the step itself chooses. */
 const atBoundary = prepared((db, of: QueryParams<{ laneKey: string; runId: string }>) =>
   db
     .selectFrom('runs')
@@ -53,12 +56,20 @@ const atBoundary = prepared((db, of: QueryParams<{ laneKey: string; runId: strin
         .exists(
           eb
             .selectFrom('inbox')
+            .innerJoin('lanes', 'lanes.key', 'inbox.laneKey')
             .select('inbox.id')
             .where('inbox.laneKey', '=', of.laneKey)
             .where(isOpenItem())
-            .where('inbox.state', '=', 'waiting'),
+            .where('inbox.state', '=', 'waiting')
+            .where('inbox.kind', '=', 'message')
+            .where((row) =>
+              row.or([
+                row('inbox.reach', '=', 'always'),
+                row('inbox.reach', '=', 'mode').and('lanes.mode', 'in', steeringModes),
+              ]),
+            ),
         )
-        .as('hasWaiting'),
+        .as('mayTake'),
     )
     .where('id', '=', of.runId),
 );

@@ -6,7 +6,7 @@ import { type QueueMode, queueModes } from '../../../src/contracts/queue-setting
 import { enqueueItems } from '../../../src/store/intake/enqueue-items.ts';
 import { chooseBatch, chooseSteers } from '../../../src/store/items/choose-batch.ts';
 import type { InnerItem, LaneRef } from '../../../src/store/items/enqueue-item.ts';
-import { takeSteers } from '../../../src/store/lanes/steer.ts';
+import { needsBoundary, takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readRunResult } from '../../../src/store/reads/read-run-result.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation } from '../a-conversation.ts';
@@ -89,6 +89,24 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     expect((await open().write(takeSteers, at)).steers).toEqual([]);
     await answer(run, 'hi');
     expect(await claimRun()).toMatchObject({ target: 'record' });
+  });
+
+  it('costs a run a commit at its boundary only where it may join that run', async () => {
+    const worker = aWorker(open());
+    const steering: string[] = [];
+    for (const mode of queueModes) {
+      for (const reach of reaches) {
+        const lane = aLane(unique('c'), { settings: { ...defaults, mode } });
+        await enqueue(lane, anItem('begin'));
+        const run = await worker.claimRun(lane.key);
+        await enqueue(lane, anItem('more', { reach }));
+        if (await open().read(needsBoundary, run)) steering.push(`${mode} ${reach}`);
+      }
+    }
+    // Interrupted runs are told by their cancel flag.
+    const always = ['followup always', 'collect always', 'interrupt mode', 'interrupt always'];
+    const joining = ['steer mode', 'steer always', 'steer-backlog mode', 'steer-backlog always'];
+    expect(steering).toEqual([...joining, ...always]);
   });
 
   it('neither counts for the cap, nor is stopped with what its sender sent', async () => {
