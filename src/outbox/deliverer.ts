@@ -84,23 +84,23 @@ function leaseOf({ sendTimeoutMs }: DelivererDeps['settings']): number {
 
 /** Step 10: one delivery at a time per conversation, in order; an ambiguous send is never repeated blindly. */
 export function createDeliverer(deps: DelivererDeps): Deliverer {
-  const working = new Map<string, Working>();
+  const [working, asked] = [new Map<string, Working>(), new Set<string>()];
   const stopping = new AbortController();
   const unanswered = new UnansweredClaims();
 
   const work = (conversationKey: string, claimed?: Delivery): void => {
     const current = working.get(conversationKey);
     if (current) {
-      current.isAsked = true;
+      asked.add(conversationKey);
       current.claimed ??= claimed;
       return;
     }
-    const entry: Working = { isAsked: false, claimed: undefined, done: drain(conversationKey, claimed) };
+    const entry: Working = { claimed: undefined, done: drain(conversationKey, claimed) };
     working.set(conversationKey, entry);
     void entry.done.then(() => {
       working.delete(conversationKey);
       if (entry.claimed) work(conversationKey, entry.claimed);
-      else if (entry.isAsked) deliver(conversationKey);
+      else if (asked.delete(conversationKey)) deliver(conversationKey);
     });
   };
 
@@ -111,7 +111,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   };
 
   const drain = async (conversationKey: string, claimed: Delivery | undefined): Promise<void> => {
-    const draining = { conversationKey, claimed, unanswered, stopping: stopping.signal };
+    const draining = { conversationKey, claimed, unanswered, asked, stopping: stopping.signal };
     const level = unanswered.of(conversationKey).length > 0 ? 'debug' : 'warn';
     const again = await deliverWaiting(deps, draining).catch((error: unknown) => {
       const isStale = hasCode(error, 'stale_epoch');
@@ -163,14 +163,27 @@ function createAlarms(ring: (key: string) => void) {
   };
 }
 
-type Working = { isAsked: boolean; claimed: Delivery | undefined; readonly done: Promise<void> };
+type Working = { claimed: Delivery | undefined; readonly done: Promise<void> };
 
 type Draining = {
   readonly conversationKey: string;
   readonly claimed: Delivery | undefined;
   readonly unanswered: UnansweredClaims;
+  /** Conversations at work into which something was put that no step has looked for yet. */
+  readonly asked: Set<string>;
   readonly stopping: AbortSignal;
 };
+
+/** A step that looks for what comes next in the conversation finds all that was put there before it. */
+async function lookAhead<T>({ conversationKey, asked }: Draining, step: () => Promise<T>): Promise<T> {
+  const wasAsked = asked.delete(conversationKey);
+  try {
+    return await step();
+  } catch (error) {
+    if (wasAsked) asked.add(conversationKey);
+    throw error;
+  }
+}
 
 /** Names a claim of its own: one of which nothing was begun must not be taken for another. */
 function policyOf({ holder, settings }: DelivererDeps, { definition, adapter }: HostedChannel) {
@@ -205,18 +218,16 @@ async function commitAlong<T>(
 const claimAgainMs = 1_000;
 
 /** Claims the conversation, be it that this process has done so and was not told. */
-async function claim(
-  deps: DelivererDeps,
-  channel: HostedChannel,
-  { conversationKey, unanswered }: Draining,
-): Promise<Delivery> {
-  const asked = unanswered.of(conversationKey);
+async function claim(deps: DelivererDeps, channel: HostedChannel, draining: Draining): Promise<Delivery> {
+  const { conversationKey, unanswered } = draining;
+  const claims = unanswered.of(conversationKey);
   const policy = policyOf(deps, channel);
-  const named = { ...policy, claimId: asked.at(-1) ?? policy.claimId, conversationKey };
-  const delivery = await unanswered.watch(named, () =>
-    deps.store.write(claimDelivery, { ...named, unanswered: asked }),
+  const named = { ...policy, claimId: claims.at(-1) ?? policy.claimId, conversationKey };
+  const claiming = { ...named, unanswered: claims };
+  const delivery = await lookAhead(draining, () =>
+    unanswered.watch(named, () => deps.store.write(claimDelivery, claiming)),
   );
-  unanswered.forget(conversationKey, asked);
+  unanswered.forget(conversationKey, claims);
   return delivery;
 }
 
@@ -236,8 +247,8 @@ async function deliverWaiting(deps: DelivererDeps, draining: Draining): Promise<
     const ageMs = delivery.ageMs + clock.now() - calledAt;
     const policy = { ...policyOf(deps, channel), conversationKey };
     const settling = { ...policy, epoch, partKey: part.key, attempts, mayStandSince, result: settled };
-    delivery = await unanswered.watch(policy, () =>
-      settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping),
+    delivery = await lookAhead(draining, () =>
+      unanswered.watch(policy, () => settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping)),
     );
     journal.end(part.key);
     probe.reach('marked');

@@ -14,6 +14,28 @@ export const waitMutants: readonly Mutant[] = [
     isSample: true,
   },
   {
+    name: 'what is asked for behind the last look is forgotten',
+    invariant: 'what is put into a conversation at work is looked for',
+    edit: {
+      in: 'lookAhead',
+      find: 'return await step();',
+      replace: 'return await step().finally(() => asked.delete(conversationKey));',
+    },
+    test: {
+      file: 'test/outbox/store-trouble.test.ts',
+      name: 'looks again for what it is asked for after it has looked',
+    },
+  },
+  {
+    name: 'a boundary finds nothing of what a steering lane lets in',
+    invariant: 'a boundary costs a commit where a message may join the run',
+    edit: { in: 'atBoundary', find: "'in', steeringModes", replace: "'not in', steeringModes" },
+    test: {
+      file: 'test/store/items/enqueue.test.ts',
+      name: 'costs a run a commit at its boundary only where it may join that run',
+    },
+  },
+  {
     name: 'a model that is back is kept to oneself',
     invariant: 'a call that succeeds wakes those that wait for the same provider',
     edit: {

@@ -146,6 +146,33 @@ it('claims nothing along with a commit while it delivers in the conversation', a
   expect(senders).toEqual([expect.objectContaining({ holder }), undefined]);
 });
 
+it('looks once for all that it is asked for before it looks', async () => {
+  const answer = async ({ deliverer, route, commit }: Answering) => {
+    await commit();
+    deliverer.deliver(conversationKeyOf(route));
+    deliverer.deliver(conversationKeyOf(route));
+  };
+  const outcome = await deliverBeside((_, write) => write(), { of: claimDelivery.name, answer });
+  expect(outcome).toEqual({ attempts: 1, sent: 2 });
+});
+
+it('looks again for what it is asked for after it has looked', async () => {
+  let put = async () => {};
+  const late: Fault = async (attempt, write) => {
+    const found = await write();
+    if (attempt === 1) await put();
+    return found;
+  };
+  const answer = async ({ deliverer, route, commit }: Answering) => {
+    put = async () => {
+      await commit();
+      deliverer.deliver(conversationKeyOf(route));
+    };
+  };
+  const outcome = await deliverBeside(late, { of: claimDelivery.name, answer });
+  expect(outcome).toEqual({ attempts: 2, sent: 2 });
+});
+
 it('claims again what it was not told to have claimed, while its claim still holds', async () => {
   const lost: Fault = (attempt, write) => (attempt === 1 ? write().then(away) : write());
   expect(await deliverBeside(lost, { of: claimDelivery.name })).toMatchObject({ sent: 2 });
