@@ -14,6 +14,25 @@ export function toolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
   }));
 }
 
+/** Length of the tools' descriptions as JSON, UTF-16 units. Each is written once, since every run asks. */
+export function specsLength(tools: readonly Tool[]): number {
+  const brackets = 2;
+  return tools.reduce((length, tool) => length + specLength(tool) + 1, brackets - 1);
+}
+
+type Measured = Pick<Tool, 'name' | 'description'> & { readonly length: number };
+const measured = new WeakMap<ZodType, Measured>();
+
+function specLength(tool: Tool): number {
+  const { name, description, inputSchema } = tool;
+  const known = measured.get(inputSchema);
+  if (known?.name === name && known.description === description) return known.length;
+  const [spec] = toolSpecs([tool]);
+  const { length } = JSON.stringify(spec);
+  measured.set(inputSchema, { name, description, length });
+  return length;
+}
+
 /** Tools are made anew for each run, their schemas are not: each is translated once. */
 const translated = new WeakMap<ZodType, Record<string, unknown>>();
 

@@ -1,6 +1,6 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
-import { newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
+import { newDelimiter, untrustedBegin, untrustedEnd } from '../texts/wrap-untrusted.ts';
 
 /**
  * Creates the framing of what a run takes. The boundary around others' words is new for every take, so nobody can
@@ -10,10 +10,12 @@ export function createFraming({ clock, timeZone }: { clock: Clock; timeZone: str
   const sayTime = createTimeText(timeZone);
   return () => {
     const boundary = newDelimiter();
-    const frame = (about: string) => wrapUntrusted('', about, boundary).split('\n');
-    const [contextIntro = ''] = frame('what was said and done here before, for context only');
-    const [overflowIntro = ''] = frame('older messages, shortened because too many were waiting');
-    return { now: sayTime(clock.now()), contextIntro, overflowIntro, contextOutro: frame('').at(-1) ?? '' };
+    return {
+      now: sayTime(clock.now()),
+      contextIntro: untrustedBegin('what was said and done here before, for context only', boundary),
+      overflowIntro: untrustedBegin('older messages, shortened because too many were waiting', boundary),
+      contextOutro: untrustedEnd(boundary),
+    };
   };
 }
 

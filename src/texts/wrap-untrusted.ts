@@ -15,5 +15,15 @@ export function newDelimiter(): Delimiter {
 export function wrapUntrusted(text: string, about: string, boundary: Delimiter): string {
   const body = cleanUntrusted(text).replaceAll(boundary, '·');
   const label = cleanLabel(about).replaceAll(boundary, '·');
-  return `<<<untrusted ${boundary} ${label}>>>\n${body}\n<<<end untrusted ${boundary}>>>`;
+  return `${untrustedBegin(label, boundary)}\n${body}\n${untrustedEnd(boundary)}`;
+}
+
+/** The line before the text. The label must be clean. */
+export function untrustedBegin(label: string, boundary: Delimiter): string {
+  return `<<<untrusted ${boundary} ${label}>>>`;
+}
+
+/** The line behind the text. */
+export function untrustedEnd(boundary: Delimiter): string {
+  return `<<<end untrusted ${boundary}>>>`;
 }
