@@ -19,6 +19,9 @@ export const nodeFlags = [
 export const nodeEnvironment = (root) => ({
   // Set before the first module is read, so that the code that strips types is not even loaded: 25 MB.
   NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'parley'),
+  // File calls, name look-ups and hashes share these threads. A call on a disk that is gone holds its thread for ever:
+  // src/processes/disk-gate.ts allows three such calls.
+  UV_THREADPOOL_SIZE: '8',
   // Threads that share glibc's heaps leave less unused in each, and what is free goes back: 128 MB at rest, 133
   // without both, 131 with either.
   MALLOC_ARENA_MAX: '2',

@@ -4,7 +4,7 @@
  * folder for a link between a check and its use. Every step has O_NOFOLLOW.
  */
 import { existsSync, constants as flags, type Stats } from 'node:fs';
-import { type FileHandle, lstat, open, readlink } from 'node:fs/promises';
+import type { Disk, DiskFile } from './disk.ts';
 import { fileProblem, fromSystemError, linkSentence } from './file-problem.ts';
 
 /** From linux/fcntl.h; Node does not name it. Opens the entry itself without reading a device or FIFO. */
@@ -18,33 +18,33 @@ export function findSystemProblem(os: NodeJS.Platform): string | undefined {
 
 /** A folder or file of the workspace, held open. `path` is for messages: relative, as the model writes it. */
 export type Entry = AsyncDisposable & {
-  readonly handle: FileHandle;
+  readonly handle: DiskFile;
   readonly stats: Stats;
   readonly path: string;
 };
 
 /** How an entry of an open folder is named in a system call. `name` holds no slash and is not `..`. */
-export function pathAt(folder: FileHandle, name: string): string {
+export function pathAt(folder: DiskFile, name: string): string {
   return `${pathOf(folder)}/${name}`;
 }
 
 /** The open file itself, whatever has become of its name. */
-export function pathOf(handle: FileHandle): string {
+export function pathOf(handle: DiskFile): string {
   return `/proc/self/fd/${handle.fd}`;
 }
 
 /** Opens the workspace. `root` is the owner's configuration and may hold links; it is resolved once. */
-export async function openRoot(root: string): Promise<Entry> {
-  const handle = await open(root, O_PATH | flags.O_DIRECTORY);
+export async function openRoot(disk: Disk, root: string): Promise<Entry> {
+  const handle = await disk.open(root, O_PATH | flags.O_DIRECTORY);
   return entryOf(handle, '.');
 }
 
 /** Opens any kind of file by its name, but never follows a link. */
 export async function openEntry(folder: Entry, name: string, root: string): Promise<Entry> {
   const path = childPath(folder.path, name);
-  let handle: FileHandle;
+  let handle: DiskFile;
   try {
-    handle = await open(pathAt(folder.handle, name), O_PATH | flags.O_NOFOLLOW);
+    handle = await folder.handle.disk.open(pathAt(folder.handle, name), O_PATH | flags.O_NOFOLLOW);
   } catch (error) {
     throw fromSystemError(error, path);
   }
@@ -62,7 +62,7 @@ export async function openEntry(folder: Entry, name: string, root: string): Prom
 /** Undefined where nothing has that name. */
 export async function findEntry(folder: Entry, name: string): Promise<Stats | undefined> {
   try {
-    return await lstat(pathAt(folder.handle, name));
+    return await folder.handle.disk.lstat(pathAt(folder.handle, name));
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw fromSystemError(error, childPath(folder.path, name));
@@ -74,7 +74,7 @@ export async function findEntry(folder: Entry, name: string): Promise<Stats | un
  * `root`: then the folder was moved away while it was open.
  */
 export async function checkInside(entry: Entry, root: string): Promise<readonly string[]> {
-  const actual = await readlink(pathOf(entry.handle));
+  const actual = await entry.handle.disk.readlink(pathOf(entry.handle));
   const above = root === '/' ? '/' : `${root}/`;
   if (actual === root) return [];
   if (actual.startsWith(above)) return actual.slice(above.length).split('/');
@@ -89,12 +89,12 @@ export function checkOneLink(stats: Pick<Stats, 'nlink'>, path: string): void {
 }
 
 /** Opens a regular file for reading, through the entry that was checked. */
-export async function openForReading(entry: Entry): Promise<FileHandle> {
+export async function openForReading(entry: Entry): Promise<DiskFile> {
   if (entry.stats.isDirectory()) throw fileProblem(`${entry.path} is a folder.`);
   if (!entry.stats.isFile()) throw fileProblem(`${entry.path} is not a regular file.`);
   checkOneLink(entry.stats, entry.path);
   try {
-    return await open(pathOf(entry.handle), flags.O_RDONLY | flags.O_NONBLOCK);
+    return await entry.handle.disk.open(pathOf(entry.handle), flags.O_RDONLY | flags.O_NONBLOCK);
   } catch (error) {
     throw fromSystemError(error, entry.path);
   }
@@ -104,7 +104,7 @@ export function childPath(folder: string, name: string): string {
   return folder === '.' ? name : `${folder}/${name}`;
 }
 
-async function entryOf(handle: FileHandle, path: string): Promise<Entry> {
+async function entryOf(handle: DiskFile, path: string): Promise<Entry> {
   try {
     const stats = await handle.stat();
     return { handle, stats, path, [Symbol.asyncDispose]: () => handle.close() };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { FilesConfig } from './config.ts';
 import { fileProblem } from './file-problem.ts';
@@ -19,7 +20,7 @@ const inputSchema = z.object({
   newText: z.string().max(maxPassage).describe('What stands there afterwards.'),
 });
 
-export function createEditTool(config: FilesConfig): Tool {
+export function createEditTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'edit',
     description:
@@ -31,7 +32,7 @@ export function createEditTool(config: FilesConfig): Tool {
     replay: 'never',
     authority: config.writeAuthority,
     async execute({ path, oldText, newText }, { run, signal }) {
-      await using files = await openWorkspace(run.workspace);
+      await using files = await openWorkspace(run.workspace, disks);
       const { bytes, stamp } = await files.read(path, { maxBytes: config.maxFileBytes, signal });
       checkText(bytes, path);
       const at = await findOnly(bytes, oldText, path);

@@ -1,5 +1,6 @@
-import { type FileHandle, opendir } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
 import { childPath, type Entry, openEntry, openForReading, pathOf } from './descriptor.ts';
+import type { DiskFile } from './disk.ts';
 import { fileProblem, fromSystemError } from './file-problem.ts';
 import { type OpenWorkspace, openPath } from './open-path.ts';
 import { segmentsOf } from './workspace-path.ts';
@@ -30,7 +31,7 @@ export type WalkedFile = {
   /** Relative to where the walk began; the file's name where it began at the file. */
   readonly pathBelow: string;
   /** Opens it for reading; usable until the walk goes on. The caller closes the handle. */
-  open(): Promise<FileHandle>;
+  open(): Promise<DiskFile>;
 };
 
 const maxWalkDepth = 40;
@@ -46,26 +47,26 @@ async function listFolder(folder: Entry, { maxEntries, signal }: ListOptions): P
   const entries: { readonly name: string; readonly kind: EntryKind }[] = [];
   let isCut = false;
   try {
-    for await (const entry of await opendir(pathOf(folder.handle), { bufferSize: 256 })) {
+    await using reader = await folder.handle.disk.openFolder(pathOf(folder.handle));
+    while (!isCut) {
+      const some = await reader.next();
       signal.throwIfAborted();
-      if (entries.length === maxEntries) {
-        isCut = true;
-        break;
-      }
-      const kind = entry.isFile()
-        ? 'file'
-        : entry.isDirectory()
-          ? 'folder'
-          : entry.isSymbolicLink()
-            ? 'link'
-            : 'other';
-      entries.push({ name: entry.name, kind });
+      if (some.length === 0) break;
+      isCut = entries.length + some.length > maxEntries;
+      for (const entry of some.slice(0, maxEntries - entries.length))
+        entries.push({ name: entry.name, kind: kindOf(entry) });
     }
   } catch (error) {
     throw fromSystemError(error, folder.path);
   }
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   return { entries, isCut };
+}
+
+function kindOf(entry: Dirent): EntryKind {
+  if (entry.isFile()) return 'file';
+  if (entry.isDirectory()) return 'folder';
+  return entry.isSymbolicLink() ? 'link' : 'other';
 }
 
 export async function* walk(
@@ -126,7 +127,7 @@ async function* walkFolder(
   }
 }
 
-async function openChild(place: OpenWorkspace, folder: Entry, name: string): Promise<FileHandle> {
+async function openChild(place: OpenWorkspace, folder: Entry, name: string): Promise<DiskFile> {
   await using entry = await openEntry(folder, name, place.realRoot);
   return await openForReading(entry);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { FilesConfig } from './config.ts';
 import { searchFiles } from './search-files.ts';
@@ -13,7 +14,7 @@ const inputSchema = z.object({
   path: z.string().default('.').describe('The folder to look in, relative to the workspace.'),
 });
 
-export function createGlobTool(config: FilesConfig): Tool {
+export function createGlobTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'glob',
     description:
@@ -25,7 +26,7 @@ export function createGlobTool(config: FilesConfig): Tool {
     authority: config.readAuthority,
     async execute({ pattern, path }, { run, signal }) {
       const matches = compileGlob(pattern);
-      await using files = await openWorkspace(run.workspace);
+      await using files = await openWorkspace(run.workspace, disks);
       const found: string[] = [];
       const search = searchFiles(files, { path, signal });
       for await (const file of search.files) {

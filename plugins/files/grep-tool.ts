@@ -1,8 +1,9 @@
-import type { FileHandle } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { z } from 'zod';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { FilesConfig } from './config.ts';
+import type { DiskFile } from './disk.ts';
 import { createTimeSlice, type FileSearch, searchFiles } from './search-files.ts';
 import { compileGlob, compileSearch, maxSearchedLength, type TextMatcher } from './search-pattern.ts';
 import { looksBinary, onOneLine } from './text-content.ts';
@@ -19,7 +20,7 @@ const inputSchema = z.object({
   ignoreCase: z.boolean().default(false),
 });
 
-export function createGrepTool(config: FilesConfig): Tool {
+export function createGrepTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'grep',
     description:
@@ -32,7 +33,7 @@ export function createGrepTool(config: FilesConfig): Tool {
     async execute({ pattern, path, glob, ignoreCase }, { run, signal }) {
       const matches = compileSearch(pattern, { ignoresCase: ignoreCase });
       const isWanted = glob === undefined ? () => true : compileGlob(glob);
-      await using files = await openWorkspace(run.workspace);
+      await using files = await openWorkspace(run.workspace, disks);
       const search = searchFiles(files, { path, signal });
       const found: string[] = [];
       for await (const file of search.files) {
@@ -56,7 +57,7 @@ export function createGrepTool(config: FilesConfig): Tool {
 }
 
 type GrepTask = {
-  readonly handle: FileHandle;
+  readonly handle: DiskFile;
   readonly path: string;
   readonly matches: TextMatcher;
   readonly search: FileSearch;
@@ -78,7 +79,7 @@ async function grepFile({ handle, path, matches, search, found, signal }: GrepTa
 
 /** The lines of a text file, none for a binary one. Of a line only what patterns look at is kept. */
 async function* linesOf(
-  handle: FileHandle,
+  handle: DiskFile,
   { search, signal }: Pick<GrepTask, 'search' | 'signal'>,
 ): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
@@ -88,7 +89,7 @@ async function* linesOf(
     signal.throwIfAborted();
     // Here too: a file may be one line, and larger than any disk.
     if (search.isOverdue()) return;
-    const { bytesRead } = await handle.read(chunk, 0, chunkBytes, position);
+    const bytesRead = await handle.read(chunk, 0, chunkBytes, position);
     if (bytesRead === 0) break;
     const bytes = chunk.subarray(0, bytesRead);
     if (position === 0 && looksBinary(bytes)) return;

@@ -1,3 +1,4 @@
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { type FilesConfig, filesConfigSchema } from './config.ts';
@@ -9,7 +10,7 @@ import { createListTool } from './list-tool.ts';
 import { createReadTool } from './read-tool.ts';
 import { createWriteTool } from './write-tool.ts';
 
-const createTools: readonly ((config: FilesConfig) => Tool)[] = [
+const createTools: readonly ((config: FilesConfig, disks: DiskCalls) => Tool)[] = [
   createReadTool,
   createWriteTool,
   createEditTool,
@@ -23,12 +24,12 @@ export function createFilesPlugin(os: NodeJS.Platform): PluginDefinition<FilesCo
   return {
     id: 'files',
     configSchema: filesConfigSchema,
-    setup({ log, tools }, config) {
+    setup({ log, tools, disks }, config) {
       const problem = findSystemProblem(os);
       if (problem !== undefined && config.enabled) log.warn({ problem }, 'files.disabled');
       if (problem === undefined && config.enabled) {
         for (const createTool of createTools) {
-          const tool = createTool(config);
+          const tool = createTool(config, disks);
           tools.register(tool.name, () => tool);
         }
       }

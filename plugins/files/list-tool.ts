@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { FilesConfig } from './config.ts';
 import type { EntryKind } from './folder-walk.ts';
@@ -13,7 +14,7 @@ const inputSchema = z.object({
   path: z.string().default('.').describe('A folder, relative to the workspace.'),
 });
 
-export function createListTool(config: FilesConfig): Tool {
+export function createListTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'list',
     description:
@@ -23,7 +24,7 @@ export function createListTool(config: FilesConfig): Tool {
     replay: 'safe',
     authority: config.readAuthority,
     async execute({ path }, { run, signal }) {
-      await using files = await openWorkspace(run.workspace);
+      await using files = await openWorkspace(run.workspace, disks);
       const { entries, isCut } = await files.list(path, { maxEntries, signal });
       const lines = entries.map(({ name, kind }) => onOneLine(name) + marks[kind]);
       if (isCut) lines.push(`(only ${maxEntries} entries are shown; use glob to find others)`);

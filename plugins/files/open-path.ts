@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { childPath, type Entry, openEntry, pathAt } from './descriptor.ts';
 import { fileProblem, fromSystemError } from './file-problem.ts';
 
@@ -51,7 +50,7 @@ export async function openFolders(
 async function openOrMakeFolder(place: OpenWorkspace, parent: Entry, name: string): Promise<Entry> {
   const path = childPath(parent.path, name);
   try {
-    await mkdir(pathAt(parent.handle, name));
+    await parent.handle.disk.mkdir(pathAt(parent.handle, name));
   } catch (error) {
     const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
     if (!isThere) throw fromSystemError(error, path);

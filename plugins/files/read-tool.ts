@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { FilesConfig } from './config.ts';
 import { findLines } from './passage.ts';
@@ -16,7 +17,7 @@ const inputSchema = z.object({
   lines: z.int().min(1).max(maxLines).default(maxLines).describe('How many lines to read.'),
 });
 
-export function createReadTool(config: FilesConfig): Tool {
+export function createReadTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'read',
     description:
@@ -27,7 +28,7 @@ export function createReadTool(config: FilesConfig): Tool {
     replay: 'safe',
     authority: config.readAuthority,
     async execute({ path, fromLine, lines }, { run, signal }) {
-      await using files = await openWorkspace(run.workspace);
+      await using files = await openWorkspace(run.workspace, disks);
       const { bytes } = await files.read(path, { maxBytes: config.maxFileBytes, signal });
       checkText(bytes, path);
       return { text: await showLines(bytes, { fromLine, lines }) };

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { constants as flags, type Stats } from 'node:fs';
-import { open, rename, unlink } from 'node:fs/promises';
 import { checkInside, checkOneLink, childPath, type Entry, findEntry, pathAt } from './descriptor.ts';
 import { refuseExecutable, refuseExecuted } from './executed-places.ts';
 import { fileProblem, fromSystemError, linkSentence } from './file-problem.ts';
@@ -25,6 +24,7 @@ export async function replaceFile(
   // Before any folder is made.
   refuseExecuted(segments, path);
   await using folder = await openFolders(place, segments.slice(0, -1), signal);
+  const { disk } = folder.handle;
   const before = await findWritable(folder, name);
   const temporary = `.parley-${randomBytes(8).toString('hex')}.tmp`;
   try {
@@ -37,11 +37,11 @@ export async function replaceFile(
       const actual = await checkInside(folder, place.realRoot);
       // A folder may have been renamed since it was opened.
       refuseExecuted([...actual, name], path);
-      await rename(pathAt(folder.handle, temporary), pathAt(folder.handle, name));
+      await disk.rename(pathAt(folder.handle, temporary), pathAt(folder.handle, name));
     });
   } catch (error) {
     // Best effort: the folder may be gone, and then so is the file.
-    await unlink(pathAt(folder.handle, temporary)).catch(() => undefined);
+    await disk.unlink(pathAt(folder.handle, temporary)).catch(() => undefined);
     throw fromSystemError(error, path);
   }
   return { isNew: before === undefined };
@@ -82,14 +82,13 @@ async function writeTemporary(
   { bytes, before }: { readonly bytes: Uint8Array; readonly before: Stats | undefined },
 ): Promise<void> {
   const exclusively = flags.O_WRONLY | flags.O_CREAT | flags.O_EXCL | flags.O_NOFOLLOW;
-  await using file = await open(
+  await using file = await folder.handle.disk.open(
     pathAt(folder.handle, name),
     exclusively,
     before === undefined ? 0o666 : 0o600,
   );
   if (before !== undefined) await file.chmod(before.mode & 0o777);
-  await file.writeFile(bytes);
-  await file.datasync();
+  await file.write(bytes);
 }
 
 function isSameFile(stats: Stats | undefined, stamp: FileStamp): boolean {

@@ -2,8 +2,10 @@
  * Reading and writing inside one workspace. All file tools go through here. Nothing outside can be
  * reached: not by `..`, absolute paths or links, nor by somebody who swaps folders and links meanwhile.
  */
-import { mkdir, readlink } from 'node:fs/promises';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
+import { hasCode } from '#contracts/errors.ts';
 import { type Entry, openForReading, openRoot, pathOf } from './descriptor.ts';
+import { Disk } from './disk.ts';
 import { fileProblem } from './file-problem.ts';
 import {
   type FolderListing,
@@ -39,9 +41,10 @@ export interface WorkspaceFiles extends AsyncDisposable {
 export type FileContent = { readonly bytes: Buffer; readonly stamp: FileStamp };
 
 /** Opens the workspace, which is made if it is missing. `root` is absolute. */
-export async function openWorkspace(root: string): Promise<WorkspaceFiles> {
-  const folder = await makeAndOpen(root);
-  const realRoot = await readlink(pathOf(folder.handle));
+export async function openWorkspace(root: string, disks: DiskCalls): Promise<WorkspaceFiles> {
+  const disk = new Disk(root, disks);
+  const folder = await makeAndOpen(disk, root);
+  const realRoot = await disk.readlink(pathOf(folder.handle));
   const place: OpenWorkspace = { folder, realRoot, roots: [root.replace(/\/+$/, ''), realRoot] };
   return {
     read: (path, options) => read(place, path, options),
@@ -52,11 +55,12 @@ export async function openWorkspace(root: string): Promise<WorkspaceFiles> {
   };
 }
 
-async function makeAndOpen(root: string): Promise<Entry> {
+async function makeAndOpen(disk: Disk, root: string): Promise<Entry> {
   try {
-    await mkdir(root, { recursive: true });
-    return await openRoot(root);
+    await disk.mkdir(root, { recursive: true });
+    return await openRoot(disk, root);
   } catch (error) {
+    if (hasCode(error, 'tool_failed')) throw error;
     throw fileProblem('The workspace folder cannot be opened; the owner should check it.', error);
   }
 }
@@ -75,7 +79,7 @@ async function read(
   let length = 0;
   while (length < bytes.length) {
     signal.throwIfAborted();
-    const { bytesRead } = await file.read(bytes, length, Math.min(262_144, bytes.length - length), length);
+    const bytesRead = await file.read(bytes, length, Math.min(262_144, bytes.length - length), length);
     if (bytesRead === 0) break;
     length += bytesRead;
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { FilesConfig } from './config.ts';
 import { fileProblem } from './file-problem.ts';
@@ -9,7 +10,7 @@ const inputSchema = z.object({
   content: z.string().describe('The whole file.'),
 });
 
-export function createWriteTool(config: FilesConfig): Tool {
+export function createWriteTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'write',
     description:
@@ -27,7 +28,7 @@ export function createWriteTool(config: FilesConfig): Tool {
           `The content has ${bytes.length} bytes; at most ${config.maxFileBytes} are written.`,
         );
       }
-      await using files = await openWorkspace(run.workspace);
+      await using files = await openWorkspace(run.workspace, disks);
       if (isRepeat) await checkUnchanged(files, { path, bytes, maxBytes: config.maxFileBytes, signal });
       const { isNew } = await files.write(path, bytes, { signal });
       return { text: `${isNew ? 'Created' : 'Replaced'} ${path} (${bytes.length} bytes).` };

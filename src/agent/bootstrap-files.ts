@@ -1,7 +1,9 @@
-import { constants, lstatSync } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fitChars } from '#channel-kit/clean-text.ts';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
+import { workspaceDisks } from '../processes/disk-gate.ts';
 
 /** The files of a workspace that speak to the agent, in the order of the prompt. */
 export const bootstrapNames = [
@@ -20,7 +22,10 @@ export type BootstrapFile = { readonly name: BootstrapName; readonly text: strin
 
 /** The files of a workspace that belong in every system prompt. */
 export interface BootstrapFiles {
-  /** The files that exist and say something. They are read again only when the time or size of one has changed. */
+  /**
+   * The files that exist and say something. They are read again only when the time or size of one has changed. Those
+   * of the last time where the disk doesn't answer: a run doesn't wait for it.
+   */
   read(): Promise<readonly BootstrapFile[]>;
 }
 
@@ -29,31 +34,38 @@ const maxChars = 20_000;
 /** A character takes at most 3 bytes per UTF-16 unit, so this holds more than `maxChars`. */
 const maxBytes = 64 * 1024;
 
+export type BootstrapDeps = { readonly workspace: string; readonly disks?: DiskCalls };
+
 /** Reads from one workspace, which need not exist. Links are not followed: they may lead outside. */
-export function createBootstrapFiles({ workspace }: { readonly workspace: string }): BootstrapFiles {
+export function createBootstrapFiles({ workspace, disks = workspaceDisks }: BootstrapDeps): BootstrapFiles {
   const places = bootstrapNames.map((name) => ({ name, path: join(workspace, name) }));
   let known: { readonly version: string; readonly files: readonly BootstrapFile[] } | undefined;
   return {
     read: async () => {
-      const version = places.map(({ path }) => versionOf(path)).join();
-      if (known?.version === version) return known.files;
-      const all = await Promise.all(
-        places.map(async ({ name, path }) => ({ name, text: await readText(path) })),
-      );
-      const files = all.filter(({ text }) => text !== '');
-      known = { version, files };
-      return files;
+      try {
+        const versions = places.map(({ path }) => disks.run(workspace, () => versionOf(path)));
+        const version = (await Promise.all(versions)).join();
+        if (known?.version === version) return known.files;
+        const all = places.map(async ({ name, path }) => {
+          const text = await disks.run(workspace, () => readText(path));
+          return { name, text };
+        });
+        known = { version, files: (await Promise.all(all)).filter(({ text }) => text !== '') };
+      } catch {
+        // Neither of the two fails by itself: the disk doesn't answer.
+      }
+      return known?.files ?? [];
     },
   };
 }
 
-/** Synchronous: it takes 3 microseconds, a turn of the thread pool fifty, and every run asks six times. */
-function versionOf(path: string): string | undefined {
+/** Not synchronous, although that is faster: on a network drive that is gone the whole process would stand still. */
+async function versionOf(path: string): Promise<string | undefined> {
   try {
-    const found = lstatSync(path, { throwIfNoEntry: false });
-    return found && `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}`;
+    const { ino, size, mtimeMs, ctimeMs } = await lstat(path);
+    return `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
   } catch {
-    // Not for us: the prompt goes without it.
+    // Not there, or not for us: the prompt goes without it.
     return undefined;
   }
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { DiskCalls } from './disk-calls.ts';
 import type { Log } from './log.ts';
 import type { SettleCall, ToolFactory } from './tool.ts';
 
@@ -23,6 +24,8 @@ export interface PluginApi {
      */
     register(name: string, factory: ToolFactory): void;
   };
+  /** Makes the file calls on workspaces, so that a disk that is gone holds up nothing else. */
+  readonly disks: DiskCalls;
   /** Answers a call of one of its tools that is parked, also one from before a restart. */
   readonly settle: SettleCall;
 }

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { Log } from '#contracts/log.ts';
 import type { Disposer, PluginApi, PluginDefinition } from '#contracts/plugin.ts';
 import type { SettleCall, Tool, ToolFactory, ToolRun } from '#contracts/tool.ts';
+import { workspaceDisks } from '../processes/disk-gate.ts';
 
 /** A plugin and its section of the configuration, not yet checked. */
 export type PluginEntry = { readonly definition: PluginDefinition; readonly config: unknown };
@@ -87,6 +88,7 @@ function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostD
   const registrations: Registration[] = [];
   let isSettingUp = true;
   const api: PluginApi = {
+    disks: workspaceDisks,
     log,
     settle,
     tools: {

@@ -53,4 +53,20 @@ export const toolPathMutants: readonly Mutant[] = [
       name: 'is not stored once its run was asked to stop',
     },
   },
+  {
+    name: 'a workspace whose calls have no bound',
+    invariant: 'a disk that is gone never takes all threads of the process',
+    edit: {
+      in: 'DiskGate',
+      find: 'return disk.running < mostOfOne && this.#all.running < most;',
+      replace: 'void [disk, most, mostOfOne]; return true;',
+    },
+    test: { file: 'test/processes/disk-gate.test.ts', name: 'hold three threads at most' },
+  },
+  {
+    name: 'a disk that stays refused',
+    invariant: 'a disk that answers again is used again, without a restart',
+    edit: { in: 'DiskGate', find: 'disk.overdue -= 1;', replace: '' },
+    test: { file: 'test/processes/disk-gate.test.ts', name: 'that one again once its calls return' },
+  },
 ];

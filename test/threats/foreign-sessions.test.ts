@@ -8,6 +8,7 @@ import { agentId, type RunId, type SessionId, type SessionKey } from '../../src/
 import type { Authority } from '../../src/contracts/outcome.ts';
 import type { Tool, ToolFactory, ToolRun } from '../../src/contracts/tool.ts';
 import { createToolSender } from '../../src/outbox/tool-sender.ts';
+import { workspaceDisks } from '../../src/processes/disk-gate.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { corePlugin } from '../../src/tools/core-tools.ts';
@@ -122,7 +123,8 @@ function toolsOf(
   const factories: ToolFactory[] = [];
   const register = (_name: string, factory: ToolFactory) => void factories.push(factory);
   const plugin = corePlugin({ store, post, ...shaping, capabilitiesFor: () => undefined });
-  plugin.setup({ log: silentLog, settle: nothingToSettle, tools: { register } }, undefined);
+  const api = { log: silentLog, disks: workspaceDisks, settle: nothingToSettle, tools: { register } };
+  plugin.setup(api, undefined);
   const toolRun: ToolRun = {
     runId: run.runId as RunId,
     sessionId: run.sessionId as SessionId,

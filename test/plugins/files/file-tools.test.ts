@@ -1,12 +1,19 @@
-import { chmod, mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import { chmod, mkdir, open, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Log } from '#contracts/log.ts';
+import { Disk } from '../../../plugins/files/disk.ts';
 import { createFilesPlugin } from '../../../plugins/files/index.ts';
 import { createTimeSlice } from '../../../plugins/files/search-files.ts';
 import { openWorkspace } from '../../../plugins/files/workspace-files.ts';
+import { createBootstrapFiles } from '../../../src/agent/bootstrap-files.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
+import { DiskGate, workspaceDisks } from '../../../src/processes/disk-gate.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
+import { patienceMs } from '../../support/patience.ts';
 import { type AWorkspace, aWorkspace } from './a-workspace.ts';
 
 let files: AWorkspace;
@@ -24,6 +31,41 @@ async function put(path: string, content: string | Uint8Array): Promise<void> {
 }
 
 const contentOf = (path: string) => readFile(join(files.workspace, path), 'utf8');
+
+describe.runIf(process.platform === 'linux')('a workspace whose disk is gone', () => {
+  it('holds two threads, keeps the others free, fails with what to do, and works again when the disk answers', async () => {
+    const gate = new DiskGate({ most: 3, mostOfOne: 2, patienceMs: 1000 });
+    await put('AGENTS.md', 'rules');
+    const prompt = createBootstrapFiles({ workspace: files.workspace, disks: gate });
+    const rules = [{ name: 'AGENTS.md', text: 'rules' }];
+    expect(await prompt.read()).toEqual(rules);
+    // Nobody writes to it: opening it takes a thread of the pool and doesn't return, as on a disk that is gone.
+    const pipe = join(files.outside, 'pipe');
+    await promisify(execFile)('mkfifo', [pipe]);
+    const hung = Array.from({ length: 6 }, () =>
+      new Disk(files.workspace, gate).open(pipe, constants.O_RDONLY),
+    );
+    const silence = 'The disk of the workspace does not answer';
+    await Promise.all(hung.map((call) => expect(call).rejects.toThrow(silence)));
+    await expect(openWorkspace(files.workspace, gate)).rejects.toThrow(silence);
+    expect(await prompt.read()).toEqual(rules);
+    await (await openWorkspace(files.outside, gate))[Symbol.asyncDispose]();
+    await writeFile(join(files.outside, 'data'), 'kept');
+    expect(await readFile(join(files.outside, 'data'), 'utf8')).toBe('kept');
+    await (await open(pipe, 'w')).close();
+    await vi.waitFor(
+      async () => {
+        await using again = await openWorkspace(files.workspace, gate);
+        const { bytes } = await again.read('AGENTS.md', {
+          maxBytes: 100,
+          signal: new AbortController().signal,
+        });
+        expect(bytes.toString()).toBe('rules');
+      },
+      { timeout: patienceMs },
+    );
+  });
+});
 
 describe.runIf(process.platform === 'linux')('file tools', () => {
   describe('read', () => {
@@ -175,7 +217,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
     it('does not overwrite a change that came between reading and writing', async () => {
       await put('a.txt', 'old');
       const { signal } = new AbortController();
-      await using workspace = await openWorkspace(files.workspace);
+      await using workspace = await openWorkspace(files.workspace, workspaceDisks);
       const { stamp } = await workspace.read('a.txt', { maxBytes: 100, signal });
       await files.call('write', { path: 'a.txt', content: 'by someone else' });
       await expect(
@@ -189,7 +231,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
   it('let one of several replacements of the same version through, and tell the others of it', async () => {
     await put('a.txt', 'old');
     const { signal } = new AbortController();
-    await using workspace = await openWorkspace(files.workspace);
+    await using workspace = await openWorkspace(files.workspace, workspaceDisks);
     for (let round = 0; round < 10; round += 1) {
       const { stamp } = await workspace.read('a.txt', { maxBytes: 100, signal });
       const edits = ['one', 'two', 'three', 'four'].map((text) => `${text} ${round}`);

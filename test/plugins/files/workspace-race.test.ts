@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openWorkspace } from '../../../plugins/files/workspace-files.ts';
+import { workspaceDisks } from '../../../src/processes/disk-gate.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 /** At least so many tries, and more until both sides have met this often. */
@@ -96,7 +97,7 @@ async function inParallel(
 describe.runIf(process.platform === 'linux')('writing while folders are swapped for links (threat 5)', () => {
   it(`writes nothing outside in ${writes} tries and more`, { timeout: 600_000 }, async () => {
     await startAttack();
-    await using files = await openWorkspace(workspace);
+    await using files = await openWorkspace(workspace, workspaceDisks);
     const tally = { written: 0, refused: 0 };
     const problems = new Set<string>();
     // Until both sides have really met: many writes came through, and many ran into the attacker's links.
@@ -121,7 +122,7 @@ describe.runIf(process.platform === 'linux')('writing while folders are swapped 
     await writeFile(join(outside, 'secret.txt'), 'secret');
     await writeFile(join(workspace, 'd/secret.txt'), 'public');
     await startAttack();
-    await using files = await openWorkspace(workspace);
+    await using files = await openWorkspace(workspace, workspaceDisks);
     const seen = new Set<string>();
     let refused = 0;
     const hasSeenBoth = () => seen.size > 1 && refused > 0;

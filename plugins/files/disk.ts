@@ -1,0 +1,119 @@
+/** System calls on the disk of one workspace, each within the bounds of `DiskCalls`. Nothing else here calls one. */
+import type { Dir, Dirent, MakeDirectoryOptions, Stats } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, opendir, readlink, rename, unlink } from 'node:fs/promises';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
+
+/** The entries of an open folder, in pieces; an empty one is the end. */
+export type FolderReader = AsyncDisposable & { next(): Promise<readonly Dirent[]> };
+
+const entriesAtOnce = 256;
+
+export class Disk {
+  /** The workspace as it is configured. */
+  readonly #root: string;
+  readonly #calls: DiskCalls;
+
+  constructor(root: string, calls: DiskCalls) {
+    this.#root = root;
+    this.#calls = calls;
+  }
+
+  async open(path: string, flags: number, mode?: number): Promise<DiskFile> {
+    const drop = (late: FileHandle) => void this.finish(() => late.close()).catch(() => undefined);
+    return new DiskFile(this, await this.#calls.run(this.#root, () => open(path, flags, mode), drop));
+  }
+
+  async openFolder(path: string): Promise<FolderReader> {
+    const drop = (late: Dir) => void this.finish(() => late.close()).catch(() => undefined);
+    const folder = await this.#calls.run(
+      this.#root,
+      () => opendir(path, { bufferSize: entriesAtOnce }),
+      drop,
+    );
+    return {
+      next: () => this.run(() => readSome(folder)),
+      [Symbol.asyncDispose]: () => this.finish(() => folder.close()),
+    };
+  }
+
+  lstat(path: string): Promise<Stats> {
+    return this.run(() => lstat(path));
+  }
+
+  readlink(path: string): Promise<string> {
+    return this.run(() => readlink(path));
+  }
+
+  async mkdir(path: string, options?: MakeDirectoryOptions): Promise<void> {
+    await this.run(() => mkdir(path, options));
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return this.run(() => rename(from, to));
+  }
+
+  /** If not now, then when the disk answers again. */
+  unlink(path: string): Promise<void> {
+    return this.finish(() => unlink(path));
+  }
+
+  run<T>(call: () => Promise<T>): Promise<T> {
+    return this.#calls.run(this.#root, call);
+  }
+
+  finish(call: () => Promise<void>): Promise<void> {
+    return this.#calls.finish(this.#root, call);
+  }
+}
+
+async function readSome(folder: Dir): Promise<readonly Dirent[]> {
+  const entries: Dirent[] = [];
+  while (entries.length < entriesAtOnce) {
+    const entry = await folder.read();
+    if (entry === null) break;
+    entries.push(entry);
+  }
+  return entries;
+}
+
+/** An open file or folder of the workspace. */
+export class DiskFile implements AsyncDisposable {
+  readonly disk: Disk;
+  readonly #handle: FileHandle;
+
+  constructor(disk: Disk, handle: FileHandle) {
+    this.disk = disk;
+    this.#handle = handle;
+  }
+
+  get fd(): number {
+    return this.#handle.fd;
+  }
+
+  stat(): Promise<Stats> {
+    return this.disk.run(() => this.#handle.stat());
+  }
+
+  /** Reads up to `length` bytes to the beginning of `into`, or from `offset` on. Resolves with their number. */
+  async read(into: Buffer, offset: number, length: number, position: number): Promise<number> {
+    return (await this.disk.run(() => this.#handle.read(into, offset, length, position))).bytesRead;
+  }
+
+  chmod(mode: number): Promise<void> {
+    return this.disk.run(() => this.#handle.chmod(mode));
+  }
+
+  /** Writes all of it, to the disk itself. */
+  async write(bytes: Uint8Array): Promise<void> {
+    await this.disk.run(() => this.#handle.writeFile(bytes));
+    await this.disk.run(() => this.#handle.datasync());
+  }
+
+  close(): Promise<void> {
+    return this.disk.finish(() => this.#handle.close());
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
