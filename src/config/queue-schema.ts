@@ -1,12 +1,24 @@
 /** How lanes treat what arrives, and what their senders are told. */
 import { z } from 'zod';
-import { dropPolicies, queueModes } from '#contracts/queue-settings.ts';
+import { dropPolicies, longestWindows, queueModes } from '#contracts/queue-settings.ts';
 import { peer } from './peer.ts';
 
 const queueFields = {
   mode: z.enum(queueModes).describe('What becomes of a message that arrives during a run.'),
-  debounceMs: z.int().min(0).max(3_600_000).describe('Debounce before a first run, ms.'),
-  quietMs: z.int().min(0).max(3_600_000).describe('Quiet window of collect after an active run, ms.'),
+  debounceMs: z
+    .int()
+    .min(0)
+    .max(3_600_000)
+    .describe(
+      `Debounce before a first run, ms. Each message begins it anew, up to ${longestWindows} times its length.`,
+    ),
+  quietMs: z
+    .int()
+    .min(0)
+    .max(3_600_000)
+    .describe(
+      `Quiet window of collect after an active run, ms. Each message begins it anew, up to ${longestWindows} times its length.`,
+    ),
   cap: z.int().min(1).max(1000).describe('Most waiting messages.'),
   drop: z.enum(dropPolicies).describe('Messages to drop when the cap is reached.'),
 };

@@ -39,3 +39,6 @@ export type DropPolicy = 'summarize' | 'old' | 'new';
 
 /** Every overflow policy, for schemas and `/queue`. */
 export const dropPolicies: readonly DropPolicy[] = ['summarize', 'old', 'new'];
+
+/** A debounce or quiet window that each message begins anew ends so many windows after the first message. */
+export const longestWindows = 10;

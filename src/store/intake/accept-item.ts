@@ -4,6 +4,7 @@
  */
 import type { Acceptance } from '#contracts/acceptance.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
+import { longestWindows } from '#contracts/queue-settings.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
@@ -91,7 +92,7 @@ async function resetIfDue(tx: Tx, lane: Lane, { item, open }: Arrived): Promise<
   return { ...lane, sessionId: newSessionId };
 }
 
-type Joined = { readonly name: string; readonly windowMs: number; readonly isOpen: boolean };
+type Joined = { readonly name: string; readonly dueAt: number; readonly isOpen: boolean };
 
 /** Parts of one bundle share one gate decision: as soon as one part passes, all do. A command is part of none. */
 async function joinBundle(
@@ -118,15 +119,24 @@ async function joinBundle(
     item.passesGate ||
     siblings.some((row) => row.state === 'waiting') ||
     (item.bundle?.isOneMessage === true && (await wasTaken(tx, lane, bundle.name)));
+  const dueAt = windowEnd(tx, bundle.windowMs, siblings);
   if (siblings.length > 0) {
     // A file that is being fetched has a due time of its own.
     const ids = siblings.filter((row) => row.isFetching === 0 || row.state === 'held').map((row) => row.id);
-    const dueAt = tx.now + bundle.windowMs;
     if (ids.length > 0) await tx.db.updateTable('inbox').set({ dueAt }).where('id', 'in', ids).execute();
     const held = siblings.filter((row) => row.state === 'held');
     if (isOpen) await openSiblings(tx, held, accepting.effects);
   }
-  return { name: bundle.name, windowMs: bundle.windowMs, isOpen };
+  return { name: bundle.name, dueAt, isOpen };
+}
+
+/**
+ * The end of a window that each arrival begins anew, but never so often that somebody who keeps writing gets no
+ * answer. `rows` are those that wait in it; one that a clock ahead of this has stored bounds nothing.
+ */
+function windowEnd(tx: Tx, windowMs: number, rows: readonly OpenItem[]): number {
+  const first = Math.min(tx.now, ...rows.map(({ createdAt }) => createdAt));
+  return Math.max(tx.now, Math.min(tx.now + windowMs, first + longestWindows * windowMs));
 }
 
 /** So many positions of the lane back an album that goes on is looked for: its parts come within seconds. */
@@ -199,18 +209,16 @@ type Gathering = {
 };
 
 /**
- * When the row may be taken. `collect` behind an active run waits for a quiet window, which every
- * arrival begins anew; that is another setting than the debounce before a first run.
+ * When the row may be taken. `collect` behind an active run waits for a quiet window, which each
+ * arrival begins anew, up to `longestWindows` of them; that is another setting than the debounce before a first run.
  */
 async function decideDue(tx: Tx, lane: Lane, { bundle, isFetching, open }: Gathering): Promise<number> {
   if (isFetching) return tx.now + fetchWaitMs;
-  if (bundle) return tx.now + bundle.windowMs;
+  if (bundle) return bundle.dueAt;
   if (lane.mode !== 'collect') return tx.now;
-  const isGathering = open.some(
-    (row) => row.state === 'waiting' && row.bundle === null && row.dueAt > tx.now,
-  );
-  if (lane.runId === null && !isGathering) return tx.now;
-  const dueAt = tx.now + lane.quietMs;
+  const gathering = open.filter((row) => row.state === 'waiting' && row.bundle === null);
+  if (lane.runId === null && !gathering.some((row) => row.dueAt > tx.now)) return tx.now;
+  const dueAt = windowEnd(tx, lane.quietMs, gathering);
   await tx.db
     .updateTable('inbox')
     .set({ dueAt })

@@ -14,6 +14,7 @@ export type OpenItem = {
   readonly bundle: string | null;
   readonly isFetching: number;
   readonly dueAt: number;
+  readonly createdAt: number;
 };
 
 /** In the lane's order. Read once for all that is decided about an arrival; the cap keeps it short. */
@@ -21,7 +22,17 @@ export function readOpenItems(tx: Tx, laneKey: string): Promise<readonly OpenIte
   return openItems.all(tx, { laneKey });
 }
 
-const columns = ['id', 'seq', 'kind', 'source', 'state', 'bundle', 'isFetching', 'dueAt'] as const;
+const columns = [
+  'id',
+  'seq',
+  'kind',
+  'source',
+  'state',
+  'bundle',
+  'isFetching',
+  'dueAt',
+  'createdAt',
+] as const;
 
 const openItems = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db

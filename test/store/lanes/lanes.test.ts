@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';
 import { partKey } from '../../../src/contracts/ids.ts';
 import { textOf } from '../../../src/contracts/message.ts';
+import type { StoreQuery } from '../../../src/store/base/command.ts';
 import { recordPreview } from '../../../src/store/delivery/record-preview.ts';
 import { commitToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
 import { readPreview } from '../../../src/store/lanes/recover-run.ts';
@@ -13,7 +14,23 @@ import { aConversation, aCourier } from '../a-conversation.ts';
 import { aCommand, aLane, aMessage, aWorker, defaults, framing, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
-describeEachDatabase('the lane protocol', (open) => {
+/** When the waiting messages of a lane came, and when they are due. */
+const waitingTimes: StoreQuery<
+  { readonly laneKey: string },
+  readonly { readonly createdAt: number; readonly dueAt: number }[]
+> = {
+  query: 'waitingTimes',
+  run: (tx, { laneKey }) =>
+    tx.db
+      .selectFrom('inbox')
+      .select(['createdAt', 'dueAt'])
+      .where('laneKey', '=', laneKey)
+      .where('state', '=', 'waiting')
+      .orderBy('seq')
+      .execute(),
+};
+
+describeEachDatabase('the lane protocol', (open, beside) => {
   const texts = async (sessionId: string) =>
     (await open().read(readHistory, { sessionId })).map((m) => `${m.role}: ${textOf(m.parts)}`);
 
@@ -93,6 +110,43 @@ describeEachDatabase('the lane protocol', (open) => {
     expect(third.authority).toBe('guest');
     expect((await texts(third.sessionId)).at(-1)).toBe('user: c');
   });
+
+  it.each([
+    ['quiet window', { mode: 'collect', quietMs: 60_000 }],
+    ['debounce', { mode: 'steer', debounceMs: 60_000 }],
+  ] as const)(
+    'ends a %s ten times its length after its first message, whoever keeps writing',
+    async (_, over) => {
+      const worker = aWorker(open());
+      const conversation = unique('c');
+      const lane = aLane(conversation, { settings: { ...defaults, ...over } });
+      const say = (text: string) => worker.accept(aMessage({ conversation, text, lane }));
+      if (over.mode === 'collect') {
+        await say('start');
+        await worker.claimRun(lane.key);
+      }
+      await say('a');
+      await say('b');
+      const waiting = () => open().read(waitingTimes, { laneKey: lane.key });
+      const [first, second] = await waiting();
+      if (!first || !second) throw new Error('nothing waits');
+      expect([first.dueAt, second.dueAt]).toEqual([second.createdAt + 60_000, second.createdAt + 60_000]);
+      // As if they had gone on for nine windows and a half, and then for longer than ten.
+      for (const [agoMs, leftMs] of [
+        [570_000, 30_000],
+        [30_001, 0],
+      ] as const) {
+        await beside.sql(
+          `update inbox set "createdAt" = "createdAt" - ${agoMs}, "dueAt" = "dueAt" - ${agoMs} where "laneKey" = '${lane.key}'`,
+        );
+        await say('and on');
+        const rows = await waiting();
+        const last = rows.at(-1);
+        const end = leftMs === 0 ? last?.createdAt : (rows[0]?.createdAt ?? 0) + 600_000;
+        expect(rows.map(({ dueAt }) => dueAt)).toEqual(rows.map(() => end));
+      }
+    },
+  );
 
   it('aborts the run under interrupt and runs the newest with the others as context', async () => {
     const { say, begin } = aConversation(open(), { settings: { mode: 'interrupt' } });
