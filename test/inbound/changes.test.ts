@@ -8,7 +8,7 @@ import type { Store } from '../../src/store/base/command.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { framing, holder, routeFor } from '../store/builders.ts';
+import { endWithout, framing, holder, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { type Account, anAccount, createIntakeFixture } from './support/intake-fixture.ts';
@@ -173,6 +173,18 @@ describeEachDatabase('a deletion', (open) => {
     expect(await steers(open(), run)).toEqual([]);
     await town.worker.answer(run, 'ok');
     expect(await outcomes(open(), laneKey)).toEqual(['answered null', 'cancelled deleted']);
+  });
+
+  it('of what a run has read takes back the correction that came too late for it', async () => {
+    const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
+    const run = await town.worker.claimRun(laneKey);
+    await town.send(ann, edited(said.id, 'blue'));
+    // As a run that has no turn left.
+    await endWithout(open(), run, 'turn_limit', { outcome: 'answered' });
+    expect(await town.send(ann, edited(said.id, 'green'))).toEqual({ kind: 'noted', effect: 'steered' });
+    expect(await town.send(ann, deleted(said.id))).toEqual({ kind: 'noted', effect: 'after-run' });
+    expect(await outcomes(open(), laneKey)).toEqual(['answered turn_limit', 'cancelled deleted']);
+    expect((await town.worker.claim(laneKey)).kind).toBe('idle');
   });
 
   it('of what was answered is noted', async () => {

@@ -7,6 +7,22 @@ const lockOrder = 'test/store/base/lock-order.test.ts';
 
 export const itemMutants: readonly Mutant[] = [
   {
+    name: 'a window without end',
+    invariant: 'somebody who keeps writing is answered ten windows after their first message',
+    edit: {
+      in: 'windowEnd',
+      find: 'Math.min(tx.now + windowMs, first + longestWindows * windowMs)',
+      replace: 'tx.now + windowMs',
+    },
+    test: { file: 'test/store/lanes/lanes.test.ts', name: 'ten times its length' },
+  },
+  {
+    name: 'a correction outlives its message',
+    invariant: 'what is deleted is not answered, be it as a correction that came too late for its run',
+    edit: { in: 'applyDelete', find: "await withdrawCorrections(tx, found, 'deleted');", replace: '' },
+    test: { file: 'test/inbound/changes.test.ts', name: 'the correction that came too late' },
+  },
+  {
     name: 'newest message beyond what is read',
     invariant: 'an interruption lets the newest message run next, however many wait',
     edit: { in: 'mostRead', find: '2_000', replace: '500' },

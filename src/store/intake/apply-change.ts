@@ -10,6 +10,7 @@ import { type InboxContent, json } from '../base/json.ts';
 import { oneLine, summaryLineOf } from '../base/one-line.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import {
+  canBeCorrected,
   changeSummary,
   correct,
   isInActiveRun,
@@ -49,7 +50,7 @@ export async function applyEdit(
     .where('id', '=', row.id)
     .execute();
   if (row.state === 'held' || row.state === 'waiting') return { kind: 'noted', effect: 'replaced' };
-  if (isInActiveRun(found)) {
+  if (await canBeCorrected(tx, found)) {
     await correct(tx, { found, text, prompt: words, newId: edit.newId, effects: accepting.effects });
     return { kind: 'noted', effect: 'steered' };
   }
@@ -87,9 +88,9 @@ export async function applyDelete(
     await endSummarized(tx, [row.id], end);
     return { kind: 'noted', effect: 'cancelled' };
   }
+  await withdrawCorrections(tx, found, 'deleted');
+  await reviveSummary(tx, lane.key, effects);
   if (isInActiveRun(found)) {
-    await withdrawCorrections(tx, found, 'deleted');
-    await reviveSummary(tx, lane.key, effects);
     const { proposal, input } = accepting;
     const key = `${input.account}:${proposal.eventKey}:offer`;
     const notice = { key, route: deletion.route, text: tx.texts.stopOffer, laneKey: lane.key };

@@ -7,7 +7,7 @@ import { insertNotice } from '../delivery/insert-notice.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
 import type { Actor } from './actor.ts';
-import { changeSummary, isInActiveRun, withdrawCorrections } from './corrections.ts';
+import { canBeCorrected, changeSummary, withdrawCorrections } from './corrections.ts';
 import {
   findItem,
   type ItemAsked,
@@ -53,7 +53,7 @@ export async function cancel(
     await finishCancel(tx, lane, { row, actor, effects });
     return { kind: 'done', excerpt: excerptOf(row) };
   }
-  if (isInActiveRun(found)) await withdrawCorrections(tx, found, ending(actor).outcomeReason);
+  if (await canBeCorrected(tx, found)) await withdrawCorrections(tx, found, ending(actor).outcomeReason);
   await reviveSummary(tx, lane.key, effects);
   return tooLateResult(found.row);
 }

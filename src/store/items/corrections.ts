@@ -74,6 +74,11 @@ export async function correct(tx: Tx, { found, text, prompt, newId, effects }: C
   await placeItem(tx, lane, correction, effects);
 }
 
+/** Read by the active run, or by an earlier one while a correction of it still waits. */
+export async function canBeCorrected(tx: Tx, found: LockedItem): Promise<boolean> {
+  return isInActiveRun(found) || (await correctionsOf(tx, found)).length > 0;
+}
+
 /** The corrections of a message that nobody has taken yet. */
 async function correctionsOf(tx: Tx, { row, lane }: LockedItem): Promise<readonly WaitingRow[]> {
   const of = row.messageId ?? row.id;
@@ -85,8 +90,8 @@ async function correctionsOf(tx: Tx, { row, lane }: LockedItem): Promise<readonl
 }
 
 /**
- * Somebody wants a message undone that the run has read: its corrections that nobody has read end as
- * cancelled, and it is not taken again after its run. The run itself goes on.
+ * Somebody wants a message undone that a run has read: its corrections that nobody has read end as
+ * cancelled, and it is not taken again after its run. A run at work goes on.
  */
 export async function withdrawCorrections(tx: Tx, found: LockedItem, reason: string): Promise<void> {
   const { row } = found;

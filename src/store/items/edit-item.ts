@@ -5,7 +5,7 @@ import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { oneLine, summaryLineOf } from '../base/one-line.ts';
 import type { Lane } from '../rows/lane-row.ts';
-import { changeSummary, correct, isInActiveRun, markCorrection, withQuotePrefix } from './corrections.ts';
+import { canBeCorrected, changeSummary, correct, markCorrection, withQuotePrefix } from './corrections.ts';
 import {
   findItem,
   type ItemAsked,
@@ -63,7 +63,7 @@ async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Pr
   const { numUpdatedRows } = await rows.where(isOpenItem()).executeTakeFirst();
   if (numUpdatedRows > 0n) return { kind: 'done', excerpt };
   const found = { row: (await findItem(tx, lane, row.seq)) ?? row, lane };
-  if (isInActiveRun(found)) {
+  if (await canBeCorrected(tx, found)) {
     await rows.execute();
     await correct(tx, { found, text, prompt: words.prompt, newId, effects });
     return { kind: 'steered' };
