@@ -156,6 +156,8 @@ it('recovers a run without reading what other sessions have said', async () => {
   const plans = [...asked].filter((sql) => sql.startsWith('select')).flatMap(planOf);
   expect(plans.length).toBeGreaterThan(2);
   expect(plans.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
+  // By session alone, all that was ever said in it would be read.
+  expect(plans.filter((detail) => /^SEARCH transcript .*\(sessionId=\?\)/.test(detail))).toEqual([]);
 });
 
 function planOf(sql: string): readonly string[] {

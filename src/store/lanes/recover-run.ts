@@ -68,8 +68,9 @@ export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> 
   const unfinished = await tx.db
     .selectFrom('transcript')
     .select(['id', 'parts'])
-    // The transcript is ordered by session: without it all that was ever said would be read.
+    // The transcript is ordered by session and position: without them all that was ever said would be read.
     .where('sessionId', '=', (eb) => eb.selectFrom('runs').select('sessionId').where('runs.id', '=', runId))
+    .where('position', '>', (eb) => eb.fn.coalesce(firstTaken(tx, runId), eb.lit(0)))
     .where('runId', '=', runId)
     .where('role', '=', 'assistant')
     .where('isFinished', '=', 0)
@@ -83,6 +84,15 @@ export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> 
       .where('id', '=', row.id)
       .execute();
   }
+}
+
+/** The position of the first message that the run has taken: what it writes comes after it. */
+function firstTaken({ db }: Tx, runId: string) {
+  return db
+    .selectFrom('inbox')
+    .innerJoin('transcript as taken', 'taken.id', 'inbox.transcriptId')
+    .select((eb) => eb.fn.min('taken.position').as('position'))
+    .where('inbox.runId', '=', runId);
 }
 
 /** The result of a tool that another attempt of the run has stored. */
