@@ -60,6 +60,8 @@ export function createInboundPolicy(config: Config, notices: Notices): InboundPo
 export type QueuePlace = {
   readonly channel: string;
   readonly conversation: string;
+  /** Its first id, if its network has given it another since: what is set for that still holds. */
+  readonly formerly?: string | undefined;
   readonly kind: 'dm' | 'group';
 };
 
@@ -71,9 +73,10 @@ export function queueLevelsFor(
   { queue }: Pick<InboundPolicy, 'queue'>,
   place: QueuePlace,
 ): readonly QueueLevel[] {
-  const ref = `${place.channel}:${place.conversation}`;
+  const namesOf = (id: string) => ownOf(queue.conversations, `${place.channel}:${id}`);
+  const { conversation, formerly = conversation } = place;
   return [
-    { level: 'conversation', names: ownOf(queue.conversations, ref) },
+    { level: 'conversation', names: { ...namesOf(formerly), ...namesOf(conversation) } },
     { level: 'channel', names: ownOf(queue.channels, place.channel) },
     { level: 'global', names: queue[place.kind] },
   ];

@@ -30,7 +30,7 @@ import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { type AccessDecision, authorise, authorityOf, isOwnerBy } from './authorise.ts';
-import { type InboundPolicy, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
+import { type InboundPolicy, type QueuePlace, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
 import { laneAddress } from './lane-address.ts';
 import { passesMentionGate } from './mention-gate.ts';
 import { readOrder } from './own-words.ts';
@@ -221,11 +221,10 @@ function readCommand(
   const right = typed.right(asker);
   const order = right === 'denied' ? typed.command.deny() : typed;
   const place = canonical(envelope, facts);
-  const { channel, conversation } = place.route;
   const lane = laneOf(gate, arrival);
   const identities = identitiesOf(gate, arrival);
   const { conversationKey } = event;
-  const queueLevels = queueLevelsFor(gate, { channel, conversation, kind: chat.kind });
+  const queueLevels = queueLevelsFor(gate, queuePlaceOf(arrival));
   const known = { envelope, place, conversationKey, lane, authority, right, identities, queueLevels };
   return { order, call: { ...known, botName, accountName, now }, event };
 }
@@ -305,14 +304,15 @@ function laneOf(gate: InboundPolicy, arrival: Arrival): LaneSpec {
     class: 'main',
     agentId: agent,
     chatKind: chat.kind,
-    settings: queueSettingsFor(gate, {
-      channel: route.channel,
-      conversation: route.conversation,
-      kind: chat.kind,
-    }),
+    settings: queueSettingsFor(gate, queuePlaceOf(arrival)),
     newSessionId: newRowId(),
     ...(before !== undefined && { resetBefore: before }),
   };
+}
+
+function queuePlaceOf({ envelope: { route, chat }, facts }: Arrival): QueuePlace {
+  const { channel, conversation } = route;
+  return { channel, conversation, formerly: facts?.canonicalId, kind: chat.kind };
 }
 
 /** The event under the conversation id that its session and its access are known by. */

@@ -64,6 +64,21 @@ describeEachDatabase('a group with a new id', (open) => {
     expect((await listing(aGroup()).send(ann, 'and now?', { group: grown })).kind).toBe('refused');
   });
 
+  it('has the queue settings that are written for its first id or its present one', async () => {
+    const [old, grown] = [aGroup(), aGroup()];
+    const ann = anAccount('alpha');
+    const settings = { mode: 'collect', debounceMs: 0, quietMs: 1000, cap: 20, drop: 'summarize' } as const;
+    const conversations = { [`alpha:${old}`]: { cap: 7, quietMs: 5 }, [`alpha:${grown}`]: { cap: 9 } };
+    const queue = { dm: settings, group: settings, channels: {}, conversations };
+    const town = createIntakeFixture(open(), { config: { queue } });
+    const laneKey = town.laneOf(await town.send(ann, 'hello', { group: old, mentionsBot: true }));
+    const status = () => open().read(readLaneStatus, { laneKey });
+    expect(await status()).toMatchObject({ cap: 7, quietMs: 5 });
+    await town.send(ann, movedTo(grown), { group: old });
+    await town.send(ann, 'hello again', { group: grown, mentionsBot: true });
+    expect(await status()).toMatchObject({ cap: 9, quietMs: 5 });
+  });
+
   it('is sent what was owed to the old one, in order, also what was on its way', async () => {
     const [old, grown, last] = [aGroup(), aGroup(), aGroup()];
     const ann = anAccount('alpha');

@@ -80,7 +80,8 @@ describeEachDatabase('the ledger of a run and its sub-agents', (open, { dialect 
   afterAll(() => server.close());
 
   it('counts each call as the server did, or at a bound above it, and holds nothing in the end', {
-    timeout: 900_000,
+    // The full counts take an hour on a busy machine.
+    timeout: 7_200_000,
   }, async () => {
     await holds(
       fc.asyncProperty(aCase, async ({ script, cut, hasBudget }) => {
