@@ -111,9 +111,16 @@ export class AssistantDraft {
     this.#isTextOpen = true;
   }
 
+  /** A signature counts whole or not at all: one without room is left out, and the answer ends there. */
+  #fittedSignature(signature: string | undefined): string | undefined {
+    this.#length += signature?.length ?? 0;
+    return this.#length > maxLength ? undefined : signature;
+  }
+
   /** Thinking goes on in its part until a signature closes it. */
-  #writeThinking(thinking: string, signature: string | undefined): void {
-    this.#length += thinking.length + (signature?.length ?? 0);
+  #writeThinking(thinking: string, given: string | undefined): void {
+    this.#length += thinking.length;
+    const signature = this.#fittedSignature(given);
     const last = this.#parts.at(-1);
     const isOpen = last?.type === 'reasoning' && last.data.signature === undefined;
     const data = { thinking: (isOpen ? last.data.thinking : '') + thinking };
@@ -135,8 +142,8 @@ export class AssistantDraft {
     this.#parts.push({ type: 'tool_call', data });
   }
 
-  #stopCall({ id, signature }: Extract<ModelEvent, { type: 'tool_use_stop' }>): void {
-    this.#length += signature?.length ?? 0;
+  #stopCall({ id, signature: given }: Extract<ModelEvent, { type: 'tool_use_stop' }>): void {
+    const signature = this.#fittedSignature(given);
     this.#amendCall(id, (call) => ({
       ...call,
       finished: true,

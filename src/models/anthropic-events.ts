@@ -22,6 +22,9 @@ type OpenBlock =
   | { readonly kind: 'tool'; readonly id: string; hasInput: boolean }
   | { readonly kind: 'other' };
 
+/** Past this it is not read on, UTF-16 units: an answer has no room for it, and leaves it out. */
+const longestSignature = 2_000_000;
+
 type Stop = { readonly reason: StopReason | null; readonly category: string };
 
 /** How an answer is named and priced. */
@@ -118,7 +121,8 @@ export class EventReader {
       case 'thinking_delta':
         return [{ type: 'thinking_delta', thinking: textIn(delta.thinking) }];
       case 'signature_delta':
-        if (block?.kind === 'thinking') block.signature += textIn(delta.signature);
+        if (block?.kind === 'thinking' && block.signature.length <= longestSignature)
+          block.signature += textIn(delta.signature);
         return [];
       case 'input_json_delta':
         if (block?.kind !== 'tool' || textIn(delta.partial_json) === '') return [];

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 export type AnswerLimits = {
   readonly eventBytes: number;
-  /** Brackets, braces and commas of an event: they are what a JSON parser takes its time for. */
+  /** Lines, brackets, braces and commas of an event: they are what a parser takes its time for. */
   readonly eventMarks: number;
   readonly answerBytes: number;
   readonly eventsPerTurn: number;
@@ -86,7 +86,8 @@ class Meter {
   endsTurn(byte: number): boolean {
     this.#answerBytes += 1;
     this.#eventBytes += 1;
-    if (byte === bracket || byte === brace || byte === comma) this.#eventMarks += 1;
+    const isMark = byte === bracket || byte === brace || byte === comma || byte === lineFeed;
+    if (isMark) this.#eventMarks += 1;
     this.#check();
     return this.#endsEvent(byte) && ++this.#events % this.#limits.eventsPerTurn === 0;
   }

@@ -74,7 +74,10 @@ describe('an assistant message while it is written', () => {
     draft.write({ type: 'content_delta', text: piece });
     expect(draft.isFull).toBe(true);
     draft.write({ type: 'content_delta', text: piece });
-    expect(textOf(draft.finish('max_tokens', { time: 5 }).parts)).toHaveLength(500_001);
+    draft.write({ type: 'thinking_delta', thinking: '', signature: piece });
+    const { parts } = draft.finish('max_tokens', { time: 5 });
+    expect(textOf(parts)).toHaveLength(500_001);
+    expect(JSON.stringify(parts).length).toBeLessThan(2_001_000);
   });
 
   it('keeps whole a character whose halves come in two pieces', () =>

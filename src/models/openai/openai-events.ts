@@ -38,6 +38,9 @@ const brokenOff: ReadonlySet<string> = new Set([
 /** Z.ai has a word of its own for what its filter keeps back. */
 const refused: ReadonlySet<string> = new Set(['content_filter', 'sensitive']);
 
+/** UTF-16 units: many times what servers send. */
+const longestDetails = 1_000_000;
+
 export type ReaderTerms = {
   readonly model: string;
   readonly pricesOf: (model: string) => AnswerPrices;
@@ -53,8 +56,9 @@ export class ChunkReader {
   readonly #calls: ToolCallReader;
   #model = '';
   #open: 'text' | 'reasoning' | undefined;
-  /** Signature of the open reasoning. */
-  #details: unknown[] = [];
+  /** Signature of the open reasoning, as JSON. */
+  #details: string[] = [];
+  #detailsLength = 0;
   #isGivenBack = false;
   #refusal = '';
   #finish: string | undefined;
@@ -125,10 +129,18 @@ export class ChunkReader {
     if (details.length === 0 && thinking === '') return [];
     const closing = this.#open === 'text' ? this.#close() : [];
     this.#open = 'reasoning';
-    this.#details.push(...details);
+    this.#keepDetails(details);
     if (given !== '') this.#isGivenBack = true;
     this.#length += thinking.length;
     return thinking === '' ? closing : [...closing, { type: 'thinking_delta', thinking }];
+  }
+
+  /** Beyond the limit the reasoning goes unsigned: servers want all of its details back, or none. */
+  #keepDetails(details: readonly unknown[]): void {
+    if (details.length === 0 || this.#detailsLength > longestDetails) return;
+    const json = JSON.stringify(details).slice(1, -1);
+    this.#detailsLength += json.length;
+    this.#details.push(json);
   }
 
   #readText(text: string): readonly ModelEvent[] {
@@ -146,14 +158,15 @@ export class ChunkReader {
     this.#open = undefined;
     if (open === 'text') return [{ type: 'content_stop' }];
     if (open !== 'reasoning') return [];
-    const details = this.#details.splice(0);
+    const details = this.#details.splice(0).join(',');
     const signature =
-      details.length > 0
-        ? `${REASONING_DETAILS}${JSON.stringify(details)}`
+      details !== '' && this.#detailsLength <= longestDetails
+        ? `${REASONING_DETAILS}[${details}]`
         : this.#isGivenBack
           ? REASONING_CONTENT
           : undefined;
     this.#isGivenBack = false;
+    this.#detailsLength = 0;
     return signature === undefined ? [] : [{ type: 'thinking_delta', thinking: '', signature }];
   }
 
