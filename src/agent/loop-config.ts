@@ -45,6 +45,8 @@ export type AgentLoopConfig = {
   ) => Promise<readonly AgentMessage[]>;
   /** Whether a person would see nothing of this answer, and was to see something: then it is asked for once more. */
   readonly isEmptyAnswer?: (text: string) => boolean;
+  /** Whether a person may have seen a part of the answer that is being written. Absent: of every word. */
+  readonly isShown?: () => boolean;
   /** Called when a model has said nothing for a minute. Never throws. */
   readonly onQuiet?: () => void;
   /** Records that a request was refused for these messages, before one without is made. Throwing ends the run. */

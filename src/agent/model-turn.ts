@@ -133,7 +133,8 @@ async function* finishAnswer(
 }
 
 /**
- * A whole answer without a word or a call, or a stream that broke before there was either. What broke before
+ * A whole answer without a word or a call, or a stream that broke before there was a call or a word that somebody
+ * may have seen. What broke before
  * anything came was tried again by the provider already.
  */
 function cameToNothing(
@@ -146,7 +147,8 @@ function cameToNothing(
   const text = textOf(parts);
   const isEmpty = config.isEmptyAnswer?.(text) ?? false;
   if (failure === undefined) return isEmpty && (finish === 'end_turn' || finish === 'tool_use');
-  return (isEmpty || isBlank(text)) && failure.retry?.kind === 'later' && !draft.isUntouched;
+  const isUnseen = isEmpty || isBlank(text) || config.isShown?.() === false;
+  return isUnseen && failure.retry?.kind === 'later' && !draft.isUntouched;
 }
 
 function detailOf({ failure }: Ending): string {

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 export type AnswerLimits = {
   readonly eventBytes: number;
-  /** Lines, brackets, braces and commas of an event: they are what a parser takes its time for. */
+  /** Lines of an event, and brackets, braces and commas outside of its strings: what a parser takes its time for. */
   readonly eventMarks: number;
   readonly answerBytes: number;
   readonly eventsPerTurn: number;
@@ -64,7 +64,7 @@ async function* inTurns(
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-const [bracket, brace, comma] = [0x5b, 0x7b, 0x2c];
+const [bracket, brace, comma, quote, backslash] = [0x5b, 0x7b, 0x2c, 0x22, 0x5c];
 
 /** Measures an answer byte by byte. An event ends with an empty line; what has no events is one. */
 class Meter {
@@ -75,6 +75,8 @@ class Meter {
   #eventMarks = 0;
   #lineBytes = 0;
   #last = 0;
+  #isInString = false;
+  #isEscaped = false;
   #events = 0;
 
   constructor(limits: AnswerLimits, hasEvents: boolean) {
@@ -86,10 +88,17 @@ class Meter {
   endsTurn(byte: number): boolean {
     this.#answerBytes += 1;
     this.#eventBytes += 1;
-    const isMark = byte === bracket || byte === brace || byte === comma || byte === lineFeed;
-    if (isMark) this.#eventMarks += 1;
+    if (this.#isMark(byte)) this.#eventMarks += 1;
     this.#check();
     return this.#endsEvent(byte) && ++this.#events % this.#limits.eventsPerTurn === 0;
+  }
+
+  #isMark(byte: number): boolean {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === quote) this.#isInString = !this.#isInString;
+    else if (this.#isInString) this.#isEscaped = byte === backslash;
+    else if (byte === bracket || byte === brace || byte === comma) return true;
+    return byte === lineFeed;
   }
 
   #check(): void {
@@ -113,6 +122,8 @@ class Meter {
     if (!this.#hasEvents || !isEmptyLine) return false;
     this.#eventBytes = 0;
     this.#eventMarks = 0;
+    this.#isInString = false;
+    this.#isEscaped = false;
     return true;
   }
 }

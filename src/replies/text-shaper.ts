@@ -4,9 +4,10 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Capabilities } from '#contracts/capabilities.ts';
-import type { FormattedText } from '#contracts/formatted-text.ts';
+import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import type { Sections } from '#contracts/section.ts';
 import { chunkFormatted, chunksOf } from './chunk.ts';
+import { isInvisible } from './invisible.ts';
 import { formatMarkdown, isQuickToParse } from './markdown.ts';
 import type { MarkdownDesk } from './markdown-desk.ts';
 
@@ -31,9 +32,14 @@ export function createTextShaper(deps: {
   return {
     shape: (markdown, limits) =>
       isQuickToParse(markdown)
-        ? sections.run('shape', () => chunkFormatted(formatMarkdown(markdown), limits))
-        : desk.format(markdown).then((formatted) => cutInSlices(formatted, limits)),
+        ? sections.run('shape', () => chunkFormatted(visible(formatMarkdown(markdown), markdown), limits))
+        : desk.format(markdown).then((formatted) => cutInSlices(visible(formatted, markdown), limits)),
   };
+}
+
+/** Markup around nothing, an empty block of code say, is shown as written: nothing a model wrote may disappear. */
+function visible(formatted: FormattedText, markdown: string): FormattedText {
+  return isInvisible(formatted.text) ? plainText(markdown.trim()) : formatted;
 }
 
 async function cutInSlices(

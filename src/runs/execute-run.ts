@@ -284,6 +284,7 @@ async function runLoop(
     ...compactionOf(deps, run, { child, calls, watch, onWait: recorder.busy.onWait }),
     convertToLlm: createConverter({ loadImage, sections }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
+    isShown: () => recorder.isShown,
     onQuiet: () => recorder.tellQuiet(),
     keepMarks: (marks) => watch.ask(recorder.keepMarks(marks)),
     getSteeringMessages: () => watch.ask(recorder.steering()),

@@ -15,6 +15,8 @@ import { createPreviewSurface, type PreviewPlace, type PreviewSurface } from './
 export interface LiveView {
   push(delta: string): void;
   toolStarted(name: string): void;
+  /** A person may have seen something of the answer; the display of an earlier holder counts. */
+  isShown(): boolean;
   /** The model has ended: waits for what is in flight and says which message is shown, if any. */
   finishPreview(): Promise<LivePreview | undefined>;
   /** The answer so far counts for nothing and is written anew. */
@@ -47,6 +49,7 @@ export function createNoopView(standing?: LivePreview): LiveView {
     push: () => undefined,
     toolStarted: () => undefined,
     anew: () => undefined,
+    isShown: () => left !== undefined,
     finishPreview: async () => left,
     next: () => {
       left = undefined;
@@ -104,6 +107,10 @@ class RunView implements LiveView {
 
   anew(): void {
     this.#text.reset();
+  }
+
+  isShown(): boolean {
+    return this.#shown !== '' || this.#surface.standing() !== undefined;
   }
 
   async finishPreview(): Promise<LivePreview | undefined> {

@@ -259,6 +259,11 @@ export class RunRecorder {
     return confirmedSends(this.#tools.deeds.toolSends, this.#route).length > 0;
   }
 
+  /** A person may have seen something of the answer that is being written. */
+  get isShown(): boolean {
+    return this.#deps.live.isShown();
+  }
+
   /** The model has said nothing for long. Never throws: the run goes on either way. */
   tellQuiet(): void {
     const { log } = this.#deps;

@@ -23,8 +23,16 @@ const breaks: ModelEvent = {
 const begins: readonly ModelEvent[] = [{ type: 'content_start' }, { type: 'content_delta', text: 'Once' }];
 
 async function runWith(...plays: readonly Play[]) {
+  return runShowing(undefined, ...plays);
+}
+
+async function runShowing(isShown: boolean | undefined, ...plays: readonly Play[]) {
   const model = scriptedModel(...plays);
-  const config = aConfig({ model, isEmptyAnswer: (text) => isEmptyAnswer(text, 'chat') });
+  const config = aConfig({
+    model,
+    isEmptyAnswer: (text) => isEmptyAnswer(text, 'chat'),
+    ...(isShown !== undefined && { isShown: () => isShown }),
+  });
   const { events } = await play(
     agentLoop([userSays('u', 'hello')], aContext(), config, new AbortController().signal),
   );
@@ -53,6 +61,15 @@ describe('a model', () => {
     ],
   ])('that %s is asked once more', async (_what, nothing) => {
     expect(await runWith(nothing, says('Hello.'))).toMatchObject({ asked: 2, text: 'Hello.' });
+  });
+
+  it('that breaks off behind words is asked once more unless somebody may have seen them', async () => {
+    const words = [...begins, breaks];
+    expect(await runShowing(false, words, says('Hello.'))).toMatchObject({ asked: 2, text: 'Hello.' });
+    expect(await runShowing(false, words, words, says('Hello.'))).toMatchObject({ asked: 2, text: 'Once' });
+    expect(await runShowing(true, words, says('Hello.'))).toMatchObject({ asked: 1, text: 'Once' });
+    const calls = [...writesCall({ id: '1', name: 'act' }).slice(0, 2), breaks];
+    expect(await runShowing(false, calls, says('Hello.'))).toMatchObject({ asked: 1 });
   });
 
   it('that says nothing twice is asked no more, and both calls are counted', async () => {

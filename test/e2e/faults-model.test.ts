@@ -24,18 +24,19 @@ const passing: readonly { readonly what: string; readonly fault: Reply }[] = [
     fault: { text: 'x', midStreamError: 'overloaded_error' },
   },
   { what: 'garbage', fault: { garbage: 'event: message_start\ndata: {"type": not json\n\n' } },
+  // Nothing of it has been shown yet.
+  { what: 'half a stream and a cut', fault: { chunks: ['Once ', 'upon ', 'a time'], cutAfter: 2 } },
+  { what: 'half a stream and a polite end', fault: { chunks: ['Once ', 'upon ', 'a time'], endAfter: 2 } },
+  {
+    what: 'half a stream and an error',
+    fault: { chunks: ['Once ', 'upon ', 'a time'], midStreamError: 'overloaded_error', afterChunks: 2 },
+  },
   { what: 'a page of a proxy', fault: { garbage: '<html>502 Bad Gateway</html>' } },
 ];
 
 const lasting: readonly { readonly what: string; readonly fault: Reply; readonly notice?: string }[] = [
   { what: 'nothing at all', fault: { hang: true } },
   { what: 'half a stream and then silence', fault: { chunks: ['Once ', 'upon ', 'a time'], silentAfter: 2 } },
-  { what: 'half a stream and then a cut', fault: { chunks: ['Once ', 'upon ', 'a time'], cutAfter: 2 } },
-  { what: 'half a stream and a polite end', fault: { chunks: ['Once ', 'upon ', 'a time'], endAfter: 2 } },
-  {
-    what: 'half a stream and an error',
-    fault: { chunks: ['Once ', 'upon ', 'a time'], midStreamError: 'overloaded_error', afterChunks: 2 },
-  },
   {
     what: 'half a tool call and a cut',
     fault: { toolCalls: [{ name: 'list', input: { path: 'somewhere' } }], cutAfter: 1 },

@@ -23,6 +23,7 @@ const wide = 'x'.repeat(36);
 
 test.each([
   ['events with every kind of line end', ['data: 1\n', '\ndata: 2\r', '\n\r\ndata: 3\r\r', 'data: 4']],
+  ['many marks in its strings', ['data: "[[[[\\"[[[[[[[{{{,,,"\n\n']],
   ['more bytes and marks in all than one event may have', Array(20).fill(`${wide}\r\n\r\n[,{\n\n`)],
 ])('an answer is read as it is: %s', async (_what, pieces) => {
   expect((await readOf(pieces)).join('')).toBe(pieces.join(''));
@@ -32,6 +33,7 @@ test.each([
   ['an event that never ends', [wide, wide]],
   ['lines that never end their event', Array(20).fill('data:\n')],
   ['an event of many values', ['data: [[[[[[[1]]]]]]]\n\n']],
+  ['an event of many values behind a string', ['data: ["\\\\",1,1,1,1,1,1,1]\n\n']],
   ['events without end', Array(300).fill('data: {}\n\n')],
   ['an answer without events that is as long', [`${wide}\n\n${wide}`], 'application/json'],
 ])('an answer that is too large is not read to its end: %s', async (_what, pieces, type = undefined) => {

@@ -69,4 +69,27 @@ export const outcomeMutants: readonly Mutant[] = [
     ],
     test: { file: 'test/cli/chat-client.test.ts', name: 'prints the answer to a command if the first read' },
   },
+  {
+    name: 'words that were seen are written anew',
+    invariant: 'a stream that broke is asked for once more only if nobody has seen a word of it',
+    edit: {
+      in: 'cameToNothing',
+      find: 'config.isShown?.() === false',
+      replace: 'config.isShown !== undefined',
+    },
+    test: {
+      file: 'test/agent/asked-anew.test.ts',
+      name: 'that breaks off behind words is asked once more unless somebody may have seen them',
+    },
+  },
+  {
+    name: 'markup around nothing disappears',
+    invariant: 'nothing a model wrote disappears',
+    edit: {
+      in: 'visible',
+      find: 'isInvisible(formatted.text) ? plainText(markdown.trim()) : formatted',
+      replace: 'markdown === "" ? plainText("") : formatted',
+    },
+    test: { file: 'test/replies/markdown-desk.test.ts', name: 'shows markup around nothing as written: 0' },
+  },
 ];

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { plainText } from '../../src/contracts/formatted-text.ts';
 import { noSections } from '../../src/contracts/section.ts';
 import { formatMarkdown } from '../../src/replies/markdown.ts';
 import { createMarkdownDesk, type DeskLimits, type MarkdownDesk } from '../../src/replies/markdown-desk.ts';
@@ -50,6 +51,17 @@ describe('the desk that parses long texts', () => {
 });
 
 describe('the shaper of texts', () => {
+  it.each(['```\n```', '> ', '```\n'.repeat(2_000)])(
+    'shows markup around nothing as written: %#',
+    async (text) => {
+      const limits = { maxLength: 100_000 };
+      const format = async () => plainText('');
+      const shaper = createTextShaper({ desk: { format }, sections: noSections });
+      const shown = await shaper.shape(text, limits);
+      expect(shown.map((part) => part.text).join('')).toBe(text.trim());
+    },
+  );
+
   it('shapes an ordinary answer at once and hands everything else to the desk, whole', async () => {
     const handed: string[] = [];
     const format = async (text: string) => {
