@@ -5,6 +5,9 @@ import { fileProblem } from './file-problem.ts';
 const maxPatternLength = 500;
 /** Matching costs up to instructions × characters, so both are bounded (about 20 ms per line). */
 const maxInstructions = 250;
+/** Ignoring the case of a class takes 5 ms for each million characters of its ranges, before it is compiled. */
+const maxRanges = 4_000_000;
+const rangeEnds = /-(?:\\x\{?([\da-f]{2,6})|([^\\]))/giu;
 
 /** The longest stretch of a line or path that patterns see, in UTF-16 code units. */
 export const maxSearchedLength = 4096;
@@ -32,6 +35,7 @@ function compile(
   { shown, flags }: { readonly shown: string; readonly flags: number },
 ): TextMatcher {
   let compiled: RE2JS;
+  checkRanges(source, shown);
   try {
     compiled = RE2JS.compile(source, flags);
   } catch (error) {
@@ -47,6 +51,14 @@ function compile(
 function checkLength(pattern: string): void {
   if (pattern !== '' && pattern.length <= maxPatternLength) return;
   throw fileProblem(`A pattern has 1 to ${maxPatternLength} characters.`);
+}
+
+/** A range is no larger than its last character's code. */
+function checkRanges(source: string, shown: string): void {
+  let size = 0;
+  for (const [, code, last = ''] of source.matchAll(rangeEnds))
+    size += code === undefined ? (last.codePointAt(0) ?? 0) : Number.parseInt(code, 16);
+  if (size > maxRanges) throw fileProblem(`The pattern ${shown} is too large; use fewer or smaller ranges.`);
 }
 
 function globToPattern(glob: string): string {

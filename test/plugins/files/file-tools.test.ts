@@ -328,6 +328,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       ['(?=a)', 'is not valid (RE2, no look-around)'],
       ['(a', 'missing closing )'],
       ['((a{0,30}){0,30})$', 'is too large'],
+      ['[a-\u{10ffff}]'.repeat(60), 'fewer or smaller ranges'],
       ['a'.repeat(501), 'A pattern has 1 to 500 characters'],
       ['', 'A pattern has 1 to 500 characters'],
     ])('refuses the pattern %j and says why', async (pattern, problem) => {
