@@ -46,6 +46,7 @@ import { deleteOldBudgets, endBudgetAlerts } from './store/money/budgets.ts';
 import { reserveCall } from './store/money/reserve-call.ts';
 import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
 import { addProcess, voidProcesses } from './store/processes/process-records.ts';
+import { forgetLeftFiles } from './store/rows/left-files.ts';
 import { lockOut } from './store/sign-ins/lockouts.ts';
 import { endSignIns, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.ts';
 import { resumeWithRoom } from './store/waits/budget-waits.ts';
@@ -112,6 +113,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   steerChild,
   stopChild,
   expireMedia,
+  forgetLeftFiles,
   storeFetched,
   storeToolResults,
   takeSteers,

@@ -90,9 +90,8 @@ async function fetchAll(deps: FetcherDeps, inboxId: string, signal: AbortSignal)
   if (signal.aborted) return;
   deps.start(await deps.store.write(storeFetched, { inboxId, stored, joinMs: deps.joinMs() }));
   deps.probe.reach('fetched');
-  for (const [index, ref] of pending.attachments.entries()) {
-    if (stored[index]?.kind === 'stored') await release(deps, { inboxId, media, ref, signal });
-  }
+  // Nobody fetches again what couldn't be fetched.
+  for (const ref of pending.attachments) await release(deps, { inboxId, media, ref, signal });
 }
 
 type Fetching = {

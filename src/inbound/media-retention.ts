@@ -1,36 +1,39 @@
 import { lstat, opendir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '#contracts/clock.ts';
-import type { Log } from '#contracts/log.ts';
-import type { Store } from '../store/base/command.ts';
 import { expireMedia, type MediaFile, readMediaUse } from '../store/intake/expire-media.ts';
+import { type LeftFilesDeps, releaseLeftFiles } from './release-left-files.ts';
 
-export type MediaRetentionDeps = {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Log;
+export type MediaRetentionDeps = LeftFilesDeps & {
   readonly mediaDir: string;
   /** How long the file of a message that is done is kept, ms. */
   readonly keepMs: number;
 };
 
+type OldMediaDeps = Pick<MediaRetentionDeps, 'store' | 'clock' | 'mediaDir' | 'keepMs'>;
+
 /** Not while a process starts. */
-const firstMs = 600_000;
-const intervalMs = 6 * 3_600_000;
+const intervalMs = 60_000;
+const tidyEveryMs = 6 * 3_600_000;
 /** A download that isn't over by then is over for good, and its row would name it, ms. */
 const leftoverMs = 86_400_000;
 /** So many files are asked for, and marked, in one step: what people wait for comes between. */
 const atOnce = 20;
 
-/** Removes old files of messages four times a day, until it is stopped. Several processes may do so in one folder. */
+/**
+ * Removes old files of messages four times a day, until it is stopped, and has networks remove what nobody will fetch. Several
+ * processes may do so in one folder.
+ */
 export function startMediaRetention(deps: MediaRetentionDeps): { stop(): Promise<void> } {
   const { clock, log } = deps;
   const stopping = new AbortController();
   const loop = async () => {
-    for (let waitMs = firstMs; ; waitMs = intervalMs) {
-      await clock.wait(waitMs, stopping.signal);
+    for (let tidiedAt = 0; ; ) {
+      await clock.wait(intervalMs, stopping.signal);
       if (stopping.signal.aborted) return;
       try {
+        await releaseLeftFiles(deps, stopping.signal);
+        if (Math.abs(clock.now() - tidiedAt) < tidyEveryMs) continue;
+        tidiedAt = clock.now();
         const removed = await removeOldMedia(deps, stopping.signal);
         if (removed > 0) log.info({ removed }, 'media.removed');
       } catch (error) {
@@ -52,7 +55,7 @@ export function startMediaRetention(deps: MediaRetentionDeps): { stop(): Promise
  * Removes the files of messages that are done and older than `keepMs`, and what interrupted downloads have left; returns how
  * many. Only regular files of the folder itself whose names `newMediaName` has made. Safe to repeat and to break off.
  */
-export async function removeOldMedia(deps: MediaRetentionDeps, signal: AbortSignal): Promise<number> {
+export async function removeOldMedia(deps: OldMediaDeps, signal: AbortSignal): Promise<number> {
   let removed = 0;
   let batch: OldFile[] = [];
   for await (const file of oldFiles(deps)) {
@@ -67,7 +70,7 @@ export async function removeOldMedia(deps: MediaRetentionDeps, signal: AbortSign
 
 type OldFile = MediaFile & { readonly isPartial: boolean; readonly isExpired: boolean };
 
-async function* oldFiles({ mediaDir, clock, keepMs }: MediaRetentionDeps): AsyncGenerator<OldFile> {
+async function* oldFiles({ mediaDir, clock, keepMs }: OldMediaDeps): AsyncGenerator<OldFile> {
   const folder = await opendir(mediaDir).catch((error: NodeJS.ErrnoException) => {
     // Nothing was ever fetched.
     if (error.code === 'ENOENT') return undefined;
@@ -85,10 +88,7 @@ async function* oldFiles({ mediaDir, clock, keepMs }: MediaRetentionDeps): Async
   }
 }
 
-async function removeUnneeded(
-  { store, mediaDir }: MediaRetentionDeps,
-  files: readonly OldFile[],
-): Promise<number> {
+async function removeUnneeded({ store, mediaDir }: OldMediaDeps, files: readonly OldFile[]): Promise<number> {
   const whole = files.filter(({ isPartial }) => !isPartial).map(({ inboxId, name }) => ({ inboxId, name }));
   const uses = whole.length === 0 ? [] : await store.read(readMediaUse, { files: whole });
   const useOf = new Map(whole.map(({ name }, index) => [name, uses[index]]));

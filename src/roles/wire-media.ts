@@ -19,7 +19,12 @@ const dayMs = 86_400_000;
 export function wireMedia(stage: StageDeps, { gate, host, space }: MediaParts): Fetcher {
   const { config, closers, motion, notices: texts } = stage;
   const mediaDir = join(config.dataDir, 'media');
-  const retention = startMediaRetention({ ...stage, mediaDir, keepMs: config.media.keepDays * dayMs });
+  const retention = startMediaRetention({
+    ...stage,
+    mediaDir,
+    keepMs: config.media.keepDays * dayMs,
+    channelFor: host.holding,
+  });
   closers.add('media retention', retention.stop);
   const fetcher = createFetcher({
     ...stage,

@@ -1,8 +1,11 @@
 /** Questions to the owner with buttons: who is let in, and which group is answered. From the press to the stored result. */
+import { Readable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import type { MediaAbility } from '../../src/contracts/channel-abilities.ts';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { Button } from '../../src/contracts/outbound.ts';
+import { releaseLeftFiles } from '../../src/inbound/release-left-files.ts';
 import { emptyMessage } from '../../src/inbound/stored-content.ts';
 import { createOwnerQuestions } from '../../src/outbox/owner-questions.ts';
 import { expireQuestion } from '../../src/store/access/decide-approval.ts';
@@ -227,6 +230,32 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     await town.send(town.owner, press(yes?.id ?? ''));
     const { content } = await open().read(readPendingContent, { senderId: eve.peer });
     expect(content).toEqual(['Look']);
+
+    // Files of others, who are turned down or take their message back: the network is asked until it answers.
+    const [ann, bob] = [anAccount('alpha'), anAccount('alpha')];
+    const shown = (ref: string) => ({
+      ...{ ...emptyMessage, messageId: messageId(ref), text: 'Look' },
+      attachments: [{ ref, kind: 'image' } as const],
+    });
+    await town.send(ann, shown('of ann'));
+    const [, no] = (await questionIn(open(), town.owner)).buttons;
+    await town.send(town.owner, press(no?.id ?? ''));
+    await town.send(bob, shown('of bob'));
+    await town.send(bob, { kind: 'delete', messageId: messageId('of bob') });
+    const asked: string[] = [];
+    let media: MediaAbility | undefined;
+    const release = () => {
+      const channelFor = () => media && { adapter: { media } };
+      const deps = { store: open(), clock: systemClock, log: silentLog, channelFor };
+      return releaseLeftFiles(deps, new AbortController().signal);
+    };
+    await release();
+    media = { fetch: () => Readable.from([]), release: () => Promise.reject(new Error('away')) };
+    await release();
+    media = { ...media, release: async ({ ref }) => void asked.push(ref) };
+    await release();
+    await release();
+    expect(asked).toEqual(['of ann', 'of bob']);
   });
 
   it('is answered by its id where there is no button, and a pairing also by the person', async () => {

@@ -8,6 +8,7 @@ import { json, type KeptMessage } from '../base/json.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { placeItem } from '../items/enqueue-item.ts';
 import { ensureLane } from '../rows/lane-row.ts';
+import { leaveFiles } from '../rows/left-files.ts';
 import { blankNotice } from './blank-notice.ts';
 import type { Decider, Deciding } from './decider.ts';
 import { lockAttempts } from './pairing-attempts.ts';
@@ -51,6 +52,9 @@ export async function dropRequest(
   { state, by }: Pick<ApprovalEnd, 'state' | 'by'>,
 ): Promise<string> {
   const forgotten = { codeHash: null, code: null, kept: null };
+  const held = tx.db.selectFrom('pairings').select('kept').where('id', '=', subject);
+  const kept = json.kept((await held.executeTakeFirst())?.kept ?? null);
+  if (kept) await leaveFiles(tx, { route: kept.route, files: kept.content.attachments });
   const own = tx.db.updateTable('pairings').set(forgotten).where('id', '=', subject);
   const request = await own.returning(['noticeKey', 'ref', 'name']).executeTakeFirst();
   if (!request) return tx.texts.approvalExpired;

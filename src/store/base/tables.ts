@@ -35,6 +35,7 @@ export type Tables = {
   people: PeopleTable;
   pairings: PairingsTable;
   pairingTries: PairingTriesTable;
+  leftFiles: LeftFilesTable;
   anchors: AnchorsTable;
   links: LinksTable;
   laneAliases: LaneAliasesTable;
@@ -297,6 +298,16 @@ export type PairingsTable = {
   offeredIn: string | null;
   createdAt: number;
   expiresAt: number;
+};
+
+/** Files of one message that lie with its network and that nobody will fetch, until the network was asked to remove them. */
+export type LeftFilesTable = {
+  id: string;
+  /** JSON of where the message came from. */
+  route: string;
+  /** JSON of the files, as the network names them. */
+  files: string;
+  at: number;
 };
 
 /** The times of the last attempts to approve a code, JSON. */

@@ -6,6 +6,7 @@ export const accessTables: SchemaOf<
   | 'people'
   | 'pairings'
   | 'pairingTries'
+  | 'leftFiles'
   | 'links'
   | 'laneAliases'
   | 'linkCodes'
@@ -66,6 +67,10 @@ export const accessTables: SchemaOf<
   pairingTries: {
     columns: { name: text, recent: text },
     key: ['name'],
+  },
+  leftFiles: {
+    columns: { id: text, route: text, files: text, at: bigint },
+    key: ['id'],
   },
   links: {
     columns: { peer: text, identity: text, route: text, linkedAt: bigint },

@@ -1,0 +1,38 @@
+import type { ChannelAdapter } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { Store } from '../store/base/command.ts';
+import { forgetLeftFiles, readLeftFiles } from '../store/rows/left-files.ts';
+
+export type LeftFilesDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  channelFor(route: ReplyRoute): { readonly adapter: Pick<ChannelAdapter, 'media'> } | undefined;
+};
+
+const atOnce = 100;
+/** A network that isn't connected by then may never be again, ms. */
+const patienceMs = 30 * 86_400_000;
+
+/**
+ * Asks networks to remove the files that nobody will fetch; those of networks that aren't connected here, or don't answer, wait.
+ * Asking twice is harmless, so a crash in between is. Never rejects for a network.
+ */
+export async function releaseLeftFiles(deps: LeftFilesDeps, signal: AbortSignal): Promise<void> {
+  const { store, clock, log, channelFor } = deps;
+  const done: string[] = [];
+  for (const { id, route, files, at } of await store.read(readLeftFiles, { limit: atOnce })) {
+    if (signal.aborted) break;
+    const channel = channelFor(route);
+    if (channel === undefined && at > clock.now() - patienceMs) continue;
+    try {
+      for (const file of files) await channel?.adapter.media?.release?.(file, signal);
+      done.push(id);
+    } catch (error) {
+      log.warn({ error }, 'media.not-released');
+    }
+  }
+  if (done.length > 0) await store.write(forgetLeftFiles, { ids: done });
+}
