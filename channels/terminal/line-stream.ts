@@ -14,6 +14,26 @@ const defaultLineMs = 15_000;
  * `lineMs`: how long a line may take from its first byte to its end, ms.
  */
 export function createLineStream(socket: Socket, lineMs = defaultLineMs): ClientLink {
+  const splitter = createLineSplitter();
+  let tooLate: NodeJS.Timeout | undefined;
+  const stopTiming = () => {
+    clearTimeout(tooLate);
+    tooLate = undefined;
+  };
+  /** A line that nobody reads on isn't late. */
+  const timeLine = () => {
+    if (splitter.begunBytes() === 0 || socket.isPaused()) stopTiming();
+    else tooLate ??= setTimeout(() => socket.destroy(), lineMs).unref();
+  };
+  const onChunk = (chunk: Buffer, listener: (line: string) => void) => {
+    const lines = splitter.push(chunk);
+    if (lines.length > 0) stopTiming();
+    for (const line of lines) if (line.length > 0) listener(line);
+    // One line too long ends the stream, as one that is too slow does.
+    if (splitter.begunBytes() > maxFrameBytes) socket.destroy();
+    timeLine();
+  };
+  socket.once('close', stopTiming);
   // A client that is gone is told by `close`; its error says nothing more.
   socket.on('error', () => socket.destroy());
   return {
@@ -28,26 +48,12 @@ export function createLineStream(socket: Socket, lineMs = defaultLineMs): Client
       // A stream may be closed again and again: a listener that ends the timer would pile up on its socket.
       setTimeout(() => socket.destroy(), closeGraceMs).unref();
     },
-    onText: (listener) => readLines(socket, { listener, lineMs }),
+    onText: (listener) => void socket.on('data', (chunk: Buffer) => onChunk(chunk, listener)),
+    setPaused: (isPaused) => {
+      if (!isPaused) socket.resume();
+      else socket.pause();
+      timeLine();
+    },
     onClose: (listener) => void socket.once('close', listener),
   };
-}
-
-type Reading = { readonly listener: (line: string) => void; readonly lineMs: number };
-
-/** A line too long or too slow ends the stream. */
-function readLines(socket: Socket, { listener, lineMs }: Reading): void {
-  const splitter = createLineSplitter();
-  let tooLate: NodeJS.Timeout | undefined;
-  socket.once('close', () => clearTimeout(tooLate));
-  socket.on('data', (chunk: Buffer) => {
-    const lines = splitter.push(chunk);
-    if (lines.length > 0) {
-      clearTimeout(tooLate);
-      tooLate = undefined;
-    }
-    for (const line of lines) if (line.length > 0) listener(line);
-    if (splitter.begunBytes() > maxFrameBytes) socket.destroy();
-    else if (splitter.begunBytes() > 0) tooLate ??= setTimeout(() => socket.destroy(), lineMs).unref();
-  });
 }

@@ -61,6 +61,7 @@ function linkOf(socket: ClientSocket): ClientLink {
     send: (text) => socket.send(text),
     close: () => socket.close(tryAgainLater, 'try again'),
     onText: (listener) => socket.onMessage(listener),
+    setPaused: (isPaused) => socket.setPaused(isPaused),
     onClose: (listener) => socket.onClose(listener),
   };
 }

@@ -20,6 +20,8 @@ export type ClientLink = {
   /** Asks the client to come back later. */
   close(): void;
   onText(listener: (text: string) => void): void;
+  /** Stops reading from the client, or goes on: what it sends meanwhile stays with it. */
+  setPaused(isPaused: boolean): void;
   onClose(listener: () => void): void;
 };
 
@@ -49,16 +51,19 @@ export type ClientConnectionDeps = {
 
 /** An event may be lost between processes. And a client that hears nothing for longer than this has lost its connection. */
 const defaultLookMs = 30_000;
+/** Frames of one client that may wait for the store before no more are read. */
+const maxWaiting = 64;
 
 /**
  * Performs what `stepConversation` decides. Messages of one client are accepted one after the other;
- * when the store fails, the client is cut off, so that it sends everything unacknowledged again in order.
+ * when the store fails, the client is cut off, so that it sends everything unacknowledged again in order. A client that
+ * sends faster than the store takes isn't read from meanwhile.
  */
 export function openClientConnection(deps: ClientConnectionDeps): ClientConnection {
   const ended = new AbortController();
   let state = newConversation;
   let route: ReplyRoute | undefined;
-  let effects = Promise.resolve();
+  const { hold, holdInOrder } = createHolds(deps.link);
 
   const push = (frame: ServerFrame) => {
     if (!ended.signal.aborted) deps.link.send(JSON.stringify(frame));
@@ -101,10 +106,9 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
       case 'watch':
         return watch(at);
       case 'read':
-        return void attempt(async () => input(await read(deps, at, action.after)));
+        return void hold(attempt(async () => input(await read(deps, at, action.after))));
       case 'accept':
-        effects = effects.then(() => attempt(() => take(at, action.frame)));
-        return;
+        return void holdInOrder(() => attempt(() => take(at, action.frame)));
       default:
         return action satisfies never;
     }
@@ -113,6 +117,24 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
   deps.link.onText((text) => input({ kind: 'frame', text }));
   deps.link.onClose(() => ended.abort());
   return { route: () => route, push, close };
+}
+
+/** Counts what a client waits for, and reads no more from it while that is too much. */
+function createHolds(link: ClientLink) {
+  let waiting = 0;
+  let last = Promise.resolve();
+  const hold = async (work: Promise<void>): Promise<void> => {
+    waiting += 1;
+    if (waiting === maxWaiting) link.setPaused(true);
+    await work;
+    waiting -= 1;
+    if (waiting === maxWaiting - 1) link.setPaused(false);
+  };
+  const holdInOrder = (work: () => Promise<void>): Promise<void> => {
+    last = last.then(work);
+    return hold(last);
+  };
+  return { hold, holdInOrder };
 }
 
 type Watcher = { onEvent(event: TimelineEvent): void; push(frame: ServerFrame): void };

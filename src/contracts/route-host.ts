@@ -18,6 +18,8 @@ export interface ClientSocket {
   send(text: string): void;
   close(code: number, reason: string): void;
   onMessage(listener: (text: string) => void): void;
+  /** Stops reading from the client, or goes on: what it sends meanwhile stays with it. */
+  setPaused(isPaused: boolean): void;
   onClose(listener: () => void): void;
 }
 

@@ -22,6 +22,7 @@ export function createClientSocket(socket: WebSocket): ClientSocket {
         listener(data.toString());
       });
     },
+    setPaused: (isPaused) => (isPaused ? socket.pause() : socket.resume()),
     onClose: (listener) => void socket.once('close', listener),
   };
 }

@@ -53,6 +53,25 @@ it('follows its conversation to another session as soon as something is sent the
   await expect.poll(() => frames.join(), { timeout: patienceMs }).toContain('"of":"another session"');
 });
 
+it('reads no further from a client that sends faster than the store takes, and goes on once that has caught up', async () => {
+  const session = createSessionDouble();
+  const store = Promise.withResolvers<void>();
+  const accept: typeof session.intake.accept = async (...batch) => {
+    await store.promise;
+    return session.intake.accept(...batch);
+  };
+  const { frames, say, pauses } = aConnection({
+    session: { ...session, intake: { ...session.intake, accept } },
+  });
+  await expect.poll(() => frames.length, { timeout: patienceMs }).toBeGreaterThan(1);
+  for (let sent = 0; sent < 100; sent++) say(JSON.stringify({ type: 'stop', id: crypto.randomUUID() }));
+  expect(pauses).toEqual([true]);
+  store.resolve();
+  const acks = () => frames.filter((frame) => frame.includes('"ack"')).length;
+  await expect.poll(acks, { timeout: patienceMs }).toBe(100);
+  await expect.poll(() => pauses, { timeout: patienceMs }).toEqual([true, false]);
+});
+
 function aConnection({
   lookMs,
   session = createSessionDouble(),
@@ -61,6 +80,7 @@ function aConnection({
   session?: SessionDouble;
 }) {
   const frames: string[] = [];
+  const pauses: boolean[] = [];
   let say = (_text: string): void => undefined;
   const connection = openClientConnection({
     ...{ routeTo: terminalRoute, envelopeOf: inboundEnvelope, onStale: () => undefined },
@@ -74,9 +94,10 @@ function aConnection({
         say = listener;
       },
       onClose: () => undefined,
+      setPaused: (isPaused) => pauses.push(isPaused),
     },
   });
   onTestFinished(connection.close);
   say('{"type":"hello"}');
-  return { session, frames, say };
+  return { session, frames, pauses, say };
 }

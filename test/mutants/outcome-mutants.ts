@@ -57,6 +57,16 @@ export const outcomeMutants: readonly Mutant[] = [
     test: { file: 'test/channel-kit/client-connection.test.ts', name: 'reads again by itself' },
   },
   {
+    name: 'a client read from without end',
+    invariant: 'what a client sends waits with it while the store is slow',
+    edit: {
+      in: 'createHolds',
+      find: 'if (waiting === maxWaiting) link.setPaused(true);',
+      replace: '{}',
+    },
+    test: { file: 'test/channel-kit/client-connection.test.ts', name: 'reads no further from a client' },
+  },
+  {
     name: 'a piped line sent before the timeline is known',
     invariant: 'the terminal prints every answer to what it has sent',
     edit: { in: 'createChatLink', find: 'if (isCaughtUp) write(frame);', replace: 'write(frame);' },

@@ -31,6 +31,25 @@ it('cuts off a line that is begun and dribbles on without an end', async () => {
   expect(lines).toEqual(['{"type":"whole"}']);
 });
 
+it('reads nothing while it is paused, and holds no line for late that it kept waiting', async () => {
+  const { socket, served, stream, lines } = await aStream(50);
+  const begun = new Promise<void>((resolve) => {
+    served.once('data', () => {
+      stream.setPaused(true);
+      resolve();
+    });
+  });
+  socket.write('{"type":');
+  await begun;
+  socket.write('"kept waiting"}\n');
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  expect({ lines, isCut: served.destroyed }).toEqual({ lines: [], isCut: false });
+  const read = new Promise((resolve) => served.once('data', resolve));
+  stream.setPaused(false);
+  await read;
+  expect(lines).toEqual(['{"type":"kept waiting"}']);
+});
+
 it('waits between two lines for as long as the client likes', async () => {
   const { socket, lines } = await aStream(1);
   for (const line of ['one', 'two', 'three']) {
