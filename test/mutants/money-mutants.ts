@@ -91,7 +91,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'room given twice',
     invariant: 'no more waiting runs go on than their budget has room for',
-    edit: { in: 'withRoom', find: 'used.set(key, before + needs);', replace: '' },
+    edit: { in: 'withRoom', find: 'given.set(key, before + needs);', replace: '' },
     test: { file: 'test/store/waits/budget-waits.test.ts', name: 'no room is given twice' },
   },
   {

@@ -9,7 +9,7 @@ import { dropHeld } from '../rows/item-states.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { leaveFiles } from '../rows/left-files.ts';
 import { rememberContext } from '../rows/remember-context.ts';
-import { type RunOutOfBudget, readRunsWithRoom } from '../waits/budget-waits.ts';
+import { type RunOutOfBudget, readRunsWithRoom, type WaitPlace } from '../waits/budget-waits.ts';
 import { archiveAfterMs } from './tend-child.ts';
 
 /** Findings of one scan: what is due, by lane and by conversation. */
@@ -36,11 +36,16 @@ export type Sweep = {
   readonly next: SweepPlace | undefined;
 };
 
-/** How far the sweep has come; an absent part begins anew. */
+/** How far the sweep has come with each kind of row that may be more than a page. */
 export type SweepPlace = {
-  readonly item?: Pick<DueItem, 'dueAt' | 'laneKey'> | undefined;
-  readonly conversationKey?: string | undefined;
+  readonly item: Reached<Pick<DueItem, 'dueAt' | 'laneKey'>>;
+  readonly lane: Reached<Pick<UnfinishedLane, 'leaseUntil' | 'key'>>;
+  readonly conversation: Reached<{ readonly conversationKey: string }>;
+  readonly run: Reached<WaitPlace>;
 };
+
+/** The last row that was read, or the end of all rows: until the other kinds are at theirs, the first page is read again. */
+type Reached<Row> = Row | 'end';
 
 /** So many rows of each kind are read at once: what it takes must not grow with what waits. */
 const page = 500;
@@ -61,10 +66,14 @@ export const readSweep: StoreQuery<
   query: 'readSweep',
   usesClock: true,
   run: async (tx, { now = tx.now, after, caps = {} }) => {
-    const due = await dueItems.all(tx, { now, ...(after?.item ?? { dueAt: -1, laneKey: '' }) });
-    const unfinished = await unfinishedLanes.all(tx, { now });
-    const delivering = { after: after?.conversationKey ?? '', now, later: now + longestWaitMs };
-    const open = await openConversations.all(tx, delivering);
+    const due = await dueItems.all(tx, { now, ...from(after?.item, { dueAt: -1, laneKey: '' }) });
+    const unfinished = await unfinishedLanes.all(tx, {
+      now,
+      ...from(after?.lane, { leaseUntil: -1, key: '' }),
+    });
+    const { conversationKey } = from(after?.conversation, { conversationKey: '' });
+    const open = await openConversations.all(tx, { after: conversationKey, now, later: now + longestWaitMs });
+    const waits = await readRunsWithRoom(tx, from(after?.run, undefined));
     const fetching = await fetchingItems.all(tx, {});
     const ahead = await itemsAhead.all(tx, { now, later: now + clockSlackMs });
     const children = await childrenToTend.all(tx, { now, archiveBefore: now - archiveAfterMs });
@@ -97,19 +106,32 @@ export const readSweep: StoreQuery<
       ahead: ahead.map((row) => row.id),
       fetches: fetching.map((row) => row.id),
       children: children.map((row) => row.id),
-      withRoom: await readRunsWithRoom(tx),
-      next: placeBehind(due, open),
+      withRoom: waits.ready,
+      next: ongoing({
+        item: reached(after?.item, lastOf(due)),
+        lane: reached(after?.lane, lastOf(unfinished)),
+        conversation: reached(after?.conversation, lastOf(open)),
+        run: reached(after?.run, waits.next),
+      }),
     };
   },
 };
 
-function placeBehind(
-  due: readonly DueItem[],
-  open: readonly { readonly conversationKey: string }[],
-): SweepPlace | undefined {
-  const item = due.length < page ? undefined : due.at(-1);
-  const conversationKey = open.length < page ? undefined : open.at(-1)?.conversationKey;
-  return item === undefined && conversationKey === undefined ? undefined : { item, conversationKey };
+function from<Row, First>(before: Reached<Row> | undefined, first: First): Row | First {
+  return before === undefined || before === 'end' ? first : before;
+}
+
+/** The last row of a full page, which has a next one. */
+function lastOf<Row>(rows: readonly Row[]): Row | undefined {
+  return rows.length < page ? undefined : rows.at(-1);
+}
+
+function reached<Row>(before: Reached<Row> | undefined, last: Row | undefined): Reached<Row> {
+  return before === 'end' || last === undefined ? 'end' : last;
+}
+
+function ongoing(place: SweepPlace): SweepPlace | undefined {
+  return Object.values(place).every((each) => each === 'end') ? undefined : place;
 }
 
 type DueItem = {
@@ -140,13 +162,17 @@ const dueItems = prepared((db, of: QueryParams<{ now: number; dueAt: number; lan
     .orderBy('due.laneKey'),
 );
 
-const unfinishedLanes = prepared((db, of: QueryParams<{ now: number }>) =>
+type UnfinishedLane = { readonly key: string; readonly class: string; readonly leaseUntil: number };
+
+const unfinishedLanes = prepared((db, of: QueryParams<{ now: number; leaseUntil: number; key: string }>) =>
   db
     .selectFrom('lanes')
     .select(['key', 'class', 'leaseUntil'])
     .where('runId', 'is not', null)
     .where('leaseUntil', '<=', of.now)
+    .where(sql<boolean>`("leaseUntil", "key") > (${of.leaseUntil}, ${of.key})`)
     .orderBy('leaseUntil')
+    .orderBy('key')
     .limit(sql.lit(page)),
 );
 

@@ -3,6 +3,7 @@
  * and didn't cost; the sweep finds it. A wait for a day's budget is over at midnight, and the next day's is tried.
  * Until then they are parked as runs are that wait for a result.
  */
+import { sql } from 'kysely';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isOutOfBudget } from '../base/index-predicates.ts';
@@ -23,9 +24,23 @@ type Budget = {
   readonly raisedTo: number | null;
 };
 
-/** Reads which of the waiting runs may go on. Nothing is read but an empty index while none waits. */
-export async function readRunsWithRoom(tx: Tx): Promise<readonly RunOutOfBudget[]> {
-  return (await readWaits(tx)).ready.map(({ runId, laneKey }) => ({ runId, laneKey }));
+/** How far the waiting runs were read, and how much of each budget those before have been given. */
+export type WaitPlace = {
+  readonly parkedAt: number;
+  readonly id: string;
+  readonly given: Readonly<Record<string, number>>;
+};
+
+/**
+ * Reads which of the waiting runs may go on, those that wait longest first, a page at a time: all of the first may wait for
+ * one budget. Nothing is read but an empty index while none waits.
+ */
+export async function readRunsWithRoom(
+  tx: Tx,
+  after: WaitPlace | undefined,
+): Promise<{ readonly ready: readonly RunOutOfBudget[]; readonly next: WaitPlace | undefined }> {
+  const { ready, next } = await readWaits(tx, after);
+  return { ready: ready.map(({ runId, laneKey }) => ({ runId, laneKey })), next };
 }
 
 /** Effect of a budget's new limit on runs that wait for room in it: `none` waits, some `resume`, or all `wait` on. */
@@ -33,59 +48,77 @@ export type RaiseResult = 'none' | 'resume' | 'wait';
 
 /** Judges the new limits of these budgets. */
 export async function judgeRaise(tx: Tx, keys: readonly string[]): Promise<RaiseResult> {
-  const { waiting, ready } = await readWaits(tx);
   const isOfThem = ({ key }: BudgetWait) => keys.includes(key);
-  if (ready.some(isOfThem)) return 'resume';
-  return waiting.some(isOfThem) ? 'wait' : 'none';
+  let isAwaited = false;
+  let after: WaitPlace | undefined;
+  do {
+    const { waiting, ready, next } = await readWaits(tx, after);
+    if (ready.some(isOfThem)) return 'resume';
+    isAwaited ||= waiting.some(isOfThem);
+    after = next;
+  } while (after !== undefined);
+  return isAwaited ? 'wait' : 'none';
 }
 
-type Waits = { readonly waiting: readonly BudgetWait[]; readonly ready: readonly BudgetWait[] };
+type Waits = {
+  readonly waiting: readonly BudgetWait[];
+  readonly ready: readonly BudgetWait[];
+  readonly next: WaitPlace | undefined;
+};
 
-async function readWaits(tx: Tx): Promise<Waits> {
-  const waiting = (await outOfBudget.all(tx, { parkedAfter: 0 })).map(({ id, laneKey, budgetWait }) => ({
+async function readWaits(tx: Tx, after: WaitPlace | undefined): Promise<Waits> {
+  const rows = await outOfBudget.all(tx, { parkedAfter: after?.parkedAt ?? -1, idAfter: after?.id ?? '' });
+  const waiting = rows.map(({ id, laneKey, budgetWait }) => ({
     runId: id,
     laneKey,
     ...refusalIn(budgetWait ?? ''),
   }));
-  if (waiting.length === 0) return { waiting, ready: [] };
+  if (waiting.length === 0) return { waiting, ready: [], next: undefined };
   const keys = [...new Set(waiting.map(({ key }) => key))];
   const budgets = await tx.db
     .selectFrom('budgets')
     .select(['key', 'spent', 'reserved', 'raisedTo'])
     .where('key', 'in', keys)
     .execute();
-  return { waiting, ready: withRoom(waiting, budgets) };
+  const { ready, given } = withRoom(waiting, budgets, after?.given);
+  const last = rows.length < atOnce ? undefined : rows.at(-1);
+  return { waiting, ready, next: last && { parkedAt: last.parkedAt ?? 0, id: last.id, given } };
 }
 
 const atOnce = 500;
 
-const outOfBudget = prepared((db, of: QueryParams<{ parkedAfter: number }>) =>
+const outOfBudget = prepared((db, of: QueryParams<{ parkedAfter: number; idAfter: string }>) =>
   db
     .selectFrom('runs')
-    .select(['id', 'laneKey', 'budgetWait'])
+    .select(['id', 'laneKey', 'budgetWait', 'parkedAt'])
     .where(isOutOfBudget())
-    .where('parkedAt', '>', of.parkedAfter)
+    .where(sql<boolean>`("parkedAt", "id") > (${of.parkedAfter}, ${of.idAfter})`)
     .orderBy('parkedAt')
+    .orderBy('id')
     .limit(atOnce),
 );
 
 /**
  * Chooses the runs that may go on, given by how long they have waited: no room is given twice. One that waited for
- * what others held goes on as well when that room was spent, so that its person is told. Pure.
+ * what others held goes on as well when that room was spent, so that its person is told. `given`: of each budget, by those
+ * before and with these. Pure.
  */
 export function withRoom<Wait extends BudgetWait>(
   waiting: readonly Wait[],
   budgets: readonly Budget[],
-): readonly Wait[] {
-  const used = new Map(budgets.map(({ key, spent, reserved }) => [key, spent + reserved]));
-  return waiting.filter(({ key, limit, needs, isHeld }) => {
+  givenBefore: WaitPlace['given'] = {},
+): { readonly ready: readonly Wait[]; readonly given: WaitPlace['given'] } {
+  const given = new Map(Object.entries(givenBefore));
+  const ready = waiting.filter(({ key, limit, needs, isHeld }) => {
     const budget = budgets.find((each) => each.key === key);
     const most = budget?.raisedTo ?? limit;
-    const before = used.get(key) ?? 0;
-    if (before + needs > most) return isHeld && (budget?.spent ?? 0) + needs > most;
-    used.set(key, before + needs);
+    const before = given.get(key) ?? 0;
+    const spent = budget?.spent ?? 0;
+    if (spent + (budget?.reserved ?? 0) + before + needs > most) return isHeld && spent + needs > most;
+    given.set(key, before + needs);
     return true;
   });
+  return { ready, given: Object.fromEntries(given) };
 }
 
 /**

@@ -67,7 +67,7 @@ describeEachDatabase('the sweep', (open, beside) => {
     const { key } = aLane(conversation);
     await aWorker(open()).accept(aMessage({ conversation, text: 'hi' }));
     await beside.sql(
-      `insert into lanes (key, ${laneColumns}) ${copies(`key || n, ${laneColumns}`, 'lanes')} key = '${key}'`,
+      `insert into lanes (key, ${laneColumns}, "leaseUntil") ${copies(`key || n, ${laneColumns}, "leaseUntil"`, 'lanes')} key = '${key}'`,
     );
     await beside.sql(`insert into inbox (id, "laneKey", "dueAt", "createdAt", ${itemColumns})
       ${copies(`id || n, "laneKey" || n, "dueAt" - n, "createdAt" - n, ${itemColumns}`, 'inbox')} "laneKey" = '${key}'`);
@@ -86,6 +86,36 @@ describeEachDatabase('the sweep', (open, beside) => {
     expect(found.map(({ laneKey }) => laneKey).sort()).toEqual(all.sort());
     const since = found.map(({ waitingSince }) => waitingSince);
     expect(since).toEqual(since.toSorted((a, b) => a - b));
+  });
+
+  it('reads dead lanes and runs out of budget page by page too: those that can’t go on hide none that can', async () => {
+    const { key, run } = await aRunOf(unique('boot'));
+    await beside.sql(`update lanes set "leaseUntil" = 5000 where key = '${key}'`);
+    const dead = `${laneColumns}, "leaseUntil", "runId"`;
+    await beside.sql(`insert into lanes (key, ${dead})
+      ${copies(`key || n, ${laneColumns}, "leaseUntil" - n, "runId"`, 'lanes')} key = '${key}'`);
+    const waits = (budget: string, needs: number) =>
+      `'${JSON.stringify({ key: budget, limit: 1, needs, isHeld: false })}'`;
+    const parked = `${runColumns}, "parkedAt", "budgetWait"`;
+    await beside.sql(`insert into runs (id, ${parked})
+      ${copies(`id || n, ${runColumns}, n / 3, ${waits('full', 2)}`, 'runs')} id = '${run.runId}'`);
+    await beside.sql(`insert into runs (id, ${parked})
+      select id || '-free', ${runColumns}, 9000, ${waits('free', 1)} from runs where id = '${run.runId}'`);
+    const [lanes, withRoom]: [string[], string[]] = [[], []];
+    let next: SweepPlace | undefined;
+    do {
+      const sweep = await open().read(readSweep, { after: next });
+      lanes.push(...sweep.lanes.filter(({ isAbandoned }) => isAbandoned).map(({ laneKey }) => laneKey));
+      withRoom.push(...sweep.withRoom.map(({ runId }) => runId));
+      next = sweep.next;
+    } while (next !== undefined);
+    const all = [key, ...Array.from({ length: 1_099 }, (_, n) => `${key}${n + 1}`)];
+    const seen = new Set(lanes);
+    expect(all.filter((each) => !seen.has(each))).toEqual([]);
+    expect(withRoom).toEqual([`${run.runId}-free`]);
+    await beside.sql(
+      `delete from lanes where "runId" = '${run.runId}'; delete from runs where "parkedAt" >= 0`,
+    );
   });
 
   it('finds every conversation with something to deliver, also behind a page of others', async () => {
@@ -116,7 +146,10 @@ describeEachDatabase('the sweep', (open, beside) => {
 });
 
 const laneColumns = columns(
-  'class agentId chatKind sessionId epoch leaseUntil nextSeq mode debounceMs quietMs cap drop lastActivityAt',
+  'class agentId chatKind sessionId epoch nextSeq mode debounceMs quietMs cap drop lastActivityAt',
+);
+const runColumns = columns(
+  'laneKey sessionId state epoch attempts isHandedOver authority model reasoning nextOrdinal treeId startedAt workedMs',
 );
 const itemColumns = columns(
   'seq rank kind state account conversationKey messageId senderId authority route content isFetching',

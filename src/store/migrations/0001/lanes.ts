@@ -37,7 +37,7 @@ export const laneTables: SchemaOf<
     key: ['key'],
     fill: 70,
     indexes: {
-      lanesUnfinished: { on: ['leaseUntil'], where: `"runId" is not null` },
+      lanesUnfinished: { on: ['leaseUntil', 'key'], where: `"runId" is not null` },
       lanesKept: { on: ['holder'], where: `"runId" is null and "leaseUntil" > 0` },
     },
   },
@@ -120,7 +120,7 @@ export const laneTables: SchemaOf<
     },
     key: ['id'],
     fill: 80,
-    indexes: { runsOutOfBudget: { on: ['parkedAt'], where: `"budgetWait" is not null` } },
+    indexes: { runsOutOfBudget: { on: ['parkedAt', 'id'], where: `"budgetWait" is not null` } },
   },
   toolCalls: {
     columns: {
