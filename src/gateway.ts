@@ -153,6 +153,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     ...stage,
     onAlarm: (laneKey, waitedMs) => front?.owner.onAlarm(laneKey, waitedMs),
     onAlarmOver: (laneKey) => front?.owner.onAlarmOver(laneKey),
+    ...(front && { openAlarms: front.owner.openAlarms }),
     wakes,
     contextLimit: config.groups.contextLimit,
     caps: config.lanes.concurrency,

@@ -4,6 +4,7 @@ import { channelOfConnection } from '#contracts/connection-name.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import { createOwnerAlerts, type OwnerAlerts } from '../outbox/owner-alerts.ts';
+import { readOpenAlerts } from '../store/alerts/note-alert.ts';
 import type { Store } from '../store/base/command.ts';
 import { accountKeyOf, conversationKeyOf } from '../store/base/conversation-key.ts';
 import type { Notices } from '../texts/notices.ts';
@@ -29,10 +30,12 @@ export interface AlertReporter extends Pick<OwnerAlerts, 'shown' | 'dismiss'> {
   /** Something has waited in a lane for `waitedMs`, and nobody works on it. */
   onAlarm(laneKey: string, waitedMs: number): void;
   onAlarmOver(laneKey: string): void;
+  /** The lanes whose alarm is open, whichever process has raised it. */
+  openAlarms(): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
 
-/** Creates the reporter; alerts of stuck lanes from an earlier process end with it. */
+/** Creates the reporter. */
 export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
   const usable = new Set<string>();
   const known = new Set<string>(deps.localChannels);
@@ -43,8 +46,6 @@ export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
   };
   const desk = createOwnerAlerts({ ...deps, avoid });
   const channels = createChannelWatch({ clock: deps.clock, raise: desk.raise, end: desk.end });
-  // An alarm of an earlier process: if it still holds, this one's sweep raises it again.
-  desk.end({ kind: 'lane-stuck' });
   return {
     onState: (line, state) => {
       known.add(line);
@@ -64,6 +65,7 @@ export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
       desk.raise({ kind: 'lane-stuck', subject: laneKey, values: { seconds } });
     },
     onAlarmOver: (laneKey) => desk.end({ kind: 'lane-stuck', subject: laneKey }),
+    openAlarms: () => deps.store.read(readOpenAlerts, { kind: 'lane-stuck' }),
     shown: desk.shown,
     dismiss: desk.dismiss,
     stop: async () => {

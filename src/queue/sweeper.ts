@@ -33,6 +33,8 @@ export type SweeperDeps = {
   /** Something has waited in a lane for so long and nobody works on it; said once, until it is over. */
   onAlarm(laneKey: string, waitedMs: number): void;
   onAlarmOver(laneKey: string): void;
+  /** Lanes whose alarm is open, whichever process has raised it; absent where nobody is told. */
+  openAlarms?(): Promise<readonly string[]>;
 };
 
 /** Scans the store for due work once a second. */
@@ -49,6 +51,8 @@ const pageMs = 250;
 const wakeMs = 300;
 /** A lane that has waited this long with nobody working on it is an alarm. */
 const alarmAfterMs = 10_000;
+/** How often alarms of other processes are taken over: theirs may have ended, and nobody else ends what they raised. */
+const adoptMs = 60_000;
 /** So many lanes at once say that something is wrong as well as thousands would. */
 const maxAlarms = 20;
 
@@ -56,7 +60,7 @@ const maxAlarms = 20;
 export function startSweeper(deps: SweeperDeps): Sweeper {
   const { clock, log } = deps;
   const stopping = new AbortController();
-  const watch: Watch = { seen: new Map(), found: new Set(), alarmed: new Set() };
+  const watch: Watch = { seen: new Map(), found: new Set(), alarmed: new Set(), adoptsAt: 0 };
   const upkeep = createUpkeep(deps);
   let after: SweepPlace | undefined;
   let asked = new AbortController();
@@ -66,10 +70,13 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
     while (!stopping.signal.aborted) {
       try {
         await deps.bury();
-        const sweep = await deps.store.read(readSweep, { after, caps: deps.caps });
+        const from = after;
+        // A page that can't be read is followed by the first; one that was read by the next, whatever fails on it.
+        after = undefined;
+        const sweep = await deps.store.read(readSweep, { after: from, caps: deps.caps });
+        after = sweep.next;
         dispatchDue(deps, sweep);
         await raiseAlarms(deps, sweep, watch);
-        after = sweep.next;
         // Items that waited while no process ran are about to be taken.
         if (sweeps > 0) await deps.tellWaiting?.();
         await upkeep();
@@ -79,7 +86,6 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
       } catch (error) {
         if (failures === 0) log.error({ error }, 'sweep.failed');
         failures += 1;
-        after = undefined;
       }
       asked = new AbortController();
       await clock.wait(
@@ -107,7 +113,10 @@ type Watch = {
   readonly seen: Map<string, { readonly since: number; readonly waitingSince: number }>;
   /** Found since the sweep last came to the end of what waits. */
   readonly found: Set<string>;
+  /** Lanes whose alarm is open. */
   readonly alarmed: Set<string>;
+  /** When the alarms of other processes are read next. */
+  adoptsAt: number;
 };
 
 function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
@@ -147,13 +156,8 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
   const { log, clock, onAlarm } = deps;
   const { seen, found, alarmed } = watch;
   const now = clock.now();
-  for (const lane of sweep.lanes) {
+  for (const lane of firstsIn(sweep, found)) {
     const { laneKey, waitingSince } = lane;
-    // Nobody waits for upkeep, and few of its lanes work at once.
-    if (lane.class === 'background') continue;
-    // Its first row is the one that counts; others may be on a later page.
-    if (found.has(laneKey)) continue;
-    found.add(laneKey);
     const known = seen.get(laneKey);
     // Another row is first now: somebody has worked on the lane.
     const since = known?.waitingSince === waitingSince ? known.since : now;
@@ -167,7 +171,26 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
     onAlarm(laneKey, waitedMs);
   }
   // Only at the end of all pages is it known which lanes wait no more.
-  if (sweep.next === undefined) forgetOthers(deps, watch);
+  if (sweep.next !== undefined) return;
+  await adoptAlarms(deps, watch);
+  forgetOthers(deps, watch);
+}
+
+/** The lanes that this cycle has not found before, all noted as found: its first row is the one that counts. */
+function firstsIn({ lanes }: Sweep, found: Set<string>): Sweep['lanes'] {
+  return lanes.filter((lane) => {
+    // Nobody waits for upkeep, and few of its lanes work at once.
+    if (lane.class === 'background' || found.has(lane.laneKey)) return false;
+    found.add(lane.laneKey);
+    return true;
+  });
+}
+
+/** An alarm ends when a process that has read all pages doesn't find its lane, not with the process that raised it. */
+async function adoptAlarms({ clock, openAlarms }: SweeperDeps, watch: Watch): Promise<void> {
+  if (clock.now() < watch.adoptsAt) return;
+  for (const laneKey of (await openAlarms?.()) ?? []) watch.alarmed.add(laneKey);
+  watch.adoptsAt = clock.now() + adoptMs;
 }
 
 /** A due message still waits for the attachments of the one before it, until this time. */

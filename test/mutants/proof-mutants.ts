@@ -110,6 +110,34 @@ export const proofMutants: readonly Mutant[] = [
     test: { file: 'test/queue/sweeper.test.ts', name: 'leaves a run alone that this process works on' },
   },
   {
+    name: 'a failing page read over and over',
+    invariant: 'whatever fails on a page of the sweep, the next page is read',
+    edit: { in: 'startSweeper', find: 'failures += 1;', replace: 'failures += 1; after = undefined;' },
+    test: { file: 'test/queue/sweeper.test.ts', name: 'goes on behind a page' },
+  },
+  {
+    name: 'alarms of others ended while they hold',
+    invariant: 'an alarm ends when its lane moves, not when a process starts',
+    edit: {
+      in: 'forgetOthers',
+      find: 'for (const laneKey of alarmed) { if (found.has(laneKey)) continue;',
+      replace: 'for (const laneKey of alarmed) {',
+    },
+    test: { file: 'test/queue/sweeper.test.ts', name: 'ends the alarms of other processes' },
+  },
+  {
+    name: 'dead lanes behind the first page unseen',
+    invariant: 'lanes that can’t go on hide none that can',
+    edit: { in: 'readSweep', find: 'reached(after?.lane, lastOf(unfinished))', replace: "'end'" },
+    test: { file: 'test/store/lanes/sweep.test.ts', name: 'reads dead lanes and runs out of budget' },
+  },
+  {
+    name: 'runs behind the first page of an empty budget unseen',
+    invariant: 'runs that wait for one budget hide none that wait for another',
+    edit: { in: 'readSweep', find: 'reached(after?.run, waits.next)', replace: "'end'" },
+    test: { file: 'test/store/lanes/sweep.test.ts', name: 'reads dead lanes and runs out of budget' },
+  },
+  {
     name: 'a step of a tool that may be stored is told as failed',
     invariant: 'the model is told of no failure that may be a success, so it repeats nothing',
     edit: { in: 'watched', find: 'watch.ask(tool.execute(input, ctx))', replace: 'tool.execute(input, ctx)' },

@@ -5,7 +5,9 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { Log } from '../../src/contracts/log.ts';
-import { startSweeper } from '../../src/queue/sweeper.ts';
+import { type SweeperDeps, startSweeper } from '../../src/queue/sweeper.ts';
+import type { Store } from '../../src/store/base/command.ts';
+import { readSweep, type SweepPlace } from '../../src/store/lanes/sweep.ts';
 import { aLane, aMessage, aWorker } from '../store/builders.ts';
 import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
@@ -14,6 +16,7 @@ import { silentLog } from '../support/silent-log.ts';
 /** A sweeper that starts an hour after a message came that nobody has looked at. */
 async function anHourLater(
   untilNext: Clock['wait'] = (ms, signal) => systemClock.wait(Math.min(ms, 5), signal),
+  more: (store: Store) => Partial<SweeperDeps> = () => ({}),
 ) {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-sweeper-'));
   const store = await openStore({ kind: 'sqlite', dataDir });
@@ -41,6 +44,7 @@ async function anHourLater(
     bury: async () => undefined,
     onAlarm: (laneKey, waitedMs) => void told.push(`${laneKey} waits ${waitedMs > 10_000}`),
     onAlarmOver: (laneKey) => void told.push(`${laneKey} goes on`),
+    ...more(store),
   });
   onTestFinished(async () => {
     await sweeper.stop();
@@ -128,4 +132,36 @@ it('raises no alarm for a lane that was worked on between two looks', async () =
   time.aheadMs += 10_001;
   await lookAgain();
   expect(alarms).toHaveLength(1);
+});
+
+it('ends the alarms of other processes whose lanes move again, and no other', async () => {
+  const { key } = aLane('c');
+  const { told, woken } = await anHourLater(undefined, () => ({
+    openAlarms: async () => [key, 'moves again'],
+  }));
+  await vi.waitUntil(() => woken.length > 4, { timeout: patienceMs });
+  expect(told).toEqual(['moves again goes on']);
+});
+
+it('goes on behind a page on which something fails, and begins anew when a page can’t be read', async () => {
+  const places = ['first', 'second'].map(
+    (laneKey): SweepPlace => ({ item: { dueAt: 1, laneKey }, lane: 'end', conversation: 'end', run: 'end' }),
+  );
+  const asked: unknown[] = [];
+  const { woken } = await anHourLater(undefined, (store) => ({
+    tellWaiting: () => Promise.reject(new Error('nobody can be told')),
+    store: {
+      ...store,
+      read: async (query, input) => {
+        const found = await store.read(query, input);
+        if ((query as unknown) !== readSweep) return found;
+        asked.push((input as { readonly after?: unknown }).after);
+        if (asked.length === 3) throw new Error('not read');
+        return { ...found, next: places[asked.length - 1] };
+      },
+    },
+  }));
+  await vi.waitUntil(() => asked.length > 4, { timeout: patienceMs });
+  expect(asked.slice(0, 5)).toEqual([undefined, ...places, undefined, undefined]);
+  expect(woken.length).toBeGreaterThan(1);
 });

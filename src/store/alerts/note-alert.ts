@@ -67,11 +67,10 @@ async function reopen(tx: Tx, { kind, subject, details }: Reopened): Promise<boo
   return row !== undefined;
 }
 
-/** Names the alerts that are over. */
+/** Names an alert that is over. */
 export type TroubleEnd = {
   readonly kind: AlertKind;
-  /** Absent: all of the kind. */
-  readonly subject?: string;
+  readonly subject: string;
   /** The owner knows, or need not. */
   readonly isSilent?: boolean;
 };
@@ -93,7 +92,7 @@ export async function closeAlert(tx: Tx, { kind, subject, isSilent = false }: Tr
         : 0,
     }))
     .where('kind', '=', kind)
-    .$if(subject !== undefined, (query) => query.where('subject', '=', subject ?? ''))
+    .where('subject', '=', subject)
     .where('endedAt', 'is', null)
     .execute();
 }
@@ -127,7 +126,21 @@ export const isAlertOpen: StoreQuery<Pick<Alert, 'kind' | 'subject'>, boolean> =
   },
 };
 
-/** Closes the alerts that are over; the owner hears of it unless it is silent. */
+/** The subjects of the kind's alerts that have not ended; dismissed ones count. */
+export const readOpenAlerts: StoreQuery<Pick<Alert, 'kind'>, readonly string[]> = {
+  query: 'readOpenAlerts',
+  run: async (tx, { kind }) => {
+    const rows = await tx.db
+      .selectFrom('ownerNotices')
+      .select('subject')
+      .where('kind', '=', kind)
+      .where('endedAt', 'is', null)
+      .execute();
+    return rows.map(({ subject }) => subject);
+  },
+};
+
+/** Closes an alert that is over; the owner hears of it unless it is silent. */
 export const resolveAlert: StoreCommand<TroubleEnd, void> = {
   name: 'resolveAlert',
   run: closeAlert,
