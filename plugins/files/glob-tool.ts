@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { FilesConfig } from './config.ts';
-import { searchFiles } from './search-files.ts';
+import { ownTurn, searchFiles } from './search-files.ts';
 import { compileGlob } from './search-pattern.ts';
 import { onOneLine } from './text-content.ts';
 import { openWorkspace } from './workspace-files.ts';
@@ -25,6 +25,7 @@ export function createGlobTool(config: FilesConfig, disks: DiskCalls): Tool {
     replay: 'safe',
     authority: config.readAuthority,
     async execute({ pattern, path }, { run, signal }) {
+      await ownTurn();
       const matches = compileGlob(pattern);
       await using files = await openWorkspace(run.workspace, disks);
       const found: string[] = [];

@@ -4,7 +4,7 @@ import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { FilesConfig } from './config.ts';
 import type { DiskFile } from './disk.ts';
-import { createTimeSlice, type FileSearch, searchFiles } from './search-files.ts';
+import { createTimeSlice, type FileSearch, ownTurn, searchFiles } from './search-files.ts';
 import { compileGlob, compileSearch, maxSearchedLength, type TextMatcher } from './search-pattern.ts';
 import { looksBinary, onOneLine } from './text-content.ts';
 import { openWorkspace } from './workspace-files.ts';
@@ -31,6 +31,8 @@ export function createGrepTool(config: FilesConfig, disks: DiskCalls): Tool {
     replay: 'safe',
     authority: config.readAuthority,
     async execute({ pattern, path, glob, ignoreCase }, { run, signal }) {
+      // To compile a pattern may take 35 ms.
+      await ownTurn();
       const matches = compileSearch(pattern, { ignoresCase: ignoreCase });
       const isWanted = glob === undefined ? () => true : compileGlob(glob);
       await using files = await openWorkspace(run.workspace, disks);

@@ -53,15 +53,20 @@ export function searchFiles(
 const turns: { last: Promise<void> } = { last: Promise.resolve() };
 
 /**
- * Lets the event loop breathe: waits a turn when 5 ms have passed since it last did. Each has a turn of its own: a model
- * may search a hundred times at once, and together they would hold the loop a hundred times as long.
+ * Resolves in a turn of the event loop that no other search has: a model may search a hundred times at once, and
+ * together they would hold the loop a hundred times as long.
  */
+export async function ownTurn(): Promise<void> {
+  turns.last = turns.last.then(() => setImmediate());
+  await turns.last;
+}
+
+/** Lets the event loop breathe: waits for a turn of its own when 5 ms have passed since it last did. */
 export function createTimeSlice(): () => Promise<void> {
   let since = performance.now();
   return async () => {
     if (performance.now() - since < 5) return;
-    turns.last = turns.last.then(() => setImmediate());
-    await turns.last;
+    await ownTurn();
     since = performance.now();
   };
 }

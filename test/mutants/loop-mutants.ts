@@ -52,4 +52,13 @@ export const loopMutants: readonly Mutant[] = [
       name: 'ends with its signal between the last bytes of an answer and its end',
     },
   },
+  {
+    name: 'searches share a turn',
+    invariant: 'searches that a model makes at once hold the event loop no longer than one',
+    edit: { in: 'ownTurn', find: 'await turns.last;', replace: '' },
+    test: {
+      file: 'test/plugins/files/file-tools.test.ts',
+      name: 'compiles each pattern of many calls of grep in a turn of its own',
+    },
+  },
 ];

@@ -345,6 +345,17 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       }
     });
 
+    it.each(['grep', 'glob'])(
+      'compiles each pattern of many calls of %s in a turn of its own',
+      async (tool) => {
+        const turns = countTurns();
+        const calls = Array.from({ length: 20 }, () => files.call(tool, { pattern: '' }));
+        const ended = await Promise.allSettled(calls);
+        expect(ended.filter(({ status }) => status === 'rejected')).toHaveLength(20);
+        expect(turns.end()).toBeGreaterThanOrEqual(20);
+      },
+    );
+
     it('says when its time was over, also within one file of many lines, or of one', async () => {
       await put('lines/a.txt', 'hay\n'.repeat(1_000));
       await put('line/a.txt', 'hay'.repeat(10_000));
