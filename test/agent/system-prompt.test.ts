@@ -52,6 +52,15 @@ describe('the system prompt', () => {
     expect(places.toSorted((a, b) => a - b)).toEqual(places);
   });
 
+  it('has no character that would make the text of a whole request two bytes wide', () => {
+    const texts = [
+      textOf(anInput({ tools: [aTool('sessions_spawn')] })),
+      textOf(anInput({ mode: 'minimal' })),
+    ];
+    const isWide = (character: string) => character.charCodeAt(0) > 0xff;
+    expect([...texts.join('')].filter(isWide)).toEqual([]);
+  });
+
   it('tells sub-agents the rules but nothing of the person', () => {
     const text = textOf(anInput({ mode: 'minimal' }));
     expect(text).toContain('the rules');
