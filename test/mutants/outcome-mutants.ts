@@ -3,6 +3,48 @@ import type { Mutant } from './mutants.ts';
 /** Of what became of a message, and of what must not keep the next one from an answer. */
 export const outcomeMutants: readonly Mutant[] = [
   {
+    name: 'write repeated over an edit',
+    invariant: 'a call that is repeated after a crash undoes nothing that came since',
+    edit: { in: 'checkUnchanged', find: 'standing.bytes.equals(bytes)', replace: 'true' },
+    test: {
+      file: 'test/plugins/files/file-tools.test.ts',
+      name: 'that is repeated after a crash leaves what a person has made of the file since',
+    },
+  },
+  {
+    name: 'files of a stranger left with the network',
+    invariant: 'what nobody will fetch is removed where it lies',
+    edit: { in: 'dropRequest', find: 'if (kept) await', replace: 'if (!kept && kept) await' },
+    test: {
+      file: 'test/inbound/questions.test.ts',
+      name: 'keeps the files of the one message that is answered once its sender is in',
+    },
+  },
+  {
+    name: 'headers of another server sent',
+    invariant: 'a server is sent its own secrets only',
+    edit: { in: 'hidingVariables', find: 'delete process.env[name]', replace: 'String(name)' },
+    test: {
+      file: 'test/models/providers.test.ts',
+      name: 'sends a server of the API of OpenAI its own headers, and none of the environment',
+    },
+  },
+  {
+    name: 'refusal of a model ended by its fallback',
+    invariant: 'an alert lasts as long as what it tells of',
+    edit: { in: 'createKeyAlerts', find: 'isAboutModel ? ofModel : provider', replace: 'provider' },
+    test: {
+      file: 'test/roles/model-alerts.test.ts',
+      name: 'tells the owner once that a provider rejects its key, or one model to it',
+    },
+  },
+  {
+    name: 'newest messages cut off a long history',
+    invariant: 'a result that is too long loses the oldest messages',
+    edit: { in: 'newestOf', find: 'if (room < 0 && lines.length > 0) break;', replace: '' },
+    test: { file: 'test/tools/sessions.test.ts', name: 'shows the newest messages of a long history' },
+  },
+  {
     name: 'file of a parked run removed',
     invariant: 'no file is removed that a message, a run or a part still needs',
     edit: { in: 'findUse', find: "(row.runState ?? 'finished') === 'finished'", replace: 'true' },
