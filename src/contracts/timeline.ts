@@ -63,7 +63,7 @@ export type TimelineItem = {
   readonly buttons?: readonly Button[];
   /** For a person's message: waiting, taken, delivering (answered, and the answer is on its way), answered … */
   readonly state: string;
-  /** Names of the files that came with a person's message. */
+  /** Names of the files that came with a person's message; of one that isn't there, with the reason behind it. */
   readonly files?: readonly string[];
   /** On the first part of an answer: the tool calls since the answer before. */
   readonly steps?: readonly TimelineStep[];

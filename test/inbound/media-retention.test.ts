@@ -10,6 +10,7 @@ import { newMediaName, removeOldMedia } from '../../src/inbound/media-retention.
 import { storeToolParts } from '../../src/store/delivery/post-part.ts';
 import { expireMedia } from '../../src/store/intake/expire-media.ts';
 import { storeFetched } from '../../src/store/intake/fetching.ts';
+import { readTimeline } from '../../src/store/reads/read-timeline.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from '../store/builders.ts';
@@ -95,6 +96,8 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
       '[attachment a.pdf is missing: it isn’t kept any more]',
     );
     expect(JSON.stringify(history)).not.toContain(old.name);
+    const [shown] = await open().read(readTimeline, { laneKey: old.laneKey, limit: 1_000 });
+    expect(shown?.files).toEqual(['a.pdf (it isn’t kept any more)']);
     const traced = async (id: string) => {
       const why = await open().read(readWhy, { id, withExcerpts: false });
       return why.kind === 'account' ? renderTrace(why.account) : '';

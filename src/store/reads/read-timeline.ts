@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
@@ -61,12 +62,16 @@ async function readSaid(
       channel: json.route(row.route).channel,
       text: content.text,
       ...(content.attachments.length > 0 && {
-        files: content.attachments.map(({ name, kind }) => name ?? kind),
+        files: content.stored?.map(storedLabel) ?? content.attachments.map(({ name, kind }) => name ?? kind),
       }),
       state:
         row.outcome === 'answered' && onTheirWay.has(row.answer) ? 'delivering' : (row.outcome ?? row.state),
     };
   });
+}
+
+function storedLabel(file: StoredAttachment): string {
+  return file.kind === 'stored' ? file.name : `${file.name} (${file.reason})`;
 }
 
 type Ended = {
