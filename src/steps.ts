@@ -33,7 +33,7 @@ import {
   storeNotice,
   storeToolResults,
 } from './store/lanes/commit-turn.ts';
-import { handOver, releaseFailedRun, releaseLane, renewLeases } from './store/lanes/leases.ts';
+import { handOver, releaseFailedRun, releaseLane, renewLeases, resumePaused } from './store/lanes/leases.ts';
 import { markUnsendable } from './store/lanes/mark-unsendable.ts';
 import { parkForBudget } from './store/lanes/park-for-budget.ts';
 import { parkRun, settleParkedCall } from './store/lanes/park-run.ts';
@@ -84,6 +84,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   endSignIns,
   endToolTurn,
   handOver,
+  resumePaused,
   releaseFailedRun,
   lockOut,
   makeDue,

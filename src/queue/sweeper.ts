@@ -4,6 +4,7 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { isClassBusy } from '../store/children/class-room.ts';
 import { readHeadDue } from '../store/items/waiting-rows.ts';
+import { resumePaused } from '../store/lanes/leases.ts';
 import { closeBundles, makeDue, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
 import { tendChild } from '../store/lanes/tend-child.ts';
 import { resumeWithRoom } from '../store/waits/budget-waits.ts';
@@ -66,6 +67,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   let asked = new AbortController();
   let failures = 0;
   let sweeps = 0;
+  let sweptAt = Number.MAX_SAFE_INTEGER;
   const loop = async () => {
     while (!stopping.signal.aborted) {
       try {
@@ -76,6 +78,9 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
         const sweep = await deps.store.read(readSweep, { after: from, caps: deps.caps });
         after = sweep.next;
         dispatchDue(deps, sweep);
+        // At the start too: the clock may have been set back while no process ran.
+        if (sweep.now < sweptAt) await deps.store.write(resumePaused, {});
+        sweptAt = sweep.now;
         await raiseAlarms(deps, sweep, watch);
         // Items that waited while no process ran are about to be taken.
         if (sweeps > 0) await deps.tellWaiting?.();

@@ -7,6 +7,12 @@ const lockOrder = 'test/store/base/lock-order.test.ts';
 
 export const itemMutants: readonly Mutant[] = [
   {
+    name: 'a given-up run waits for a clock',
+    invariant: 'a clock that is set back holds no run up',
+    edit: { in: 'startSweeper', find: 'sweep.now < sweptAt', replace: 'false' },
+    test: { file: 'test/queue/sweeper.test.ts', name: 'a clock that was set back while' },
+  },
+  {
     name: 'a window without end',
     invariant: 'somebody who keeps writing is answered ten windows after their first message',
     edit: {

@@ -1,12 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { Log } from '../../src/contracts/log.ts';
 import { type SweeperDeps, startSweeper } from '../../src/queue/sweeper.ts';
 import type { Store } from '../../src/store/base/command.ts';
+import { releaseFailedRun } from '../../src/store/lanes/leases.ts';
 import { readSweep, type SweepPlace } from '../../src/store/lanes/sweep.ts';
 import { aLane, aMessage, aWorker } from '../store/builders.ts';
 import { openStore } from '../support/open-store.ts';
@@ -17,10 +19,12 @@ import { silentLog } from '../support/silent-log.ts';
 async function anHourLater(
   untilNext: Clock['wait'] = (ms, signal) => systemClock.wait(Math.min(ms, 5), signal),
   more: (store: Store) => Partial<SweeperDeps> = () => ({}),
+  before: (store: Store, dataDir: string) => Promise<void> = async () => undefined,
 ) {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-sweeper-'));
   const store = await openStore({ kind: 'sqlite', dataDir });
   await aWorker(store).accept(aMessage({ conversation: 'c', text: 'hi' }));
+  await before(store, dataDir);
   const time = { aheadMs: 3_600_000 };
   const clock: Clock = {
     now: () => Date.now() + time.aheadMs,
@@ -59,6 +63,16 @@ it('wakes what waited while no process was there, and raises no alarm for it', a
   await vi.waitUntil(() => woken.length > 2);
   expect(woken[0]).toBe(aLane('c').key);
   expect(alarms).toEqual([]);
+});
+
+it('resumes what was given up under a clock that was set back while no process was there', async () => {
+  const { woken } = await anHourLater(undefined, undefined, async (store, dataDir) => {
+    await store.write(releaseFailedRun, { ...(await aWorker(store).claimRun(aLane('c').key)), pauseMs: 0 });
+    const db = new BetterSqlite3(join(dataDir, 'parley.db'));
+    db.exec(`update lanes set "leaseUntil" = "leaseUntil" + 7200000`);
+    db.close();
+  });
+  await vi.waitUntil(() => woken.includes(aLane('c').key), { timeout: patienceMs });
 });
 
 it('leaves a run alone that this process works on, although its lease is over', async () => {

@@ -1,7 +1,7 @@
 import type { StoreCommand } from '../base/command.ts';
 import { lockClassesOf } from '../children/class-room.ts';
 import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-calls.ts';
-import { giveUpLease, releaseFreeLane, renewLease } from '../rows/lane-leases.ts';
+import { endStalePauses, giveUpLease, releaseFreeLane, renewLease } from '../rows/lane-leases.ts';
 import { lockLaneAt, lockLanes } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 import { handOverRun } from '../rows/run-states.ts';
@@ -64,6 +64,12 @@ export const releaseFailedRun: StoreCommand<RunFence & { readonly pauseMs: numbe
     const lane = await lockLaneAt(tx, laneKey, epoch);
     if (lane.runId === runId) await giveUpLease(tx, laneKey, tx.now + pauseMs);
   },
+};
+
+/** For a clock that has been set back: nobody waits until it was when a run was given up. Safe to repeat. */
+export const resumePaused: StoreCommand<Record<never, never>, void> = {
+  name: 'resumePaused',
+  run: (tx) => endStalePauses(tx),
 };
 
 /** Gives back a lane that was kept to go on but has nothing to run. Repeating it changes nothing. */

@@ -191,8 +191,8 @@ const itemsAhead = prepared((db, of: QueryParams<{ now: number; later: number }>
 );
 
 /**
- * Makes items due that were stored by a clock ahead of this one: their time would not come for as long, and nothing in
- * their lanes passes them. Repeating it changes nothing.
+ * Makes items due that were stored by a clock ahead of this one, and what waits in their lanes: their time would not
+ * come for as long, and nothing passes them. Repeating it changes nothing.
  */
 export const makeDue: StoreCommand<{ readonly ids: readonly string[] }, void> = {
   name: 'makeDue',
@@ -200,7 +200,11 @@ export const makeDue: StoreCommand<{ readonly ids: readonly string[] }, void> = 
     await tx.db
       .updateTable('inbox')
       .set({ dueAt: tx.now })
-      .where('id', 'in', ids)
+      // Their arrival may have put off those that were waiting.
+      .where('laneKey', 'in', (eb) =>
+        eb.selectFrom('inbox as ahead').select('ahead.laneKey').where('ahead.id', 'in', ids),
+      )
+      .where((eb) => eb.or([eb('id', 'in', ids), eb('state', '=', 'waiting')]))
       .where(isOpenItem())
       .where('dueAt', '>', tx.now)
       .execute();

@@ -49,6 +49,29 @@ export async function giveUpLease(tx: Tx, laneKey: string, leaseUntil: number): 
   await tx.db.updateTable('lanes').set({ holder: null, leaseUntil }).where('key', '=', laneKey).execute();
 }
 
+/** No lane is given up for longer, ms: what seems to be was given up under a clock that has been set back since. */
+const longestPauseMs = 60_000;
+
+/** Frees the lanes of runs that were given up under such a clock. Parked runs wait as long as they have to. */
+export async function endStalePauses(tx: Tx): Promise<void> {
+  await tx.db
+    .updateTable('lanes')
+    .set({ leaseUntil: tx.now })
+    .where('runId', 'is not', null)
+    .where('holder', 'is', null)
+    .where('leaseUntil', '>', tx.now + longestPauseMs)
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('runs')
+          .select('runs.id')
+          .whereRef('runs.id', '=', 'lanes.runId')
+          .where('runs.state', '!=', 'parked'),
+      ),
+    )
+    .execute();
+}
+
 /** Counts the caller's epoch as over: nothing that it writes counts from here on. */
 export async function raiseEpoch(tx: Tx, laneKey: string, epoch: number): Promise<void> {
   await tx.db.updateTable('lanes').set({ epoch }).where('key', '=', laneKey).execute();

@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
-import { handOver } from '../../../src/store/lanes/leases.ts';
+import { handOver, releaseFailedRun, resumePaused } from '../../../src/store/lanes/leases.ts';
 import { makeDue, readSweep, type SweepPlace } from '../../../src/store/lanes/sweep.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
-import { aLane, aMessage, aRoute, aWorker, unique } from '../builders.ts';
+import { aLane, aMessage, aRoute, aWorker, defaults, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { aFamilyWorker } from '../family.ts';
 
 describeEachDatabase('the sweep', (open, beside) => {
   const aRunOf = async (boot: string) => {
@@ -33,15 +34,35 @@ describeEachDatabase('the sweep', (open, beside) => {
     const conversation = unique('ahead');
     const worker = aWorker(open());
     const { key } = aLane(conversation);
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    await beside.sql(`update inbox set "dueAt" = "dueAt" + 7200000, "createdAt" = "createdAt" + 7200000
-      where "laneKey" = '${key}'`);
+    const lane = aLane(conversation, { settings: { ...defaults, debounceMs: 1_000 } });
+    for (const text of ['before', 'then']) await worker.accept(aMessage({ conversation, text, lane }));
+    // The second one has put off the first, which was stored before the clock was set forward.
+    await beside.sql(`update inbox set "dueAt" = "dueAt" + 7200000 where "laneKey" = '${key}'`);
+    await beside.sql(`update inbox set "createdAt" = "createdAt" + 7200000 where "laneKey" = '${key}'
+      and seq = (select max(seq) from inbox where "laneKey" = '${key}')`);
     expect((await worker.claim(key)).kind).toBe('armed');
     const { ahead } = await open().read(readSweep, {});
     expect(ahead).toHaveLength(1);
     await open().write(makeDue, { ids: ahead });
     expect((await open().read(readSweep, {})).ahead).toEqual([]);
     expect((await worker.claim(key)).kind).toBe('run');
+  });
+
+  it('resumes what was given up under a clock that has been set back since, and leaves parked what is', async () => {
+    const family = aFamilyWorker(open());
+    const [{ key, run }, waiting] = [await aRunOf(unique('boot')), await aRunOf(unique('boot'))];
+    await family.spawnOne(waiting.run, { mode: 'wait' });
+    await family.park(waiting.run);
+    const { laneKey, epoch, runId } = run;
+    await open().write(releaseFailedRun, { laneKey, epoch, runId, pauseMs: 2_000 });
+    await open().write(resumePaused, {});
+    expect((await family.claim(key)).kind).toBe('busy');
+    await beside.sql(
+      `update lanes set "leaseUntil" = "leaseUntil" + 7200000 where key in ('${key}', '${waiting.key}')`,
+    );
+    await open().write(resumePaused, {});
+    expect(await family.claimRun(key)).toMatchObject({ runId, isResumed: true });
+    expect((await family.claim(waiting.key)).kind).toBe('parked');
   });
 
   it('delivers what was stored by a clock that has been set back since', async () => {
