@@ -1,35 +1,43 @@
 /**
  * Files that the file tools never write: those that other programs run or obey by their presence, without
  * anybody asking for it (git, a shell, an editor, direnv, a package manager, cron, SSH, CI, Parley itself).
- * Source code and build files (`package.json`, a Makefile) stay writable: they run when somebody runs the
- * project.
+ * Programs look for hidden names above all, more of them than a list could hold: so a hidden name is refused unless
+ * it is known to be harmless, and any other unless it is known not to be. Source code and build files
+ * (`package.json`, a Makefile) stay writable: they run when somebody runs the project.
  */
+import { type Entry, findEntry } from './descriptor.ts';
 import { fileProblem } from './file-problem.ts';
 
-/** Names of folders and files, anywhere in the workspace, as `fold` writes them. */
+/** Hidden names that no program runs or obeys by their presence, as `fold` writes them. */
+const harmless: ReadonlySet<string> = new Set(
+  [
+    // Programs that `.gitattributes` switches on have to be defined in git's own settings.
+    '.gitignore .gitattributes .gitkeep .keep .mailmap .git-blame-ignore-revs',
+    '.dockerignore .npmignore .eslintignore .prettierignore .stylelintignore .gcloudignore .vercelignore',
+    '.editorconfig .clang-format .nvmrc .node-version .python-version .ruby-version .java-version',
+    '.env.example .env.sample .env.template .env.dist .well-known .nojekyll .notes',
+  ]
+    .join(' ')
+    .split(' '),
+);
+
+/** Names without a dot in front, of folders and files, anywhere in the workspace. */
 const names: ReadonlySet<string> = new Set(
   [
-    // Git: its own folder, hooks beside it, and HEAD, without which no folder passes for a repository.
-    '.git .githooks .husky .gitconfig head lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml .lefthook',
-    '.pre-commit-config.yaml .hg .svn .jj',
-    // Shells, logins and other programs' start-up files.
-    '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin',
-    '.zlogout .kshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc',
-    '.pam_environment .netrc .rhosts .forward .screenrc .tmux.conf .curlrc .wgetrc .mailcap .pythonrc',
-    '.gdbinit .lldbinit .psqlrc .sqliterc .irbrc .rprofile',
-    // Folders of a home: SSH, keys, autostart, systemd's user units, a user's own programs.
-    '.ssh .gnupg .config .local .aws .kube .docker authorized_keys',
-    '.cron crontab cron.d cron.hourly cron.daily cron.weekly cron.monthly',
-    // Environments that are loaded by entering a folder.
-    '.env .envrc .mise.toml mise.toml .mise .direnv sitecustomize.py usercustomize.py',
-    // Editors and agents, whose settings hold tasks and hooks.
-    '.vscode .vscode-server .idea .zed .fleet .devcontainer .devcontainer.json .cursor .claude .codex .gemini',
-    '.mcp.json .vim .nvim .vimrc .gvimrc .exrc .nvimrc .nvim.lua .lvimrc .emacs .emacs.d .dir-locals.el',
-    // Package managers and build tools that read settings wherever they are called.
-    '.npmrc .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnp.cjs .pnp.loader.mjs .cargo .gradle .mvn .m2 .bundle',
-    '.gemrc .condarc .pip .pypirc',
+    // Without HEAD no folder passes for a repository of git's.
+    'head captainhook.json prek.toml',
+    // Cron, SSH, and what macOS and Windows start.
+    'crontab anacrontab cron.d cron.hourly cron.daily cron.weekly cron.monthly authorized_keys authorized_keys2',
+    'launchagents launchdaemons autorun.inf desktop.ini',
+    // Environments that are loaded by entering a folder, or by an editor that opens it.
+    'mise devbox.json devenv.nix devenv.yaml devfile.yaml flake.nix shell.nix pyvenv.cfg activate_this.py',
+    'sitecustomize.py usercustomize.py',
+    // Editors, agents and linters, whose settings hold commands.
+    '_vimrc _gvimrc _exrc mcp.json opencode.json opencode.jsonc crush.json pylintrc',
+    // Tools that read settings wherever they are called.
+    'bunfig.toml pnpmfile.cjs pip.conf ansible.cfg latexmkrc web.config',
     // Run on a push.
-    '.github .gitlab .gitlab-ci.yml .circleci .woodpecker .woodpecker.yml .drone.yml .forgejo .gitea .buildkite',
+    'jenkinsfile netlify.toml vercel.json',
     // Parley's own settings.
     'parley.config.json',
   ]
@@ -41,23 +49,34 @@ const names: ReadonlySet<string> = new Set(
 const ownFolders: ReadonlySet<string> = new Set(['hooks', 'skills', 'plugins']);
 
 const patterns: readonly RegExp[] = [
-  // A bare repository, and the short name that NTFS gives `.git`.
+  // A bare repository.
   /\.git$/,
-  /^git~\d+$/,
-  // `.env.local` and its like are loaded as `.env` is; samples are read by people.
-  /^\.env\.(?!example$|sample$|template$|dist$)/,
-  /\.code-workspace$/,
-  /\.pth$/,
+  // The short name of a hidden one on a disk of Windows: `git~1`.
+  /^[^.~]{1,6}~\d+(\.[^.]{0,3})?$/,
+  /^lefthook(-local)?\.(ya?ml|toml|jsonc?)$/,
+  /^mise(\.[^.]+){0,2}\.toml$/,
+  // An environment of Python's, which shells and editors load.
+  /^activate(\.(fish|csh|nu|ps1|bat|xsh))?$/,
+  /^(azure-pipelines|bitbucket-pipelines|appveyor|cloudbuild|buildspec)\.ya?ml$/,
+  /^(docker-)?compose\.override\.ya?ml$/,
+  /\.(code-workspace|sublime-project|desktop|pth)$/,
 ];
 
 /** Throws ParleyError `tool_failed` for a path that leads to, or through, such a place. */
 export function refuseExecuted(segments: readonly string[], path: string): void {
   const folded = segments.map(fold);
   const isOwn = folded[0] !== undefined && ownFolders.has(folded[0]);
-  if (!isOwn && !folded.some(isExecuted)) return;
-  throw fileProblem(
-    `${path} isn't written: other programs run or obey what is there without being asked. Ask the owner to change it.`,
-  );
+  if (isOwn || folded.some(isExecuted)) throw notWritten(path);
+}
+
+/**
+ * Throws for a folder that git takes for a repository, whatever its name: a bare one, or one that `.git` elsewhere
+ * points to. Its settings name programs, which git then runs.
+ */
+export async function refuseRepository(folder: Entry): Promise<void> {
+  if ((await findEntry(folder, 'HEAD')) === undefined) return;
+  for (const name of ['objects', 'commondir'])
+    if ((await findEntry(folder, name)) !== undefined) throw notWritten(folder.path);
 }
 
 /** Throws for a file that can be run as it is: its mode has an execute bit. */
@@ -68,7 +87,14 @@ export function refuseExecutable(mode: number, path: string): void {
   );
 }
 
+function notWritten(path: string): Error {
+  return fileProblem(
+    `${path} isn't written: other programs run or obey what is there without being asked. Ask the owner to change it.`,
+  );
+}
+
 function isExecuted(name: string): boolean {
+  if (name.startsWith('.')) return !harmless.has(name);
   return names.has(name) || patterns.some((pattern) => pattern.test(name));
 }
 

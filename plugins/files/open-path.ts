@@ -1,4 +1,5 @@
 import { childPath, type Entry, openEntry, pathAt } from './descriptor.ts';
+import { refuseRepository } from './executed-places.ts';
 import { fileProblem, fromSystemError } from './file-problem.ts';
 
 /** The workspace while it is open. `realRoot` is where the kernel says it is; `roots` are its absolute names. */
@@ -28,7 +29,7 @@ export async function openPath(
   return current;
 }
 
-/** Like `openPath`, making the folders that are missing. */
+/** Like `openPath`, for writing: makes the folders that are missing, and leads into no repository of git's own. */
 export async function openFolders(
   place: OpenWorkspace,
   segments: readonly string[],
@@ -39,12 +40,19 @@ export async function openFolders(
     const parent = current;
     try {
       signal.throwIfAborted();
+      await refuseRepository(parent);
       current = await openOrMakeFolder(place, parent, name);
     } finally {
       await parent.handle.close();
     }
   }
-  return current;
+  try {
+    await refuseRepository(current);
+    return current;
+  } catch (error) {
+    await current.handle.close();
+    throw error;
+  }
 }
 
 async function openOrMakeFolder(place: OpenWorkspace, parent: Entry, name: string): Promise<Entry> {

@@ -36,7 +36,7 @@ const maxBytes = 64 * 1024;
 
 export type BootstrapDeps = { readonly workspace: string; readonly disks?: DiskCalls };
 
-/** Reads from one workspace, which need not exist. Links are not followed: they may lead outside. */
+/** Reads from one workspace, which need not exist. Links of either kind are not read: they may lead outside. */
 export function createBootstrapFiles({ workspace, disks = workspaceDisks }: BootstrapDeps): BootstrapFiles {
   const places = bootstrapNames.map((name) => ({ name, path: join(workspace, name) }));
   let known: { readonly version: string; readonly files: readonly BootstrapFile[] } | undefined;
@@ -75,7 +75,8 @@ async function readText(path: string): Promise<string> {
   try {
     // Non-blocking, so that a named pipe in its place cannot hold up the run.
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    if (!(await file.stat()).isFile()) return '';
+    const stats = await file.stat();
+    if (!stats.isFile() || stats.nlink > 1) return '';
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
     return fitChars(buffer.toString('utf8', 0, bytesRead).trim(), maxChars);
   } catch {

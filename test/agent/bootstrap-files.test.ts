@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { link, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -53,9 +53,10 @@ describe('bootstrap files', () => {
     expect(file?.text.isWellFormed()).toBe(true);
   });
 
-  it('follows no link, and is held up by no folder or pipe', async () => {
+  it('follows no link of either kind, and is held up by no folder or pipe', async () => {
     await writeFile(at('secret'), 'secret');
     await symlink(at('secret'), at('AGENTS.md'));
+    await link(at('secret'), at('MEMORY.md'));
     await mkdir(at('SOUL.md'));
     await promisify(execFile)('mkfifo', [at('TOOLS.md')]);
     expect(await createBootstrapFiles({ workspace }).read()).toEqual([]);

@@ -266,4 +266,28 @@ export const accessMutants: readonly Mutant[] = [
       name: 'neither read nor write a file that has another name',
     },
   },
+  {
+    name: 'hidden names known to be run, not all others',
+    invariant: 'a hidden name is refused unless it is known to be harmless',
+    edit: { in: 'isExecuted', find: '!harmless.has(name)', replace: "name === '.git'" },
+    test: {
+      file: 'test/plugins/files/workspace-paths.test.ts',
+      name: 'write to nothing that others run without being asked',
+    },
+  },
+  {
+    name: 'repository under another name',
+    invariant: 'a folder that git takes for a repository is not written into, whatever its name',
+    edit: { in: 'refuseRepository', find: 'throw notWritten(folder.path);', replace: 'return;' },
+    test: {
+      file: 'test/plugins/files/workspace-paths.test.ts',
+      name: 'write into no repository of git',
+    },
+  },
+  {
+    name: 'hard link in the prompt',
+    invariant: 'a bootstrap file with a second name does not enter the prompt',
+    edit: { in: 'readText', find: '|| stats.nlink > 1', replace: '' },
+    test: { file: 'test/agent/bootstrap-files.test.ts', name: 'follows no link of either kind' },
+  },
 ];

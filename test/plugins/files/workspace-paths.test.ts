@@ -266,6 +266,21 @@ describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)
     ).rejects.toThrow('without being asked');
   });
 
+  it('write into no repository of git, whatever the name of its folder', async () => {
+    const at = (path: string) => join(files.workspace, path);
+    await mkdir(at('bare/objects'), { recursive: true });
+    await mkdir(at('trees/one'), { recursive: true });
+    for (const path of ['bare/HEAD', 'bare/config', 'trees/one/HEAD', 'trees/one/commondir'])
+      await writeFile(at(path), 'old');
+    const before = await entriesOf(files.workspace);
+    for (const path of ['bare/config', 'bare/hooks/update', 'bare/new/x', 'trees/one/config']) {
+      await expect(files.call('write', { path, content: 'x' }), path).rejects.toThrow('without being asked');
+    }
+    expect(await entriesOf(files.workspace)).toEqual(before);
+    expect(await readFile(at('bare/config'), 'utf8')).toBe('old');
+    await files.call('write', { path: 'trees/x', content: 'x' });
+  });
+
   it('write to what runs when somebody runs the project', async () => {
     for (const path of runByThePerson) {
       await files.call('write', { path, content: path });
@@ -288,9 +303,27 @@ const runByOthers: readonly string[] = [
   ...['.github/workflows/x.yml', 'a.code-workspace', '.bashrc', '.config/systemd/user/x.service'],
   ...['.ssh/authorized_keys', 'crontab', '.claude/settings.json', 'hooks/x.js', 'Skills/x/SKILL.md'],
   ...['plugins/x.ts', 'parley.config.json', 'sitecustomize.py', 'lib/x.pth'],
+  // A hidden name that nobody has heard of is somebody's settings.
+  ...[
+    '.rc-of-a-program-to-come',
+    '.tool-to-come/x',
+    'sub/.bash_completion',
+    '.HGRC',
+    'envrc~1',
+    'ENVRC~1.TXT',
+  ],
+  ...[
+    'mise.toml',
+    'mise.local.toml',
+    'lefthook-local.yml',
+    'Jenkinsfile',
+    'azure-pipelines.yaml',
+    'flake.nix',
+  ],
+  ...['venv/bin/activate', 'x.desktop', 'bunfig.toml', 'compose.override.yml', 'opencode.json'],
 ];
 
 const runByThePerson: readonly string[] = [
   ...['src/hooks/use.ts', '.gitignore', '.gitattributes', '.env.example', 'package.json', 'Makefile'],
-  ...['docs/head.md'],
+  ...['docs/head.md', 'activate.ts', 'a~b.txt', '.well-known/x.json', 'compose.yml', 'src/mise.ts'],
 ];
