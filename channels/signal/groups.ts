@@ -20,6 +20,8 @@ export type GroupBookDeps = {
   onMembership(envelope: InboundEnvelope): void;
 };
 
+/** After this time the list is read again at the next message in a group: the message of a change may have been lost. */
+const believedForMs = 3_600_000;
 /** How often a group that the list does not have is asked for again, ms. */
 const unknownForMs = 60_000;
 /** Groups outside the list that are remembered: anybody may name one. */
@@ -36,6 +38,7 @@ export class GroupBook {
   readonly #askedAt = new Map<string, number>();
   /** Who has changed a group since it was last listed. */
   readonly #changedBy = new Map<string, Sender>();
+  #lookedAt = 0;
 
   constructor(deps: GroupBookDeps) {
     this.#deps = deps;
@@ -49,12 +52,16 @@ export class GroupBook {
   needsLook(events: readonly InboundEnvelope[], changed: readonly GroupChange[]): boolean {
     for (const { group, by } of changed) keepRecent(this.#changedBy, mostOutside, [group, by]);
     const now = this.#deps.now();
-    const unknown = events
-      .filter(({ chat, route }) => chat.kind === 'group' && !this.#known.has(route.conversation))
+    const inGroups = events.filter(({ chat }) => chat.kind === 'group');
+    const unknown = inGroups
+      .filter(({ route }) => !this.#known.has(route.conversation))
       .map(({ route }) => route.conversation)
       .filter((id) => now - (this.#askedAt.get(id) ?? 0) > unknownForMs);
     for (const id of unknown) keepRecent(this.#askedAt, mostOutside, [id, now]);
-    return changed.length > 0 || unknown.length > 0;
+    const isOld = inGroups.length > 0 && Math.abs(now - this.#lookedAt) > believedForMs;
+    // Whatever becomes of the look, the next one waits.
+    if (isOld) this.#lookedAt = now;
+    return changed.length > 0 || unknown.length > 0 || isOld;
   }
 
   /**
@@ -63,6 +70,7 @@ export class GroupBook {
    */
   async look(signal: AbortSignal): Promise<void> {
     const bot = this.#deps.bot();
+    this.#lookedAt = this.#deps.now();
     for (const entry of await this.#deps.list(signal)) {
       const { internal_id: id } = entry;
       const by = this.#changedBy.get(id);

@@ -39,11 +39,12 @@ export class LastSeen {
     this.#seen = { ...this.#seen, [what]: this.#clock.now() };
   }
 
-  /** Writes now and then until the signal ends. A disk that is full costs exactness only. */
-  async keep(signal: AbortSignal): Promise<void> {
+  /** Writes now and then, each time calling `onTick`, until the signal ends. A disk that is full costs exactness only. */
+  async keep(signal: AbortSignal, onTick: () => void): Promise<void> {
     while (!signal.aborted) {
       this.note('aliveAt');
       if (this.#clock.now() - this.#writtenAt >= writeEveryMs) await this.write();
+      onTick();
       await this.#clock.wait(writeEveryMs, signal);
     }
   }

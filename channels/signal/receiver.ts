@@ -40,7 +40,9 @@ export type ReceiverDeps = Pick<ChannelDeps, 'log' | 'clock' | 'dataDir' | 'rout
 
 /** Well below the free space at which the intake stops, so that a full disk still holds what was promised. */
 const spoolMaxBytes = 64 * 1024 * 1024;
-const askModeEveryMs = 60_000;
+const askServerEveryMs = 60_000;
+/** A server that was changed may leave everything standing, and say nothing more. */
+const askAnywayEveryMs = 3_600_000;
 /** How long the webhook has for what the socket shows as well. */
 const graceMs = 2000;
 
@@ -56,7 +58,8 @@ export class Receiver {
   readonly #inGrace = new Set<Promise<void>>();
   #intake: Intake | undefined;
   #isFirstStart = true;
-  #modeAskedAt = 0;
+  #askedAt = 0;
+  #askAnywayAt = 0;
   #stopping = new AbortController();
   #source: { stop(): Promise<void> } | undefined;
   #alive: Promise<void> | undefined;
@@ -97,7 +100,8 @@ export class Receiver {
     await this.#tellDowntime(mode);
     await this.#durable.open(intake);
     this.#look();
-    this.#alive = this.lastSeen.keep(this.#stopping.signal);
+    this.#askAnywayAt = this.#deps.clock.now() + askAnywayEveryMs;
+    this.#alive = this.lastSeen.keep(this.#stopping.signal, () => this.#askAnyway(mode));
     if (mode === 'polling') {
       this.#source = this.#poll(bot);
       return;
@@ -164,7 +168,7 @@ export class Receiver {
       take: (notification) => this.#durable.take({ at: clock.now(), raw: JSON.stringify(notification) }),
       onTrouble: (problem) => {
         health.set('connection', problem);
-        if (problem !== undefined) this.#askMode('polling');
+        if (problem !== undefined) this.#askServer('polling');
       },
       onGap: (gap) => this.#intake?.gap(gap),
     });
@@ -186,6 +190,8 @@ export class Receiver {
         const reason = 'the WebSocket was down, and there is no webhook';
         if (downSince !== undefined && !this.#hasWebhook)
           this.#intake?.gap({ since: downSince, code: 'cut-off', reason });
+        // A change of a group may be among what was missed.
+        if (downSince !== undefined) this.#look();
         downSince = undefined;
         first.resolve();
       },
@@ -195,7 +201,7 @@ export class Receiver {
         // A connection that had stood is back in a moment, as a rule.
         if (lastHeardAt === undefined || isDoubted)
           health.set('connection', `signal-cli-rest-api: ${reason}`);
-        if (isDoubted) this.#askMode('json-rpc');
+        if (isDoubted) this.#askServer('json-rpc');
         first.resolve();
       },
     });
@@ -204,18 +210,37 @@ export class Receiver {
     return socket;
   }
 
-  /** A server that was started again in the other mode refuses us for good: then it is received the other way. */
-  #askMode(used: Mode): void {
+  /**
+   * A server that was started again in the other mode, or whose account has another number now, refuses us for good:
+   * then everything about it is asked for anew.
+   */
+  #askServer(used: Mode): void {
     const { api, clock, onMode } = this.#deps;
-    if (clock.now() < this.#modeAskedAt + askModeEveryMs) return;
-    this.#modeAskedAt = clock.now();
-    this.#background.add('mode', async (signal) => {
+    const now = clock.now();
+    if (now >= this.#askedAt && now < this.#askedAt + askServerEveryMs) return;
+    this.#askedAt = now;
+    this.#askAnywayAt = now + askAnywayEveryMs;
+    this.#background.add('server', async (signal) => {
       const { mode } = await api.about(signal);
-      if (mode === used || signal.aborted) return;
-      onMode(mode);
-      const detail = `signal-cli-rest-api was started again in ${mode} mode`;
-      this.#intake?.trouble({ kind: 'unreachable', code: 'server-changed', detail, isOver: true });
+      if (signal.aborted) return;
+      if (mode !== used) {
+        onMode(mode);
+        return this.#changed(`signal-cli-rest-api was started again in ${mode} mode`);
+      }
+      const { number } = this.#bot();
+      const accounts = await api.accounts(signal);
+      // One that has none at all is still starting.
+      if (signal.aborted || accounts.length === 0 || accounts.includes(number)) return;
+      this.#changed(`signal-cli-rest-api has no account ${number} any more`);
     });
+  }
+
+  #changed(detail: string): void {
+    this.#intake?.trouble({ kind: 'unreachable', code: 'server-changed', detail, isOver: true });
+  }
+
+  #askAnyway(mode: Mode): void {
+    if (this.#deps.clock.now() >= this.#askAnywayAt) this.#askServer(mode);
   }
 
   /** Noted in the file too: the owner may not be reachable now, and `doctor` reads it. */

@@ -85,4 +85,17 @@ export const signalMutants: readonly Mutant[] = [
     },
     test: { file: receiving, name: 'tell the rank of who writes' },
   },
+  {
+    name: 'groups that are read once',
+    invariant: 'a change of a group that was not told is known within the hour',
+    edit: {
+      in: 'GroupBook',
+      find: 'return changed.length > 0 || unknown.length > 0 || isOld;',
+      replace: 'return changed.length > 0 || unknown.length > 0;',
+    },
+    test: {
+      file: 'test/channels/signal/receiving.test.ts',
+      name: 'are read again at the next message after an hour',
+    },
+  },
 ];

@@ -11,8 +11,15 @@ import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
 import { nested } from '../../e2e/networks/network.ts';
 import type { SignalServerOptions } from '../../platforms/signal/server.ts';
 import { silentLog } from '../../support/silent-log.ts';
+import { hastyClock } from '../hasty-clock.ts';
 import { RecordingIntake } from '../recording-intake.ts';
-import { type AdapterOptions, aSignalStage, type SignalStage, type Way } from './signal-setup.ts';
+import {
+  type AdapterOptions,
+  aSignalStage,
+  patientClock,
+  type SignalStage,
+  type Way,
+} from './signal-setup.ts';
 
 const forever = new AbortController().signal;
 const begun: { readonly stage: SignalStage; readonly adapters: SignalAdapter[] }[] = [];
@@ -442,7 +449,58 @@ describe('after a message is taken in', () => {
   });
 });
 
+describe('an account', () => {
+  it('that has another number by then is asked for anew within the hour, although its socket stands', async () => {
+    let now = Date.now();
+    const clock: Clock = { ...hastyClock, now: () => now };
+    const { server, ada, begin } = await aStage('socket');
+    const intake = new RecordingIntake();
+    const adapter = await begin(intake, { clock });
+    Object.assign(server.account, { number: '+15550009999' });
+    now += 3_600_000;
+    const isOver = await intake.waitFor(() => intake.troubles.find((one) => one?.isOver));
+    expect(isOver).toMatchObject({
+      code: 'server-changed',
+      detail: expect.stringContaining('has no account'),
+    });
+    await adapter.stop();
+    const again = intake.restarted();
+    await begin(again, { clock });
+    server.people.writes({ from: ada, text: 'to the new number' });
+    await again.waitFor(() => again.texts.includes('to the new number'));
+  });
+});
+
 describe('groups', () => {
+  it('whose change was not told are read again at the next message after an hour', async () => {
+    let now = Date.now();
+    const { server, ada, begin } = await aStage('webhook');
+    const team = server.world.addGroup({ name: 'Team', members: [ada, server.account] });
+    const intake = new RecordingIntake();
+    await begin(intake, { clock: { ...patientClock, now: () => now } });
+    const looks = () =>
+      server.calls.filter(({ path, answered }) => path.startsWith('/v1/groups') && answered);
+    const says = async () => {
+      const count = intake.texts.length;
+      server.people.writes({ from: ada, to: team, text: 'hello' });
+      await intake.waitFor(() => intake.texts.length > count);
+    };
+    /** The list was answered, and is read in a moment. */
+    const ranksAs = async (isAdmin: boolean) => {
+      while (intake.events.at(-1)?.sender.isAdmin !== isAdmin) await says();
+    };
+    await server.waitFor(() => looks().length === 1);
+    await ranksAs(true);
+    const before = looks().length;
+    team.admins.delete(ada.uuid);
+    await says();
+    now += 3_600_001;
+    await says();
+    await server.waitFor(() => looks().length === before + 1);
+    await ranksAs(false);
+    expect(looks()).toHaveLength(before + 1);
+  });
+
   it('tell the rank of who writes, and when the bot is put out and taken in again', async () => {
     const { server, ada, begin } = await aStage('webhook');
     const bob = server.world.addPerson({ name: 'Bob' });
