@@ -108,7 +108,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       works: config.role !== 'gateway',
       notices: noticesFor(config.language, config.texts),
       motion: createMotion(probe),
-      timelines: createTimelines({ store: infrastructure.store, log, live }),
+      timelines: createTimelines({ ...infrastructure, log, live }),
       streams: createAgentStreams({ clock, live }),
       meters: createMetrics({
         store: infrastructure.store,

@@ -26,10 +26,12 @@ export type TimelinesDeps = {
   readonly store: Pick<Store, 'read'>;
   readonly log: Log;
   readonly live: Pick<LiveEvents, 'publish'>;
+  /** As `readRestoreMark` reads it: positions count in a session between two restores. */
+  readonly restoreMark: string;
 };
 
 /** Creates the timelines of this process; events from other processes arrive through `live`. */
-export function createTimelines({ store, log, live }: TimelinesDeps): Timelines {
+export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps): Timelines {
   const listeners = new Map<string, Set<Listener>>();
   const hear = (laneKey: string, event: TimelineEvent) => {
     for (const listener of listeners.get(laneKey) ?? []) {
@@ -64,7 +66,7 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
       if (top !== laneKey && standsOtherwise(event)) tell(top, { kind: 'changed' });
     },
     readerFor: (laneKeyFor) => ({
-      sessionOf: laneKeyFor,
+      sessionOf: (route) => laneKeyFor(route) + restoreMark,
       read: (route, options) => store.read(readTimeline, { laneKey: laneKeyFor(route), ...options }),
       standing: (route) => store.read(readStanding, { laneKey: laneKeyFor(route) }),
       watch: (route, onEvent, signal) => {

@@ -9,7 +9,7 @@ import type { ReplyRoute } from './route.ts';
  * it, so that a page that was closed misses nothing.
  */
 export interface TimelineReader {
-  /** Names the session that `route` leads to now: positions count within it. A change of settings may lead to another. */
+  /** Names the session that `route` leads to now: positions count within it. A change of settings, or a restore, may lead to another. */
   sessionOf(route: ReplyRoute): string;
   /**
    * The newest `limit` items of the session that `route` leads to; with `after`, the oldest `limit` that

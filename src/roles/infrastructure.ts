@@ -15,6 +15,7 @@ import { type RunningRedis, startRedis } from '../redis/start-redis.ts';
 import { storeSetup } from '../steps.ts';
 import { doubtParts } from '../store/delivery/doubt-parts.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
+import { readRestoreMark } from '../store/reads/read-restore-mark.ts';
 import { type WatchedStore, watchStore } from '../store/watch-store.ts';
 import { noticesFor } from '../texts/notices.ts';
 import { bootIdOf, type ProcessRegistry, registerProcess } from './process-registry.ts';
@@ -27,6 +28,8 @@ export type Infrastructure = {
   readonly holder: string;
   readonly journal: SendJournal;
   readonly processes: ProcessRegistry;
+  /** Names the restores behind the database. */
+  readonly restoreMark: string;
   /** Tells the command line at which address this process answers, until it closes. Never throws: it is told nothing then. */
   publishAddress(url: string): Promise<void>;
 };
@@ -51,7 +54,7 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
   const holder = bootIdOf(lock.folderId, files.name);
   const journal = openSendJournal({ path: files.journalOf(files.name), holder, log });
   closers.add('send journal', async () => journal.close());
-  const [redis, { store, processes }] = await openBoth(
+  const [redis, opened] = await openBoth(
     openRedisFor(ground, lock.folderId),
     openStoreFor(ground, lock, files),
   ).catch((error: unknown) => {
@@ -63,7 +66,7 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
     publishProcessAddress(files, { ...config, url }, closers).catch((error: unknown) =>
       log.warn({ error }, 'process.address-not-written'),
     );
-  return { redis, store, holder, journal, processes, publishAddress };
+  return { redis, ...opened, holder, journal, publishAddress };
 }
 
 /** A restore that was interrupted has left files of two states, and needs the folder alone. */
@@ -102,7 +105,7 @@ async function openStoreFor(
   { config, log, clock, closers }: InfrastructureDeps,
   { folderId }: FolderLock,
   files: ProcessFiles,
-): Promise<{ store: WatchedStore; processes: ProcessRegistry }> {
+): Promise<Pick<Infrastructure, 'store' | 'processes' | 'restoreMark'>> {
   const opened = await openConfiguredStore({
     config,
     setup: storeSetup(noticesFor(config.language, config.texts)),
@@ -115,5 +118,5 @@ async function openStoreFor(
   if (restored) log.warn(restored, 'store.restored');
   const processes = await registerProcess({ store, files, folderId, log }, config.role);
   closers.add('process', processes.unregister);
-  return { store, processes };
+  return { store, processes, restoreMark: await store.read(readRestoreMark, {}) };
 }

@@ -25,6 +25,7 @@ import { createMetrics } from '../server/metrics/metrics.ts';
 import { readinessOf } from '../server/readiness.ts';
 import type { Store } from '../store/base/command.ts';
 import { absentStore, readableStore, releasable } from '../store/readable-store.ts';
+import { readRestoreMark } from '../store/reads/read-restore-mark.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { StartBlocker } from './start-blocker.ts';
 
@@ -160,7 +161,8 @@ async function openPages(
 ): Promise<void> {
   const { config, log, clock } = options;
   const gate = createInboundPolicy(config, noticesFor(config.language, config.texts));
-  const timelines = createTimelines({ store, log, live: noLiveEvents });
+  const restoreMark = await store.read(readRestoreMark, {}).catch(() => '');
+  const timelines = createTimelines({ store, log, live: noLiveEvents, restoreMark });
   const refusing: Intake = {
     cursor: undefined,
     anchors: new Map(),

@@ -61,6 +61,12 @@ export const backupMutants: readonly Mutant[] = [
     test: { file: backups, name: 'is made of one state only' },
   },
   {
+    name: 'positions of before a restore',
+    invariant: 'a client reads a restored conversation anew, not on from a position of before',
+    edit: { in: 'createTimelines', find: 'laneKeyFor(route) + restoreMark', replace: 'laneKeyFor(route)' },
+    test: { file: doubtParts, name: 'positions that a client has read before' },
+  },
+  {
     name: 'backup of a folder that is gone',
     invariant: 'a backup succeeds beside tools that remove their files',
     edit: { in: 'copyFolder', find: 'unlessGone(readdir(from))', replace: 'readdir(from)' },

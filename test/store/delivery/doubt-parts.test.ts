@@ -1,10 +1,14 @@
 import { expect, it } from 'vitest';
+import { createTimelines } from '../../../src/channel-host/timeline.ts';
+import { noLiveEvents } from '../../../src/queue/live-events.ts';
 import { doubtParts } from '../../../src/store/delivery/doubt-parts.ts';
 import { readUndelivered, retryPart } from '../../../src/store/delivery/operator-actions.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
+import { readRestoreMark } from '../../../src/store/reads/read-restore-mark.ts';
 import { openSignIn, readSignIns } from '../../../src/store/sign-ins/sign-ins.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
-import { holder, unique } from '../builders.ts';
+import { aRoute, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
 
@@ -32,6 +36,23 @@ describeEachDatabase('after a restore', (open, beside) => {
     await open().write(retryPart, { key: part?.key ?? '' });
     expect(await open().write(doubtParts, {})).toBeUndefined();
     expect((await waiting.claimNext()).kind).toBe('part');
+  });
+
+  it('positions that a client has read before name another session, at every start until the next restore', async () => {
+    const sessionOf = async () => {
+      const restoreMark = await open().read(readRestoreMark, {});
+      const timelines = createTimelines({ store: open(), log: silentLog, live: noLiveEvents, restoreMark });
+      return timelines.readerFor(() => 'lane').sessionOf(aRoute('c'));
+    };
+    const before = await sessionOf();
+    await restore();
+    const after = await sessionOf();
+    expect(after).not.toBe(before);
+    await open().write(doubtParts, {});
+    expect(await sessionOf()).toBe(after);
+    await restore();
+    expect([before, after]).not.toContain(await sessionOf());
+    await open().write(doubtParts, {});
   });
 
   it('no browser is signed in: it may have been signed out since the backup', async () => {
