@@ -18,6 +18,7 @@ export const userSchema = z.object({
   username: name,
   global_name: name.nullish(),
   bot: z.boolean().optional(),
+  system: z.boolean().optional(),
 });
 
 const memberSchema = z.object({ nick: name.nullish(), roles: z.array(id).max(1000).default([]) });
@@ -61,8 +62,11 @@ export const messageSchema = z.object({
   mention_roles: z.array(id).max(500).default([]),
   flags: z.preprocess((flags) => flags ?? 0, z.int().catch(everyFlag)),
   webhook_id: optionalId,
-  /** Only whether there is one counts. */
+  /** Only whether they are there counts. */
   application_id: z.unknown().optional(),
+  application: z.unknown().optional(),
+  activity: z.unknown().optional(),
+  interaction: z.unknown().optional(),
   message_reference: z
     .object({ type: z.int().optional(), message_id: optionalId, channel_id: optionalId })
     .nullish(),

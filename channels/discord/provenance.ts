@@ -5,9 +5,23 @@ import type { Message } from './payload-schema.ts';
 /** Published to the channels that follow, or come from one. */
 const crosspostFlags = MessageFlags.Crossposted | MessageFlags.IsCrosspost;
 
-export function isForward({ message_reference: reference, message_snapshots: snapshots }: Message): boolean {
-  return reference?.type === MessageReferenceType.Forward || (snapshots?.length ?? 0) > 0;
+export function isForward({
+  message_reference: reference,
+  message_snapshots: snapshots,
+  flags,
+}: Message): boolean {
+  const isMarked = (flags & MessageFlags.HasSnapshot) !== 0;
+  return isMarked || reference?.type === MessageReferenceType.Forward || (snapshots?.length ?? 0) > 0;
 }
+
+/** An application wrote it, answers in it, or has it sent by the person's client. */
+const programMarks = [
+  'application_id',
+  'application',
+  'activity',
+  'interaction_metadata',
+  'interaction',
+] as const;
 
 /** A forward has its text in a snapshot; what an application or a webhook writes is nobody's typing. */
 export function provenanceOf(message: Message): Provenance {
@@ -15,9 +29,9 @@ export function provenanceOf(message: Message): Provenance {
   if ((message.flags & crosspostFlags) !== 0) return 'channel-post';
   const isAutomated =
     message.webhook_id !== undefined ||
-    Boolean(message.application_id) ||
-    message.interaction_metadata !== undefined ||
-    message.author.bot === true;
+    programMarks.some((mark) => message[mark] != null) ||
+    message.author.bot === true ||
+    message.author.system === true;
   if (isAutomated) return 'automated';
   const isTyped = message.type === MessageType.Default || message.type === MessageType.Reply;
   return isTyped ? 'typed' : 'unknown';

@@ -71,7 +71,13 @@ const originSchema = z.object({
 });
 
 const stickerSchema = fileSchema.extend({
-  emoji: z.string().max(64).optional(),
+  /** Stands for a text: nothing but emoji. */
+  emoji: z
+    .string()
+    .max(64)
+    .regex(/^[\p{Emoji}\p{Emoji_Component}]*$/u)
+    .optional()
+    .catch(undefined),
   is_animated: z.boolean().optional(),
   is_video: z.boolean().optional(),
 });

@@ -115,6 +115,8 @@ function telegram(): Network {
     'text of a guest bot': says(() => ({ guest_bot_caller_user: stranger })),
     'text sent by itself': says(() => ({ is_from_offline: true })),
     'block quotation': says((text) => ({ entities: quotation(text) })),
+    'emoji of a sticker': (text, role) =>
+      update('message', body(role, { sticker: { file_id: 's', emoji: text } })),
     'quoted message': quoting((text) => ({
       reply_to_message: { message_id: 3, date: 1, chat: group, from: stranger, text },
     })),
@@ -186,10 +188,14 @@ function discord(): Network {
       message_snapshots: snapshots(text),
     })),
     'forward without its mark': says((text) => ({ content: '', message_snapshots: snapshots(text) })),
+    'forward whose text is missing': says(() => ({ flags: 1 << 14 })),
     'published post': says(() => ({ flags: 1 })),
     'post that a channel follows': says(() => ({ flags: 2, webhook_id: '77' })),
     webhook: says(() => ({ webhook_id: '77' })),
     application: says(() => ({ application_id: '77' })),
+    'invitation by a game': says(() => ({ activity: { type: 1 }, application: { id: '77', name: 'game' } })),
+    'answer to an interaction': says(() => ({ interaction: { id: '7' } })),
+    "Discord's own account": says(() => ({ author: { id: '1411', username: 'owner', system: true } })),
     "another application's command": says(() => ({ type: 20, interaction_metadata: { id: '7' } })),
     'opening of a thread': says(() => ({ type: 21 })),
     'message type that is not known yet': says(() => ({ type: 23 })),

@@ -204,7 +204,7 @@ describe('a number that cannot be true', () => {
     const { envelope } = only(scene.read('MESSAGE_CREATE', aMessage({ ...odd, timestamp: '+275760-01-01' })));
     expect(envelope.sentAt).toBe(scene.around.receivedAt);
     // Nor does it make a post that is nobody's typing a command.
-    expect(envelope.event).toMatchObject({ provenance: 'channel-post' });
+    expect(envelope.event).toMatchObject({ provenance: 'forwarded' });
     const far = only(scene.read('MESSAGE_CREATE', aMessage({ id: '18446744073709551615' })));
     expect(far.envelope.sentAt).toBeLessThanOrEqual(scene.around.receivedAt);
     expect(scene.read('MESSAGE_CREATE', aMessage({ id: '18446744073709551616' })).kind).toBe('unreadable');
