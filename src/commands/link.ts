@@ -32,9 +32,7 @@ import { isRef } from './pair.ts';
 type LinkRequest =
   | { readonly kind: 'ask' }
   | { readonly kind: 'list' }
-  /** `isFromLink`: the code came with a link that anybody may have made. */
-  | { readonly kind: 'join'; readonly code: string; readonly isFromLink?: true }
-  | { readonly kind: 'confirm'; readonly code: string }
+  | { readonly kind: 'join' | 'confirm'; readonly code: string }
   /** `channel:peer`. */
   | { readonly kind: 'remove'; readonly target: string };
 
@@ -113,10 +111,12 @@ function load({ policy }: CommandDeps, call: CommandCall, request: LinkRequest):
     }
     default: {
       const { code } = request;
-      const stage =
-        request.kind === 'confirm' ? 'confirmed' : request.isFromLink === true ? 'unsure' : 'typed';
-      const codeHash = hashLinkCode(code);
-      const redeeming = { peer: own, stage, codeHash, identity, rights: rightsOf(policy) } as const;
+      const isConfirmed = request.kind === 'confirm';
+      const redeeming = {
+        ...{ peer: own, isConfirmed, identity },
+        codeHash: hashLinkCode(code),
+        rights: rightsOf(policy),
+      };
       return { kind: 'join', code, name, redeeming };
     }
   }
@@ -185,7 +185,8 @@ async function apply(tx: StepTx, scene: CommandScene, input: LinkInput) {
         const told = fillNotice(tx.texts.linkTold, { other, ref: peer });
         await tell(tx, scene, { ...redeemed.asker, text: withLowered(told, redeemed, tx.texts) });
       }
-      return { kind: 'join', code: input.code, stage: input.redeeming.stage, redeemed } as const;
+      const { isConfirmed } = input.redeeming;
+      return { kind: 'join', code: input.code, isConfirmed, redeemed } as const;
     }
   }
 }
@@ -234,10 +235,10 @@ const redeemTexts = {
 } as const satisfies Record<string, NoticeKey>;
 
 function sayRedeemed(
-  { code, stage, redeemed }: Extract<LinkFacts, { readonly kind: 'join' }>,
+  { code, isConfirmed, redeemed }: Extract<LinkFacts, { readonly kind: 'join' }>,
   texts: Notices,
 ): string {
-  if (redeemed.kind === 'wrong') return stage === 'confirmed' ? texts.linkUnasked : texts.linkWrong;
+  if (redeemed.kind === 'wrong') return isConfirmed ? texts.linkUnasked : texts.linkWrong;
   const text = fillNotice(texts[redeemTexts[redeemed.kind]], { code, ...redeemed });
   return redeemed.kind === 'linked' ? withLowered(text, redeemed, texts) : text;
 }

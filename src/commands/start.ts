@@ -18,7 +18,7 @@ export const start = chatCommand({
     const code = payload.startsWith(linkPrefix)
       ? readOneTimeCode(payload.slice(linkPrefix.length))
       : undefined;
-    return code === undefined ? { payload } : link.orderOf({ kind: 'join', code, isFromLink: true });
+    return code === undefined ? { payload } : link.orderOf({ kind: 'join', code });
   },
   right: anyone,
   load: ({ agentName }, { envelope, authority, lane }, { payload }) => ({

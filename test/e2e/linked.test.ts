@@ -8,7 +8,7 @@ import { startTelegramServer, type TelegramServer } from '../platforms/telegram/
 import { shareOf } from '../support/turn.ts';
 import { countEvents, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
-import { link, untilTold } from './linking.ts';
+import { link, redeem, untilTold } from './linking.ts';
 import { type Person, telegramPerson } from './person.ts';
 import { answerQuestion, answerTo, questionsIn } from './questions.ts';
 import { openStage, type Stage } from './stage.ts';
@@ -84,13 +84,13 @@ describeRow('on two bots of one network and on a second network', (atEnd) => {
     signal.says('question-on-signal');
     await gate.reached;
     third.says('question-of-the-third');
-    await untilLedger(stage.dataDir, 7);
+    await untilLedger(stage.dataDir, 9);
     // It neither joins the run of another route nor is it passed by what came after it.
     signal.says('question-on-signal-again');
-    await untilLedger(stage.dataDir, 8);
+    await untilLedger(stage.dataDir, 10);
     gate.open();
     await untilTold(signal, new RegExp(answerTo('question-on-signal-again')));
-    await untilAtRest(stage.dataDir, 8);
+    await untilAtRest(stage.dataDir, 10);
 
     const answers = (person: Person) => person.standing().filter((text) => text.startsWith('The answer'));
     expect(answers(telegram)).toEqual([answerTo('question-on-telegram')]);
@@ -142,7 +142,7 @@ describe.concurrent('a person with several accounts', { timeout: 300_000 }, () =
     const [, code] = /\/link ([A-Z2-9]{8})/.exec(telegram.standing().at(-1) ?? '') ?? [];
     await parley.kill();
     await stage.start();
-    third.says(`/link ${code}`);
+    await redeem(third, code ?? '');
     await untilTold(third, /is now linked with telegram:501/);
     third.says('question-two');
     await untilTold(third, new RegExp(answerTo('question-two')));
@@ -153,7 +153,7 @@ describe.concurrent('a person with several accounts', { timeout: 300_000 }, () =
     telegram.says('question-three');
     await untilTold(telegram, new RegExp(answerTo('question-three')));
     expect(questionsIn(stage.model.requests.at(-1)?.body)).toEqual(['question-three']);
-    await untilAtRest(stage.dataDir, 6);
+    await untilAtRest(stage.dataDir, 7);
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 

@@ -9,12 +9,19 @@ export async function untilTold(person: Pick<Person, 'standing'>, pattern: RegEx
   return find() ?? '';
 }
 
-/** `asker` asks for a code and `joiner` uses it: two events, as both have the same rights. */
+/** `asker` asks for a code, `joiner` uses it and confirms: three events. */
 export async function link(asker: Person, joiner: Person): Promise<void> {
   const seen = asker.standing().length;
   asker.says('/link');
   await until(() => asker.standing().length > seen, { what: 'the code' });
   const [, code] = /\/link ([A-Z2-9]{8})/.exec(asker.standing().at(-1) ?? '') ?? [];
+  await redeem(joiner, code ?? '');
+}
+
+/** Uses the code in both steps. */
+export async function redeem(joiner: Person, code: string): Promise<void> {
   joiner.says(`/link ${code}`);
+  await untilTold(joiner, new RegExp(`/link confirm ${code}$`));
+  joiner.says(`/link confirm ${code}`);
   await untilTold(joiner, /is now linked with/);
 }

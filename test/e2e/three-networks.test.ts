@@ -102,12 +102,12 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     discord.says('question-on-discord');
     await gate.reached;
     signal.says('question-on-signal');
-    await untilLedger(dataDir, 7);
+    await untilLedger(dataDir, 9);
     telegram.says('question-on-telegram-again');
-    await untilLedger(dataDir, 8);
+    await untilLedger(dataDir, 10);
     gate.open();
     await untilTold(telegram, new RegExp(answerTo('question-on-telegram-again')));
-    await untilAtRest(dataDir, 8);
+    await untilAtRest(dataDir, 10);
 
     const answers = [telegram, discord, signal].map((person) =>
       person.standing().filter((text) => text.startsWith('The answer')),

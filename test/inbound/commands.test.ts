@@ -56,7 +56,7 @@ describe('chat commands', () => {
     ['/whoami', { name: 'whoami', request: {} }],
     ['/start', { name: 'start', request: { payload: '' } }],
     ['/start AbC-123', { name: 'start', request: { payload: 'AbC-123' } }],
-    ['/start link_ABCD2345', { name: 'link', request: { kind: 'join', code: 'ABCD2345', isFromLink: true } }],
+    ['/start link_ABCD2345', { name: 'link', request: { kind: 'join', code: 'ABCD2345' } }],
     ['/link', { name: 'link', request: { kind: 'ask' } }],
     ['/link List', { name: 'link', request: { kind: 'list' } }],
     ['/link abcd-2345', { name: 'link', request: { kind: 'join', code: 'ABCD2345' } }],

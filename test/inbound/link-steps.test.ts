@@ -13,9 +13,10 @@ describeEachDatabase('a link', (open, beside) => {
       const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
       const before = town.laneOf(await town.send(asker, 'before'));
       const code = await town.ask(asker);
+      await town.send(joiner, `/link ${code}`);
       // Write 1 takes the account's lease, write 2 stores the command.
       const dying = createIntakeFixture(cutPower(open(), cut));
-      await dying.send(joiner, `/link ${code}`).catch(() => undefined);
+      await dying.send(joiner, `/link confirm ${code}`).catch(() => undefined);
 
       const isLinked = cut.write === 2 && cut.isCommitted;
       const left = await stateOf(open(), refOf(asker), refOf(joiner));
@@ -25,7 +26,7 @@ describeEachDatabase('a link', (open, beside) => {
         lanes: isLinked ? [before] : [],
         codes: isLinked ? 0 : 1,
       });
-      expect((await town.said(joiner)).length).toBe(isLinked ? 1 : 0);
+      expect((await town.said(joiner)).length).toBe(isLinked ? 2 : 1);
       expect((await town.said(asker)).length).toBe(isLinked ? 2 : 1);
     }
   });
@@ -36,11 +37,12 @@ describeEachDatabase('a link', (open, beside) => {
     const [owner, guest] = [anAccount('alpha'), anAccount('beta')];
     const config = { owners: [refOf(owner)] };
     const code = await town.ask(owner);
+    await town.send(guest, `/link ${code}`);
     const shared = town.laneOf(await town.send(owner, 'before'));
     await town.worker.answer(await town.worker.claimRun(shared), 'ok');
 
     const late = createIntakeFixture(
-      meanwhile(open(), () => town.send(guest, `/link ${code}`)),
+      meanwhile(open(), () => town.send(guest, `/link confirm ${code}`)),
       { config },
     );
     const laneKey = town.laneOf(await late.send(owner, 'with the rights of an owner?'));

@@ -57,11 +57,11 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect(list?.split('\n').slice(1).sort()).toEqual([refOf(asker), `${refOf(joiner)} (this one)`].sort());
   });
 
-  it('links accounts of different rights only after it has said whom, to the same account in the same place', async () => {
-    for (const isAskersOwner of [true, false]) {
+  it('links accounts, whatever their rights, only after it has said whom, to the same account in the same place', async () => {
+    for (const owner of ['asker', 'joiner', 'neither'] as const) {
       await beside.sql('delete from "linkGuesses"');
       const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
-      const config = { owners: [refOf(isAskersOwner ? asker : joiner)] };
+      const config = { owners: { asker: [refOf(asker)], joiner: [refOf(joiner)], neither: [] }[owner] };
       const town = createIntakeFixture(open(), { config });
       const [elsewhere, other] = [{ ...joiner, bot: 'other' }, anAccount('beta')];
       const code = await town.ask(asker);
@@ -89,7 +89,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     }
   });
 
-  it('asks again when the code came with a link, and when an account of lesser rights is linked already', async () => {
+  it('asks also when the code came with a link, and when an account is linked already', async () => {
     const [asker, joiner, third] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
     const town = createIntakeFixture(open(), { config: { owners: [refOf(third)] } });
     const code = await town.ask(asker);
@@ -157,8 +157,14 @@ describeEachDatabase('linking accounts', (open, beside) => {
         await beside.sql('delete from "linkGuesses"');
         await Promise.all([town.send(one, `/link ${code}`), other.send(two, `/link ${code}`)]);
         const answers = [...(await town.said(one)), ...(await town.said(two))];
-        expect(answers.filter((text) => text.includes('is now linked with')).length).toBe(1);
+        expect(answers.filter((text) => text.includes('This would join')).length).toBe(1);
         expect(answers.filter((text) => text.includes('That code isn’t valid')).length).toBe(1);
+        await Promise.all([
+          town.send(one, `/link confirm ${code}`),
+          other.send(two, `/link confirm ${code}`),
+        ]);
+        const ends = [...(await town.said(one)), ...(await town.said(two))];
+        expect(ends.filter((text) => text.includes('is now linked with')).length).toBe(1);
       }
     } finally {
       await elsewhere.close();
@@ -196,6 +202,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     const code = await town.ask(asker);
     expect(JSON.stringify(await open().read(storedCodes, {}))).not.toContain(code);
     await town.send(joiner, `/link ${code.toLowerCase().slice(0, 4)}-${code.toLowerCase().slice(4)}`);
+    await town.send(joiner, `/link confirm ${code}`);
     expect((await town.said(joiner)).at(-1)).toContain('is now linked with');
     expect(JSON.stringify(await open().read(everyText, {}))).not.toContain(code);
   });
@@ -218,10 +225,12 @@ describeEachDatabase('linking accounts', (open, beside) => {
     const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const code = await town.ask(asker);
-    const once = { eventKey: `event:${code}` };
-    expect((await town.send(joiner, `/link ${code}`, once)).kind).toBe('command');
-    expect((await town.send(joiner, `/link ${code}`, once)).kind).toBe('duplicate');
-    expect(await town.said(joiner)).toHaveLength(1);
+    for (const [n, text] of [`/link ${code}`, `/link confirm ${code}`].entries()) {
+      const once = { eventKey: `event:${code}:${n}` };
+      expect((await town.send(joiner, text, once)).kind).toBe('command');
+      expect((await town.send(joiner, text, once)).kind).toBe('duplicate');
+      expect(await town.said(joiner)).toHaveLength(n + 1);
+    }
   });
 
   it('refuses to make one person of two who are already linked elsewhere', async () => {
@@ -319,7 +328,7 @@ describeEachDatabase('guessing a link code', (open, beside) => {
     expect((await late.said(joiner)).at(-1)).toContain('Too many attempts');
     await beside.sql(`update "linkGuesses" set "since" = "since" - 60000`);
     await late.send(joiner, `/link ${code}`);
-    expect((await late.said(joiner)).at(-1)).toContain(`linked with ${refOf(asker)}`);
+    expect((await late.said(joiner)).at(-1)).toContain(`join this account and ${refOf(asker)}`);
     await restarted.close();
   });
 
@@ -352,9 +361,9 @@ describeEachDatabase('guessing a link code', (open, beside) => {
     for (let n = 0; n < 5; n++) await town.send(guesser, '/link ZZZZZZZZ');
     await town.send(guesser, `/link ${code}`);
     expect((await town.said(guesser)).at(-1)).toContain('Too many attempts');
-    await town.send(anAccount('gamma'), `/link ${code}`);
-    await town.send(asker, '/link list');
-    expect((await town.said(asker)).at(-1)).toContain('gamma:');
+    const gamma = anAccount('gamma');
+    await town.send(gamma, `/link ${code}`);
+    expect((await town.said(gamma)).at(-1)).toContain(`/link confirm ${code}`);
   });
 });
 

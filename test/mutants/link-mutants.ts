@@ -25,13 +25,19 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'a link code links once',
     edit: {
       in: 'takeCode',
-      find: "const row = await one.returning('answerKey').executeTakeFirst();",
-      replace: `const row = await tx.db.selectFrom('linkCodes').select('answerKey')
+      find: "const row = await one.returning(['answerKey', 'offerKey']).executeTakeFirst();",
+      replace: `const row = await tx.db.selectFrom('linkCodes').select(['answerKey', 'offerKey'])
     .where('expiresAt', '>', tx.now)
     .where('peer' in which ? 'peer' : 'codeHash', '=', 'peer' in which ? which.peer : which.codeHash)
     .executeTakeFirst();`,
     },
-    test: { file: links, name: 'uses a code up' },
+    test: { file: links, name: 'links accounts, whatever their rights' },
+  },
+  {
+    name: 'link in one step',
+    invariant: 'nobody is linked before they were told with whom, and confirmed it',
+    edit: { in: 'redeemCode', find: '&& !input.isConfirmed', replace: '&& !input.isConfirmed && isUneven' },
+    test: { file: links, name: 'links accounts, whatever their rights' },
   },
   {
     name: 'link codes guessed without end',

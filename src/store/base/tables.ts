@@ -345,6 +345,8 @@ export type LinkCodesTable = {
   /** Who was told whom the code joins and may confirm (`<channel>:<peer>`), and in which conversation. */
   offeredTo: string | null;
   offeredIn: string | null;
+  /** The part that asks that account to confirm. */
+  offerKey: string | null;
   expiresAt: number;
 };
 

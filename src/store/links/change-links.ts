@@ -32,10 +32,10 @@ export type NewCode = {
 export type RedeemInput = {
   readonly peer: string;
   /**
-   * `typed` links at once accounts of equal rights. Otherwise, and if `unsure`, the code is only offered;
-   * `confirmed`, from the same account in the same conversation, then links.
+   * The second step, from the same account in the same conversation. The first only says whom the code joins: it may
+   * be somebody else's message, passed on over a network that doesn't mark forwards.
    */
-  readonly stage: 'typed' | 'unsure' | 'confirmed';
+  readonly isConfirmed: boolean;
   readonly codeHash: string;
   readonly identity: string | undefined;
   readonly rights: Rights;
@@ -76,9 +76,9 @@ export async function beginLinkStep(tx: StepTx): Promise<void> {
   const expired = await tx.db
     .deleteFrom('linkCodes')
     .where('expiresAt', '<=', tx.now)
-    .returning('answerKey')
+    .returning(['answerKey', 'offerKey'])
     .execute();
-  for (const { answerKey } of expired) await redactCode(tx, answerKey);
+  for (const shown of expired) await redactCode(tx, shown);
 }
 
 /** Stores a code in place of the account's earlier one. The scene's answer shows the code. */
@@ -113,9 +113,8 @@ export async function redeemCode(tx: StepTx, scene: CommandScene, input: RedeemI
     identities,
     rights: input.rights,
   });
-  const isSure = input.stage === 'confirmed' || (input.stage === 'typed' && !isUneven);
-  if (hindrance === undefined && !isSure) {
-    await offerCode(tx, input, scene.conversationKey);
+  if (hindrance === undefined && !input.isConfirmed) {
+    await offerCode(tx, scene, input);
     return { kind: 'unsure', other };
   }
   await takeCode(tx, { codeHash: input.codeHash });
@@ -140,7 +139,7 @@ type Meeting = {
   readonly theirs: string | undefined;
 };
 
-/** Why the two cannot be linked, with or without a second step. */
+/** Why the two cannot be linked, in either step. */
 function hindranceOf({ peer, asked, mine, theirs }: Meeting) {
   if (asked.peer === peer) return 'self';
   if (mine === undefined || theirs === undefined) return undefined;
@@ -200,14 +199,22 @@ async function findCode(tx: Tx, step: RedeemInput, place: string): Promise<Asked
   if (!row) return undefined;
   const isOffered = row.offeredTo === step.peer && row.offeredIn === place;
   const isFree = row.offeredTo === null || row.offeredTo === step.peer;
-  const isGood = step.stage === 'confirmed' ? isOffered : isFree;
+  const isGood = step.isConfirmed ? isOffered : isFree;
   return isGood ? (JSON.parse(row.asked) as Asked) : undefined;
 }
 
-async function offerCode(tx: Tx, { codeHash, peer }: RedeemInput, place: string): Promise<void> {
+/** The scene's answer shows the code, in place of that of an earlier offer. */
+async function offerCode(
+  tx: StepTx,
+  { conversationKey, partKey }: CommandScene,
+  { codeHash, peer }: RedeemInput,
+): Promise<void> {
+  const codes = tx.db.selectFrom('linkCodes').select('offerKey').where('codeHash', '=', codeHash);
+  const { offerKey } = await codes.executeTakeFirstOrThrow();
+  await redactCode(tx, { offerKey });
   await tx.db
     .updateTable('linkCodes')
-    .set({ offeredTo: peer, offeredIn: place })
+    .set({ offeredTo: peer, offeredIn: conversationKey, offerKey: partKey('answer') })
     .where('codeHash', '=', codeHash)
     .execute();
 }
@@ -220,14 +227,17 @@ async function takeCode(
   const query = tx.db.deleteFrom('linkCodes').where('expiresAt', '>', tx.now);
   const one =
     'peer' in which ? query.where('peer', '=', which.peer) : query.where('codeHash', '=', which.codeHash);
-  const row = await one.returning('answerKey').executeTakeFirst();
-  if (row) await redactCode(tx, row.answerKey);
+  const row = await one.returning(['answerKey', 'offerKey']).executeTakeFirst();
+  if (row) await redactCode(tx, row);
 }
 
-/** The text that showed the code; one that is still to be sent says at once that the code is void. */
-async function redactCode(tx: StepTx, answerKey: string): Promise<void> {
+type Shown = { readonly answerKey?: string; readonly offerKey: string | null };
+
+/** The texts that showed the code; one that is still to be sent says at once that the code is void. */
+async function redactCode(tx: StepTx, { answerKey, offerKey }: Shown): Promise<void> {
   const content = JSON.stringify({ kind: 'text', text: { text: tx.texts.linkCodeGone, spans: [] } });
-  await tx.db.updateTable('outbox').set({ content }).where('key', '=', answerKey).execute();
+  for (const key of [answerKey, offerKey])
+    if (key != null) await tx.db.updateTable('outbox').set({ content }).where('key', '=', key).execute();
 }
 
 async function identityOf(tx: Tx, peer: string): Promise<string | undefined> {

@@ -90,6 +90,7 @@ export const accessTables: SchemaOf<
       answerKey: text,
       offeredTo: textOrNull,
       offeredIn: textOrNull,
+      offerKey: textOrNull,
       expiresAt: bigint,
     },
     key: ['peer'],
