@@ -13,7 +13,7 @@ export type LeftFilesDeps = {
 };
 
 const atOnce = 100;
-/** A network that isn't connected by then may never be again, ms. */
+/** A network that isn't connected by then, or still refuses, may do so for ever, and others' files wait behind these, ms. */
 const patienceMs = 30 * 86_400_000;
 
 /**
@@ -26,12 +26,14 @@ export async function releaseLeftFiles(deps: LeftFilesDeps, signal: AbortSignal)
   for (const { id, route, files, at } of await store.read(readLeftFiles, { limit: atOnce })) {
     if (signal.aborted) break;
     const channel = channelFor(route);
-    if (channel === undefined && at > clock.now() - patienceMs) continue;
+    const isLate = at <= clock.now() - patienceMs;
+    if (channel === undefined && !isLate) continue;
     try {
       for (const file of files) await channel?.adapter.media?.release?.(file, signal);
       done.push(id);
     } catch (error) {
       log.warn({ error }, 'media.not-released');
+      if (isLate) done.push(id);
     }
   }
   if (done.length > 0) await store.write(forgetLeftFiles, { ids: done });

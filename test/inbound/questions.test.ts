@@ -231,7 +231,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     const { content } = await open().read(readPendingContent, { senderId: eve.peer });
     expect(content).toEqual(['Look']);
 
-    // Files of others, who are turned down or take their message back: the network is asked until it answers.
+    // Files of others, who are turned down or take their message back: the network is asked until it answers, for 30 days.
     const [ann, bob] = [anAccount('alpha'), anAccount('alpha')];
     const shown = (ref: string) => ({
       ...{ ...emptyMessage, messageId: messageId(ref), text: 'Look' },
@@ -240,22 +240,33 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     await town.send(ann, shown('of ann'));
     const [, no] = (await questionIn(open(), town.owner)).buttons;
     await town.send(town.owner, press(no?.id ?? ''));
-    await town.send(bob, shown('of bob'));
-    await town.send(bob, { kind: 'delete', messageId: messageId('of bob') });
+    const takesBack = async (who: Account, ref: string) => {
+      await town.send(who, shown(ref));
+      await town.send(who, { kind: 'delete', messageId: messageId(ref) });
+    };
+    await takesBack(bob, 'of bob');
     const asked: string[] = [];
     let media: MediaAbility | undefined;
-    const release = () => {
+    const release = (days = 0) => {
       const channelFor = () => media && { adapter: { media } };
-      const deps = { store: open(), clock: systemClock, log: silentLog, channelFor };
+      const clock = { ...systemClock, now: () => systemClock.now() + days * 86_400_000 };
+      const deps = { store: open(), clock, log: silentLog, channelFor };
       return releaseLeftFiles(deps, new AbortController().signal);
     };
     await release();
     media = { fetch: () => Readable.from([]), release: () => Promise.reject(new Error('away')) };
     await release();
-    media = { ...media, release: async ({ ref }) => void asked.push(ref) };
+    const answers: MediaAbility = { ...media, release: async ({ ref }) => void asked.push(ref) };
+    media = answers;
     await release();
     await release();
     expect(asked).toEqual(['of ann', 'of bob']);
+    await takesBack(bob, 'of bob again');
+    media = { ...media, release: () => Promise.reject(new Error('away')) };
+    await release(30);
+    media = answers;
+    await release();
+    expect(asked).toHaveLength(2);
   });
 
   it('is answered by its id where there is no button, and a pairing also by the person', async () => {
