@@ -1,19 +1,18 @@
 import { execFile } from 'node:child_process';
-import { link, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { link, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createBootstrapFiles } from '../../src/agent/bootstrap-files.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 describe('bootstrap files', () => {
   let workspace = '';
   const at = (name: string) => join(workspace, name);
 
   beforeEach(async () => {
-    workspace = await mkdtemp(join(tmpdir(), 'parley-bootstrap-'));
+    workspace = aFolder();
   });
-  afterEach(() => rm(workspace, { recursive: true, force: true, maxRetries: 5 }));
 
   it('gives the files that exist, in the order of the prompt', async () => {
     await writeFile(at('MEMORY.md'), 'memory');

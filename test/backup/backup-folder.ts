@@ -1,18 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import fs, { mkdir } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { openStore } from '../support/open-store.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 /** A data folder as a gateway leaves it: database, token and a picture, all in the state that `name` names. */
 export async function aDataFolder(name = 'first'): Promise<string> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'parley-backup-'));
-  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+  const dataDir = aFolder();
   await (await openStore({ kind: 'sqlite', dataDir })).close();
   await mkdir(join(dataDir, 'media/2026'), { recursive: true });
   setState(dataDir, name);

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '#channel-kit/system-clock.ts';
@@ -9,7 +6,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { accountId, channelId } from '#contracts/ids.ts';
 import { type ChannelHost, createChannelHost } from '../../src/channel-host/channel-host.ts';
 import { noLiveEvents } from '../../src/queue/live-events.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { plainCapabilities } from './plain-capabilities.ts';
@@ -44,8 +41,7 @@ function aNetwork() {
 }
 
 async function aHost(): Promise<ChannelHost> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-accounts-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
+  const { store } = await aStore();
   const host = createChannelHost({
     ...{ store, holder: 'boot-1', clock: systemClock, log: silentLog },
     receives: true,
@@ -55,11 +51,7 @@ async function aHost(): Promise<ChannelHost> {
     onState: () => undefined,
     onGap: () => undefined,
   });
-  onTestFinished(async () => {
-    await host.stopReceiving();
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  onTestFinished(() => host.stopReceiving());
   return host;
 }
 

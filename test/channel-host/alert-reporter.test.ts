@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -10,7 +7,7 @@ import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { aMessage, aWorker } from '../store/builders.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -32,20 +29,15 @@ const readTold: StoreQuery<object, readonly string[]> = {
   },
 };
 
-async function aStore(): Promise<Store> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-owner-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+async function aHome(): Promise<Store> {
+  const { store } = await aStore();
   // The owner has written in the conversation "home", on the channel that works.
   await aWorker(store).accept(aMessage({ conversation: 'home', text: 'hi', sender: 'ann' }));
   return store;
 }
 
 async function aWatch({ store, owners = ['test:ann'] }: { store?: Store; owners?: readonly string[] } = {}) {
-  const opened = store ?? (await aStore());
+  const opened = store ?? (await aHome());
   const time = manualClock(Date.now());
   let resting = 0;
   /** Tells when the desk has done its work and waits for the next round: its are the waits of 5 s. */
@@ -247,7 +239,7 @@ describe('other troubles', () => {
   });
 
   it('are noted when the store is back, if it is away', async () => {
-    const store = await aStore();
+    const store = await aHome();
     let isGone = true;
     const shaky: Store = {
       ...store,

@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { BotAccount, ChannelDefinition, ChannelTrouble, Intake } from '#contracts/channel.ts';
 import { type ErrorCode, ParleyError } from '#contracts/errors.ts';
@@ -12,23 +9,16 @@ import { noLiveEvents } from '../../src/queue/live-events.ts';
 import { channelStatus } from '../../src/server/channel-status.ts';
 import { readinessOf, readyAnswer } from '../../src/server/readiness.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
-import { openStore } from '../support/open-store.ts';
+import { sharedFolder } from '../support/own-folder.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { createSteppedClock, turns } from '../support/stepped-clock.ts';
 import { plainCapabilities } from './plain-capabilities.ts';
 
 const net = channelId('net');
 const minute = 60_000;
-let dataDir: string;
-let store: Awaited<ReturnType<typeof openStore>>;
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'parley-recovery-'));
-  store = await openStore({ kind: 'sqlite', dataDir });
-});
-afterAll(async () => {
-  await store.close();
-  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-});
+const dataDir = sharedFolder();
+const store = openOwnStore(dataDir);
 
 /** A network that a test refuses by: what a call does is taken from the front of its list, then it works. */
 async function aHostedNetwork() {
@@ -41,7 +31,7 @@ async function aHostedNetwork() {
     await turns();
     // Writes are done in their order: behind this one, what went before it is done too.
     for (let round = 0; round < 2; round += 1) {
-      await store.write(claimAccount, { account: 'other', holder: 'test', leaseMs: 1 });
+      await store().write(claimAccount, { account: 'other', holder: 'test', leaseMs: 1 });
       await turns();
     }
   });
@@ -68,7 +58,7 @@ async function aHostedNetwork() {
     }),
   };
   const host = createChannelHost({
-    ...{ store, holder: 'boot-1', clock, log: silentLog, live: noLiveEvents },
+    ...{ store: store(), holder: 'boot-1', clock, log: silentLog, live: noLiveEvents },
     random: () => 0,
     receives: true,
     intakeFor: ({ account }) => {
@@ -89,7 +79,7 @@ async function aHostedNetwork() {
     ...{ clock, calls, known, accounts, onIdentify, onStart, states },
     began,
     begin: () => {
-      void host.run({ id: net, load: async () => definition, settings: {}, deps: { dataDir } });
+      void host.run({ id: net, load: async () => definition, settings: {}, deps: { dataDir: dataDir() } });
       return clock.advance(0);
     },
     intake: () => intake as Intake,

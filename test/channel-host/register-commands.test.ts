@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createCommandRegistrar } from '../../src/channel-host/register-commands.ts';
 import { nativeCommands } from '../../src/commands/list.ts';
@@ -11,20 +8,15 @@ import type { Store } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const help: NativeCommand = { name: 'help', description: 'Show the commands' };
 const patient = { timeout: patienceMs, interval: 5 };
 
-async function aStore(): Promise<Store> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-commands-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+async function anAccount(): Promise<Store> {
+  const { store } = await aStore();
   await store.write(claimAccount, { account: 'test/bot', holder: 'boot', leaseMs: 60_000 });
   return store;
 }
@@ -50,7 +42,7 @@ function aProcess(store: Store, commands: readonly NativeCommand[], faults: Erro
 }
 
 it('registers the commands once, and again only when they have changed', async () => {
-  const store = await aStore();
+  const store = await anAccount();
   const first = aProcess(store, [help]);
   first.registrar.register(first.channel);
   await vi.waitUntil(() => first.registered.length === 1, patient);
@@ -70,7 +62,7 @@ it('tries again later when it fails, not before the time that the network names'
   const retry = { kind: 'later', afterMs: 490_000 } as const;
   const busy = new ParleyError('channel_unavailable', 'slow down', { retry });
   const { clock, registered, registrar, channel } = aProcess(
-    await aStore(),
+    await anAccount(),
     [help],
     [new Error('away'), busy],
   );

@@ -1,14 +1,13 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { aFolder } from '../support/own-folder.ts';
 import { runParley } from './run-parley.ts';
 
 it('creates the files that shape an agent, and keeps those that are there', {
   timeout: 120_000,
 }, async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-init-'));
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const dataDir = aFolder();
   const workspace = join(dataDir, 'workspace');
   await mkdir(workspace);
   await writeFile(join(workspace, 'SOUL.md'), 'mine');

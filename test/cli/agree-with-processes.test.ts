@@ -1,36 +1,31 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { agreeWithProcesses, findDisagreements } from '../../src/cli/agree-with-processes.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
 /** A data folder on which a process runs that sees these variables. */
-async function aFolder(variables: readonly string[]): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-agree-'));
+async function aRunningGateway(variables: readonly string[]): Promise<string> {
+  const dataDir = aFolder();
   const withdraw = await publishAddress(dataDir, { url: 'http://127.0.0.1:9', variables });
-  onTestFinished(async () => {
-    withdraw();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  onTestFinished(withdraw);
   return dataDir;
 }
 
 it('names what the process sees and the command does not, and the other way round', async () => {
-  const dataDir = await aFolder(['TELEGRAM_BOT_TOKEN', 'PARLEY_PORT']);
+  const dataDir = await aRunningGateway(['TELEGRAM_BOT_TOKEN', 'PARLEY_PORT']);
   const [found] = await findDisagreements({ dataDir, variables: ['PARLEY_MODEL', 'PARLEY_DATA_DIR'] });
   expect(found).toMatchObject({ lacking: ['TELEGRAM_BOT_TOKEN'], extra: ['PARLEY_MODEL'] });
   expect(await findDisagreements({ dataDir, variables: ['TELEGRAM_BOT_TOKEN'] })).toEqual([]);
 });
 
 it('works on no other database than the process', async () => {
-  const dataDir = await aFolder(['DATABASE_URL']);
+  const dataDir = await aRunningGateway(['DATABASE_URL']);
   await expect(agreeWithProcesses({ dataDir, variables: [] })).rejects.toThrow(
     `Process ${process.pid} runs on ${dataDir} with another database: it has DATABASE_URL and this shell doesn't.`,
   );
   await agreeWithProcesses({ dataDir, variables: ['DATABASE_URL'] });
-  const other = await aFolder([]);
+  const other = await aRunningGateway([]);
   await expect(agreeWithProcesses({ dataDir: other, variables: ['DATABASE_URL'] })).rejects.toThrow(
     'another database',
   );

@@ -1,21 +1,15 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSignalServer } from '../platforms/signal/server.ts';
 import { aServer } from '../server/a-server.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
 const slow = 120_000;
-
-async function aFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-channels-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
-}
 
 async function anUnlinkedServer() {
   const server = await startSignalServer({ isUnlinked: true });
@@ -25,7 +19,7 @@ async function anUnlinkedServer() {
 
 describe('parley channels status', () => {
   it('says what the configuration says when Parley does not run', { timeout: slow }, async () => {
-    const env = { PARLEY_DATA_DIR: await aFolder(), PARLEY_PORT: '0' };
+    const env = { PARLEY_DATA_DIR: aFolder(), PARLEY_PORT: '0' };
     const { code, stdout } = await runParley(['channels', 'status'], env);
     expect(code).toBe(0);
     expect(stdout).toMatch(/Parley isn't running/);
@@ -36,7 +30,7 @@ describe('parley channels status', () => {
   it('asks the gateway of its folder when it runs, whatever port that has taken', {
     timeout: slow,
   }, async () => {
-    const folder = await aFolder();
+    const folder = aFolder();
     const running = await aServer();
     const withdraw = await publishAddress(folder, running);
     onTestFinished(async () => {
@@ -56,7 +50,7 @@ const work = { accounts: { work: { apiUrl: 'http://127.0.0.1:1', number: '+15550
 
 describe('parley channels', () => {
   it('know named accounts by their lines', { timeout: slow }, async () => {
-    const folder = await aFolder();
+    const folder = aFolder();
     const config = join(folder, 'parley.config.json');
     await writeFile(config, JSON.stringify({ channels: { signal: work } }));
     const env = { PARLEY_DATA_DIR: folder, PARLEY_CONFIG: config, PARLEY_PORT: '1' };
@@ -105,7 +99,7 @@ describe('parley channels login', () => {
     ['pigeon', /“pigeon” isn't a channel. Use one of: web, terminal/],
   ])('says why there is none for %s', { timeout: slow }, async (channel, problem) => {
     const { code, stderr } = await runParley(['channels', 'login', channel], {
-      PARLEY_DATA_DIR: await aFolder(),
+      PARLEY_DATA_DIR: aFolder(),
     });
     expect(code).toBe(1);
     expect(stderr).toMatch(problem);
@@ -115,7 +109,7 @@ describe('parley channels login', () => {
 /** `parley channels login signal`, which goes on while somebody scans. */
 async function startLogin(apiUrl: string, ...options: readonly string[]) {
   const args = ['../../bin/parley.mjs', 'channels', 'login', 'signal', ...options];
-  const own = { PARLEY_TEST_HOME: '/nowhere', PARLEY_DATA_DIR: await aFolder(), SIGNAL_API_URL: apiUrl };
+  const own = { PARLEY_TEST_HOME: '/nowhere', PARLEY_DATA_DIR: aFolder(), SIGNAL_API_URL: apiUrl };
   return spawn(process.execPath, args, {
     ...{ cwd: import.meta.dirname, env: { PATH: process.env.PATH, ...own } },
     stdio: ['ignore', 'pipe', 'inherit'],

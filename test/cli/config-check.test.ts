@@ -1,13 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { aFolder } from '../support/own-folder.ts';
 
 /** Runs `parley config check` on a parley.config.json, which may have comments. */
 function check(settings: object | string, variables: Readonly<Record<string, string>> = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'parley-config-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const folder = aFolder();
   const path = join(folder, 'parley.config.json');
   writeFileSync(path, typeof settings === 'string' ? settings : JSON.stringify(settings));
   const env = {

@@ -1,7 +1,6 @@
-import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -15,16 +14,11 @@ import { sendInline } from '../../src/redis/inline-client.ts';
 import { startPrivateServer } from '../../src/redis/private-server.ts';
 import { startTelegramServer } from '../platforms/telegram/server.ts';
 import { openStore } from '../support/open-store.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { runParley } from './run-parley.ts';
 
 const slow = 60_000;
-
-async function aFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-doctor-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
-}
 
 async function aFreePort(): Promise<number> {
   const server = createServer();
@@ -56,14 +50,14 @@ describe('parley doctor', () => {
   it('finds nothing wrong on a fresh machine but the missing key, and models that no budget holds', {
     timeout: slow,
   }, async () => {
-    const env = { PARLEY_DATA_DIR: join(await aFolder(), 'data'), PARLEY_PORT: String(await aFreePort()) };
+    const env = { PARLEY_DATA_DIR: join(aFolder(), 'data'), PARLEY_PORT: String(await aFreePort()) };
     const { code, isWell, checks, of } = await diagnose(env);
     expect({ code, isWell }).toEqual({ code: 0, isWell: true });
     expect(checks.filter(({ result }) => result !== 'ok').map(({ name }) => name)).toEqual(['model']);
     expect(of('model')?.fix).toContain('ANTHROPIC_API_KEY');
     expect(of('data folder')?.detail).toContain('the first start creates');
     await expect(stat(env.PARLEY_DATA_DIR)).rejects.toThrow('ENOENT');
-    const config = join(await aFolder(), 'parley.config.json');
+    const config = join(aFolder(), 'parley.config.json');
     const models = { own: { provider: 'ollama', id: 'qwen3' } };
     await writeFile(config, JSON.stringify({ budgets: { gateway: 5 }, models }));
     const { code: again, stdout } = await runParley(['doctor'], { ...env, PARLEY_CONFIG: config });
@@ -87,7 +81,7 @@ describe('parley doctor', () => {
     const server = await startTelegramServer();
     onTestFinished(() => server.close());
     const env = {
-      PARLEY_DATA_DIR: await aFolder(),
+      PARLEY_DATA_DIR: aFolder(),
       PARLEY_PORT: '0',
       TELEGRAM_API_ROOT: server.apiRoot,
       TELEGRAM_BOT_TOKEN: server.token,
@@ -109,7 +103,7 @@ describe('parley doctor', () => {
   });
 
   it('mends permissions, and nothing unless it is asked to', { timeout: slow }, async () => {
-    const dataDir = join(await aFolder(), 'data');
+    const dataDir = join(aFolder(), 'data');
     await mkdir(dataDir);
     await writeFile(join(dataDir, 'token'), 'x'.repeat(43));
     await chmod(dataDir, 0o755);
@@ -135,7 +129,7 @@ describe('parley doctor', () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const env = { PARLEY_DATA_DIR: await aFolder(), PARLEY_PORT: String(port) };
+    const env = { PARLEY_DATA_DIR: aFolder(), PARLEY_PORT: String(port) };
     server.on('connection', (socket) => socket.end('nothing for you\n').resume());
     expect((await diagnose(env)).of('page')).toMatchObject({
       result: 'failed',
@@ -151,7 +145,7 @@ describe('parley doctor', () => {
 
 describe('the Redis of the configuration', () => {
   it('is looked at for its age and for what it drops', { timeout: slow }, async () => {
-    const dataDir = await aFolder();
+    const dataDir = aFolder();
     const server = await startPrivateServer({ dataDir, log: silentLog, clock: systemClock });
     onTestFinished(() => server.stop());
     const config = configOf({ redisUrl: new Secret(server.socketPath) });
@@ -177,7 +171,7 @@ describe('the Redis of the configuration', () => {
 
 describe('the store', () => {
   const aDatabase = async () => {
-    const dataDir = await aFolder();
+    const dataDir = aFolder();
     const store = await openStore({ kind: 'sqlite', dataDir });
     await store.close();
     const change = (sql: string) => {

@@ -1,14 +1,13 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type OnboardDeps, onboard } from '../../src/cli/onboard.ts';
 import { readSurroundings } from '../../src/config/environment.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 let home: string;
 beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), 'parley-onboard-'));
-  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  home = aFolder();
 });
 
 const gptKey = 'sk-proj-0000000001';

@@ -1,21 +1,13 @@
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { aBot, approve, readAccessRows } from '../store/access-builders.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 
 type Env = Readonly<Record<string, string>>;
 
 /** A data folder with a store that stays open, as under a gateway that runs. */
 async function aFolder(env: Env = {}) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-pair-cli-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const { store, dataDir } = await aStore();
   const bot = await aBot(store);
   return {
     bot,

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { assertStaysUp } from '../../src/cli/service.ts';
 import { findOwner, makeFolderFor, userHome } from '../../src/cli/service-owner.ts';
 import { renderUnit, type ServiceUnit, serviceName, unitPath } from '../../src/cli/service-unit.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { runParley } from './run-parley.ts';
 
 const unit: ServiceUnit = {
@@ -46,12 +46,6 @@ it('goes where systemd looks', () => {
 const isRoot = process.getuid?.() === 0;
 const ada = { uid: 1000, gid: 1001 };
 const root = { uid: 0, gid: 0 };
-function aFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'parley-service-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
-}
-
 it.runIf(isRoot)(
   'runs as the owner of the data, of a fresh clone, or as who typed sudo, and gives them its folder',
   () => {
@@ -88,8 +82,7 @@ it('says when the service does not stay up', async () => {
 });
 
 it.runIf(existsSync('/usr/bin/systemd-analyze'))('has nothing that systemd objects to', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'parley-unit-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const folder = aFolder();
   const path = join(folder, serviceName);
   for (const isSystem of [true, false]) {
     const places = { home: folder, dataDir: folder, workspaces: [folder] };

@@ -1,20 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { titleLaneOf } from '../../src/store/lanes/titles.ts';
 import { aLane, aMessage, aWorker, demoOnly } from '../store/builders.ts';
 import { counted } from '../store/call-builders.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { runParley } from './run-parley.ts';
 
 it('lists conversations by their titles and shows one with what it was spent on', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-sessions-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const { store, dataDir } = await aStore();
   const sessions = (...args: string[]) => runParley(['sessions', ...args], { PARLEY_DATA_DIR: dataDir });
   expect((await sessions('list')).stdout).toBe('No conversations yet.\n');
 

@@ -1,31 +1,22 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import type { Store } from '../../src/store/base/command.ts';
 import { aServer, type RunningServer, send } from '../server/a-server.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
 let dataDir: string;
 let store: Store;
 let running: RunningServer;
-let withdraw: () => void;
 
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'parley-cli-'));
-  store = await openStore({ kind: 'sqlite', dataDir });
+  ({ store, dataDir } = await aStore());
   running = await aServer({ store });
   await writeFile(join(dataDir, 'token'), running.token);
-  withdraw = await publishAddress(dataDir, running);
-});
-
-afterEach(async () => {
-  withdraw();
-  await running.server.close();
-  await store.close();
-  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  onTestFinished(running.server.close);
+  onTestFinished(await publishAddress(dataDir, running));
 });
 
 const parley = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>

@@ -1,20 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { aServer } from '../server/a-server.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
 const token = 'q7Zr2mXk9vTb4NwLs8Jd1HfG';
-
-async function aFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-status-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
-}
 
 /** Listens where a gateway could, and keeps what it is sent. */
 async function anotherProgram(answer: string) {
@@ -33,7 +27,7 @@ const status = (dataDir: string, port = '0') =>
   runParley(['status'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: port, PARLEY_TOKEN: token });
 
 it('says how to start Parley when nothing runs on the folder', async () => {
-  const folder = await aFolder();
+  const folder = aFolder();
   expect(await status(folder)).toMatchObject({
     code: 1,
     stderr: `Parley isn't running on ${folder}. Start it: npm start\n`,
@@ -43,7 +37,7 @@ it('says how to start Parley when nothing runs on the folder', async () => {
 it.each(['a page of something else', '{"version":1}', ''])(
   'sends no token to another program at its port or a dead gateway’s address: %j',
   async (answer) => {
-    const folder = await aFolder();
+    const folder = aFolder();
     const { url, port, tokens } = await anotherProgram(answer);
     // The lock of a killed process is free, and its address still there.
     (await publishAddress(folder, { url }))();
@@ -57,7 +51,7 @@ it.each(['a page of something else', '{"version":1}', ''])(
 );
 
 it('says why a gateway isn’t ready that can’t write to its folder, and names one that doesn’t answer', async () => {
-  const folder = await aFolder();
+  const folder = aFolder();
   const reason = `Parley can't start yet: The data folder ${folder} is on a disk that is full.`;
   const { server, port } = await aServer({
     token,

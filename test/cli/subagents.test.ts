@@ -1,19 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { findChild } from '../../src/store/children/read-children.ts';
 import { aFamilyWorker } from '../store/family.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { runParley } from './run-parley.ts';
 
 it('lists, shows, steers and stops sub-agents on the data folder', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-subagents-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const { store, dataDir } = await aStore();
   const subagents = (...args: string[]) => runParley(['subagents', ...args], { PARLEY_DATA_DIR: dataDir });
   expect((await subagents('list')).stdout).toBe('No sub-agents.\n');
 

@@ -1,22 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { aLane, aMessage, aWorker } from '../store/builders.ts';
 import { counted } from '../store/call-builders.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { runParley } from './run-parley.ts';
 
 const secret = 'sk-test-0123456789abcdef0123';
 
 /** A data folder with a store that stays open, as under a gateway that runs, and one message that was answered. */
 async function aFolder() {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-why-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const { store, dataDir } = await aStore();
   const worker = aWorker(store);
   const say = (conversation: string, messageId: string, eventKey: string) =>
     worker.accept(aMessage({ conversation, text: `what of ${secret}?`, messageId, eventKey }));

@@ -1,17 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ParleyError } from '#contracts/errors.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { secretsOf } from '../../src/config/secrets-of.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 const tokenOf = (id: number) => `${id}:AAF0123456789abcdefghijklmnopqrs-_x`;
 
 function load(channels: object, variables: Record<string, string> = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'parley-accounts-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const folder = aFolder();
   writeFileSync(join(folder, 'parley.config.json'), JSON.stringify({ channels }));
   return loadConfig(readEnvironment(variables), folder);
 }

@@ -1,16 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { settingsSources } from '../../src/cli/settings-sources.ts';
 import { withEnvFiles } from '../../src/config/env-files.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 /** A folder with its `.env`, and one named `data` with another. */
 function aCheckout({ beside, inData }: { beside?: string | Buffer; inData?: string }): string {
-  const folder = mkdtempSync(join(tmpdir(), 'parley-env-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const folder = aFolder();
   mkdirSync(join(folder, 'data'));
   if (beside !== undefined) writeFileSync(join(folder, '.env'), beside);
   if (inData !== undefined) writeFileSync(join(folder, 'data/.env'), inData);

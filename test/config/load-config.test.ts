@@ -1,20 +1,20 @@
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ParleyError } from '#contracts/errors.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { bytesOf } from '../../src/config/megabytes.ts';
 import { workspacesOutside } from '../../src/config/workspace-rules.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 const telegramToken = '123456789:AAF0123456789abcdefghijklmnopqrs-_x';
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'parley-config-'));
+  folder = aFolder();
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 function load(file: unknown, variables: Record<string, string> = {}) {
   if (file !== undefined) {

@@ -1,15 +1,14 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { withVariables, writeSettings, writeVariables } from '../../src/config/write-settings.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 let home: string;
 beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), 'parley-write-'));
-  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  home = aFolder();
 });
 const nowhere = readEnvironment({});
 

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { type WireBody, withoutNotes } from '../platforms/anthropic/wire.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { shareOf } from '../support/turn.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
@@ -24,8 +23,7 @@ describe.concurrent('a message that is sent while a tool works', () => {
   test.for(shareOf(tails, 2))(
     'is told of as waiting, read before the next step, and the batch is left as $steerTail says',
     async ({ steerTail, ran, second }, { expect, onTestFinished }) => {
-      const folder = await mkdtemp(join(tmpdir(), 'parley-steering-'));
-      onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+      const folder = aFolder();
       const [EFFECTS_FILE, GO_FILE] = [join(folder, 'effects'), join(folder, 'go')];
       const env = { TEST_PLUGIN: join(import.meta.dirname, 'slow-tool.ts'), EFFECTS_FILE, GO_FILE };
       const settings = { env, config: { run: { steerTail } } };

@@ -1,10 +1,11 @@
 /** A conversation gets its title by a run beside it, which nobody waits for and a kill doesn't double. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { answerQuestion, answerTo } from './questions.ts';
 import { openStage } from './stage.ts';
@@ -17,8 +18,7 @@ const unusedModel = {
 };
 
 test('a conversation is named once, beside its answer, also when the process dies over the title; OpenAI’s SDK stays unloaded', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-sdks-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const folder = aFolder();
   const sdks = join(folder, 'sdks');
   const recorder = new URL('../support/record-sdks.mjs', import.meta.url);
   recorder.searchParams.set('file', sdks);

@@ -1,11 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { atConsole } from '../store/access-builders.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { cutPower } from '../support/power-cut.ts';
 import { envelopeOf } from '../threats/access-cells.ts';
 import { anAccessFixture } from '../threats/access-fixture.ts';
@@ -24,16 +21,6 @@ function interrupt(store: Store, times: number, happen: () => Promise<unknown>):
       return answer;
     },
   };
-}
-
-async function aStore(): Promise<{ store: Store; dataDir: string }> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-race-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
-  return { store, dataDir };
 }
 
 it('decides again when somebody is revoked after the door has looked', async () => {

@@ -1,39 +1,31 @@
 /** The files of accepted messages: of how many at once, and for how long they are asked for. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { cappedDownload, unavailable } from '#channel-kit/capped-download.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { MediaAbility } from '#contracts/channel-abilities.ts';
 import { noProbe } from '#contracts/probe.ts';
 import { createFetcher, type Fetcher, type FetcherDeps } from '../../src/inbound/attachment-fetcher.ts';
-import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import type { StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { aMessage, aWorker, unique } from '../store/builders.ts';
-import { openStore } from '../support/open-store.ts';
+import { sharedFolder } from '../support/own-folder.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { createSteppedClock } from '../support/stepped-clock.ts';
 
-let store: Store;
-let dataDir: string;
-
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'parley-fetcher-'));
-  store = await openStore({ kind: 'sqlite', dataDir });
-});
-afterAll(async () => {
-  await store.close();
-  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-});
+const dataDir = sharedFolder();
+const store = openOwnStore(dataDir);
 
 function aFetcher(fetch: MediaAbility['fetch'], over: Partial<FetcherDeps> = {}): Fetcher {
   const fetcher = createFetcher({
-    ...{ store, clock: systemClock, log: silentLog, probe: noProbe, texts: noticesFor('en') },
-    mediaDir: join(dataDir, 'media'),
+    ...{ store: store(), clock: systemClock, log: silentLog, probe: noProbe, texts: noticesFor('en') },
+    mediaDir: join(dataDir(), 'media'),
     maxBytes: 1000,
     channelFor: () => ({ adapter: { media: { fetch } } }),
     start: () => undefined,
@@ -56,7 +48,7 @@ async function messagesWithFiles(count: number): Promise<readonly string[]> {
     const withFile = { ...item, content: { ...item.content, attachments } };
     return { ...proposal, decision: { kind: 'accept', item: withFile } } as const;
   });
-  await aWorker(store).accept(...accepted);
+  await aWorker(store()).accept(...accepted);
   return accepted.map(({ decision }) => decision.item.id);
 }
 
@@ -120,7 +112,7 @@ describe('the files of messages', () => {
     };
     aFetcher(fetch, { clock, start }).fetch(id);
     await clock.until(() => isDone);
-    const file = await store.read(storedOf, { id });
+    const file = await store().read(storedOf, { id });
     expect(file).toMatchObject({ kind });
     if (file?.kind === 'stored') expect(await readFile(file.path, 'utf8')).toBe('whole');
     expect(clock.waits).toEqual(waits);
@@ -138,7 +130,7 @@ describe('the files of messages', () => {
     };
     aFetcher(fetch, { clock, start }).fetch(id);
     await clock.until(() => isDone);
-    expect(await store.read(storedOf, { id })).toMatchObject({ kind: 'missing', name: 'a.png' });
+    expect(await store().read(storedOf, { id })).toMatchObject({ kind: 'missing', name: 'a.png' });
     expect(clock.waits).toEqual([500, 2000]);
   });
 

@@ -1,11 +1,9 @@
 /** `/pair`, `/whoami`, `/help` and `/start`, from the message to the answer that waits to be delivered. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+
+import { beforeEach, describe, expect, it } from 'vitest';
 import { eventKey, messageId, peerId } from '../../src/contracts/ids.ts';
-import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../support/open-store.ts';
+import { sharedFolder } from '../support/own-folder.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import { type ChatState, envelopeOf, type Policies, type SenderState } from '../threats/access-cells.ts';
 import { anAccessFixture, type Door } from '../threats/access-fixture.ts';
 
@@ -13,21 +11,12 @@ const network = 'telegram';
 const pairing: Policies = { dmPolicy: 'pairing', groupPolicy: 'allowlist' };
 
 describe('an owner', () => {
-  let dataDir = '';
-  let store: Store | undefined;
   let door: Door;
   let count = 0;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-pair-'));
-    store = await openStore({ kind: 'sqlite', dataDir });
-  });
-  afterAll(async () => {
-    await store?.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const dataDir = sharedFolder();
+  const store = openOwnStore(dataDir);
   const open = async (policies = pairing) => {
-    if (!store) throw new Error('the store is not open');
-    return anAccessFixture(store, { dataDir, network, policies });
+    return anAccessFixture(store(), { dataDir: dataDir(), network, policies });
   };
   beforeEach(async () => {
     door = await open();

@@ -1,15 +1,13 @@
 /** Limits count by when a server received a message; the sender's clock is only shown, as far as it can be. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { createRateLimit } from '../../src/inbound/rate-limit.ts';
 import { withSaneTimes } from '../../src/inbound/times.ts';
-import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import type { StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
-import { openStore } from '../support/open-store.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import { anAccount, anEnvelope, createIntakeFixture, type Scene } from './support/intake-fixture.ts';
 
 const perSenderPerMinute = 10;
@@ -17,21 +15,12 @@ const hour = 3_600_000;
 const now = Date.UTC(2026, 10, 22, 12);
 /** Stands still, so that nothing is free again while the test runs. */
 const clock: Clock = { ...systemClock, now: () => now };
-let store: Store;
-let dataDir: string;
 
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'parley-receipt-'));
-  store = await openStore({ kind: 'sqlite', dataDir });
-});
-afterAll(async () => {
-  await store.close();
-  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-});
+const store = openOwnStore();
 
 /** How many of the messages are taken in. */
 async function takenOf(scenes: readonly Partial<Scene>[], account = anAccount('alpha')): Promise<number> {
-  const town = createIntakeFixture(store, { clock, config: { rateLimit: { perSenderPerMinute } } });
+  const town = createIntakeFixture(store(), { clock, config: { rateLimit: { perSenderPerMinute } } });
   let taken = 0;
   for (const scene of scenes) if ((await town.send(account, 'hi', scene)).kind === 'accepted') taken += 1;
   return taken;
@@ -52,7 +41,7 @@ describe('a flood', () => {
   });
 
   it('of what people say among themselves in a group is limited without a word, and by a count of its own', async () => {
-    const town = createIntakeFixture(store, { clock, config: { rateLimit: { perSenderPerMinute: 2 } } });
+    const town = createIntakeFixture(store(), { clock, config: { rateLimit: { perSenderPerMinute: 2 } } });
     const ann = anAccount('alpha');
     const group = `-${ann.peer}`;
     const says = async (mentionsBot: boolean) => {
@@ -99,10 +88,10 @@ it.each([0, -1, Number.NaN, 8.64e15, 1e300, now + 24 * hour])(
   'shows a message whose sender says %s as sent now',
   async (sentAt) => {
     const account = anAccount('alpha');
-    const town = createIntakeFixture(store, { clock });
+    const town = createIntakeFixture(store(), { clock });
     const accepted = await town.send(account, 'what time is it?', { sentAt, group: '-9', mentionsBot: true });
     expect(accepted.kind).toBe('accepted');
-    const stored = await store.read(contentsOf, { sender: account.peer });
+    const stored = await store().read(contentsOf, { sender: account.peer });
     expect(stored).toHaveLength(1);
     expect(stored[0]?.sentAt).toBe(now);
     expect(stored[0]?.prompt).toContain('2026');

@@ -1,25 +1,24 @@
 import { execFileSync } from 'node:child_process';
-import { constants, createReadStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { constants, createReadStream, readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ParleyError } from '#contracts/errors.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { secretsOf } from '../../src/config/secrets-of.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import { createRedactor } from '../../src/logging/redaction.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 const canary = 'canary-3c9a-77f1';
 const level = 'debug' as const;
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'parley-log-'));
+  folder = aFolder();
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 function collect() {
   const chunks: string[] = [];

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEnvironment } from '../../src/config/environment.ts';
@@ -8,30 +7,27 @@ import { configuredModel } from '../../src/models/configured-model.ts';
 import { claimModels } from '../../src/models/models.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { type OpenAiServer, startOpenAiServer } from '../platforms/openai/server.ts';
+import { sharedFolder } from '../support/own-folder.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { aPatientClock, eventsOf, textIn } from './builders.ts';
 
 let claude: AnthropicServer;
 let local: OpenAiServer;
-let folder: string;
+const folder = sharedFolder();
 beforeAll(async () => {
   [claude, local] = await Promise.all([
     startAnthropicServer({ keys: ['sk-ant-0000001'] }),
     startOpenAiServer({ flavour: 'ollama', keys: [] }),
   ]);
-  folder = mkdtempSync(join(tmpdir(), 'parley-models-'));
 });
-afterAll(async () => {
-  await Promise.all([claude.close(), local.close()]);
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-});
+afterAll(() => Promise.all([claude.close(), local.close()]));
 
 /** The models of a configuration file, with a Claude key in the environment. */
 function configured(file: object = {}, values: Record<string, string> = {}) {
-  const path = join(folder, 'parley.config.json');
+  const path = join(folder(), 'parley.config.json');
   writeFileSync(path, JSON.stringify(file));
   const anthropic = { ANTHROPIC_API_KEY: 'sk-ant-0000001', ANTHROPIC_BASE_URL: claude.url };
-  const config = loadConfig(readEnvironment({ ...anthropic, ...values, PARLEY_CONFIG: path }), folder);
+  const config = loadConfig(readEnvironment({ ...anthropic, ...values, PARLEY_CONFIG: path }), folder());
   const clock = aPatientClock();
   return { ...configuredModel(config, { clock, log: silentLog }), config, clock };
 }

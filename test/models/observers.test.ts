@@ -1,7 +1,6 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
@@ -16,6 +15,7 @@ import { createRotatingFile } from '../../src/models/observers/rotating-file.ts'
 import { runSpanId, traceIdOf } from '../../src/models/observers/spans.ts';
 import { traceRun } from '../../src/runs/trace-run.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { eventsOf } from './builders.ts';
 
@@ -46,12 +46,6 @@ const asking = (text: string): ModelRequest => ({
 });
 const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-
-async function aFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-observers-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 async function aModel(): Promise<LlmProvider> {
   const server = await startAnthropicServer({ keys: [key], mayRefuse: 'one call is to fail' });
@@ -93,7 +87,7 @@ it('sees each try once, and an observer that fails is worth less than the answer
 });
 
 it('writes requests and answers to a file of its owner, without keys, tokens and codes', async () => {
-  const dataDir = await aFolder();
+  const dataDir = aFolder();
   const token = '7000001:AAAA-telegram-token-0123456789abcdef';
   const { observers, close } = await openObservers(
     { ...off, dataDir, payloadLog: { enabled: true, maxMb: 1 } },
@@ -124,7 +118,7 @@ it('writes requests and answers to a file of its owner, without keys, tokens and
 });
 
 it('keeps the payload log within its size, and takes it back from other readers', async () => {
-  const folder = await aFolder();
+  const folder = aFolder();
   const path = join(folder, 'payloads.jsonl');
   await writeFile(path, 'old\n', { mode: 0o644 });
   const [file, other] = [createRotatingFile(path, 1_000), createRotatingFile(path, 1_000)];

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { aFolder } from '../support/own-folder.ts';
 import type { Edit } from './mutants.ts';
 import { createMutator } from './mutator.ts';
 
@@ -70,14 +70,10 @@ describe('an edit', () => {
 });
 
 async function mutate(files: Readonly<Record<string, string>>, edit: Edit) {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-mutator-'));
-  try {
-    for (const [file, text] of Object.entries(files)) {
-      await mkdir(join(folder, file, '..'), { recursive: true });
-      await writeFile(join(folder, file), text);
-    }
-    return Object.fromEntries((await createMutator(folder))([edit]));
-  } finally {
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  const folder = aFolder();
+  for (const [file, text] of Object.entries(files)) {
+    await mkdir(join(folder, file, '..'), { recursive: true });
+    await writeFile(join(folder, file), text);
   }
+  return Object.fromEntries((await createMutator(folder))([edit]));
 }

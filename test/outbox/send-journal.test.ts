@@ -1,16 +1,14 @@
 import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openSendJournal, readSendJournal } from '../../src/outbox/send-journal.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'parley-journal-'));
+  folder = aFolder();
 });
-afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 const open = (holder = 'boot-1') => openSendJournal({ path: path(), holder, log: silentLog });
 const path = () => join(folder, 'one.sends');

@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { HostedChannel } from '../../src/contracts/channel.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
@@ -18,7 +15,7 @@ import {
 } from '../../src/store/delivery/claim-delivery.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { holder, routeFor } from '../store/builders.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const away = () => Promise.reject(new ParleyError('store_unavailable', 'away'));
@@ -54,12 +51,7 @@ async function deliverBeside(
     refusals = [],
   }: Scene = {},
 ) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-outbox-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const { store } = await aStore();
   let attempts = 0;
   const shaky: Store = {
     ...store,

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
@@ -8,13 +5,12 @@ import { startSweeper } from '../../src/queue/sweeper.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { aLane, aMessage, aRoute, aWorker } from '../store/builders.ts';
 import { readOutcomes } from '../store/lanes/outcomes.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 it('brings a lane that nobody has worked on for 10 s to the first slot that is free, without any wake', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-watchdog-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
+  const { store } = await aStore();
   const worker = aWorker(store);
   const { key } = aLane('c');
   await worker.accept(aMessage({ conversation: 'c', text: 'hi' }));
@@ -48,11 +44,7 @@ it('brings a lane that nobody has worked on for 10 s to the first slot that is f
     onAlarm: (laneKey) => void told.push(`${laneKey} waits`),
     onAlarmOver: (laneKey) => void told.push(`${laneKey} goes on`),
   });
-  onTestFinished(async () => {
-    await sweeper.stop();
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  onTestFinished(sweeper.stop);
 
   await vi.waitUntil(() => looks > 2, { timeout: patienceMs });
   expect(told).toEqual([]);

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -11,7 +9,7 @@ import type { Store } from '../../src/store/base/command.ts';
 import { releaseFailedRun } from '../../src/store/lanes/leases.ts';
 import { readSweep, type SweepPlace } from '../../src/store/lanes/sweep.ts';
 import { aLane, aMessage, aWorker } from '../store/builders.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -21,8 +19,7 @@ async function anHourLater(
   more: (store: Store) => Partial<SweeperDeps> = () => ({}),
   before: (store: Store, dataDir: string) => Promise<void> = async () => undefined,
 ) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-sweeper-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
+  const { store, dataDir } = await aStore();
   await aWorker(store).accept(aMessage({ conversation: 'c', text: 'hi' }));
   await before(store, dataDir);
   const time = { aheadMs: 3_600_000 };
@@ -50,11 +47,7 @@ async function anHourLater(
     onAlarmOver: (laneKey) => void told.push(`${laneKey} goes on`),
     ...more(store),
   });
-  onTestFinished(async () => {
-    await sweeper.stop();
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  onTestFinished(sweeper.stop);
   return { store, time, alarms, woken, told, worked };
 }
 

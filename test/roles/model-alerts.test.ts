@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { readEnvironment } from '../../src/config/environment.ts';
@@ -14,23 +13,18 @@ import { until } from '../e2e/until.ts';
 import { aPatientClock, aRequest, eventsOf, listTool } from '../models/builders.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startOpenAiServer } from '../platforms/openai/server.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-async function aStore() {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-keys-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+async function anOwner() {
+  const { store, dataDir } = await aStore();
   return { store, dataDir, open: () => store.read(readOpenNotices, { limit: 10 }) };
 }
 
 it('tells the owner once that a provider rejects its key, or one model to it, and that it answers again', async () => {
   const [server, { store, dataDir, open }] = await Promise.all([
     startAnthropicServer({ keys: ['sk-ant-0000001'] }),
-    aStore(),
+    anOwner(),
   ]);
   onTestFinished(server.close);
   const config = loadConfig(
@@ -100,7 +94,7 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
 });
 
 it('tells the owner once that a model is asked without tools, unless they have said so', async () => {
-  const [server, { store, dataDir, open }] = await Promise.all([startOpenAiServer({ keys: [] }), aStore()]);
+  const [server, { store, dataDir, open }] = await Promise.all([startOpenAiServer({ keys: [] }), anOwner()]);
   onTestFinished(server.close);
   server.script((body) =>
     'tools' in body ? { status: 400, message: 'gemma3:4b does not support tools' } : { text: 'By heart.' },

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openSendJournal } from '../../src/outbox/send-journal.ts';
@@ -9,19 +7,14 @@ import { claimDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { readBoots } from '../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
 
 /** A folder whose processes live and die as the test says. */
 async function aFolder() {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-processes-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const { store, dataDir } = await aStore();
   const living = new Set<string>();
   const removed: string[] = [];
   const journalOf = (name: string) => join(dataDir, `${name}.sends`);

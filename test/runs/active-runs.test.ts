@@ -4,8 +4,8 @@ import { createActiveRuns, type StopReason } from '../../src/runs/active-runs.ts
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { type aWorker, holder } from '../store/builders.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
-import { openOwnStore } from './own-store.ts';
 
 describe('the runs of a process', () => {
   const store = openOwnStore();

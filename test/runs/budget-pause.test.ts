@@ -31,7 +31,7 @@ import { aCommand, aLane, aMessage, aRoute, aWorker, demoOnly, unique } from '..
 import { describeEachDatabase } from '../store/each-database.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
+import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 import { saidIn } from './said-in.ts';
 
 /** An answer of 1,000 tokens may cost 10,000 micro-dollars, a prompt 4,000 at least. */
@@ -269,11 +269,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     const child = await family.claimRun(spawned.laneKey);
     const again = costing(callsTools({ id: '1', name: 'act' }), dear);
     const { deps, model, ran } = depsFor([again, again, again], { tree: 20_000 }, { holder: 'boot-1' });
-    await executeRun(deps, child, {
-      signal: new AbortController().signal,
-      mayKeepLane: () => false,
-      claims: () => undefined,
-    });
+    await executeRun(deps, child, untilDone());
     expect([model.requests.length, ran.length]).toEqual([1, 1]);
     expect(await open().read(childEnd, spawned.id)).toEqual({ state: 'done', status: 'failed' });
     expect(await open().read(readPayer, { runId: child.runId })).toMatchObject({

@@ -23,7 +23,7 @@ import { type AnthropicServer, startAnthropicServer } from '../platforms/anthrop
 import type { WireBody } from '../platforms/anthropic/wire.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { openOwnStore } from './own-store.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 import { saidIn } from './said-in.ts';
 

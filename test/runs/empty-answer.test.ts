@@ -1,41 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/contracts/model.ts';
-import { executeRun } from '../../src/runs/execute-run.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, completes, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { until } from '../e2e/until.ts';
-import { aLane, aMessage, aWorker, routeFor, unique } from '../store/builders.ts';
+import { aConversation } from '../store/a-conversation.ts';
+import { aRoute } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { openOwnStore } from './own-store.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
+import { openOwnStore } from '../support/own-store.ts';
+import { playNext, runSettings } from './run-builders.ts';
 import { saidIn } from './said-in.ts';
 
 describe('a message whose answer', () => {
   const store = openOwnStore();
 
   const outcomeOf = async (...plays: readonly Play[]) => {
-    const [conversation, boot] = [unique('c'), unique('boot')];
-    const worker = aWorker(store(), boot);
-    await aWorker(store()).accept(aMessage({ conversation, text: 'hello' }));
-    const active = someActiveRuns(store(), boot);
-    const run = await worker.claimRun(aLane(conversation).key);
-    const route = routeFor(run);
-    const sent = { state: 'sent', route, text: 'It is ten.', media: [] };
+    const { conversation, laneKey, say } = aConversation(store());
+    await say('hello');
+    const sent = { state: 'sent', route: aRoute(conversation), text: 'It is ten.', media: [] };
     const message = aTool('message', { execute: async () => ({ text: 'sent', metadata: { sent } }) });
-    const deps = runDeps(store(), { active, model: scriptedModel(...plays), tools: [message] });
-    const signal = new AbortController().signal;
-    await executeRun(deps, run, { signal, mayKeepLane: () => false, claims: () => undefined });
-    await active.close();
-    const { inbox } = await readLane(store(), aLane(conversation).key);
+    await playNext(store(), laneKey, { model: scriptedModel(...plays), tools: [message] });
+    const { inbox } = await readLane(store(), laneKey);
     return inbox.map(({ outcome, reason }) => ({ outcome, reason }));
   };
   it('lets a minute pass is announced once, and said when it comes', async () => {
-    const [conversation, boot] = [unique('c'), unique('boot')];
-    await aWorker(store()).accept(aMessage({ conversation, text: 'hello' }));
-    const run = await aWorker(store(), boot).claimRun(aLane(conversation).key);
-    const active = someActiveRuns(store(), boot);
+    const { conversation, laneKey, say } = aConversation(store());
+    await say('hello');
     const clock = manualClock();
     const said = () => store().read(saidIn, conversation);
     const { modelSlow } = noticesFor('en');
@@ -50,15 +41,8 @@ describe('a message whose answer', () => {
       yield { type: 'content_delta', text: 'I am.' } as const;
       yield completes('end_turn');
     });
-    const deps = runDeps(store(), { active, model: slow, tools: [] });
-    const limits = { ...deps.settings.limits, runTimeoutMs: 600_000, modelIdleMs: 120_000 };
-    const signal = new AbortController().signal;
-    await executeRun({ ...deps, clock, settings: { ...deps.settings, limits } }, run, {
-      signal,
-      mayKeepLane: () => false,
-      claims: () => undefined,
-    });
-    await active.close();
+    const limits = { ...runSettings.limits, runTimeoutMs: 600_000, modelIdleMs: 120_000 };
+    await playNext(store(), laneKey, { model: slow, over: { clock, settings: { ...runSettings, limits } } });
     expect(await said()).toEqual([modelSlow, 'Here I am.']);
   });
 

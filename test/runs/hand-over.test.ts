@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { executeRun } from '../../src/runs/execute-run.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
-import { openOwnStore } from './own-store.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
+import { openOwnStore } from '../support/own-store.ts';
+import { playNext } from './run-builders.ts';
 
 describe('a run that is handed over while its tools work', () => {
   const store = openOwnStore();
@@ -15,7 +14,6 @@ describe('a run that is handed over while its tools work', () => {
     conversation: string,
     { model, ran }: { model: ReturnType<typeof scriptedModel>; ran: string[] },
   ) => {
-    const boot = unique('boot');
     const shutdown = new AbortController();
     const slow = aTool('slow', {
       replay: 'never',
@@ -34,16 +32,9 @@ describe('a run that is handed over while its tools work', () => {
         return { text: 'quick is done' };
       },
     });
-    const active = someActiveRuns(store(), boot);
-    const run = await aWorker(store(), boot).claimRun(aLane(conversation).key);
-    const deps = runDeps(store(), { active, model, tools: [slow, quick] });
-    await executeRun(deps, run, {
-      signal: shutdown.signal,
-      mayKeepLane: () => false,
-      claims: () => undefined,
-    });
-    await active.close();
-    return run;
+    const { signal } = shutdown;
+    const played = await playNext(store(), aLane(conversation).key, { model, tools: [slow, quick], signal });
+    return played.run;
   };
 
   const resultsOf = async (sessionId: string) =>

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
@@ -15,22 +12,12 @@ import { handOver, releaseFailedRun, renewLeases } from '../../src/store/lanes/l
 import { noticesFor } from '../../src/texts/notices.ts';
 import { aLane, aMessage, aRoute, aWorker, demoOnly, framing, holder, unique } from '../store/builders.ts';
 import { readOutcomes } from '../store/lanes/outcomes.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 /** No test waits for a lease to end. */
 const leaseMs = 600_000;
-
-async function aStore(): Promise<Store> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-let-go-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
-  return store;
-}
 
 type Executing = { readonly store: Store; execute(run: ClaimedRun): Promise<RunExit | undefined> };
 
@@ -59,7 +46,7 @@ function aDriver({ store, execute }: Executing): LaneDriver {
 }
 
 it('goes on with a run that a fault broke off as soon as the store answers, and counts it as a try', async () => {
-  const store = await aStore();
+  const { store } = await aStore();
   const conversation = unique('c');
   await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
   let refusals = 2;
@@ -89,7 +76,7 @@ it('goes on with a run that a fault broke off as soon as the store answers, and 
 });
 
 it('goes on with a run that was handed over at once, though the process stays', async () => {
-  const store = await aStore();
+  const { store } = await aStore();
   const conversation = unique('c');
   await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
   const seen: ClaimedRun[] = [];
@@ -108,7 +95,7 @@ it('goes on with a run that was handed over at once, though the process stays', 
 });
 
 it('gives up after three attempts, not for ever', async () => {
-  const store = await aStore();
+  const { store } = await aStore();
   const conversation = unique('c');
   await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
   let tries = 0;
@@ -127,7 +114,7 @@ it('gives up after three attempts, not for ever', async () => {
 });
 
 it('leaves the lane alone that another has claimed meanwhile', async () => {
-  const store = await aStore();
+  const { store } = await aStore();
   const conversation = unique('c');
   const lane = aLane(conversation).key;
   await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));

@@ -10,8 +10,8 @@ import { createLiveView, type LiveViewOptions } from '../../src/runs/live-view.t
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { plainCapabilities } from '../channel-host/plain-capabilities.ts';
 import { aRoute } from '../store/builders.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
-import { openOwnStore } from './own-store.ts';
 
 const capabilities: Capabilities = {
   ...plainCapabilities,

@@ -2,15 +2,12 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { ModelEvent } from '../../src/contracts/model.ts';
-import { executeRun } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { saveImage } from '../../src/store/lanes/commit-turn.ts';
 import { says, scriptedModel } from '../agent/support/scripted-model.ts';
-import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
+import { aConversation } from '../store/a-conversation.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
-
-const options = { signal: new AbortController().signal, mayKeepLane: () => false, claims: () => undefined };
+import { playNext } from './run-builders.ts';
 
 /** How often a message is stored while it streams, on a clock that the model turns. */
 async function imagesOf(
@@ -27,14 +24,10 @@ async function imagesOf(
       open.writeAlong(command, input);
     },
   };
-  const conversation = unique('c');
-  const worker = aWorker(open, holder);
-  await worker.accept(aMessage({ conversation, text: 'go' }));
-  const run = await worker.claimRun(aLane(conversation).key);
-  const active = someActiveRuns(open, holder);
+  const { laneKey, say } = aConversation(open);
+  await say('go');
   const model = scriptedModel(() => stream((ms) => (aheadMs += ms)));
-  await executeRun({ ...runDeps(store, { active, model, tools: [] }), clock }, run, options);
-  await active.close();
+  await playNext(open, laneKey, { model, over: { store, clock } });
   return images;
 }
 

@@ -14,8 +14,8 @@ import { until } from '../e2e/until.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { aCommand, aMessage, demoOnly, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
-import { openOwnStore } from './own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
 describe('a run whose call waits for an answer from outside', () => {

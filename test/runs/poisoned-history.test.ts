@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentMessage, MessagePart } from '../../src/contracts/message.ts';
 import type { ToolOutput } from '../../src/contracts/tool.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
-import { executeRun } from '../../src/runs/execute-run.ts';
 import { commitToolTurn, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { aPng, aTool } from '../agent/support/builders.ts';
@@ -12,8 +11,8 @@ import { type AnthropicServer, startAnthropicServer } from '../platforms/anthrop
 import type { ScriptedCall } from '../platforms/anthropic/turn.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { openOwnStore } from './own-store.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
+import { openOwnStore } from '../support/own-store.ts';
+import { playNext } from './run-builders.ts';
 
 const nested = (depth: number, open = '[', close = ']') => open.repeat(depth) + close.repeat(depth);
 const inTotal = process.env.PARLEY_LONG === '1' ? 10_000 : 200;
@@ -31,18 +30,14 @@ describe('a conversation', () => {
 
   /** Says `text` and works it; returns what the model was asked. */
   const say = async (conversation: string, text: string, give?: () => ToolOutput) => {
-    const boot = unique('boot');
-    const worker = aWorker(store(), boot);
     await aWorker(store()).accept(aMessage({ conversation, text }));
-    const active = someActiveRuns(store(), boot);
-    const run = await worker.claimRun(aLane(conversation).key);
     const before = model.requests.length;
     const execute = async () => give?.() ?? { text: 'done' };
     const tools = [aTool('act', { execute, parallelSafe: true })];
-    const deps = runDeps(store(), { active, model: { ...provider(), requests: [] }, tools });
-    const signal = new AbortController().signal;
-    await executeRun(deps, run, { signal, mayKeepLane: () => false, claims: () => undefined });
-    await active.close();
+    const { run } = await playNext(store(), aLane(conversation).key, {
+      model: { ...provider(), requests: [] },
+      tools,
+    });
     return { run, asked: model.requests.slice(before) };
   };
 
@@ -166,14 +161,8 @@ describe('a conversation', () => {
     const goesOn = async ({ conversation }: { conversation: string }) => {
       const refusals = async (work: Promise<{ asked: AnthropicServer['requests'] }>) =>
         (await work).asked.filter(({ refusal }) => refusal !== undefined).length;
-      const boot = unique('boot');
-      const active = someActiveRuns(store(), boot);
-      const run = await aWorker(store(), boot).claimRun(aLane(conversation).key);
       const before = model.requests.length;
-      const deps = runDeps(store(), { active, model: { ...provider(), requests: [] }, tools: [] });
-      const signal = new AbortController().signal;
-      await executeRun(deps, run, { signal, mayKeepLane: () => false, claims: () => undefined });
-      await active.close();
+      await playNext(store(), aLane(conversation).key, { model: { ...provider(), requests: [] } });
       const first = model.requests.slice(before).filter(({ refusal }) => refusal !== undefined).length;
       const second = await refusals(say(conversation, 'and now?'));
       expect(await outcomes(conversation)).toEqual(['answered', 'answered']);

@@ -12,9 +12,9 @@ import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { onlyModel } from '../models/only-model.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
-import { openOwnStore } from './own-store.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
+import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 
 describe('a power cut while a run works', () => {
   const open = openOwnStore();
@@ -70,11 +70,7 @@ async function workUntilEnd(store: Store | CutStore, { conversation, effects, bo
       if (claim.kind === 'idle') return;
       if (claim.kind !== 'run') throw new Error(`the lane is ${claim.kind}`);
       const deps = depsOf(store, { active, effects });
-      await executeRun(deps, claim.run, {
-        signal: new AbortController().signal,
-        mayKeepLane: () => false,
-        claims: () => undefined,
-      });
+      await executeRun(deps, claim.run, untilDone());
     }
   } finally {
     await active.close();

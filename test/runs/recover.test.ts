@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { FinishReason, MessagePart } from '../../src/contracts/message.ts';
-import { executeRun } from '../../src/runs/execute-run.ts';
 import { storeToolParts } from '../../src/store/delivery/post-part.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn } from '../../src/store/lanes/commit-turn.ts';
@@ -8,8 +7,8 @@ import { aTool } from '../agent/support/builders.ts';
 import { says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { openOwnStore } from './own-store.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
+import { openOwnStore } from '../support/own-store.ts';
+import { playNext } from './run-builders.ts';
 
 describe('a run that a crash left unfinished', () => {
   const store = openOwnStore();
@@ -40,16 +39,7 @@ describe('a run that a crash left unfinished', () => {
         return { text: 'acted' };
       },
     });
-    const boot = unique('boot');
-    const active = someActiveRuns(store(), boot);
-    const run = await aWorker(store(), boot).claimRun(aLane(conversation).key);
-    const deps = runDeps(store(), { active, model: scriptedModel(says('done')), tools: [act] });
-    await executeRun(deps, run, {
-      signal: new AbortController().signal,
-      mayKeepLane: () => false,
-      claims: () => undefined,
-    });
-    await active.close();
+    await playNext(store(), aLane(conversation).key, { model: scriptedModel(says('done')), tools: [act] });
     return ran;
   };
 

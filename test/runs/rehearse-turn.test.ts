@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
@@ -11,15 +8,15 @@ import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { demoOnly, framing, holder } from '../store/builders.ts';
 import { everything } from '../store/everything.ts';
 import { shaping } from '../support/free-loop.ts';
-import { openOwnStore } from './own-store.ts';
+import { aFolder } from '../support/own-folder.ts';
+import { openOwnStore } from '../support/own-store.ts';
 
 const store = openOwnStore();
 
 it('asks no server, stores nothing and says nothing', async ({ onTestFinished }) => {
   const server = await startAnthropicServer();
   onTestFinished(server.close);
-  const folder = mkdtempSync(join(tmpdir(), 'parley-rehearsal-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = aFolder();
   const values = { ANTHROPIC_API_KEY: 'test-key', ANTHROPIC_BASE_URL: server.url };
   const seen: string[] = [];
   const tell = () => void seen.push('a line');

@@ -4,12 +4,13 @@ import { noProbe } from '../../src/contracts/probe.ts';
 import type { Tool } from '../../src/contracts/tool.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
 import { type ActiveRuns, createActiveRuns } from '../../src/runs/active-runs.ts';
-import type { RunDeps } from '../../src/runs/execute-run.ts';
+import { executeRun, type RunDeps, type RunExit, type RunOptions } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/base/command.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import type { ScriptedModel } from '../agent/support/scripted-model.ts';
 import { onlyModel } from '../models/only-model.ts';
-import { framing } from '../store/builders.ts';
+import { aWorker, framing, unique } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -23,6 +24,17 @@ export function someActiveRuns(store: Store, holder: string): ActiveRuns {
     renewMs: 5_000,
   });
 }
+
+export const runSettings: RunDeps['settings'] = {
+  limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
+  toolExecution: 'auto',
+  steerTail: 'skip',
+  steerDelivery: 'one-at-a-time',
+  replyToMode: 'off',
+  suppressAcknowledgements: true,
+  isPreviewOn: false,
+  handOverMs: 5_000,
+};
 
 /** Everything that executing a run needs, with a scripted model and without a channel. */
 export function runDeps(
@@ -39,16 +51,7 @@ export function runDeps(
     active,
     ...shaping,
     outbox: { claimAlong: (_, commit) => commit(undefined), continueFrom: async () => undefined },
-    settings: {
-      limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
-      toolExecution: 'auto',
-      steerTail: 'skip',
-      steerDelivery: 'one-at-a-time',
-      replyToMode: 'off',
-      suppressAcknowledgements: true,
-      isPreviewOn: false,
-      handOverMs: 5_000,
-    },
+    settings: runSettings,
     agent: () => ({ workspace: tmpdir(), reasoning: 'off' }),
     framing: () => framing,
     systemFor: async () => [],
@@ -58,4 +61,30 @@ export function runDeps(
     publish: () => undefined,
     stream: () => undefined,
   };
+}
+
+/** For a run that nobody asks to end, and whose process takes no other behind it. */
+export function untilDone(): RunOptions {
+  return { signal: new AbortController().signal, mayKeepLane: () => false, claims: () => undefined };
+}
+
+type Playing = {
+  readonly model: ScriptedModel;
+  readonly tools?: readonly Tool[];
+  readonly over?: Partial<RunDeps>;
+};
+
+/** Executes the lane's next or unfinished run in a process of its own, which ends with it. */
+export async function playNext(
+  store: Store,
+  laneKey: string,
+  { model, tools = [], over, ...options }: Playing & Partial<RunOptions>,
+): Promise<{ readonly run: ClaimedRun; readonly exit: RunExit | undefined }> {
+  const boot = unique('boot');
+  const active = someActiveRuns(store, boot);
+  const run = await aWorker(store, boot).claimRun(laneKey);
+  const deps = { ...runDeps(store, { active, model, tools }), ...over };
+  const exit = await executeRun(deps, run, { ...untilDone(), ...options });
+  await active.close();
+  return { run, exit };
 }

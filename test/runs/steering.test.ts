@@ -7,8 +7,8 @@ import { aTool } from '../agent/support/builders.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { aRoute } from '../store/builders.ts';
-import { openOwnStore } from './own-store.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
+import { openOwnStore } from '../support/own-store.ts';
+import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 
 type Sending = { send(text: string, item?: Partial<NewItem>): Promise<void> };
 
@@ -75,12 +75,7 @@ describe('a run takes in what was sent', () => {
     const deps = { ...runDeps(store, { active, model, tools }), publish };
     const { delivery = 'one-at-a-time', steerTail = 'skip' } = playing;
     const settings = { ...deps.settings, steerDelivery: delivery, steerTail };
-    const options = {
-      signal: new AbortController().signal,
-      mayKeepLane: () => false,
-      claims: () => undefined,
-    };
-    const left = await executeRun({ ...deps, settings }, run, options);
+    const left = await executeRun({ ...deps, settings }, run, untilDone());
     await active.close();
     return { ran, shown: newIn(model.requests), left, ends };
   }

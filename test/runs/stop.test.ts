@@ -1,51 +1,27 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { executeRun } from '../../src/runs/execute-run.ts';
-import { claimDelivery } from '../../src/store/delivery/claim-delivery.ts';
+import { expect, it } from 'vitest';
 import { says, scriptedModel } from '../agent/support/scripted-model.ts';
-import { aCommand, aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { aConversation } from '../store/a-conversation.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { openStore } from '../support/open-store.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
+import { aStore } from '../support/own-store.ts';
+import { playNext } from './run-builders.ts';
 
 it('says nothing of an answer that was stopped, by another process, before it was on record', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-stop-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
-  const conversation = unique('c');
-  const intake = aWorker(store);
-  await intake.accept(aMessage({ conversation, text: 'go' }));
-  const stop = { ...aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }) };
+  const { store } = await aStore();
+  const { laneKey, say, command, claimPart, conversationKey } = aConversation(store);
+  await say('go');
   const model = scriptedModel(async function* () {
-    await intake.accept(stop);
+    await command({ kind: 'stop', isPrivileged: true, isAll: false });
     yield* says('too late');
   });
-  const active = someActiveRuns(store, 'boot-a');
-  const run = await aWorker(store, 'boot-a').claimRun(aLane(conversation).key);
-  const deps = runDeps(store, { active, model, tools: [] });
-  const next = await executeRun(deps, run, {
-    signal: new AbortController().signal,
-    mayKeepLane: () => false,
-    claims: () => undefined,
-  });
-  await active.close();
-
-  expect(next).toEqual({ kind: 'idle' });
-  const { inbox, openRuns } = await readLane(store, run.laneKey);
+  const { exit } = await playNext(store, laneKey, { model });
+  expect(exit).toEqual({ kind: 'idle' });
+  const { inbox, openRuns } = await readLane(store, laneKey);
   expect({ openRuns, outcomes: inbox.map(({ outcome }) => outcome) }).toEqual({
     openRuns: 0,
     outcomes: ['cancelled'],
   });
-  const policy = { holder: 'boot-a', leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
-  const conversationKey = `test/bot/${conversation}`;
-  const said = await store.write(claimDelivery, { ...policy, conversationKey });
   // The command's own answer, and nothing behind it.
-  expect(said.kind === 'part' && said.part.content).toMatchObject({ text: { text: 'Stopped.' } });
+  expect((await claimPart()).part.content).toMatchObject({ text: { text: 'Stopped.' } });
   expect(await countOpen()).toBe(1);
 
   function countOpen() {

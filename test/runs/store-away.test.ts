@@ -11,9 +11,8 @@ import { aConversation } from '../store/a-conversation.ts';
 import { holder } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
+import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 
-const options = { signal: new AbortController().signal, mayKeepLane: () => false, claims: () => undefined };
 const away = new ParleyError('store_unavailable', 'The store is away.');
 const nothing = z.object({});
 
@@ -25,7 +24,7 @@ describeEachDatabase('a run whose store is away', (open) => {
     const active = someActiveRuns(open(), holder);
     const play = async (model: ScriptedModel, { from = open(), tools = [] }: Playing = {}) => {
       const run = await claimRun();
-      await executeRun(runDeps(from, { active, model, tools }), run, options).finally(() =>
+      await executeRun(runDeps(from, { active, model, tools }), run, untilDone()).finally(() =>
         open()
           .write(releaseFailedRun, { ...run, pauseMs: 0 })
           .catch(() => undefined),

@@ -8,8 +8,8 @@ import { titleSystem } from '../../src/runs/title-run.ts';
 import { titleLaneOf } from '../../src/store/lanes/titles.ts';
 import { onlyModel } from '../models/only-model.ts';
 import { aLane, aMessage, aWorker, demoOnly, unique } from '../store/builders.ts';
-import { openOwnStore } from './own-store.ts';
-import { runDeps, someActiveRuns } from './run-builders.ts';
+import { openOwnStore } from '../support/own-store.ts';
+import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 
 describe('a run that names a session', () => {
   const store = openOwnStore();
@@ -39,13 +39,8 @@ describe('a run that names a session', () => {
         for (const event of make()) if (event.stream === 'session') told.push([laneKey, event]);
       },
     };
-    const options = {
-      signal: new AbortController().signal,
-      mayKeepLane: () => false,
-      claims: () => undefined,
-    };
-    await executeRun(deps, await worker.claimRun(titleLaneOf(run.sessionId)), options);
-    await executeRun(deps, run, options);
+    await executeRun(deps, await worker.claimRun(titleLaneOf(run.sessionId)), untilDone());
+    await executeRun(deps, run, untilDone());
     await active.close();
     const { sessionId, laneKey } = run;
     const title = 'Which of the boats in the';

@@ -1,28 +1,18 @@
 import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { aFolder } from '../support/own-folder.ts';
 
 let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'parley-bootstrap-'));
+  root = aFolder();
   for (const folder of ['scripts', 'bin']) cpSync(folder, join(root, folder), { recursive: true });
   mkdirSync(join(root, 'node_modules'));
   mkdirSync(join(root, 'path'));
   writePackages('package-lock.json', lock);
   writePackages('node_modules/.package-lock.json', installed);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
 
 const lock = {
   '': { version: '0' },

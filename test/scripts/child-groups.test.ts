@@ -1,12 +1,11 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { createChildGroups } from '../../scripts/child-groups.mjs';
+import { aFolder } from '../support/own-folder.ts';
 
 it('ends what it runs with all that this has started', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-groups-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const folder = aFolder();
   const started = join(folder, 'pid');
   const groups = createChildGroups();
   const code = groups.run('/bin/sh', [

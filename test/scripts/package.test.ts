@@ -1,18 +1,17 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { until } from '../e2e/until.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 const run = promisify(execFile);
 
 it('the package that "npm pack" makes can be installed, started and talked to', async () => {
-  const home = await mkdtemp(join(tmpdir(), 'parley-package-'));
-  onTestFinished(() => rm(home, { recursive: true, force: true, maxRetries: 5 }));
+  const home = aFolder();
   await run('npm', ['pack', '--pack-destination', home]);
   const [archive = ''] = await readdir(home);
   await run('npm', ['install', '--global', '--prefix', home, '--prefer-offline', join(home, archive)]);

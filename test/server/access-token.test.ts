@@ -1,15 +1,14 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { accessToken } from '../../src/server/access-token.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 let dataDir = '';
 const file = () => join(dataDir, 'token');
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'parley-token-'));
+  dataDir = aFolder();
 });
-afterEach(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
 
 describe('the owner’s token', () => {
   it('is made once, of 256 bits, and is readable by its owner only', async () => {

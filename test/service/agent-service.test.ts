@@ -4,15 +4,15 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
 import { noLiveEvents } from '../../src/queue/live-events.ts';
-import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
+import type { RunDeps } from '../../src/runs/execute-run.ts';
 import { createAgentService } from '../../src/service/agent-service.ts';
 import { createAgentStreams } from '../../src/service/agent-streams.ts';
 import { type ScriptedModel, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { onlyModel } from '../models/only-model.ts';
-import { openOwnStore } from '../runs/own-store.ts';
-import { runDeps, someActiveRuns } from '../runs/run-builders.ts';
+import { playNext } from '../runs/run-builders.ts';
 import { aLane, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
+import { openOwnStore } from '../support/own-store.ts';
 
 async function allOf<Event>(events: AsyncIterable<Event>): Promise<readonly Event[]> {
   const all: Event[] = [];
@@ -88,13 +88,7 @@ describe('the agent service', () => {
     model: ScriptedModel,
     over: Partial<RunDeps> = {},
   ) => {
-    const boot = unique('boot');
-    const run = await aWorker(store(), boot).claimRun(lane.key);
-    const active = someActiveRuns(store(), boot);
-    const deps = { ...runDeps(store(), { active, model, tools: [] }), stream: streams.publish, ...over };
-    const signal = new AbortController().signal;
-    await executeRun(deps, run, { signal, mayKeepLane: () => false, claims: () => undefined });
-    await active.close();
+    await playNext(store(), lane.key, { model, over: { stream: streams.publish, ...over } });
     tell();
   };
 

@@ -1,9 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../support/open-store.ts';
+import { aFolder } from '../support/own-folder.ts';
+import { aStore } from '../support/own-store.ts';
 
 /** Commits in a write-ahead log: frames whose header names a database size (SQLite file format, 4.1). */
 function countCommits(wal: Buffer): number {
@@ -17,18 +18,12 @@ function countCommits(wal: Buffer): number {
 }
 
 it('makes the schema in one transaction, so that a crash leaves all of it or nothing', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-migrate-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const { dataDir } = await aStore();
   expect(countCommits(await readFile(join(dataDir, 'parley.db-wal')))).toBe(1);
 });
 
 it('leaves a schema that is up to date as it is', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-migrate-'));
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+  const dataDir = aFolder();
   const first = await openStore({ kind: 'sqlite', dataDir });
   await first.close();
   const second = await openStore({ kind: 'sqlite', dataDir });
@@ -36,8 +31,7 @@ it('leaves a schema that is up to date as it is', async () => {
 });
 
 it('refuses a database of a version that it does not know, and leaves it as it is', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-migrate-'));
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+  const dataDir = aFolder();
   const first = await openStore({ kind: 'sqlite', dataDir });
   await first.close();
   const file = new BetterSqlite3(join(dataDir, 'parley.db'));

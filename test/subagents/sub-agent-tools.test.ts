@@ -16,10 +16,10 @@ import { createSpawnTool } from '../../src/subagents/spawn-tool.ts';
 import { createSubagentsTool } from '../../src/subagents/subagents-tool.ts';
 import { aRun } from '../agent/support/builders.ts';
 import { hangsAfter, scriptedModel } from '../agent/support/scripted-model.ts';
-import { openOwnStore } from '../runs/own-store.ts';
-import { runDeps, someActiveRuns } from '../runs/run-builders.ts';
+import { runDeps, someActiveRuns, untilDone } from '../runs/run-builders.ts';
 import { holder, unique } from '../store/builders.ts';
 import { aFamilyWorker, limits } from '../store/family.ts';
+import { openOwnStore } from '../support/own-store.ts';
 
 const agents = ['main', 'clerk'].map((id) => ({
   ...{ id: agentId(id), name: id, workspace: '/nowhere' },
@@ -158,9 +158,8 @@ describe('the tools for sub-agents', () => {
     const run = await worker.claimRun(child?.laneKey ?? '');
     const active = someActiveRuns(store(), holder);
     const deps = runDeps(store(), { active, model: scriptedModel(hangsAfter([])), tools: [] });
-    const signal = new AbortController().signal;
     const patient = { ...deps, clock: systemClock, settings: { ...deps.settings, limits: patience } };
-    await executeRun(patient, run, { signal, mayKeepLane: () => false, claims: () => undefined });
+    await executeRun(patient, run, untilDone());
     await active.close();
     expect(await store().read(findChild, { childId: id })).toMatchObject({
       state: 'done',

@@ -3,15 +3,13 @@
  * real intake on a real store: what is left of a refused event is its ledger row, with a reason and no
  * content, and at most a notice. No run, model call or download exists without an inbox row.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Acceptance } from '../../src/contracts/acceptance.ts';
 import { peerId } from '../../src/contracts/ids.ts';
-import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../support/open-store.ts';
+import { sharedFolder } from '../support/own-folder.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import {
   cellsOf,
   type DmPolicy,
@@ -29,19 +27,10 @@ const isLong = process.env.PARLEY_LONG === '1';
 const generated = isLong ? 100_000 : 3_000;
 
 describe('the door (threat 1)', () => {
-  let dataDir = '';
-  let store: Store | undefined;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-access-'));
-    store = await openStore({ kind: 'sqlite', dataDir });
-  });
-  afterAll(async () => {
-    await store?.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const dataDir = sharedFolder();
+  const store = openOwnStore(dataDir);
   const open = (network: string, policies: Policies) => {
-    if (!store) throw new Error('the store is not open');
-    return anAccessFixture(store, { dataDir, network, policies });
+    return anAccessFixture(store(), { dataDir: dataDir(), network, policies });
   };
 
   it.each(networks)(

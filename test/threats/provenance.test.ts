@@ -3,14 +3,12 @@
  * words on, every command, every role: through the channel's own mapping and the real intake into a real
  * store, nothing of it is executed. The same words, typed, are the control.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { describe, expect, it } from 'vitest';
 import { chatCommands } from '../../src/commands/list.ts';
 import { accountId } from '../../src/contracts/ids.ts';
-import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../support/open-store.ts';
+import { sharedFolder } from '../support/own-folder.ts';
+import { openOwnStore } from '../support/own-store.ts';
 import { anAccessFixture, type Door } from './access-fixture.ts';
 import { type Form, type Network, openNetworks, type Role } from './provenance-forms.ts';
 
@@ -42,16 +40,8 @@ const texts = Object.values(orders).flat();
 type Cell = { readonly form: Form; readonly role: Role; readonly text: string };
 
 describe('words that are not their sender’s own (threat 19)', () => {
-  let dataDir = '';
-  let store: Store | undefined;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-provenance-'));
-    store = await openStore({ kind: 'sqlite', dataDir });
-  });
-  afterAll(async () => {
-    await store?.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const dataDir = sharedFolder();
+  const store = openOwnStore(dataDir);
 
   it('is tried with every command', () => {
     expect(Object.keys(orders).sort()).toEqual(chatCommands.map(({ name }) => name).sort());
@@ -61,9 +51,8 @@ describe('words that are not their sender’s own (threat 19)', () => {
     'are executed for nobody on %s, and the same words are when they were typed',
     { timeout: 300_000 },
     async (_, network) => {
-      if (!store) throw new Error('the store is not open');
-      const door = await anAccessFixture(store, {
-        dataDir,
+      const door = await anAccessFixture(store(), {
+        dataDir: dataDir(),
         network: network.channel,
         policies: { dmPolicy: 'open', groupPolicy: 'allowlist' },
         config: configFor(network),
@@ -83,12 +72,11 @@ describe('words that are not their sender’s own (threat 19)', () => {
   );
 
   it('call nobody in a group, however they name the bot', async () => {
-    if (!store) throw new Error('the store is not open');
     const [open] = openNetworks;
     const network = open();
     const policies = { dmPolicy: 'open', groupPolicy: 'allowlist' } as const;
-    const settings = { dataDir, network: network.channel, policies, config: configFor(network) };
-    const door = await anAccessFixture(store, settings);
+    const settings = { dataDir: dataDir(), network: network.channel, policies, config: configFor(network) };
+    const door = await anAccessFixture(store(), settings);
     const forward = network.forms.find(({ name }) => name === 'forward of a user');
     const text = '/activation@ParleyBot always';
     const [envelope] = forward?.read(text, 'admin') ?? [];

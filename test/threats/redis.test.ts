@@ -2,8 +2,8 @@
  * Threat 14: whoever can write to Redis can make Parley look, and nothing more. That its contents may
  * vanish at any time is proved in test/e2e/faults-redis.test.ts.
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -12,6 +12,7 @@ import { readStore, untilAtRest } from '../e2e/conservation.ts';
 import { startParley } from '../e2e/parley-process.ts';
 import { startOwnRedis } from '../e2e/redis-faults.ts';
 import { ada, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { patienceMs } from '../support/patience.ts';
 
 describe('Redis as an attacker (threat 14)', () => {
@@ -19,8 +20,7 @@ describe('Redis as an attacker (threat 14)', () => {
     expect,
     onTestFinished,
   }) => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'parley-threat-'));
-    onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+    const dataDir = aFolder(onTestFinished);
     // Every other way to stand open: test/config/load-config.test.ts.
     const start = startParley({ dataDir, env: { REDIS_URL: 'redis://10.255.255.1:6379' } });
     await expect(start).rejects.toThrow('leads to another machine without a password');

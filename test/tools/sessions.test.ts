@@ -1,20 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import type { AgentId, RunId, SessionId, SessionKey } from '#contracts/ids.ts';
 import { boundResult } from '../../src/agent/tool-result.ts';
 import { createSessionsHistoryTool } from '../../src/tools/sessions.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
-import { openStore } from '../support/open-store.ts';
+import { aStore } from '../support/own-store.ts';
 
 it('shows the newest messages of a long history, and says which are left out', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-history-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const { store } = await aStore();
   const worker = aWorker(store);
   const conversation = unique('c');
   const { key } = aLane(conversation);

@@ -1,15 +1,14 @@
-import { appendFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { snowflakeAt } from '../../../channels/discord/ids.ts';
 import { InteractionTokens, tokenLifetimeMs } from '../../../channels/discord/interaction-tokens.ts';
+import { aFolder } from '../../support/own-folder.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { hastyClock } from '../hasty-clock.ts';
 
 async function aFile() {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-tokens-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const folder = aFolder();
   const path = join(folder, 'interactions-1');
   let at = 1_800_000_000_000;
   const deps = { path, clock: { ...hastyClock, now: () => at }, log: silentLog };

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttachmentRef } from '#contracts/attachment.ts';
@@ -11,6 +10,7 @@ import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
 import { signalConfig } from '../../../channels/signal/config.ts';
 import { againstSwagger } from '../../platforms/signal/fairness.ts';
 import type { Group, Person } from '../../platforms/signal/types.ts';
+import { aFolder } from '../../support/own-folder.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { aSignalStage, type SignalStage, spansOf, webhookSecret } from './signal-setup.ts';
 
@@ -162,9 +162,8 @@ describe('files that are sent', () => {
   let folder: string;
   beforeEach(async () => {
     await begin();
-    folder = await mkdtemp(join(tmpdir(), 'parley-signal-'));
+    folder = aFolder();
   });
-  afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
   it.each([1, 70_001, 2_000_000])('of %i bytes arrive byte for byte, with name and caption', async (size) => {
     const bytes = Buffer.from(Array.from({ length: size }, (_, index) => (index * 7) % 251));

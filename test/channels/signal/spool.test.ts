@@ -1,19 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Spool, type Spooled } from '../../../channels/signal/spool.ts';
+import { aFolder } from '../../support/own-folder.ts';
 
 let folder: string;
 let path: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'parley-spool-'));
+  folder = aFolder();
   path = join(folder, 'spool.jsonl');
 });
-afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 const open = async (maxBytes = 10_000_000) => {
   const spool = new Spool(path, maxBytes);

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttachmentRef } from '#contracts/attachment.ts';
@@ -13,6 +12,7 @@ import { connectBot } from '../../../channels/telegram/bot-api.ts';
 import { telegramConfig } from '../../../channels/telegram/config.ts';
 import { leanFetch } from '../../../src/http/lean-fetch.ts';
 import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
+import { aFolder } from '../../support/own-folder.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { ada, hastyClock, newAdapter, quietLog, routeTo } from './telegram-setup.ts';
 
@@ -213,9 +213,8 @@ describe('reactions', () => {
 describe('files', () => {
   let folder: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'parley-telegram-'));
+    folder = aFolder();
   });
-  afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
   const bytesOf = async (stream: Iterable<Uint8Array> | AsyncIterable<Uint8Array>) => {
     const chunks: Uint8Array[] = [];

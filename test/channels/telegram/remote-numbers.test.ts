@@ -1,9 +1,7 @@
 /** What Telegram, or what stands in for it, says in numbers, and what it refuses, never ends or hurries the bot. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { longestWaitMs, shortestGapMs } from '#channel-kit/remote-number.ts';
 import { channelId } from '#contracts/ids.ts';
 import type { Sections } from '#contracts/section.ts';
@@ -14,7 +12,8 @@ import { channel } from '../../../channels/telegram/index.ts';
 import { createChannelHost } from '../../../src/channel-host/channel-host.ts';
 import { noLiveEvents } from '../../../src/queue/live-events.ts';
 import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
-import { openStore } from '../../support/open-store.ts';
+import { sharedFolder } from '../../support/own-folder.ts';
+import { openOwnStore } from '../../support/own-store.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { createSteppedClock } from '../../support/stepped-clock.ts';
 import { RecordingIntake } from '../recording-intake.ts';
@@ -103,16 +102,8 @@ describe('the polls of a bot are paced', () => {
 });
 
 describe('a bot that was refused', () => {
-  let dataDir: string;
-  let store: Awaited<ReturnType<typeof openStore>>;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-refused-'));
-    store = await openStore({ kind: 'sqlite', dataDir });
-  });
-  afterAll(async () => {
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  const dataDir = sharedFolder();
+  const store = openOwnStore(dataDir);
 
   /** The whole way: the host, which begins anew what is over, and the adapter. */
   async function aHost() {
@@ -127,7 +118,7 @@ describe('a bot that was refused', () => {
     };
     const host = createChannelHost({
       sections,
-      ...{ store, holder: 'boot-1', clock, log: silentLog, live: noLiveEvents, receives: true },
+      ...{ store: store(), holder: 'boot-1', clock, log: silentLog, live: noLiveEvents, receives: true },
       random: () => 0,
       intakeFor: () => ({ accept: (batch) => intake.accept(batch) }),
       onReceiving: () => undefined,
@@ -145,7 +136,7 @@ describe('a bot that was refused', () => {
       id: channelId('telegram'),
       load: async () => channel as never,
       settings: { token: server.token, apiRoot: server.apiRoot, pollSeconds: 5 },
-      deps: { dataDir },
+      deps: { dataDir: dataDir() },
     });
     return { clock, intake, timed, state: () => host.states()[0]?.state };
   }

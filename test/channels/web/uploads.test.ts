@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { readdir, utimes, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
@@ -9,10 +8,10 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 import { webChannel } from '../../../channels/web/ids.ts';
 import { createUploads } from '../../../channels/web/uploads.ts';
 import { aServer, send } from '../../server/a-server.ts';
+import { aFolder } from '../../support/own-folder.ts';
 
 async function uploadsIn() {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-uploads-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = aFolder();
   return { folder, ...createUploads({ folder, clock: systemClock }) };
 }
 

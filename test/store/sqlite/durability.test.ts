@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { aFolder } from '../../support/own-folder.ts';
 
 const commits = 20;
 // A container may forbid it.
@@ -10,8 +9,7 @@ const canTrace = spawnSync('strace', ['true']).status === 0;
 
 describe.skipIf(!canTrace)('a commit on SQLite', () => {
   it('has reached the disk before it counts: one flush for each (pitfall 59)', async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'parley-flush-'));
-    onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+    const dataDir = aFolder();
     const program = [process.execPath, join(import.meta.dirname, 'commit-one-by-one.ts'), dataDir];
     const traced = ['-f', '-e', 'trace=fdatasync,fsync', ...program, String(commits)];
     const { status, stderr } = spawnSync('strace', traced, { encoding: 'utf8', timeout: 300_000 });

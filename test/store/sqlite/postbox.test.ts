@@ -1,17 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { storeSetup } from '../../../src/steps.ts';
-import type { Store } from '../../../src/store/base/command.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
-import { openStore } from '../../support/open-store.ts';
+import { aStore } from '../../support/own-store.ts';
 import { aMessage, aWorker, unique } from '../builders.ts';
 
 it('asks a writer at rest at once, and one at work once for all that a turn of the loop asks for', async () => {
-  const { accept, sent } = await aStore();
+  const { accept, sent } = await aCountedStore();
   const first = accept();
   // Promises take turns here without the event loop, so the writer’s answer can’t come in between.
   await severalMicrotasks();
@@ -29,7 +25,7 @@ it('asks a writer at rest at once, and one at work once for all that a turn of t
 });
 
 it('commits what was asked for before it closes', async () => {
-  const { store, accept, lastSent } = await aStore();
+  const { store, accept, lastSent } = await aCountedStore();
   const first = accept();
   await severalMicrotasks();
   const last = accept();
@@ -51,19 +47,14 @@ it('leaves no writer behind when it can’t be opened for reading', async () => 
 });
 
 /** A store whose messages to the writer thread are counted from now on. */
-async function aStore() {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-postbox-'));
-  const store: Store = await openStore({ kind: 'sqlite', dataDir });
+async function aCountedStore() {
+  const { store } = await aStore();
   const worker = aWorker(store);
   await worker.hold();
   const accept = () => worker.accept(aMessage({ conversation: unique('c'), text: 'hi' }));
   await accept();
   const posted = vi.spyOn(Worker.prototype, 'postMessage');
-  onTestFinished(async () => {
-    posted.mockRestore();
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
+  onTestFinished(() => posted.mockRestore());
   const sent = () => posted.mock.calls.length;
   return { store, accept, sent, lastSent: (): unknown => posted.mock.calls.at(-1)?.[0] };
 }
