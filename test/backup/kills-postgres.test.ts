@@ -24,7 +24,13 @@ import { actAndDie } from './backup-folder.ts';
 const isLong = process.env.PARLEY_LONG !== undefined;
 const random = createRandom(Number(process.env.SOAK_SEED ?? 20_261_123));
 const people = [601, 602, 603];
-const config = { access: { dmPolicy: 'open' }, queue: { dm: { mode: 'followup', cap: 200 } } };
+const config = {
+  access: { dmPolicy: 'open' },
+  queue: { dm: { mode: 'followup', cap: 200 } },
+  rateLimit: { perSenderPerMinute: 100_000 },
+};
+/** Between an answer and the next question, ms: many kills take long. */
+const restMs = isLong ? 500 : 50;
 
 type Moment = string | { readonly afterMs: number };
 
@@ -157,6 +163,7 @@ function beginLoad(talkers: readonly Person[]) {
       await until(() => talker.standing().includes(answerTo(question)), {
         what: `the answer to ${question}`,
       });
+      await pause(restMs);
     }
   };
   const talks = talkers.map((talker, index) => talk(talker, people[index] ?? 0));
