@@ -41,7 +41,11 @@ function exchange(url: URL, { method = 'GET', headers, body, signal }: Exchange)
     // With its last bytes read, the call is about to leave its socket: an error of the socket would end the process.
     const onAbort = () => (answer ?? call).destroy(asError(signal?.reason));
     signal?.addEventListener('abort', onAbort, { once: true });
-    call.once('close', () => signal?.removeEventListener('abort', onAbort));
+    call.once('close', () => {
+      signal?.removeEventListener('abort', onAbort);
+      // Without an answer or an error before it, as behind an upgrade that nobody asked for: nothing else would end it.
+      if (answer === undefined) reject(new TypeError('fetch failed', { cause: unanswered() }));
+    });
     let isStanding = true;
     call.on('error', (error) => {
       if (signal?.aborted) return reject(signal.reason);
@@ -79,6 +83,10 @@ function limitConnecting(call: ClientRequest): NodeJS.Timeout {
   const limit = setTimeout(() => call.destroy(late), connectTimeoutMs);
   call.once('close', () => clearTimeout(limit));
   return limit;
+}
+
+function unanswered(): Error {
+  return Object.assign(new Error('the connection was closed without an answer'), { code: 'ECONNRESET' });
 }
 
 function asError(reason: unknown): Error {

@@ -110,6 +110,17 @@ describe('the lean fetch', () => {
     expect(refused).toMatchObject({ cause: { code: 'ECONNREFUSED', syscall: 'connect' } });
   });
 
+  it('fails when its connection is closed without an answer, as an upgrade is that nobody asked for', async () => {
+    const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
+    const upgrading = createTcpServer((socket) => socket.once('data', () => socket.write(upgrade)));
+    await new Promise<void>((resolve) => upgrading.listen(0, '127.0.0.1', resolve));
+    const { port } = upgrading.address() as AddressInfo;
+    const closed = await leanFetch(`http://127.0.0.1:${port}/`, post).catch((error: unknown) => error);
+    upgrading.close();
+    expect(closed).toMatchObject({ name: 'TypeError', cause: { code: 'ECONNRESET' } });
+    expect(neverLeft(closed)).toBe(false);
+  });
+
   it('has sent nothing before its connection is encrypted', async () => {
     const cutting = createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
     await new Promise<void>((resolve) => cutting.listen(0, '127.0.0.1', resolve));

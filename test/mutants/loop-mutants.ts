@@ -61,4 +61,13 @@ export const loopMutants: readonly Mutant[] = [
       name: 'compiles each pattern of many calls of grep in a turn of its own',
     },
   },
+  {
+    name: 'a closed connection ends no call',
+    invariant: 'every call over HTTP ends',
+    edit: { in: 'exchange', find: 'if (answer === undefined) reject($$ANY);', replace: '' },
+    test: {
+      file: 'test/http/lean-fetch.test.ts',
+      name: 'fails when its connection is closed without an answer, as an upgrade is that nobody asked for',
+    },
+  },
 ];
