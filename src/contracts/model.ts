@@ -96,7 +96,7 @@ export type UserBlock =
 /** One block of an assistant message in a request. */
 export type AssistantBlock =
   | { readonly type: 'text'; readonly text: string }
-  /** `model`: id of the model that wrote it. Only that model takes it back: others drop it. */
+  /** `signature` begins with who wrote it, and `model` answered: only that provider's model takes it back. */
   | {
       readonly type: 'thinking';
       readonly thinking: string;

@@ -15,6 +15,7 @@ import type { FinishReason } from '#contracts/message.ts';
 import type { ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
 import { REDACTED } from './anthropic-request.ts';
 import { costOf, noUsage } from './cost.ts';
+import { signedBy } from './own-thinking.ts';
 
 type OpenBlock =
   | { readonly kind: 'text' }
@@ -31,6 +32,8 @@ type Stop = { readonly reason: StopReason | null; readonly category: string };
 export type AnswerTerms = {
   /** Id of the model that was asked, for an answer that names none. */
   readonly model: string;
+  /** Signs its reasoning, see `signedBy`. */
+  readonly author: string;
   /** Gives the prices of an answer by the model that it names. */
   readonly pricesOf: (model: string) => ModelPrices;
 };
@@ -49,6 +52,10 @@ export class EventReader {
   constructor(terms: AnswerTerms) {
     this.#terms = terms;
     this.#model = terms.model;
+  }
+
+  #signed(signature: string): string {
+    return signedBy(this.#terms.author, signature);
   }
 
   /** The model events of one stream event. After `complete` or `error` the answer is over. */
@@ -106,7 +113,13 @@ export class EventReader {
         this.#blocks.set(index, { kind: 'thinking', signature: '' });
         return [];
       case 'redacted_thinking':
-        return [{ type: 'thinking_delta', thinking: '', signature: `${REDACTED}${textIn(block.data)}` }];
+        return [
+          {
+            type: 'thinking_delta',
+            thinking: '',
+            signature: this.#signed(`${REDACTED}${textIn(block.data)}`),
+          },
+        ];
       default:
         this.#blocks.set(index, { kind: 'other' });
         return [];
@@ -142,7 +155,7 @@ export class EventReader {
       case 'text':
         return [{ type: 'content_stop' }];
       case 'thinking':
-        return [{ type: 'thinking_delta', thinking: '', signature: block.signature }];
+        return [{ type: 'thinking_delta', thinking: '', signature: this.#signed(block.signature) }];
       case 'tool':
         return [
           ...(block.hasInput ? [] : [{ type: 'tool_use_delta', id: block.id, json: '{}' } as const]),

@@ -20,6 +20,7 @@ import { claudeModel } from './claude-models.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { costOf, noUsage } from './cost.ts';
 import { failureError } from './model-failure.ts';
+import { authorOf, withOwnThinking } from './own-thinking.ts';
 import { isPriced, lookUpPrices } from './prices.ts';
 import { configuredInfo, type ProviderOptions, secretsIn } from './provider-options.ts';
 
@@ -44,7 +45,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
     const connection = openConnection(signal);
     let phase: 'asking' | 'reading' = 'asking';
     try {
-      const { params, headers } = toAnthropicRequest(request, model);
+      const { params, headers } = toAnthropicRequest(withOwnThinking(request, terms.author), model);
       const events = await clients.call((client) =>
         client.messages.create({ ...params, stream: true }, { headers, signal: connection.signal }),
       );
@@ -59,7 +60,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
 
   async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
     try {
-      const { params, headers } = toAnthropicRequest(request, model);
+      const { params, headers } = toAnthropicRequest(withOwnThinking(request, terms.author), model);
       const message = await clients.call((client) =>
         client.messages.create({ ...params, stream: false }, { headers, signal }),
       );
@@ -80,12 +81,13 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
 }
 
 /** A proxy may name a model that nobody knows, or none: that answer costs as much as what was asked. */
-function answerTerms(asked: ModelInfo, { prices }: Pick<ProviderOptions, 'prices'>): AnswerTerms {
+function answerTerms(asked: ModelInfo, options: ProviderOptions): AnswerTerms {
+  const { prices } = options;
   const pricesOf = (answered: string) => {
     const listed = lookUpPrices(answered);
     return prices ?? (isPriced(listed) ? listed : asked.prices);
   };
-  return { model: asked.id, pricesOf };
+  return { model: asked.id, author: authorOf(options, 'anthropic'), pricesOf };
 }
 
 /** Throws `model_…` when the model refused. */

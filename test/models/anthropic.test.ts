@@ -244,7 +244,7 @@ describe('thinking', () => {
           {
             type: 'thinking',
             thinking: '',
-            signature: 'redacted_thinking:c2VjcmV0',
+            signature: 'anthropic/claude-sonnet-5-5\nredacted_thinking:c2VjcmV0',
             model: 'claude-sonnet-5-5',
           },
           { type: 'text', text: 'b' },

@@ -247,10 +247,10 @@ function resultsFor(calls: readonly Extract<AssistantBlock, { type: 'tool_use' }
   };
 }
 
-/** The same message, as another model would have written it. */
+/** The same message, as another provider's model of the same name would have written it. */
 function foreign(message: Extract<LlmMessage, { role: 'assistant' }>): LlmMessage {
   const content = message.content.map((block) =>
-    block.type === 'thinking' ? { ...block, model: 'another' } : block,
+    block.type === 'thinking' ? { ...block, signature: `else${block.signature}` } : block,
   );
   return { role: 'assistant', content };
 }

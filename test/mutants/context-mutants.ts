@@ -41,6 +41,12 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: 'test/agent/auto-compact.test.ts', name: 'instructions and tools are what is too long' },
   },
   {
+    name: 'reasoning of a namesake',
+    invariant: 'reasoning goes back to the provider and model that wrote it, and to no other',
+    edit: { in: 'withOwnThinking', find: 'return isOwn ?', replace: 'return true ?' },
+    test: { file: 'test/models/providers.test.ts', name: 'makes parallel calls apart from each other' },
+  },
+  {
     name: 'tools offered where they are refused',
     invariant: 'a model that takes no tools answers without them, and hears nothing of them',
     edit: { in: 'toOpenAiRequest', find: 'withoutTools(given)', replace: '{ ...given, tools: [] }' },

@@ -175,7 +175,8 @@ describe('a conversation', () => {
     });
 
     it('goes on without thinking that the model does not know, and is refused for it once', async () => {
-      const thinking: MessagePart = { type: 'reasoning', data: { thinking: 'hm', signature: 'forged' } };
+      const signature = 'anthropic/claude-opus-4-6\nforged';
+      const thinking: MessagePart = { type: 'reasoning', data: { thinking: 'hm', signature } };
       const spoilt = await spoil([thinking, call('{"kept":1}')], [result('fine')]);
       expect(await goesOn(spoilt)).toEqual([1, 0]);
       const history = await store().read(readHistory, spoilt);

@@ -5,6 +5,7 @@
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import type { FinishReason } from '#contracts/message.ts';
 import type { ModelEvent, Usage } from '#contracts/model.ts';
+import { signedBy } from '../own-thinking.ts';
 import { REASONING_CONTENT, REASONING_DETAILS } from './openai-request.ts';
 import { ToolCallReader } from './openai-tool-calls.ts';
 import {
@@ -43,6 +44,8 @@ const longestDetails = 1_000_000;
 
 export type ReaderTerms = {
   readonly model: string;
+  /** Signs its reasoning, see `signedBy`. */
+  readonly author: string;
   readonly pricesOf: (model: string) => AnswerPrices;
   /** Tools were offered, and the server was asked without them. */
   readonly leftOutTools?: boolean;
@@ -167,7 +170,9 @@ export class ChunkReader {
           : undefined;
     this.#isGivenBack = false;
     this.#detailsLength = 0;
-    return signature === undefined ? [] : [{ type: 'thinking_delta', thinking: '', signature }];
+    return signature === undefined
+      ? []
+      : [{ type: 'thinking_delta', thinking: '', signature: signedBy(this.#terms.author, signature) }];
   }
 
   /** Some servers say `stop` beside calls. */

@@ -4,6 +4,7 @@ import type { LlmProvider, ModelAnswer, ModelEvent, ModelRequest, Usage } from '
 import { aborted, cutOff, neverSent } from '../api-fault.ts';
 import { type Connection, openConnection } from '../connection.ts';
 import { failureError } from '../model-failure.ts';
+import { authorOf, withOwnThinking } from '../own-thinking.ts';
 import { configuredInfo, type ProviderOptions } from '../provider-options.ts';
 import { OpenAiAsker } from './openai-asker.ts';
 import { ChunkReader, type ReaderTerms, textIn } from './openai-events.ts';
@@ -20,13 +21,14 @@ import {
 export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
   const { prices } = options;
   const model = configuredInfo(openAiModel(options.model), options);
+  const author = authorOf(options, 'openai');
   const asker = new OpenAiAsker(options, model);
   const pricesOf = (id: string) => ({ answered: prices ?? openAiModel(id).prices, asked: model.prices });
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     if (signal.aborted) return yield { type: 'error', failure: neverSent };
     const connection = openConnection(signal);
-    const question = asker.question(request);
+    const question = asker.question(withOwnThinking(request, author));
     try {
       const chunks = await question.ask((client, params, withUsage) =>
         client.chat.completions.create(
@@ -35,7 +37,7 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
         ),
       );
       const terms: ReaderTerms = {
-        ...{ model: model.id, pricesOf, leftOutTools: question.leftOutTools },
+        ...{ model: model.id, author, pricesOf, leftOutTools: question.leftOutTools },
         estimate: (length) => guess(request, length),
       };
       yield* translate(chunks[Symbol.asyncIterator](), { connection, reader: new ChunkReader(terms) });
@@ -47,7 +49,7 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
   }
 
   async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
-    const question = asker.question(request);
+    const question = asker.question(withOwnThinking(request, author));
     try {
       const answer = await question.ask((client, params) =>
         client.chat.completions.create({ ...params, stream: false }, { signal }),
