@@ -7,7 +7,7 @@ import { agentLoop, agentLoopContinue } from '../../src/agent/loop.ts';
 import { aConfig, aContext, aMessage, aTool, inboxOf, liveInbox, userSays } from './support/builders.ts';
 import { grammarErrors } from './support/event-grammar.ts';
 import { manualClock } from './support/manual-clock.ts';
-import { endOf, lastUserText, only, play, resultsOf } from './support/run-loop.ts';
+import { endOf, hello, lastUserText, noSignal, only, play, resultsOf } from './support/run-loop.ts';
 import {
   callsTools,
   completes,
@@ -17,9 +17,6 @@ import {
   scriptedModel,
   writesCall,
 } from './support/scripted-model.ts';
-
-const noSignal = () => new AbortController().signal;
-const hello = userSays('p1', 'hello');
 
 describe('events of a run', () => {
   it('tells a plain answer in the order of the contract', async () => {

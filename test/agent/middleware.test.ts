@@ -3,11 +3,9 @@ import { agentLoop } from '../../src/agent/loop.ts';
 import type { TurnState } from '../../src/agent/loop-config.ts';
 import { aConfig, aContext, aTool, inboxOf, userSays } from './support/builders.ts';
 import { grammarErrors } from './support/event-grammar.ts';
-import { endOf, lastUserText, play } from './support/run-loop.ts';
+import { endOf, hello, lastUserText, noSignal, play } from './support/run-loop.ts';
 import { callsTools, says, scriptedModel, someUsage } from './support/scripted-model.ts';
 
-const noSignal = () => new AbortController().signal;
-const hello = userSays('p1', 'hello');
 const boom = async (): Promise<never> => {
   throw new Error('no');
 };

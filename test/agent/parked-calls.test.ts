@@ -1,32 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Tool } from '#contracts/tool.ts';
-import { agentLoop } from '../../src/agent/loop.ts';
-import {
-  aConfig,
-  aContext,
-  aTool,
-  type ConfigChanges,
-  liveInbox,
-  type ToolChanges,
-  userSays,
-} from './support/builders.ts';
-import { grammarErrors } from './support/event-grammar.ts';
-import { endOf, only, play, resultsOf } from './support/run-loop.ts';
-import { callsTools, type ScriptedCall, says, scriptedModel } from './support/scripted-model.ts';
-
-const hello = userSays('p1', 'hello');
-
-async function playCalls(
-  tools: readonly Tool[],
-  calls: readonly ScriptedCall[],
-  changes: ConfigChanges & { readonly signal?: AbortSignal } = {},
-) {
-  const { signal = new AbortController().signal, ...rest } = changes;
-  const model = scriptedModel(callsTools(...calls), says('done'));
-  const played = await play(agentLoop([hello], aContext(tools), aConfig({ ...rest, model }), signal));
-  expect(grammarErrors(played.events)).toEqual([]);
-  return { ...played, model, results: resultsOf(played.messages) };
-}
+import { aTool, liveInbox, type ToolChanges, userSays } from './support/builders.ts';
+import { endOf, only, playBatch } from './support/run-loop.ts';
 
 /** Waits for an answer from outside. */
 function asks(name: string, changes: ToolChanges = {}): Tool {
@@ -38,7 +13,7 @@ const calls = (...names: readonly string[]) => names.map((name, index) => ({ id:
 
 describe('a call that waits for an answer from outside', () => {
   it('ends the run as parked, without a result and without a further model call', async () => {
-    const { events, model, results } = await playCalls([asks('ask')], calls('ask'));
+    const { events, model, results } = await playBatch([asks('ask')], calls('ask'));
     expect(endOf(events).reason).toBe('parked');
     expect(only(events, 'tool_execution_parked')).toEqual([
       { type: 'tool_execution_parked', callId: '0', name: 'ask', reason: 'an answer to ask' },
@@ -51,7 +26,7 @@ describe('a call that waits for an answer from outside', () => {
   it('keeps the calls behind it in a sequential batch from starting', async () => {
     const ran: string[] = [];
     const note = (name: string) => aTool(name, { execute: async () => ({ text: `${ran.push(name)}` }) });
-    const { events, results } = await playCalls(
+    const { events, results } = await playBatch(
       [note('before'), asks('ask'), note('behind')],
       calls('before', 'ask', 'behind'),
     );
@@ -79,7 +54,7 @@ describe('a call that waits for an answer from outside', () => {
         return { text: 'other ran' };
       },
     });
-    const { events, results } = await playCalls([parked, other], calls('ask', 'other'));
+    const { events, results } = await playBatch([parked, other], calls('ask', 'other'));
     expect(results).toEqual(['1: other ran']);
     const types = events.map(({ type }) => type);
     expect(types.indexOf('tool_execution_parked')).toBeGreaterThan(types.indexOf('tool_execution_end'));
@@ -96,7 +71,7 @@ describe('a call that waits for an answer from outside', () => {
       },
     });
     const changes = { getSteeringMessages: inbox.poll, steerTail: 'finish' as const };
-    const { messages } = await playCalls([first, asks('ask')], calls('first', 'ask'), changes);
+    const { messages } = await playBatch([first, asks('ask')], calls('first', 'ask'), changes);
     expect(messages.map(({ id }) => id)).toContain('s1');
   });
 
@@ -108,14 +83,14 @@ describe('a call that waits for an answer from outside', () => {
         return { parked: { reason: 'an answer' } };
       },
     });
-    const { events, results } = await playCalls([parked], calls('ask'), { signal: stop.signal });
+    const { events, results } = await playBatch([parked], calls('ask'), { signal: stop.signal });
     expect(endOf(events).reason).toBe('aborted');
     expect(only(events, 'tool_execution_parked')).toEqual([]);
     expect(results).toEqual(['0: cancelled by user; it had started, outcome unknown']);
   });
 
   it('may come of a durable tool only', async () => {
-    const { events, results } = await playCalls([asks('ask', { replay: 'never' })], calls('ask'));
+    const { events, results } = await playBatch([asks('ask', { replay: 'never' })], calls('ask'));
     expect(endOf(events).reason).toBe('natural');
     expect(results).toEqual([expect.stringContaining('only a durable tool')]);
   });

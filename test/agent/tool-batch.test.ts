@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { finishReasonOf } from '#contracts/message.ts';
-import type { Tool } from '#contracts/tool.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
 import type { AgentLoopConfig } from '../../src/agent/loop-config.ts';
 import {
@@ -17,30 +16,8 @@ import {
 } from './support/builders.ts';
 import { grammarErrors } from './support/event-grammar.ts';
 import { manualClock } from './support/manual-clock.ts';
-import { endOf, only, play, resultsOf } from './support/run-loop.ts';
-import {
-  callsTools,
-  completes,
-  type ScriptedCall,
-  says,
-  scriptedModel,
-  writesCall,
-} from './support/scripted-model.ts';
-
-const noSignal = () => new AbortController().signal;
-const hello = userSays('p1', 'hello');
-
-/** Runs one batch of calls and the model's answer to it. */
-async function playBatch(
-  tools: readonly Tool[],
-  calls: readonly ScriptedCall[],
-  changes: ConfigChanges = {},
-) {
-  const model = scriptedModel(callsTools(...calls), says('done'));
-  const played = await play(agentLoop([hello], aContext(tools), aConfig({ ...changes, model }), noSignal()));
-  expect(grammarErrors(played.events)).toEqual([]);
-  return { ...played, model, results: resultsOf(played.messages) };
-}
+import { endOf, hello, noSignal, only, play, playBatch, resultsOf } from './support/run-loop.ts';
+import { callsTools, completes, says, scriptedModel, writesCall } from './support/scripted-model.ts';
 
 function endsOf({ events }: Awaited<ReturnType<typeof playBatch>>) {
   return only(events, 'tool_execution_end').map(({ callId }) => callId);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, test } from 'vitest';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
-import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { lastTextShown, textShown, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
 import { channelTypes } from '../platforms/discord/types.ts';
 import type { ChannelState } from '../platforms/discord/world.ts';
@@ -11,18 +11,9 @@ import type { DiscordSide } from './discord-side.ts';
 import { openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
 
-/** Everything the model was shown in one request, as one text. */
-function shown(body: WireBody): string {
-  return body.messages.flatMap((message) => blocksOf(message).map(({ text }) => text ?? '')).join('\n');
-}
-
-function lastText(body: WireBody): string {
-  return blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' }).at(-1)?.text ?? '';
-}
-
 const notices = noticesFor('en');
 
-const echo = (body: WireBody) => ({ text: `You said: ${lastText(body)}` });
+const echo = (body: WireBody) => ({ text: `You said: ${lastTextShown(body)}` });
 
 type Opened = { readonly stage: Stage; readonly discord: DiscordSide };
 
@@ -135,7 +126,7 @@ describeRow('on Discord', (atEnd) => {
     await untilAtRest(stage.dataDir, before + 4);
 
     const requests = stage.model.requests.slice(asked);
-    const [one = '', two = '', three = ''] = requests.map(({ body }) => shown(body));
+    const [one = '', two = '', three = ''] = requests.map(({ body }) => textShown(body));
     expect(one).toMatch(
       /<<<untrusted [^>]*>>>\n\[Person 505[^\n]*\] The roses want water\.\n<<<end untrusted/,
     );

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
-import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { endsInResult, type WireBody } from '../platforms/anthropic/wire.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { inSeconds, isReported, promised, writeSection } from './matrix-report.ts';
 import type { Person } from './person.ts';
@@ -164,9 +164,7 @@ function soakConfig(followups: readonly number[]) {
 /** Every other question of the chats that follow up needs a tool first. */
 function soakReply(body: WireBody): Reply {
   const question = questionOf(body);
-  const hasResult = blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' }).some(
-    ({ type }) => type === 'tool_result',
-  );
+  const hasResult = endsInResult(body);
   if (question.endsWith('-tool') && !hasResult) return { toolCalls: [{ name: 'once' }], delayMs: 50 };
   return { chunks: answerTo(question).match(/.{1,4}/g) ?? [], chunkDelayMs: 20 };
 }

@@ -5,7 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../platforms/anthropic/turn.ts';
-import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { endsInResult, type WireBody } from '../platforms/anthropic/wire.ts';
 import type { Account } from './crowd-report.ts';
 import { countTakeovers, type InstallationOptions, openInstallation } from './installation.ts';
 import { answerTo, questionOf } from './questions.ts';
@@ -94,9 +94,7 @@ const config = {
 function reply(body: WireBody, random: () => number): Reply {
   const question = questionOf(body);
   const [, person = '1', number = '1'] = question.split('-');
-  const hasResult = blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' }).some(
-    ({ type }) => type === 'tool_result',
-  );
+  const hasResult = endsInResult(body);
   const delayMs = 50 + Math.floor(random() * 400);
   if (isFollowup(Number(person)) && Number(number) % 4 === 0 && !hasResult)
     return { toolCalls: [{ name: 'once' }], delayMs };

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
-import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { lastTextShown, textShown, type WireBody } from '../platforms/anthropic/wire.ts';
 import { countEvents, countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { makeDoor } from './cut-proxy.ts';
 import { describeRow } from './describe-row.ts';
@@ -10,11 +10,6 @@ import { databaseServer, makeDatabase } from './own-database.ts';
 import type { SignalSide } from './signal-side.ts';
 import { openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
-
-/** Everything the model was shown in one request, as one text. */
-function shown(body: WireBody): string {
-  return body.messages.flatMap((message) => blocksOf(message).map(({ text }) => text ?? '')).join('\n');
-}
 
 type Opened = { readonly stage: Stage; readonly signal: SignalSide };
 
@@ -29,17 +24,13 @@ async function openSignal(
   return { stage, signal: stage.signal };
 }
 
-function lastText(body: WireBody): string {
-  return blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' }).at(-1)?.text ?? '';
-}
-
 // The smallest PNG there is: one transparent point.
 const dot = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
   'base64',
 );
 
-const echo = (body: WireBody) => ({ text: `You said: ${lastText(body)}` });
+const echo = (body: WireBody) => ({ text: `You said: ${lastTextShown(body)}` });
 
 describeRow('on Signal', (atEnd) => {
   let stage: Stage;
@@ -110,7 +101,7 @@ describeRow('on Signal', (atEnd) => {
       server.botMessages(server.account).some(({ text }) => text.startsWith('You said')),
     );
     await untilAtRest(stage.dataDir, before + 2);
-    expect(stage.model.requests.map(({ body }) => shown(body)).join()).not.toContain('a private word');
+    expect(stage.model.requests.map(({ body }) => textShown(body)).join()).not.toContain('a private word');
     const ledger = readStore(stage.dataDir, 'select outcome, reason from ledger order by at');
     expect(ledger.slice(before)).toEqual([
       { outcome: 'ignored', reason: 'own-message' },
@@ -134,7 +125,7 @@ describeRow('on Signal', (atEnd) => {
     await server.waitFor(() => server.botMessages(team).length === 2);
     await untilAtRest(stage.dataDir, before + 3);
     const requests = stage.model.requests.slice(asked);
-    const [one = '', two = ''] = requests.map(({ body }) => shown(body));
+    const [one = '', two = ''] = requests.map(({ body }) => textShown(body));
     expect(one).toMatch(
       /<<<untrusted [^>]*>>>\n\[Person 505[^\n]*\] The roses want water\.\n<<<end untrusted/,
     );

@@ -6,7 +6,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
-import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { endsInResult, type WireBody } from '../platforms/anthropic/wire.ts';
 import { quoted } from './conservation.ts';
 import { type Installation, type Member, openInstallation } from './installation.ts';
 import { databaseServer } from './own-database.ts';
@@ -116,9 +116,7 @@ const config = {
 /** The first question needs a tool that must not run twice; words come in pieces. */
 function reply(body: WireBody): Reply {
   const asked = questionOf(body);
-  const hasResult = blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' }).some(
-    ({ type }) => type === 'tool_result',
-  );
+  const hasResult = endsInResult(body);
   if (asked === question && !hasResult) return { toolCalls: [{ name: 'once' }] };
   return { chunks: answerTo(asked).match(/.{1,4}/g) ?? [] };
 }

@@ -1,14 +1,15 @@
 /** Edits, deletions and reactions as input, through the door into the store. */
+
 import { expect, it } from 'vitest';
 import type { InboundEvent } from '../../src/contracts/envelope.ts';
 import { messageId } from '../../src/contracts/ids.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import type { QueueMode } from '../../src/contracts/queue-settings.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { endWithout, framing, holder, routeFor } from '../store/builders.ts';
+import { aCourier } from '../store/a-conversation.ts';
+import { endWithout, framing, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { type Account, anAccount, createIntakeFixture } from './support/intake-fixture.ts';
@@ -216,7 +217,8 @@ describeEachDatabase('a reaction', (open) => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
     const run = await town.worker.claimRun(laneKey);
     await town.worker.answer(run, 'Red it is.');
-    await deliver(open(), `alpha/bot/${ann.peer}`, 'answer-1');
+    const courier = aCourier(open(), `alpha/bot/${ann.peer}`);
+    await courier.deliver({ kind: 'sent', receipts: [messageId('answer-1')] });
     expect(await town.send(ann, reaction('answer-1', '👍'))).toEqual({ kind: 'noted', effect: 'reaction' });
     await town.send(ann, reaction(said.id, '<b>x'));
     await town.send(ann, { ...reaction('answer-1', '👍'), isRemoved: true });
@@ -304,29 +306,4 @@ function textsOfSession(store: Store, sessionId: string): Promise<readonly strin
     },
     { sessionId },
   );
-}
-
-/** Delivers the head of a conversation under this message id. */
-async function deliver(store: Store, conversationKey: string, id: string): Promise<void> {
-  const policy = {
-    holder,
-    leaseMs: 60_000,
-    repeatSafeMs: 0,
-    canLookUp: false,
-    resendUnknown: false,
-    conversationKey,
-  };
-  const delivery = await store.write(claimDelivery, policy);
-  if (delivery.kind !== 'part') throw new Error(`nothing to deliver: ${delivery.kind}`);
-  const result = { kind: 'sent', receipts: [messageId(id)] } as const;
-  const { epoch, part } = delivery;
-  const settling = {
-    ...policy,
-    epoch,
-    partKey: part.key,
-    result,
-    claimsNext: false,
-    mayStandSince: undefined,
-  };
-  await store.write(recordDelivery, settling);
 }

@@ -1,16 +1,16 @@
 /** What the door knows by ids alone: replies to the bot's own messages, and keys that come twice. */
+
 import { expect, it } from 'vitest';
 import type { InboundEvent } from '../../src/contracts/envelope.ts';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { Log } from '../../src/contracts/log.ts';
-import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
-import { holder, routeFor } from '../store/builders.ts';
+import { aCourier } from '../store/a-conversation.ts';
+import { routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { type Account, anAccount, anEnvelope, createIntakeFixture } from './support/intake-fixture.ts';
 
 const noon = Date.UTC(2026, 0, 1, 12);
-const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, canLookUp: false, resendUnknown: false };
 
 describeEachDatabase('a reply that names only a message', (open) => {
   it('calls the bot when that message is its own, and nobody else’s', async () => {
@@ -24,12 +24,7 @@ describeEachDatabase('a reply that names only a message', (open) => {
     await town.worker.answer(run, 'an answer', {
       parts: [{ route: routeFor(run), content, purpose: 'reply' }],
     });
-    const delivery = await open().write(claimDelivery, { ...policy, conversationKey });
-    if (delivery.kind !== 'part') throw new Error('nothing to deliver');
-    const result = { kind: 'sent', receipts: [messageId('own-1')] } as const;
-    const { epoch, part } = delivery;
-    const ends = { epoch, partKey: part.key, result, claimsNext: false, mayStandSince: undefined };
-    await open().write(recordDelivery, { ...policy, conversationKey, ...ends });
+    await aCourier(open(), conversationKey).deliver({ kind: 'sent', receipts: [messageId('own-1')] });
 
     const unmentioned = { kind: 'ignored', reason: 'not-mentioned' };
     expect(await town.send(ann, aReply(ann, 'foreign-1'), { group })).toEqual(unmentioned);

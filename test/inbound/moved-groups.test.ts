@@ -1,11 +1,12 @@
 /** A group that gets a new id keeps what it had; a conversation that cannot be reached ends what it had. */
+
 import { expect, it } from 'vitest';
-import { conversationId, messageId } from '../../src/contracts/ids.ts';
-import type { SendResult } from '../../src/contracts/outbound.ts';
+import { conversationId } from '../../src/contracts/ids.ts';
+import type { ReplyRoute } from '../../src/contracts/route.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
-import { holder, routeFor } from '../store/builders.ts';
+import { aCourier } from '../store/a-conversation.ts';
+import { routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { readLane } from '../store/lane-at-rest.ts';
@@ -87,22 +88,23 @@ describeEachDatabase('a group with a new id', (open) => {
     const run = await town.worker.claimRun(laneKey);
     const parts = ['one', 'two', 'three'].map((text) => aPart(routeFor(run), text));
     await town.worker.answer(run, 'three parts', { parts });
-    const onItsWay = await claimHead(open(), `alpha/bot/${old}`);
+    const courier = aCourier(open(), `alpha/bot/${old}`);
+    const onItsWay = await courier.claimPart();
     await town.send(ann, movedTo(grown), { group: old });
     await town.send(ann, left, { group: old });
     await town.send(ann, movedTo(last), { group: grown });
-    await settle(open(), onItsWay, {
+    await courier.record(onItsWay, {
       kind: 'failed',
       failure: { kind: 'unreachable' },
       reason: 'no such chat',
     });
 
     const texts = [];
+    const next = aCourier(open(), `alpha/bot/${last}`);
     for (let n = 0; n < 3; n++) {
-      const head = await claimHead(open(), `alpha/bot/${last}`);
+      const head = await next.deliver();
       expect(head.part.route.conversation).toBe(last);
       texts.push(head.part.content.kind === 'text' ? head.part.content.text.text : '');
-      await settle(open(), head, { kind: 'sent', receipts: [] });
     }
     expect(texts).toEqual(['one', 'two', 'three']);
     expect(await outcomes(open(), laneKey)).toEqual(['answered null']);
@@ -124,7 +126,7 @@ describeEachDatabase('a group with a new id', (open) => {
       await town.send(ann, movedTo(grown), { group: old });
       await family.answer(childRun, 'found');
       await town.worker.answer(await family.claimRun(laneKey), 'This was found.');
-      const { part } = await claimHead(open(), `alpha/bot/${grown}`);
+      const { part } = await aCourier(open(), `alpha/bot/${grown}`).claimPart();
       expect(part).toMatchObject({
         route: { conversation: grown },
         content: { text: { text: 'This was found.' } },
@@ -166,8 +168,8 @@ describeEachDatabase('a conversation that cannot be reached', (open) => {
     await town.worker.answer(run, 'hello', {
       parts: ['one', 'two'].map((text) => aPart(routeFor(run), text)),
     });
-    const head = await claimHead(open(), `alpha/bot/${ann.peer}`);
-    await settle(open(), head, { kind: 'failed', failure: { kind: 'unreachable' }, reason: 'blocked' });
+    const courier = aCourier(open(), `alpha/bot/${ann.peer}`);
+    await courier.deliver({ kind: 'failed', failure: { kind: 'unreachable' }, reason: 'blocked' });
     expect(await undelivered(open(), `alpha/bot/${ann.peer}`)).toEqual(['failed', 'failed']);
     expect(await outcomes(open(), laneKey)).toEqual(['failed delivery failed', 'failed unreachable']);
   });
@@ -183,14 +185,10 @@ describeEachDatabase('a conversation that cannot be reached', (open) => {
     await town.send(ann, event);
     if (event !== 'hello again') await town.send(ann, 'hello again');
     await town.worker.answer(await town.worker.claimRun(laneKey), 'hello to you');
-    const key = `alpha/bot/${ann.peer}`;
-    let head = await claimHead(open(), key);
-    if (event === '/status') {
-      await settle(open(), head, { kind: 'sent', receipts: [messageId('1')] });
-      head = await claimHead(open(), key);
-    }
+    const courier = aCourier(open(), `alpha/bot/${ann.peer}`);
+    if (event === '/status') await courier.deliver();
+    const head = await courier.deliver();
     expect(head.part.content).toMatchObject({ text: { text: 'hello to you' } });
-    await settle(open(), head, { kind: 'sent', receipts: [messageId('2')] });
     expect((await outcomes(open(), laneKey)).at(-1)).toBe('answered null');
   });
 
@@ -222,22 +220,7 @@ async function aBusyTown(store: Store) {
   return { town, ann, laneKey, run, other };
 }
 
-type Claimed = Awaited<ReturnType<typeof claimHead>>;
-
-const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, canLookUp: false, resendUnknown: false };
-
-async function claimHead(store: Store, conversationKey: string) {
-  const delivery = await store.write(claimDelivery, { ...policy, conversationKey });
-  if (delivery.kind !== 'part') throw new Error(`nothing to deliver to ${conversationKey}: ${delivery.kind}`);
-  return { conversationKey, epoch: delivery.epoch, part: delivery.part };
-}
-
-async function settle(store: Store, { conversationKey, epoch, part }: Claimed, result: SendResult) {
-  const ends = { epoch, partKey: part.key, result, claimsNext: false, mayStandSince: undefined };
-  await store.write(recordDelivery, { ...policy, conversationKey, ...ends });
-}
-
-function aPart(route: Claimed['part']['route'], text: string) {
+function aPart(route: ReplyRoute, text: string) {
   return { route, content: { kind: 'text', text: { text, spans: [] } }, purpose: 'reply' } as const;
 }
 

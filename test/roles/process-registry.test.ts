@@ -6,11 +6,10 @@ import { bootIdOf, registerProcess } from '../../src/roles/process-registry.ts';
 import { claimDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { readBoots } from '../../src/store/processes/process-records.ts';
+import { policy } from '../store/a-conversation.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { aStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
-
-const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
 
 /** A folder whose processes live and die as the test says. */
 async function aFolder() {

@@ -1,5 +1,4 @@
 import { afterAll, expect, it } from 'vitest';
-import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readUndelivered } from '../../src/store/delivery/operator-actions.ts';
 import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
 import { editItem } from '../../src/store/items/edit-item.ts';
@@ -16,7 +15,8 @@ import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { openMemoryStore } from '../support/memory-store.ts';
-import { account, aLane, aMessage, aRoute, aWorker, holder } from './builders.ts';
+import { aCourier } from './a-conversation.ts';
+import { account, aLane, aMessage, aRoute, aWorker } from './builders.ts';
 
 const asked = new Set<string>();
 const { store, sqlite } = await openMemoryStore((connection) => (text) => {
@@ -177,10 +177,6 @@ async function sayAndAnswer(conversation: string): Promise<void> {
   await store.read(needsBoundary, run);
   const { effects } = await worker.answer(run, 'hello to you');
   const [conversationKey = ''] = effects.deliveries;
-  const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
-  const delivery = await store.write(claimDelivery, policy);
-  if (delivery.kind !== 'part') throw new Error(`nothing to deliver: ${delivery.kind}`);
-  const { epoch, part } = delivery;
-  const result = { kind: 'sent', receipts: [] } as const;
-  await store.write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: true });
+  const courier = aCourier(store, conversationKey);
+  await courier.record(await courier.claimPart(), { kind: 'sent', receipts: [] }, true);
 }

@@ -1,7 +1,15 @@
+import { expect } from 'vitest';
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentMessage } from '#contracts/message.ts';
 import type { LlmMessage } from '#contracts/model.ts';
-import type { AgentEvents } from '../../../src/agent/loop.ts';
+import type { Tool } from '#contracts/tool.ts';
+import { type AgentEvents, agentLoop } from '../../../src/agent/loop.ts';
+import { aConfig, aContext, type ConfigChanges, userSays } from './builders.ts';
+import { grammarErrors } from './event-grammar.ts';
+import { callsTools, type ScriptedCall, says, scriptedModel } from './scripted-model.ts';
+
+export const noSignal = (): AbortSignal => new AbortController().signal;
+export const hello = userSays('p1', 'hello');
 
 export type Played = { readonly events: readonly AgentEvent[]; readonly messages: readonly AgentMessage[] };
 
@@ -17,6 +25,18 @@ export async function play(
     events.push(step.value);
     await onEvent(step.value);
   }
+}
+
+/** Runs one batch of calls and the model's answer to it. */
+export async function playBatch(
+  tools: readonly Tool[],
+  calls: readonly ScriptedCall[],
+  { signal = noSignal(), ...changes }: ConfigChanges & { readonly signal?: AbortSignal } = {},
+) {
+  const model = scriptedModel(callsTools(...calls), says('done'));
+  const played = await play(agentLoop([hello], aContext(tools), aConfig({ ...changes, model }), signal));
+  expect(grammarErrors(played.events)).toEqual([]);
+  return { ...played, model, results: resultsOf(played.messages) };
 }
 
 export function only<Type extends AgentEvent['type']>(

@@ -59,15 +59,31 @@ export function blocksOf(message: WireMessage): readonly WireBlock[] {
   return typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content;
 }
 
+/** All text that the model was shown in one request. */
+export function textShown(body: WireBody): string {
+  return body.messages.flatMap((message) => blocksOf(message).map(({ text }) => text ?? '')).join('\n');
+}
+
+/** The text of the last block that the model was shown. */
+export function lastTextShown(body: WireBody): string {
+  return lastBlocks(body).at(-1)?.text ?? '';
+}
+
+/** Whether the model is shown the result of its own call. */
+export function endsInResult(body: WireBody): boolean {
+  return lastBlocks(body).some(({ type }) => type === 'tool_result');
+}
+
+function lastBlocks(body: WireBody): readonly WireBlock[] {
+  return blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' });
+}
+
 /** The text of the last message, tool results left out: what a scripted model usually answers by. */
 export function lastUserText(body: WireBody): string {
-  const last = body.messages.at(-1);
-  return last === undefined
-    ? ''
-    : blocksOf(last)
-        .flatMap((block) => (block.type === 'text' ? [block.text ?? ''] : []))
-        .filter((text) => !isTimeNote(text))
-        .join('\n');
+  return lastBlocks(body)
+    .flatMap((block) => (block.type === 'text' ? [block.text ?? ''] : []))
+    .filter((text) => !isTimeNote(text))
+    .join('\n');
 }
 
 /** The blocks of a message without the gateway's notes about the time. */

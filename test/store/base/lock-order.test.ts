@@ -1,8 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { dropPart, readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
-import { aConversation } from '../a-conversation.ts';
-import { aCommand, aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
+import { aConversation, aCourier } from '../a-conversation.ts';
+import { aCommand, aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { holdRow, isRowHeld } from '../hold-row.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -61,12 +60,10 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     'waits for the lane before it has the conversation, when it was %s',
     async (kind) => {
       const store = open();
-      const { conversationKey, lane, say, begin, answer } = aConversation(store);
+      const { conversationKey, lane, say, begin, answer, claimPart, record } = aConversation(store);
       await answer(await begin(), 'hello');
       await say('and more');
-      const policy = { conversationKey, holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
-      const delivery = await store.write(claimDelivery, policy);
-      if (delivery.kind !== 'part') throw new Error('nothing to deliver');
+      const delivery = await claimPart();
       const held = unique('held');
       // A step of the lane: it has the lane, and wants the conversation once somebody waits for the lane.
       const step = beside.sql(`do $$ begin
@@ -81,14 +78,7 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
       await expect.poll(() => isRowHeld(beside, 'lanes', lane.key)).toBe(true);
       const failure = kind === 'unreachable' ? { kind } : { kind: 'rejected' as const };
       const result = { kind: 'failed', failure, reason: 'blocked' } as const;
-      const { epoch, part } = delivery;
-      const settled = store.write(recordDelivery, {
-        ...policy,
-        epoch,
-        partKey: part.key,
-        result,
-        claimsNext: true,
-      });
+      const settled = record(delivery, result, true);
       await step;
       expect((await settled).kind).toBe('empty');
     },
@@ -98,17 +88,14 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     const store = open();
     const { conversationKey, lane, begin, answer } = aConversation(store);
     await answer(await begin(), 'hello');
-    const policy = {
-      conversationKey,
-      ...{ holder, leaseMs: 0, repeatSafeMs: 0, resendUnknown: false },
-    };
-    expect((await store.write(claimDelivery, policy)).kind).toBe('part');
+    const { claimNext } = aCourier(store, conversationKey, { leaseMs: 0 });
+    expect((await claimNext()).kind).toBe('part');
     const release = await holdRow(beside, 'lanes', lane.key);
-    expect((await store.write(claimDelivery, policy)).kind).toBe('later');
+    expect((await claimNext()).kind).toBe('later');
     await release();
-    expect((await store.write(claimDelivery, policy)).kind).toBe('empty');
+    expect((await claimNext()).kind).toBe('empty');
     const undelivered = await store.read(readUndelivered, { limit: 1 });
-    expect(undelivered).toMatchObject([{ conversation: policy.conversationKey, state: 'unknown' }]);
+    expect(undelivered).toMatchObject([{ conversation: conversationKey, state: 'unknown' }]);
   });
 
   it.runIf(onPostgres)('or is dropped by the operator has its lane, then its conversation', async () => {
@@ -126,17 +113,13 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
 
   it.runIf(onPostgres)('leaves a lane alone that came while it waited for the conversation', async () => {
     const store = open();
-    const { conversationKey, lane, worker, say, begin, answer } = aConversation(store);
+    const { conversationKey, lane, worker, say, begin, answer, claimPart, record } = aConversation(store);
     const late = aLane(unique('late'));
     await answer(await begin(), 'hello');
-    const policy = { conversationKey, holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
-    const delivery = await store.write(claimDelivery, policy);
-    if (delivery.kind !== 'part') throw new Error('nothing to deliver');
+    const delivery = await claimPart();
     const releaseConversation = await holdRow(beside, 'conversations', conversationKey);
     const result = { kind: 'failed', failure: { kind: 'unreachable' }, reason: 'blocked' } as const;
-    const { epoch, part } = delivery;
-    const end = { ...policy, epoch, partKey: part.key, result, claimsNext: true };
-    const recorded = store.write(recordDelivery, end);
+    const recorded = record(delivery, result, true);
     await expect.poll(() => isRowHeld(beside, 'lanes', lane.key)).toBe(true);
     await say('and more', { lane: late });
     const releaseLane = await holdRow(beside, 'lanes', late.key);

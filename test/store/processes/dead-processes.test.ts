@@ -3,10 +3,9 @@ import { claimDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import { claimAccount } from '../../../src/store/processes/accounts.ts';
 import { addProcess, readBoots, voidProcesses } from '../../../src/store/processes/process-records.ts';
+import { policy } from '../a-conversation.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
-
-const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
 
 describeEachDatabase('a process that has died beside others', (open) => {
   const begin = async (folder: string, role: 'gateway' | 'worker') => {
