@@ -1,6 +1,6 @@
-import { constants } from 'node:fs';
-import { type FileHandle, lstat, open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { constants, lstatSync, type Stats } from 'node:fs';
+import { type FileHandle, lstat, open, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { fitChars } from '#channel-kit/clean-text.ts';
 import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
@@ -39,12 +39,15 @@ export type BootstrapDeps = { readonly workspace: string; readonly disks?: DiskC
 /** Reads from one workspace, which need not exist. Links of either kind are not read: they may lead outside. */
 export function createBootstrapFiles({ workspace, disks = workspaceDisks }: BootstrapDeps): BootstrapFiles {
   const places = bootstrapNames.map((name) => ({ name, path: join(workspace, name) }));
+  const hasOwnDisk = watchDisk(workspace, disks);
   let known: { readonly version: string; readonly files: readonly BootstrapFile[] } | undefined;
   return {
     read: async () => {
       try {
-        const versions = places.map(({ path }) => disks.run(workspace, () => versionOf(path)));
-        const version = (await Promise.all(versions)).join();
+        const versions = (await hasOwnDisk())
+          ? places.map(({ path }) => versionNow(path))
+          : await Promise.all(places.map(({ path }) => disks.run(workspace, () => versionOf(path))));
+        const version = versions.join();
         if (known?.version === version) return known.files;
         const all = places.map(async ({ name, path }) => {
           const text = await disks.run(workspace, () => readText(path));
@@ -59,15 +62,61 @@ export function createBootstrapFiles({ workspace, disks = workspaceDisks }: Boot
   };
 }
 
-/** Not synchronous, although that is faster: on a network drive that is gone the whole process would stand still. */
+/** File systems of a machine's own disks, as Linux numbers them in statfs(2): a call on one returns. */
+const ownDisks: ReadonlySet<number> = new Set([
+  0xef53, // ext2 to ext4
+  0x58465342, // XFS
+  0x9123683e, // Btrfs
+  0xf2f52010, // F2FS
+  0x2fc12fc1, // ZFS
+  0x01021994, // tmpfs
+  0x794c7630, // overlay, as in containers
+]);
+/** Another disk may be mounted in the folder's place: it is looked at anew after so long, ms. */
+const trustMs = 10_000;
+
+/** Whether the folder is on a disk that can be asked without a thread, whose turns take longer than the calls. */
+function watchDisk(folder: string, disks: DiskCalls): () => Promise<boolean> {
+  let seen: { readonly at: number; readonly isOwn: boolean } | undefined;
+  return async () => {
+    const at = performance.now();
+    if (seen === undefined || at - seen.at > trustMs)
+      seen = { at, isOwn: await disks.run(folder, () => isOnOwnDisk(folder)) };
+    return seen.isOwn;
+  };
+}
+
+/** A folder that is not there would be on the disk of the one above it. */
+async function isOnOwnDisk(folder: string): Promise<boolean> {
+  try {
+    return process.platform === 'linux' && ownDisks.has((await statfs(folder)).type);
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    return isMissing && dirname(folder) !== folder && isOnOwnDisk(dirname(folder));
+  }
+}
+
+/** Looks at a file of a disk of this machine. On a network drive that is gone the whole process would stand still. */
+function versionNow(path: string): string | undefined {
+  try {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    return found && versionIn(found);
+  } catch {
+    return undefined;
+  }
+}
+
 async function versionOf(path: string): Promise<string | undefined> {
   try {
-    const { ino, size, mtimeMs, ctimeMs } = await lstat(path);
-    return `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
+    return versionIn(await lstat(path));
   } catch {
     // Not there, or not for us: the prompt goes without it.
     return undefined;
   }
+}
+
+function versionIn({ ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
 }
 
 async function readText(path: string): Promise<string> {

@@ -3,6 +3,7 @@ import { link, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { createBootstrapFiles } from '../../src/agent/bootstrap-files.ts';
 import { aFolder } from '../support/own-folder.ts';
 
@@ -41,6 +42,31 @@ describe('bootstrap files', () => {
     expect([first?.text, again?.text, changed?.text]).toEqual(['one', 'one', 'two']);
     expect(await files.read()).toEqual([]);
   });
+
+  it.runIf(process.platform === 'linux')(
+    'looks in a turn of a thread only where the disk is another machine’s, or may be',
+    async () => {
+      let calls = 0;
+      const disks: DiskCalls = {
+        run: (_, call) => {
+          calls += 1;
+          return call();
+        },
+        finish: (_, call) => call(),
+      };
+      const callsOf = async (folder: string) => {
+        const files = createBootstrapFiles({ workspace: folder, disks });
+        await files.read();
+        calls = 0;
+        await files.read();
+        return calls;
+      };
+      expect(await callsOf(workspace)).toBe(0);
+      expect(await callsOf(at('nowhere'))).toBe(0);
+      // No disk at all: nobody knows whether its calls return.
+      expect(await callsOf('/proc/self')).toBeGreaterThan(0);
+    },
+  );
 
   it('cuts a long file with a note, between characters', async () => {
     await writeFile(at('AGENTS.md'), `x${'😀'.repeat(50_000)}`);

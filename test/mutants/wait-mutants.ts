@@ -36,6 +36,15 @@ export const waitMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'every disk is taken for one of this machine',
+    invariant: 'a workspace on a network drive that is gone does not hold up the process',
+    edit: { in: 'isOnOwnDisk', find: 'ownDisks.has(', replace: '!ownDisks.has(-' },
+    test: {
+      file: 'test/agent/bootstrap-files.test.ts',
+      name: 'looks in a turn of a thread only where the disk is another machine’s, or may be',
+    },
+  },
+  {
     name: 'a model that is back is kept to oneself',
     invariant: 'a call that succeeds wakes those that wait for the same provider',
     edit: {
