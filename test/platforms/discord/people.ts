@@ -19,8 +19,6 @@ export type UserMessage = {
   readonly channel?: ChannelState;
   readonly text?: string;
   readonly replyTo?: StandingMessage;
-  /** A reply pings the one it answers unless the person switches that off. */
-  readonly isReplySilent?: boolean;
   readonly files?: readonly StoredFile[];
   /** Further fields of the message object: sticker_items, poll, webhook_id, message_snapshots … */
   readonly fields?: Wire;
@@ -48,7 +46,7 @@ export class People {
     if (channel.type === channelTypes.forum)
       throw new Error('test error: a forum holds posts; use places.postsInForum');
     unarchive(this.#platform, channel);
-    const repliedUser = message.isReplySilent ? undefined : replyTo?.author.id;
+    const repliedUser = replyTo?.author.id;
     const standing = this.#world.add(channel, {
       author: from,
       type: message.type ?? (replyTo === undefined ? messageTypes.default : messageTypes.reply),
@@ -72,13 +70,6 @@ export class People {
       text,
       mentioned: this.mentionsIn(channel, text, replied),
     });
-    this.#events.messageUpdated(after);
-    return after;
-  }
-
-  /** The platform also says "updated" when it has made a link's preview: same text, no time of an edit. */
-  previewChanges(message: StandingMessage, embeds: readonly Wire[]): StandingMessage {
-    const after = this.#world.change(this.#current(message), { embeds });
     this.#events.messageUpdated(after);
     return after;
   }

@@ -61,11 +61,6 @@ export class Places {
     return channel;
   }
 
-  deletesChannel(channel: ChannelState): void {
-    this.#events.channelChanged(channel, 'CHANNEL_DELETE');
-    this.#world.channels.delete(channel.id);
-  }
-
   /** Takes rights away from the bot in a channel, or gives them back. */
   denies(channel: ChannelState, ...denied: readonly Permission[]): void {
     channel.denied = denied.reduce((bits, name) => bits | permissions[name], 0n);

@@ -101,12 +101,6 @@ export class World {
     return user;
   }
 
-  addBot(username: string): DiscordUser {
-    const user: DiscordUser = { id: this.ids.next(), username, global_name: null, bot: true };
-    this.users.set(user.id, user);
-    return user;
-  }
-
   /** The bot and `owner` are in it. */
   addGuild(name: string, owner: DiscordUser): GuildState {
     const id = this.ids.next();

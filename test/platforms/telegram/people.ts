@@ -95,13 +95,6 @@ export class People {
     return after;
   }
 
-  /** The platform says "edited" also when only a link preview or a keyboard changed. */
-  previewChanges(chat: number, messageId: number): void {
-    const message = this.#deps.world.state(chat).messages.get(messageId);
-    if (message === undefined) throw new Error(`test error: no message ${messageId} in chat ${chat}`);
-    this.#push('edited_message', { ...message.message, edit_date: this.#seconds() });
-  }
-
   presses(press: {
     readonly chat: number;
     readonly from: TgUser;

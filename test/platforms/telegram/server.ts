@@ -19,7 +19,6 @@ export type TelegramServerOptions = {
   readonly now?: () => number;
   readonly isPrivacyOn?: boolean;
   readonly groupRatePerMinute?: number;
-  readonly firstUpdateId?: number;
 };
 
 const sends = new Set([
@@ -69,7 +68,7 @@ export class TelegramServer {
     const id = Number(this.#token.split(':')[0]);
     this.bot = { id, is_bot: true, first_name: 'Parley', username: 'ParleyTestBot', ...options.bot };
     this.world = new World(this.bot, now);
-    this.updates = new UpdateQueue(now, options.firstUpdateId ?? 410_000_001);
+    this.updates = new UpdateQueue(now, 410_000_001);
     const visibleDrafts = new Map<number, Draft>();
     const isPrivate = options.isPrivacyOn ?? false;
     const onChange = () => this.#probes.changed();
