@@ -19,7 +19,8 @@ import { readArrivalFacts } from '../store/reads/arrival-facts.ts';
 import { decideCommand } from './decide-command.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
 import { markOwnReplies } from './own-messages.ts';
-import { type Arrival, propose } from './propose.ts';
+import { type Arrival, laneOf, propose } from './propose.ts';
+import { beginsLikeCommand, continuesText } from './split-text.ts';
 import { withSaneTimes } from './times.ts';
 
 export type InboundDeps = {
@@ -92,12 +93,8 @@ function sliceAtChanges(events: readonly InboundEnvelope[]): readonly (readonly 
   const slices: InboundEnvelope[][] = [[]];
   for (const envelope of events) {
     slices.at(-1)?.push(envelope);
-    const { event } = envelope;
-    const mayChange =
-      event.kind === 'migrated' ||
-      event.kind === 'button' ||
-      (event.kind === 'message' && event.text.trimStart().startsWith('/'));
-    if (mayChange) slices.push([]);
+    const { kind } = envelope.event;
+    if (kind === 'migrated' || kind === 'button' || beginsLikeCommand(envelope)) slices.push([]);
   }
   if (slices.length > 1 && slices.at(-1)?.length === 0) slices.pop();
   return slices;
@@ -157,8 +154,8 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
   const byKey = new Map(known.conversations.map((fact) => [fact.key, fact]));
   const { sections = noSections } = deps;
   const proposals: Proposal[] = [];
-  for (const envelope of events) {
-    const arrival: Arrival = {
+  for (const [index, envelope] of events.entries()) {
+    const told: Arrival = {
       envelope,
       facts: byKey.get(conversationKeyOf(envelope.route)),
       links,
@@ -168,6 +165,8 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
       accountName: receiving.accountName,
       now: deps.clock.now(),
     };
+    const isRest = await isRestOf(deps, told, events.slice(0, index));
+    const arrival = isRest ? { ...told, isRest } : told;
     const proposed = sections.run('decide inbound', () => propose(deps.gate, arrival));
     proposals.push(
       proposed.kind === 'proposal'
@@ -177,6 +176,13 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
   }
   const { peers, identities } = people;
   return { proposals, links: { peers, identities, accounts: links.accounts } };
+}
+
+async function isRestOf({ store, gate }: InboundDeps, arrival: Arrival, before: readonly InboundEnvelope[]) {
+  const { envelope } = arrival;
+  if (!beginsLikeCommand(envelope)) return false;
+  const { joinMs } = gate;
+  return continuesText(store, { envelope, laneKey: laneOf(gate, arrival).key, before, joinMs });
 }
 
 /** Whose events a batch holds. Where a message goes is decided by the links of those who write directly. */

@@ -51,6 +51,8 @@ export type Arrival = {
   /** The name of the bot account in the configuration. */
   readonly accountName?: string | undefined;
   readonly now: number;
+  /** It goes on with a text that the sender's client has split: see `continuesText`. */
+  readonly isRest?: boolean;
 };
 
 /** A proposal, or a command that needs to be carried out to know its answer. */
@@ -212,9 +214,9 @@ function readCommand(
   gate: InboundPolicy,
   { arrival, event, authority }: Omit<Messaging, 'message'>,
 ): CommandArrival | 'for-other-bot' | undefined {
-  const { envelope, facts, botName, accountName, now } = arrival;
+  const { envelope, facts, botName, accountName, now, isRest } = arrival;
   const { chat, sender } = envelope;
-  const typed = readOrder(envelope.event, { name: botName });
+  const typed = isRest ? undefined : readOrder(envelope.event, { name: botName });
   if (!typed) return undefined;
   if (chat.kind === 'group' && !isForUs(typed, envelope.event)) return 'for-other-bot';
   const asker: Asker = { chat: chat.kind, authority, isAdmin: sender.isAdmin };
@@ -290,7 +292,8 @@ function identitiesOf(gate: InboundPolicy, { links }: Pick<Arrival, 'links'>): I
   return joinIdentities(gate.identityLinks, links);
 }
 
-function laneOf(gate: InboundPolicy, arrival: Arrival): LaneSpec {
+/** The lane that the message enters. */
+export function laneOf(gate: InboundPolicy, arrival: Arrival): LaneSpec {
   const { envelope, facts, now } = arrival;
   const place = canonical(envelope, facts);
   const { route, chat } = place;

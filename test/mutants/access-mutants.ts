@@ -59,6 +59,12 @@ export const accessMutants: readonly Mutant[] = [
     test: { file: store, name: 'never waits as the fourth, and pushes nobody out' },
   },
   {
+    name: 'a split text that commands',
+    invariant: 'a command is a text of its own, never the rest of a pasted one',
+    edit: { in: 'readCommand', find: 'isRest ? undefined : ', replace: '' },
+    test: { file: 'test/inbound/split-text.test.ts', name: 'is no command' },
+  },
+  {
     name: 'two presses both decide',
     invariant: 'a question is decided once',
     edit: { in: 'closeApproval', find: `.where('state', '=', 'open')`, replace: '' },

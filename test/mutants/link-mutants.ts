@@ -75,8 +75,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'only parts of one conversation are joined',
     edit: {
       in: 'joinBundle',
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the code.
-      find: '({ name: `${name} ${conversationKey}`, windowMs })',
+      find: '({ name: bundleKey(name, conversationKey), windowMs })',
       replace: '({ name, windowMs })',
     },
     also: [

@@ -102,7 +102,7 @@ async function joinBundle(
 ): Promise<Joined | undefined> {
   const { senderId, conversationKey } = accepting.proposal;
   // A lane may serve several conversations, and ids of people are alike on several networks.
-  const within = ({ name, windowMs }: Bundle) => ({ name: `${name} ${conversationKey}`, windowMs });
+  const within = ({ name, windowMs }: Bundle) => ({ name: bundleKey(name, conversationKey), windowMs });
   if (item.kind === 'command') {
     await flush(tx, open, within({ name: debounceName(senderId), windowMs: 0 }));
     return undefined;
@@ -180,6 +180,11 @@ function hasOpen(open: readonly OpenItem[], { name }: Bundle, now: number): bool
 /** The bundle that the pieces of one sender's split text share. */
 export function splitTextName(senderId: string): string {
   return `text:${senderId}`;
+}
+
+/** A bundle's name among those of all conversations of a lane. */
+export function bundleKey(name: string, conversationKey: string): string {
+  return `${name} ${conversationKey}`;
 }
 
 /** Debounce applies before a first run only; media and commands flush it. */

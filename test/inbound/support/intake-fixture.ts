@@ -36,6 +36,8 @@ export type Account = { readonly channel: string; readonly peer: string; readonl
 export type IntakeFixture = {
   /** Sends an event and gives what became of it; a text is a direct message. */
   send(from: Account, event: string | InboundEvent, over?: Partial<Scene>): Promise<Acceptance>;
+  /** Hands over one batch. */
+  accept(from: Account, events: readonly InboundEnvelope[]): Promise<readonly Acceptance[]>;
   /** The lane that the account's next message would enter. */
   laneOf(acceptance: Acceptance): string;
   /** What the bot said in the account's direct conversation, oldest first. */
@@ -121,9 +123,9 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     intakes.set(account, known);
     return known;
   };
+  const accept: IntakeFixture['accept'] = async (from, events) => (await intakeOf(from)).accept({ events });
   const send: IntakeFixture['send'] = async (from, event, over = {}) => {
-    const intake = await intakeOf(from);
-    const [acceptance] = await intake.accept({ events: [anEnvelope(from, event, over)] });
+    const [acceptance] = await accept(from, [anEnvelope(from, event, over)]);
     if (!acceptance) throw new Error('nothing was accepted');
     return acceptance;
   };
@@ -137,6 +139,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
   };
   return {
     send,
+    accept,
     said,
     ask,
     link: async (asker, joiner) => {
