@@ -17,7 +17,7 @@ type Replacement = {
 };
 
 /** Held by a restore from before its first change to its commit. */
-const restoring = `hashtextextended('parley restore', 0)`;
+const restoring = `hashtextextended('parley-restore', 0)`;
 
 /**
  * Puts a dump in the place of the schema's tables, which move to a schema named `kept`, and notes the restore in them: all in

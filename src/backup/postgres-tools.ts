@@ -8,7 +8,7 @@ import { childEnvironment } from '../config/environment.ts';
 import type { DatabaseRecord } from './manifest.ts';
 
 /** The programs' connections are known to the server by this name. */
-export const sessionName = 'parley backup';
+export const sessionName = 'parley-backup';
 
 /**
  * Writes the schema's tables as of one moment, beside those who use them. Throws ParleyError, with the command to type where

@@ -19,7 +19,7 @@ import { readArrivalFacts } from '../store/reads/arrival-facts.ts';
 import { decideCommand } from './decide-command.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
 import { markOwnReplies } from './own-messages.ts';
-import { type Arrival, laneOf, propose } from './propose.ts';
+import { type Arrival, laneOf, type Proposed, propose } from './propose.ts';
 import { beginsLikeCommand, continuesText } from './split-text.ts';
 import { withSaneTimes } from './times.ts';
 
@@ -155,7 +155,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
   const { sections = noSections } = deps;
   const proposals: Proposal[] = [];
   for (const [index, envelope] of events.entries()) {
-    const told: Arrival = {
+    const arrival: Arrival = {
       envelope,
       facts: byKey.get(conversationKeyOf(envelope.route)),
       links,
@@ -165,9 +165,10 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
       accountName: receiving.accountName,
       now: deps.clock.now(),
     };
-    const isRest = await isRestOf(deps, told, events.slice(0, index));
-    const arrival = isRest ? { ...told, isRest } : told;
-    const proposed = sections.run('decide inbound', () => propose(deps.gate, arrival));
+    const decide = (arrived: Arrival) => sections.run('decide inbound', () => propose(deps.gate, arrived));
+    const first = decide(arrival);
+    const isRest = isOrder(first) && (await isRestOf(deps, arrival, events.slice(0, index)));
+    const proposed = isRest ? decide({ ...arrival, isRest }) : first;
     proposals.push(
       proposed.kind === 'proposal'
         ? proposed.proposal
@@ -176,6 +177,13 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
   }
   const { peers, identities } = people;
   return { proposals, links: { peers, identities, accounts: links.accounts } };
+}
+
+/** An order to this bot, or to another in the group. */
+function isOrder(proposed: Proposed): boolean {
+  if (proposed.kind === 'command') return true;
+  const { decision } = proposed.proposal;
+  return decision.kind === 'ignore' && decision.reason === 'for-other-bot';
 }
 
 async function isRestOf({ store, gate }: InboundDeps, arrival: Arrival, before: readonly InboundEnvelope[]) {
