@@ -18,13 +18,16 @@ export const readSplitText: StoreQuery<SplitTextOf, number | undefined> = {
   run: async (tx, { laneKey, conversationKey, senderId }) => {
     const rows = await tx.db
       .selectFrom('inbox')
-      .select(['bundle', 'content'])
+      .select(['id', 'bundle'])
       .where('laneKey', '=', laneKey)
       .orderBy('seq', 'desc')
       .limit(lookBack)
       .execute();
     const name = bundleKey(splitTextName(senderId), conversationKey);
-    const last = rows.find(({ bundle }) => bundle === name);
-    return last && json.content(last.content).sentAt;
+    const piece = rows.find(({ bundle }) => bundle === name);
+    if (piece === undefined) return undefined;
+    // Only this one's words are read: those of fifty messages may be megabytes, and every command asks.
+    const row = tx.db.selectFrom('inbox').select('content').where('id', '=', piece.id);
+    return json.content((await row.executeTakeFirstOrThrow()).content).sentAt;
   },
 };
