@@ -9,7 +9,7 @@ const [person, other] = [50_000, 50_001];
 /** Turns of another conversation before, so that the first ones aren't those of a process that has just started. */
 const warmUps = 150;
 /** Messages of the conversation, an answer to each question, when its turns are measured; 500: until the first summary. */
-const lengths = [10, 100, 500, 10_000] as const;
+const lengths = [10, 100, 500, 1_000, 10_000] as const;
 /** Turns that are measured: of the longest as many as lie between two summaries, so that one is among them. */
 const [few, betweenSummaries] = [50, 200] as const;
 const answer = ' That is all there is to say about it, for now at least.'.repeat(3);
