@@ -8,6 +8,8 @@ import { findImpossibleId } from '../config/peer.ts';
 import { configError, describeIssue, describeUnknownKey, namesAt, type Problem } from '../config/problem.ts';
 import { revealSettings } from '../config/secret.ts';
 import { suggestName } from '../config/suggestion.ts';
+import { findLinkedWorkspaceProblems } from '../config/workspace-rules.ts';
+import { workspaceDisks } from '../processes/disk-gate.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
 import { settingsSources } from './settings-sources.ts';
@@ -28,7 +30,7 @@ export async function runConfigCheck(parts: ConfiguredParts): Promise<ExitCode> 
   return 0;
 }
 
-/** Throws ParleyError `config_invalid` that names every problem that only channels, plugins and texts can see. */
+/** Throws ParleyError `config_invalid` that names every problem that only channels, plugins, texts and disks can see. */
 export async function checkConfig(config: Config, parts: ConfiguredParts): Promise<void> {
   noticesFor(config.language, config.texts);
   const problems = await findPartProblems(config, parts);
@@ -46,7 +48,12 @@ async function findPartProblems(
   const ofPlugins = plugins.map(({ id, load }) =>
     check(`plugins.${id}`, new Map(Object.entries(config.plugins)).get(id) ?? {}, load),
   );
-  const found = await Promise.all([...ofChannels, findUnknownNames(config, channels), ...ofPlugins]);
+  const found = await Promise.all([
+    ...ofChannels,
+    findUnknownNames(config, channels),
+    ...ofPlugins,
+    findLinkedWorkspaceProblems(config, workspaceDisks),
+  ]);
   return [...found.flat(), ...findUnknownChannels(config, channels)];
 }
 
@@ -64,9 +71,16 @@ async function check(where: string, settings: unknown, load: Load): Promise<read
   });
 }
 
-/** Throws ParleyError `config_invalid` for channels, and names in their settings, that nobody knows: those pass the file's own schema. */
-export async function checkChannelNames(config: Config, channels: readonly ChannelEntry[]): Promise<void> {
-  const problems = [...(await findUnknownNames(config, channels)), ...findUnknownChannels(config, channels)];
+/**
+ * Checks what no stage of the start does. Throws ParleyError `config_invalid` for workspaces that lead to Parley's own
+ * files, and for channels, and names in their settings, that nobody knows: those pass the file's own schema.
+ */
+export async function checkForStart(config: Config, channels: readonly ChannelEntry[]): Promise<void> {
+  const found = await Promise.all([
+    findUnknownNames(config, channels),
+    findLinkedWorkspaceProblems(config, workspaceDisks),
+  ]);
+  const problems = [...found.flat(), ...findUnknownChannels(config, channels)];
   if (problems.length > 0) throw configError(problems);
 }
 

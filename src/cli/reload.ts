@@ -1,9 +1,12 @@
+import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Config } from '../config/config.ts';
 import { compareSettings, type ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { configError } from '../config/problem.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 import { askRunningGateway, changeAtGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -13,16 +16,24 @@ export type ReloaderDeps = {
   /** As this process began. */
   readonly config: Config;
   readonly log: Log;
+  readonly disks: DiskCalls;
   /** Reads and checks the configuration anew. Throws ParleyError `config_invalid`. */
   load(): Promise<Config>;
   apply(config: Config): void;
 };
 
 /** Makes the function that reads the configuration anew. A file that has mistakes changes nothing. Never rejects. */
-export function createReloader({ config, log, load, apply }: ReloaderDeps): () => Promise<ReloadResult> {
+export function createReloader({
+  config,
+  log,
+  disks,
+  load,
+  apply,
+}: ReloaderDeps): () => Promise<ReloadResult> {
   let before = config;
   const reload = async (): Promise<ReloadResult> => {
     try {
+      await assertSettingsAnswer(config, disks);
       const written = await load();
       const after = withBindings(written, before, config.agents);
       const { applied } = compareSettings(before, after);
@@ -46,6 +57,29 @@ export function createReloader({ config, log, load, apply }: ReloaderDeps): () =
     last = next;
     return next;
   };
+}
+
+/**
+ * Reads each file of settings once in a bounded call: `loadConfig` reads them on the event loop, where a drive that is gone
+ * would hold up every message. Throws ParleyError `config_invalid`.
+ */
+async function assertSettingsAnswer(
+  { configPath, envFiles }: Pick<Config, 'configPath' | 'envFiles'>,
+  disks: DiskCalls,
+): Promise<void> {
+  const paths = [...(configPath === undefined ? [] : [configPath]), ...envFiles.map(({ path }) => path)];
+  await Promise.all(
+    paths.map((path) =>
+      // A file that can't be read is a problem that `loadConfig` words.
+      disks
+        .run(path, () => readFile(path).catch(() => undefined))
+        .catch(() => {
+          throw configError([
+            { where: path, what: "is on a disk that doesn't answer; try again once it does" },
+          ]);
+        }),
+    ),
+  );
 }
 
 /**

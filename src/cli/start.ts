@@ -9,7 +9,8 @@ import type { ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createLogger } from '../logging/logger.ts';
-import { checkChannelNames, checkConfig } from './config-check.ts';
+import { workspaceDisks } from '../processes/disk-gate.ts';
+import { checkConfig, checkForStart } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
 import { gcWhenIdle, untilIdle } from './gc-when-idle.ts';
 import { createReloader } from './reload.ts';
@@ -56,7 +57,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     return role === undefined ? loaded : { ...loaded, role };
   };
   // A part that refuses its settings is named by the stage that loads it.
-  const config = await load((loaded) => checkChannelNames(loaded, channels));
+  const config = await load((loaded) => checkForStart(loaded, channels));
   const logger = await createLogger({ level: config.logLevel, isPretty: isInteractive() });
   for (const secret of secretsOf(config)) logger.redactor.add(secret);
   const { log } = logger;
@@ -72,7 +73,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     running?.apply(next);
   };
   const loadAnew = () => load((loaded) => checkConfig(loaded, { channels, plugins }));
-  const reload = createReloader({ config, log, load: loadAnew, apply });
+  const reload = createReloader({ config, log, disks: workspaceDisks, load: loadAnew, apply });
   for (const signal of signals.reload) process.on(signal, () => void reload());
   try {
     const gateway = await startGateway({

@@ -1,26 +1,25 @@
-import { realpathSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import type { Config } from './config.ts';
 import type { Problem } from './problem.ts';
 
 /** Folders in the data folder that hold credentials, the database's files or what other people have sent. */
 const ownFolders = /^(?:backups|channels|media|processes|redis|replaced-.*)$/;
 
+type Places = Pick<Config, 'agents' | 'dataDir' | 'configPath' | 'envFiles'>;
+
 /**
  * Finds workspaces that hold the data folder or files of settings, or lie among Parley's own files: the file tools show
- * all of a workspace, and with those they would show every conversation and credential.
+ * all of a workspace, and with those they would show every conversation and credential. Goes by the names alone, and
+ * asks no disk; `findLinkedWorkspaceProblems` follows links.
  */
-export function findWorkspaceProblems({
-  agents,
-  dataDir,
-  configPath,
-  envFiles,
-}: Pick<Config, 'agents' | 'dataDir' | 'configPath' | 'envFiles'>): readonly Problem[] {
-  const own = [
-    dataDir,
-    ...(configPath === undefined ? [] : [configPath]),
-    ...envFiles.map(({ path }) => path),
-  ];
+export function findWorkspaceProblems(
+  places: Places,
+  realOf: (path: string) => string = (path) => path,
+): readonly Problem[] {
+  const { agents, dataDir } = places;
+  const own = ownPaths(places);
   return agents.flatMap(({ workspace }, index) => {
     const where = `agents[${index}].workspace`;
     const folder = realOf(workspace);
@@ -32,6 +31,24 @@ export function findWorkspaceProblems({
     const what = `lies in ${join(dataDir, top)}, which is Parley's own; choose a folder for the agent's files alone`;
     return [{ where, what }];
   });
+}
+
+/**
+ * As `findWorkspaceProblems`, by where links lead. A workspace may be on a disk that doesn't answer: its calls go through
+ * `disks`, and its path counts as written.
+ */
+export async function findLinkedWorkspaceProblems(
+  places: Places,
+  disks: DiskCalls,
+): Promise<readonly Problem[]> {
+  const paths = [...ownPaths(places), ...places.agents.map(({ workspace }) => workspace)];
+  const found = paths.map(async (path) => [path, await resolveLinks(path, disks)] as const);
+  const real = new Map(await Promise.all(found));
+  return findWorkspaceProblems(places, (path) => real.get(path) ?? path);
+}
+
+function ownPaths({ dataDir, configPath, envFiles }: Omit<Places, 'agents'>): readonly string[] {
+  return [dataDir, ...(configPath === undefined ? [] : [configPath]), ...envFiles.map(({ path }) => path)];
 }
 
 /** Workspaces that lie outside of all `folders`. */
@@ -49,10 +66,10 @@ function wayTo(path: string, folder: string): string | undefined {
   return isAbsolute(way) || way.split(sep)[0] === '..' ? undefined : way;
 }
 
-/** Without links; the path itself while nothing has that name. */
-function realOf(path: string): string {
+/** Without links; the path itself while nothing has that name, or its disk doesn't answer. */
+async function resolveLinks(path: string, disks: DiskCalls): Promise<string> {
   try {
-    return realpathSync(path);
+    return await disks.run(path, () => realpath(path));
   } catch {
     return path;
   }

@@ -1,7 +1,8 @@
 /**
  * Bounds the calls on disks that may stop answering, such as a workspace on a network drive. A call on one that is gone
  * never returns, cannot be cancelled, and holds one of the few threads that all file calls of the process share: four
- * of them would stop its media, its data folder and its name lookups too. A disk heals as its calls return.
+ * of them would stop its media, its data folder and its name lookups too. A disk heals as its calls return. The data
+ * folder's disk is none of these: it has the database, without which nothing runs.
  */
 import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { ParleyError } from '#contracts/errors.ts';

@@ -39,7 +39,7 @@ function brokenTree(): SourceTree {
       'sql`delete from lanes`;',
       'insertRow(tx, table, row);',
     ].join('\n'),
-    'src/replies/shape.ts': 'export {};\n',
+    'src/replies/shape.ts': "import { type Stats, statSync } from 'node:fs';\n",
     'src/redis/down.ts': "export const late = () => import('../store/row.ts');\n",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a file
     'src/server/page.ts': "export const names = ['teleport', `teleport:${1}`, 'teleporter'];\n",
@@ -112,6 +112,11 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
       /store\/helpers\/thing\.ts lies in no known layer/,
       /helpers\/thing\.ts imports channels\/teleport\/index\.ts, which lies outside/,
     ],
+  ],
+  [
+    'no call on a disk holds up the process unless that disk answers',
+    rules.diskCallsDontBlock,
+    [/shape\.ts imports statSync; use/],
   ],
   [
     'what becomes of a row is written in one file',

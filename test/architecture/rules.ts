@@ -255,6 +255,35 @@ function isOddityAllowed(path: string, oddity: string): boolean {
   return oddity.endsWith('a module-level let') && !isProduct;
 }
 
+/** Files that make calls on a disk which the whole process waits for, and why that disk answers. */
+const blockingCalls: Readonly<Record<string, string>> = {
+  'src/config/config-file.ts': 'a reload has the disk asked first',
+  'src/config/env-files.ts': 'a reload has the disk asked first',
+  'src/config/write-settings.ts': 'onboarding alone',
+  'src/agent/bootstrap-files.ts': 'only on disks of this machine',
+  'src/outbox/send-journal.ts': 'the data folder',
+  'src/processes/process-files.ts': 'the data folder',
+  'src/redis/private-server.ts': 'the data folder',
+  'src/redis/socket-path.ts': 'the data folder, or the folder for temporary files',
+  'src/store/inspect-store.ts': 'the data folder',
+  'src/store/open-configured.ts': 'the data folder',
+  'src/store/readable-store.ts': 'the data folder',
+  'src/channel-kit/own-commands.ts': 'the root folder',
+  'plugins/files/descriptor.ts': '/proc',
+};
+
+/** On a network drive that is gone, a call that isn't asynchronous never returns, and the process stands still. */
+export const diskCallsDontBlock: Rule = (tree) =>
+  tree.modules
+    .filter(isIn('src', 'channels', 'plugins'))
+    .filter(({ path }) => !/^src\/(?:cli|backup)\//.test(path) && !Object.hasOwn(blockingCalls, path))
+    .flatMap(({ path, imports }) =>
+      imports
+        .flatMap(({ specifier, names }) => (specifier === 'node:fs' ? names : []))
+        .filter((name) => name.endsWith('Sync'))
+        .map((name) => `${path} imports ${name}; use node:fs/promises, through DiskCalls for a workspace`),
+    );
+
 /** What a machine is busy with besides makes any such time longer, and a suite that depends on it is red elsewhere. */
 export const nothingAssertsTime: Rule = (tree) =>
   tree.modules.flatMap(({ path, clockAssertions }) =>

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { agentId } from '#contracts/ids.ts';
 import { createReloader, tellOthers } from '../../src/cli/reload.ts';
 import { reloadSignal, signalsOf } from '../../src/cli/signals.ts';
@@ -12,6 +13,7 @@ import { noticesFor } from '../../src/texts/notices.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const base = loadConfig({ values: {}, unknown: [] }, '/nowhere');
+const disks: DiskCalls = { run: (_, call) => call(), finish: (_, call) => call() };
 const withOwner = (owner: string) =>
   loadConfig({ values: { PARLEY_OWNERS: owner }, unknown: [] }, '/nowhere');
 
@@ -38,6 +40,7 @@ it('changes nothing by a file with mistakes, and says which', async () => {
   const reload = createReloader({
     config: base,
     log: silentLog,
+    disks,
     load: async () => next(),
     apply: (config) => applied.push(config),
   });
@@ -58,6 +61,7 @@ it('keeps the earlier bindings until an agent that the new ones need is there', 
   const reload = createReloader({
     config: base,
     log: silentLog,
+    disks,
     load: async () => next,
     apply: (config) => applied.push(config),
   });
@@ -69,6 +73,23 @@ it('keeps the earlier bindings until an agent that the new ones need is there', 
   expect(applied.map(({ bindings }) => bindings)).toEqual([[], [], next.bindings]);
 });
 
+it('leaves the settings as they are while the disk of their file doesn’t answer', async () => {
+  let loads = 0;
+  const reload = createReloader({
+    config: { ...base, configPath: '/drive/parley.config.json' },
+    log: silentLog,
+    disks: { ...disks, run: () => Promise.reject(new Error('no answer')) },
+    load: async () => {
+      loads += 1;
+      return base;
+    },
+    apply: () => {},
+  });
+  const problem = expect.stringContaining("/drive/parley.config.json: is on a disk that doesn't answer");
+  expect(await reload()).toEqual({ kind: 'refused', problem });
+  expect(loads).toBe(0);
+});
+
 it('reads one after the other, so that the newest settings are applied last', async () => {
   const loads = [5, 6].map((joinMs) => ({ ...Promise.withResolvers<void>(), joinMs }));
   const applied: number[] = [];
@@ -76,6 +97,7 @@ it('reads one after the other, so that the newest settings are applied last', as
   const reload = createReloader({
     config: base,
     log: silentLog,
+    disks,
     load: async () => {
       const load = loads[begun++];
       await load?.promise;

@@ -2,11 +2,12 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { bytesOf } from '../../src/config/megabytes.ts';
-import { workspacesOutside } from '../../src/config/workspace-rules.ts';
+import { findLinkedWorkspaceProblems, workspacesOutside } from '../../src/config/workspace-rules.ts';
 import { aFolder } from '../support/own-folder.ts';
 
 const telegramToken = '123456789:AAF0123456789abcdefghijklmnopqrs-_x';
@@ -421,13 +422,29 @@ describe('the configuration', () => {
     },
   );
 
-  it('refuses a workspace beside the data folder that holds its settings', () => {
+  it('refuses a workspace beside the data folder that holds its settings', async () => {
     const elsewhere = { PARLEY_DATA_DIR: join(tmpdir(), 'parley-data-elsewhere') };
     const file = { agents: [{ id: 'main', workspace: folder }] };
     expect(problemsOf(file, elsewhere)).toContain(`holds ${join(folder, 'parley.config.json')}`);
     symlinkSync(folder, join(folder, 'link'));
-    const linked = { agents: [{ id: 'main', workspace: join(folder, 'link') }] };
-    expect(problemsOf(linked, elsewhere)).toContain('parley.config.json, which the file tools would show');
+    const linked = load({ agents: [{ id: 'main', workspace: join(folder, 'link') }] }, elsewhere);
+    const asked: string[] = [];
+    const disks: DiskCalls = {
+      run: (disk, call) => {
+        asked.push(disk);
+        return call();
+      },
+      finish: (_, call) => call(),
+    };
+    const what = expect.stringContaining('parley.config.json, which the file tools would show');
+    const problem = { where: 'agents[0].workspace', what };
+    expect(await findLinkedWorkspaceProblems(linked, disks)).toEqual([problem]);
+    // The process never waits for a drive itself: reading the settings asks none, following links asks in turn.
+    expect(asked).toContain(join(folder, 'link'));
+    const gone: DiskCalls = { ...disks, run: () => Promise.reject(new Error('no answer')) };
+    expect(await findLinkedWorkspaceProblems(linked, gone)).toEqual([]);
+    const written = { ...linked, agents: linked.agents.map((agent) => ({ ...agent, workspace: folder })) };
+    expect(await findLinkedWorkspaceProblems(written, gone)).toEqual([problem]);
     const inside = { agents: [{ id: 'main', workspace: join(folder, 'project') }] };
     expect(load(inside, elsewhere).agents[0]?.workspace).toBe(join(folder, 'project'));
     expect(load({ agents: [{ id: 'main', workspace: '../data-of-mine' }] }).agents).toHaveLength(1);

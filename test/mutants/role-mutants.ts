@@ -32,8 +32,18 @@ export const roleMutants: readonly Mutant[] = [
   {
     name: 'a workspace may hold the data folder',
     invariant: 'the data folder is out of reach of the tools',
-    edit: { in: 'findWorkspaceProblems', find: '[dataDir, ...(configPath', replace: '[...(configPath' },
+    edit: { in: 'ownPaths', find: '[dataDir, ...(configPath', replace: '[...(configPath' },
     test: { file: 'test/config/load-config.test.ts', name: 'refuses the workspace' },
+  },
+  {
+    name: 'a workspace’s disk is asked beyond all bounds',
+    invariant: 'a drive that is gone holds up no start and no reload',
+    edit: {
+      in: 'resolveLinks',
+      find: 'await disks.run(path, () => realpath(path))',
+      replace: 'await realpath(path)',
+    },
+    test: { file: 'test/config/load-config.test.ts', name: 'holds its settings' },
   },
   {
     name: 'the living are buried',
