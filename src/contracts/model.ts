@@ -177,6 +177,8 @@ export type ModelFailure = {
     | 'refused'
     /** The request could not be made, or was refused, because of its messages. */
     | 'unsendable'
+    /** The answer is larger than any that is taken in. It may have been paid for: the same model isn't asked again. */
+    | 'oversized'
     /** A budget has no room for it. */
     | 'budget'
     | 'failed';

@@ -15,7 +15,7 @@ import type {
 import { AnthropicClients } from './anthropic-clients.ts';
 import { type AnswerTerms, EventReader, mergeUsage } from './anthropic-events.ts';
 import { toAnthropicRequest } from './anthropic-request.ts';
-import { aborted, brokenStream, cutOff, neverSent, unbuilt } from './api-fault.ts';
+import { aborted, brokenStream, cutOff, neverSent, oversizedIn, unbuilt } from './api-fault.ts';
 import { claudeModel } from './claude-models.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { costOf, noUsage } from './cost.ts';
@@ -36,7 +36,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
     { signal, phase }: { readonly signal: AbortSignal; readonly phase: 'asking' | 'reading' },
   ): Promise<ModelFailure> {
     if (signal.aborted) return aborted;
-    const known = (await clients.faultIn(error))?.failure;
+    const known = oversizedIn(error) ?? (await clients.faultIn(error))?.failure;
     return known ?? (phase === 'reading' ? brokenStream(error) : unbuilt(error, secretsIn(options)));
   }
 

@@ -1,6 +1,7 @@
 import { neverLeft } from '#channel-kit/network-fault.ts';
 import type { RetryAdvice } from '#contracts/errors.ts';
 import type { ModelFailure } from '#contracts/model.ts';
+import { limitExceededIn } from './bounded-answer.ts';
 
 /** A failure that a platform or the connection to it reported. */
 export type ApiFault = {
@@ -40,6 +41,12 @@ export function lostConnection(error: unknown): ApiFault {
     ...(neverLeft(error) && { isFree: true }),
   };
   return { failure, isAboutKey: false };
+}
+
+/** The failure of an answer that is beyond the limits; undefined for any other error. */
+export function oversizedIn(error: unknown): ModelFailure | undefined {
+  const detail = limitExceededIn(error);
+  return detail === undefined ? undefined : { kind: 'oversized', detail };
 }
 
 /** The failure of a stream that broke. The error's name only: its message may quote what was in the stream. */

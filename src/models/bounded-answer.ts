@@ -23,7 +23,17 @@ const usualLimits: AnswerLimits = {
   eventsPerTurn: 100,
 };
 
-/** A `fetch` whose answers can be read within the limits only: beyond them reading throws a `RangeError`. */
+/** The failure of reading an answer that is beyond its limits; its message says which. */
+class AnswerTooLarge extends RangeError {}
+
+/** Which limit the answer exceeded that ended in `error`; undefined for any other error. */
+export function limitExceededIn(error: unknown): string | undefined {
+  for (let at = error; at instanceof Error; at = at.cause)
+    if (at instanceof AnswerTooLarge) return at.message;
+  return undefined;
+}
+
+/** A `fetch` whose answers can be read within the limits only: beyond them reading throws, see `limitExceededIn`. */
 export function withBoundedAnswers(
   fetch: typeof globalThis.fetch,
   limits: AnswerLimits = usualLimits,
@@ -103,10 +113,10 @@ class Meter {
 
   #check(): void {
     const { answerBytes, eventBytes, eventMarks } = this.#limits;
-    const isWithin =
-      this.#answerBytes <= answerBytes && this.#eventBytes <= eventBytes && this.#eventMarks <= eventMarks;
-    if (isWithin) return;
-    throw Object.assign(new RangeError('the answer is too large'), { code: 'ERR_ANSWER_TOO_LARGE' });
+    const tooLarge = (what: string) => new AnswerTooLarge(`the answer is too large: ${what}`);
+    if (this.#answerBytes > answerBytes) throw tooLarge(`more than ${answerBytes} bytes`);
+    if (this.#eventBytes > eventBytes) throw tooLarge(`more than ${eventBytes} bytes in one event`);
+    if (this.#eventMarks > eventMarks) throw tooLarge(`more than ${eventMarks} values or lines in one event`);
   }
 
   #endsEvent(byte: number): boolean {

@@ -9,6 +9,7 @@ const codes: Record<ModelFailure['kind'], ErrorCode> = {
   overflow: 'model_overflow',
   refused: 'model_refused',
   unsendable: 'model_failed',
+  oversized: 'model_failed',
   budget: 'budget_spent',
   failed: 'model_failed',
 };

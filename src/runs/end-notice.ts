@@ -44,6 +44,8 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
       return retry?.kind === 'later' ? notices.modelUnavailable : notices.modelFailed;
     case 'unsendable':
       return notices.modelUnsendable;
+    case 'oversized':
+      return notices.modelOversized;
     case 'overflow':
       return notices.modelOverflow;
     case 'refused':

@@ -94,7 +94,7 @@ export function planEnd(
   const plan = shapeInternalFailure({ ...rest, ...run, route: routeOf(run.target) }, notice);
   return {
     outcome: 'failed',
-    outcomeReason: reason,
+    outcomeReason: why.failure?.kind === 'oversized' ? 'answer too large' : reason,
     parts: answerParts(plan, { target: run.target, standing: undefined }),
   };
 }

@@ -12,6 +12,7 @@ export const english = {
   modelFailed: 'The model rejected this request. My owner can check the log.',
   modelUnauthorised: 'I can’t answer: the model’s provider rejects my key. My owner knows.',
   modelUnsendable: 'I couldn’t send this conversation to the model. Send /new to start a fresh one.',
+  modelOversized: 'The model’s answer was too large to take in, so I dropped it. My owner can check the log.',
   contextEmpty: 'This conversation is still empty.',
   contextSize: 'My last answer took {last} tokens. Above {threshold} I summarise what’s older.',
   contextInstructions:

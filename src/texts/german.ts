@@ -15,6 +15,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   modelUnauthorised:
     'Ich kann nicht antworten: Der Anbieter des Modells lehnt meinen Schlüssel ab. Mein Besitzer weiß Bescheid.',
   modelUnsendable: 'Ich konnte dieses Gespräch nicht an das Modell senden. Sende /new für ein neues.',
+  modelOversized:
+    'Die Antwort des Modells war zu groß, deshalb habe ich sie verworfen. Der Grund steht im Protokoll meines Besitzers.',
   contextEmpty: 'Dieses Gespräch ist noch leer.',
   contextSize: 'Meine letzte Antwort brauchte {last} Tokens. Ab {threshold} fasse ich Älteres zusammen.',
   contextInstructions:

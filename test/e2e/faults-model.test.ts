@@ -12,6 +12,7 @@ import { until } from './until.ts';
 
 const unavailable = 'I can’t reach the model right now. Please try again later.';
 const refused = 'The model rejected this request. My owner can check the log.';
+const { answerEmpty, answerCut, answerCutEmpty, modelOversized } = noticesFor('en');
 const impatient = { run: { modelIdleMs: 4000, timeoutMs: 30_000 } };
 
 const passing: readonly { readonly what: string; readonly fault: Reply }[] = [
@@ -34,18 +35,33 @@ const passing: readonly { readonly what: string; readonly fault: Reply }[] = [
   { what: 'a page of a proxy', fault: { garbage: '<html>502 Bad Gateway</html>' } },
 ];
 
-const lasting: readonly { readonly what: string; readonly fault: Reply; readonly notice?: string }[] = [
-  { what: 'nothing at all', fault: { hang: true } },
-  { what: 'half a stream and then silence', fault: { chunks: ['Once ', 'upon ', 'a time'], silentAfter: 2 } },
+const lasting: readonly {
+  readonly what: string;
+  readonly fault: Reply;
+  readonly notice?: string;
+  readonly reason?: string;
+}[] = [
+  { what: 'nothing at all', fault: { hang: true }, reason: 'idle' },
+  {
+    what: 'half a stream and then silence',
+    fault: { chunks: ['Once ', 'upon ', 'a time'], silentAfter: 2 },
+    reason: 'idle',
+  },
   {
     what: 'half a tool call and a cut',
     fault: { toolCalls: [{ name: 'list', input: { path: 'somewhere' } }], cutAfter: 1 },
   },
   { what: 'a refused request', fault: { status: 400, message: 'no' }, notice: refused },
+  // It may have been paid for, so it isn't asked for again.
+  {
+    what: 'an event without end',
+    fault: { garbage: `data: ${'x'.repeat(5_000_000)}` },
+    notice: modelOversized,
+    reason: 'answer too large',
+  },
 ];
 
 const deep = `{"path":${'['.repeat(5_000)}${']'.repeat(5_000)}}`;
-const { answerEmpty, answerCut, answerCutEmpty } = noticesFor('en');
 const [failed, answered] = ['failed', 'answered'];
 
 const unsaid: readonly {
@@ -110,7 +126,7 @@ describe.concurrent('a message that the model answers with', () => {
 
   test.for(lasting)(
     '$what fails with a notice, and the conversation goes on',
-    async ({ fault, notice = unavailable }, { expect }) => {
+    async ({ fault, notice = unavailable, reason = 'model_error' }, { expect }) => {
       const talk = aTalk();
       talk.script((body, count) => (count === 1 ? fault : { text: `You said: ${lastUserText(body)}` }));
       const [hello, now] = [`Hello? ${talk.mark}`, `And now? ${talk.mark}`];
@@ -121,7 +137,10 @@ describe.concurrent('a message that the model answers with', () => {
       await talk.untilAtRest(2);
       expect([hello, now].map(talk.told)).toEqual([1, 1]);
       expect(talk.said()).toHaveLength(2);
-      expect(talk.rows('inbox', 'outcome')).toEqual([{ outcome: 'failed' }, { outcome: 'answered' }]);
+      expect(talk.rows('inbox', 'outcome, outcomeReason')).toEqual([
+        { outcome: 'failed', outcomeReason: reason },
+        { outcome: 'answered', outcomeReason: null },
+      ]);
       expect(talk.requests().map(({ refusal }) => refusal)).toEqual(talk.requests().map(() => undefined));
     },
   );

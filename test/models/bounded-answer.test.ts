@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../src/config/secret.ts';
 import { withBoundedAnswers } from '../../src/models/bounded-answer.ts';
 import { createProvider } from '../../src/models/create-provider.ts';
+import { withRetry } from '../../src/models/retry.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startOpenAiServer } from '../platforms/openai/server.ts';
 import { aPatientClock, eventsOf, failureIn } from './builders.ts';
@@ -37,7 +38,7 @@ test.each([
   ['events without end', Array(300).fill('data: {}\n\n')],
   ['an answer without events that is as long', [`${wide}\n\n${wide}`], 'application/json'],
 ])('an answer that is too large is not read to its end: %s', async (_what, pieces, type = undefined) => {
-  await expect(readOf(pieces, type)).rejects.toThrow('the answer is too large');
+  await expect(readOf(pieces, type)).rejects.toThrow('the answer is too large: more than ');
 });
 
 test('events that come at once leave others their turns', async () => {
@@ -59,15 +60,23 @@ test('events that come at once leave others their turns', async () => {
 test.each([
   ['anthropic', startAnthropicServer],
   ['openai', startOpenAiServer],
-] as const)('an %s server’s endless event fails the call', async (kind, startServer) => {
-  const server = await startServer();
-  onTestFinished(() => server.close());
-  server.script([{ garbage: `data: ${'x'.repeat(5 * 1024 * 1024)}` }]);
-  const provider = createProvider(
-    { provider: kind, id: 'claude-sonnet-5-5', fallbacks: [] },
-    { kind, apiKeys: [new Secret('test-key')], keysEnv: 'KEY', baseUrl: server.url },
-    { clock: aPatientClock() },
-  );
-  const failure = failureIn(await eventsOf(provider));
-  expect(failure).toMatchObject({ kind: 'failed', detail: expect.stringContaining('ERR_ANSWER_TOO_LARGE') });
-});
+] as const)(
+  'an %s server’s endless event fails the call, and isn’t paid for again',
+  async (kind, startServer) => {
+    const server = await startServer();
+    onTestFinished(() => server.close());
+    server.script([{ garbage: `data: ${'x'.repeat(5 * 1024 * 1024)}` }]);
+    const clock = aPatientClock();
+    const provider = createProvider(
+      { provider: kind, id: 'claude-sonnet-5-5', fallbacks: [] },
+      { kind, apiKeys: [new Secret('test-key')], keysEnv: 'KEY', baseUrl: server.url },
+      { clock },
+    );
+    const failure = failureIn(await eventsOf(withRetry(provider, { clock, random: () => 0 })));
+    expect(failure).toEqual({
+      kind: 'oversized',
+      detail: 'the answer is too large: more than 4194304 bytes in one event',
+    });
+    expect(server.requests).toHaveLength(1);
+  },
+);

@@ -174,7 +174,16 @@ describe('fallback models', () => {
 });
 
 describe('property: the policy', () => {
-  const kinds = ['aborted', 'idle', 'unauthorised', 'overloaded', 'overflow', 'refused', 'failed'] as const;
+  const kinds = [
+    'aborted',
+    'idle',
+    'unauthorised',
+    'overloaded',
+    'overflow',
+    'refused',
+    'oversized',
+    'failed',
+  ] as const;
   const failure: fc.Arbitrary<ModelFailure> = fc.record({
     kind: fc.constantFrom(...kinds),
     detail: fc.constant(''),

@@ -135,6 +135,16 @@ export const outcomeMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'an answer beyond all limits is asked for again',
+    invariant: 'no answer that is too large is paid for twice',
+    edit: {
+      in: 'oversizedIn',
+      find: "{ kind: 'oversized', detail }",
+      replace: "{ kind: 'oversized', detail, retry: { kind: 'later' } }",
+    },
+    test: { file: 'test/models/bounded-answer.test.ts', name: 'isn’t paid for again' },
+  },
+  {
     name: 'markup around nothing disappears',
     invariant: 'nothing a model wrote disappears',
     edit: {

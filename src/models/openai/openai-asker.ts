@@ -3,7 +3,7 @@ import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/ch
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ModelFailure, ModelRequest } from '#contracts/model.ts';
-import { aborted, brokenStream, unbuilt } from '../api-fault.ts';
+import { aborted, brokenStream, oversizedIn, unbuilt } from '../api-fault.ts';
 import { type ApiAccess, secretsIn } from '../provider-options.ts';
 import { OpenAiClients } from './openai-clients.ts';
 import type { OpenAiModel } from './openai-models.ts';
@@ -96,7 +96,7 @@ class Question {
   async failureOf(error: unknown, signal: AbortSignal): Promise<ModelFailure> {
     if (signal.aborted) return aborted;
     const { clients, keys } = this.#asking;
-    const fault = await clients.faultIn(error, this.#made);
-    return fault?.failure ?? (this.#isAnswered ? brokenStream(error) : unbuilt(error, keys));
+    const known = oversizedIn(error) ?? (await clients.faultIn(error, this.#made))?.failure;
+    return known ?? (this.#isAnswered ? brokenStream(error) : unbuilt(error, keys));
   }
 }
