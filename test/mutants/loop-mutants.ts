@@ -37,7 +37,7 @@ export const loopMutants: readonly Mutant[] = [
   {
     name: 'an event of any size',
     invariant: 'what a model server sends is bounded before it is collected and parsed',
-    edit: { in: 'Meter', find: '&& this.#eventBytes <= eventBytes', replace: '' },
+    edit: { in: 'Meter', find: 'this.#eventBytes > eventBytes', replace: 'this.#eventBytes > answerBytes' },
     test: {
       file: 'test/models/bounded-answer.test.ts',
       name: 'an answer that is too large is not read to its end: an event that never ends',
