@@ -51,9 +51,14 @@ function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attem
   if (status === 429) return { kind: 'retry', afterMs: retryAfterMs ?? proxyPauseMs, reason };
   if (status >= 500) return ambiguous(attempt.content, reason);
   if (status === 401) return failed('unauthorised', reason);
-  if (code === undefined) return { kind: 'retry', afterMs: proxyPauseMs, reason };
+  if (code === undefined || isUnrouted(status, code)) return { kind: 'retry', afterMs: proxyPauseMs, reason };
   if (isAlreadySo(attempt.content, code)) return sent();
   return failed(failureKind(code, attempt), reason);
+}
+
+/** Discord's edge, which names no reason: what is gone for good has a code of its own. */
+function isUnrouted(status: number, code: number): boolean {
+  return code === RESTJSONErrorCodes.GeneralError && (status === 403 || status === 404);
 }
 
 /** A change that Discord refuses because it is already in force has succeeded. */

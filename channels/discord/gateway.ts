@@ -15,7 +15,16 @@ import { basicIntents, contentIntent, isContentGranted } from './gateway-intents
 import type { IdentifyPace } from './identify-pace.ts';
 import type { Dispatch } from './inbound.ts';
 import { gatewayBotSchema } from './payload-schema.ts';
-import { allSpent, pauseAfter, type Setback, setbackOfEnd, setbackOfFault, troubleOf } from './setback.ts';
+import {
+  allSpent,
+  countFailure,
+  noFailures,
+  pauseAfter,
+  type Setback,
+  setbackOfEnd,
+  setbackOfFault,
+  troubleOf,
+} from './setback.ts';
 import { GatewaySocket, type SocketEnd } from './socket.ts';
 
 export type GatewayDeps = {
@@ -77,12 +86,13 @@ export class Gateway {
   async #run(): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
-    for (let failures = 1; !signal.aborted; failures += 1) {
+    let inRow = noFailures;
+    while (!signal.aborted) {
       const { setback, stoodMs = 0 } = await this.#once();
       if (signal.aborted) return;
-      if (stoodMs >= steadyMs) failures = 1;
+      inRow = countFailure(stoodMs >= steadyMs ? noFailures : inRow, setback);
       if (setback.kind === 'intents-refused' && this.#goOnWithoutContent()) continue;
-      const pauseMs = pauseAfter(setback, failures);
+      const pauseMs = pauseAfter(setback, inRow);
       log.info({ reason: setback.detail, pauseMs }, 'discord.gateway-interrupted');
       this.#interrupted(setback);
       await clock.wait(pauseMs, signal);

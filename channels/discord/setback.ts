@@ -58,10 +58,23 @@ export function allSpent(resetAfter: unknown): Setback {
   };
 }
 
-/** How long to wait before the next attempt, ms. `failures`: how many in a row, from 1. */
-export function pauseAfter({ kind, afterMs = 0 }: Setback, failures: number): number {
-  if (kind === 'refused' || kind === 'unauthorised') return slowRetryMs(failures);
-  return Math.max(afterMs, backoffMs(failures, pauses));
+/** Failures in a row, by what their pauses depend on: an outage doesn't make the first refusal the last. */
+export type Failures = { readonly refusals: number; readonly outages: number };
+
+export const noFailures: Failures = { refusals: 0, outages: 0 };
+
+export function countFailure({ refusals, outages }: Failures, setback: Setback): Failures {
+  return isRefusal(setback) ? { refusals: refusals + 1, outages } : { refusals, outages: outages + 1 };
+}
+
+/** How long to wait before the next attempt, ms. `inRow`: this failure included. */
+export function pauseAfter(setback: Setback, { refusals, outages }: Failures): number {
+  if (isRefusal(setback)) return slowRetryMs(refusals);
+  return Math.max(setback.afterMs ?? 0, backoffMs(outages, pauses));
+}
+
+function isRefusal({ kind }: Setback): boolean {
+  return kind === 'refused' || kind === 'unauthorised';
 }
 
 export function troubleOf({ kind, detail }: Setback): ChannelTrouble {

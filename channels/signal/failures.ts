@@ -24,6 +24,10 @@ export type Verdict = {
 /** How long a refused account waits until it asks again, ms; the wait that Signal names is not passed on. */
 const limitedForMs = 60_000;
 const challengedForMs = 120_000;
+/** A proxy that starts anew, or its access rules, are mended within minutes. */
+const notPassedOnForMs = 60_000;
+/** How proxies refuse; the server itself answers no send so. */
+const notPassedOn = new Set([401, 403, 404]);
 
 const errorSchema = z.object({
   error: z.string(),
@@ -45,6 +49,7 @@ export function refusalReason(answer: Answer): string {
 export function refused(answer: Answer, content: OutboundContent, number: string): Verdict {
   const error = readError(answer);
   const reason = refusalReason(answer);
+  if (notPassedOn.has(answer.status)) return { result: { kind: 'retry', afterMs: notPassedOnForMs, reason } };
   // Without words of its own it was something in between: a proxy, a load balancer.
   if (error === undefined) return { result: ambiguous(content, reason) };
   if (answer.status === 429 || /rate limit|captcha|proof required/i.test(reason)) {

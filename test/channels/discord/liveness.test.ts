@@ -189,6 +189,19 @@ describe('what Discord refuses', () => {
     },
   );
 
+  it('once, after an outage, is tried again after the first step', async () => {
+    const bot = await aBot();
+    const { server, time, intake } = bot;
+    const gatewayUrl = 'GET /gateway/bot';
+    const refusals = { kind: 'refuse', code: 0, message: 'no' } as const;
+    server.fault({ ...refusals, status: 500 }, { route: gatewayUrl, times: 3 });
+    server.fault({ ...refusals, status: 403 }, { route: gatewayUrl });
+    await bot.begin();
+    await hears(bot, intake, 'taken');
+    expect(Math.max(...time.waits.filter((ms) => ms < 300_000))).toBeGreaterThanOrEqual(60_000);
+    expect(time.waits.filter((ms) => ms >= 300_000 && ms < 1_000_000)).toEqual([]);
+  });
+
   it('with 4004 is taken again once the token is valid', async () => {
     const bot = await aBot();
     const { server, intake } = bot;

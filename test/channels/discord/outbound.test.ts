@@ -128,6 +128,7 @@ describe('a call that went wrong', () => {
     ],
     ['a proxy’s ban', refusal(429, Number.NaN), { kind: 'retry' }],
     ['a page of a proxy', Object.assign(new Error('x'), { status: 403 }), { kind: 'retry', afterMs: 60_000 }],
+    ['a route that is away', refusal(404, 0), { kind: 'retry', afterMs: 60_000 }],
     ['a token that is none', refusal(401, 0), { kind: 'failed', failure: { kind: 'unauthorised' } }],
     ['a channel that is gone', refusal(404, 10003), { kind: 'failed', failure: { kind: 'unreachable' } }],
     ['a channel out of sight', refusal(403, 50001), { kind: 'failed', failure: { kind: 'unreachable' } }],

@@ -226,6 +226,16 @@ describe('a refusal', () => {
   });
 });
 
+describe('a refusal by a proxy that has not passed the call on', () => {
+  it.each([401, 403, 404])('with %i is tried again later', (status) => {
+    for (const body of ['404 page not found', { error: 'no such service' }])
+      expect(refused({ status, body }, text('x'), bot.number).result).toMatchObject({
+        kind: 'retry',
+        afterMs: 60_000,
+      });
+  });
+});
+
 describe('no answer', () => {
   const fault = (code: string, cause?: unknown) => Object.assign(new Error('x', { cause }), { code });
 
