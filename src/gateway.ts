@@ -11,11 +11,13 @@ import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines } from './channel-host/timeline.ts';
 import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
+import { secretsOf } from './config/secrets-of.ts';
 import type { Fetcher } from './inbound/attachment-fetcher.ts';
 import type { FreeSpace } from './inbound/free-space.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
 import { createIntake } from './inbound/intake.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
+import { createRedactor } from './logging/redaction.ts';
 import { createBudgetRules } from './models/budget-rules.ts';
 import { ratesOf } from './models/call-bound.ts';
 import type { ConfiguredModel } from './models/configured-model.ts';
@@ -97,11 +99,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     closers.add('markdown desk', desk.close);
     const live = openLiveEvents(config, { ...infrastructure, log });
     closers.add('live events', live.close);
-    const model = await openModel({ ...options, ...infrastructure, clock, closers });
+    const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
+    const model = await openModel({ ...options, ...infrastructure, clock, closers, redact });
     const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
       ...options,
-      ...{ clock, probe, closers, live, loop, sections: loop },
+      ...{ clock, probe, closers, live, loop, sections: loop, redact },
       ...infrastructure,
       shaper: createTextShaper({ desk, sections: loop }),
       receives: config.role !== 'worker',

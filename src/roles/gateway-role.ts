@@ -9,11 +9,9 @@ import { type ConfiguredAccount, configuredAccounts } from '../channel-host/conf
 import { nativeCommands } from '../commands/list.ts';
 import { bytesOf } from '../config/megabytes.ts';
 import { revealSettings } from '../config/secret.ts';
-import { secretsOf } from '../config/secrets-of.ts';
 import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
 import { type InboundPolicy, queueSettingsFor } from '../inbound/inbound-policy.ts';
 import { localLaneKey } from '../inbound/lane-address.ts';
-import { createRedactor } from '../logging/redaction.ts';
 import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
 import { createWaitingNotices, type WaitingNotices } from '../queue/waiting-notices.ts';
 import { accessToken } from '../server/access-token.ts';
@@ -100,7 +98,6 @@ export async function openServer(
       channels: host.states,
       isRedisReady: redis.connections.isReady,
       hasSpace: space.isEnough,
-      redact: redactorOf(stage),
     }),
     host: config.host,
     port: config.port,
@@ -109,7 +106,7 @@ export async function openServer(
     trustedProxies: config.trustedProxies,
     maxUploadBytes: bytesOf(config.media.maxMb),
     notices: { ...owner, ...questions },
-    messages: ownerMessages({ store: stage.store, redact: redactorOf(stage) }),
+    messages: ownerMessages({ store: stage.store, redact: stage.redact }),
     commands: nativeCommands(stage.notices),
     agents: openAgentService(stage, gate),
   });
@@ -132,7 +129,6 @@ export async function openHealth(stage: StageDeps, host: ChannelHost): Promise<{
       ...stage,
       channels: host.states,
       isRedisReady: redis.connections.isReady,
-      redact: redactorOf(stage),
     }),
     port: config.health.port,
     token: () => tokenOf(stage),
@@ -148,10 +144,6 @@ async function tokenOf({ config, onSecret }: StageDeps): Promise<string> {
   const token = config.token?.reveal() ?? (await accessToken(config.dataDir));
   onSecret?.(token);
   return token;
-}
-
-function redactorOf({ config }: StageDeps): (text: string) => string {
-  return createRedactor(secretsOf(config)).redact;
 }
 
 type ChannelParts = {

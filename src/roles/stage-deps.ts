@@ -46,6 +46,7 @@ export type StageDeps = GatewayOptions &
   Infrastructure & {
     readonly clock: Clock;
     readonly probe: Probe;
+    redact(text: string): string;
     readonly closers: Closers;
     readonly live: LiveEvents;
     readonly loop: LoopWatch;

@@ -2,6 +2,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
+import { faultText } from '../agent/fault-text.ts';
 import type { ClaimModels } from '../models/models.ts';
 import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
@@ -24,6 +25,8 @@ export type DriveLaneDeps = ClaimModels & {
   readonly notices: Notices;
   readonly leaseMs: number;
   readonly maxAttempts: number;
+  /** Removes secrets from a text that is stored. */
+  redact(text: string): string;
   /** Rates of every model, by name. */
   readonly rates?: ClaimInput['rates'];
   readonly uncounted?: ClaimInput['uncounted'];
@@ -131,7 +134,7 @@ async function execute(
     const { laneKey, runId } = claimed;
     const isSuperseded = hasCode(error, 'stale_epoch');
     log.warn({ laneKey, runId, error }, isSuperseded ? 'run.superseded' : 'run.interrupted');
-    if (!isSuperseded) await releaseWithRetry(deps, claimed, options.signal);
+    if (!isSuperseded) await releaseWithRetry(deps, { ...claimed, error }, options.signal);
     return undefined;
   }
 }
@@ -145,14 +148,15 @@ const retryMs = 250;
  * soon as the store answers again. Past its end the sweep has found the lane by itself.
  */
 async function releaseWithRetry(
-  { store, clock, wakes, log, leaseMs }: DriveLaneDeps,
-  { laneKey, runId, epoch, class: name }: ClaimedRun,
+  { store, clock, wakes, log, leaseMs, redact }: DriveLaneDeps,
+  { laneKey, runId, epoch, class: name, error: cause }: ClaimedRun & { readonly error: unknown },
   signal: AbortSignal,
 ): Promise<void> {
   const since = clock.now();
+  const failed = { laneKey, runId, epoch, failure: redact(faultText(cause)) };
   do {
     try {
-      await store.write(releaseFailedRun, { laneKey, runId, epoch, pauseMs: Math.min(pauseMs, leaseMs) });
+      await store.write(releaseFailedRun, { ...failed, pauseMs: Math.min(pauseMs, leaseMs) });
       return wakes.wake({ laneKey, class: name, delayMs: pauseMs });
     } catch (error) {
       if (hasCode(error, 'stale_epoch')) return;

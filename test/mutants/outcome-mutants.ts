@@ -145,6 +145,12 @@ export const outcomeMutants: readonly Mutant[] = [
     test: { file: 'test/models/bounded-answer.test.ts', name: 'isn’t paid for again' },
   },
   {
+    name: 'the last failure of a run is forgotten',
+    invariant: 'a run that is given up says why',
+    edit: { in: 'releaseFailedRun', find: 'if (failure !== undefined)', replace: 'if (failure === "")' },
+    test: { file: 'test/runs/let-go.test.ts', name: 'and says why' },
+  },
+  {
     name: 'markup around nothing disappears',
     invariant: 'nothing a model wrote disappears',
     edit: {

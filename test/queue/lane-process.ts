@@ -89,6 +89,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
         notices: noticesFor('en'),
         leaseMs,
         maxAttempts: 3,
+        redact: (text) => text,
         turnModels: demoOnly,
         maxRuns: 5,
         maxHoldMs: 60_000,

@@ -92,6 +92,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
       wakes: { wake: () => undefined, close: async () => undefined },
       leaseMs: 10_000,
       maxAttempts: 3,
+      redact: (text) => text,
       turnModels: demoOnly,
       maxRuns: 5,
       maxHoldMs: 60_000,

@@ -9,6 +9,7 @@ import type { Store } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { handOver, releaseFailedRun, renewLeases } from '../../src/store/lanes/leases.ts';
+import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { aLane, aMessage, aRoute, aWorker, demoOnly, framing, holder, unique } from '../store/builders.ts';
 import { readOutcomes } from '../store/lanes/outcomes.ts';
@@ -29,6 +30,7 @@ function aDriver({ store, execute }: Executing): LaneDriver {
     ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, leaseMs },
     ...{ notices: noticesFor('en'), maxAttempts: 3, turnModels: demoOnly, maxRuns: 5, maxHoldMs: 60_000 },
     framing: () => framing,
+    redact: (text) => text.replace('sesame', '[secret]'),
     wakes: {
       wake: ({ laneKey, delayMs }) => {
         const timer = setTimeout(
@@ -94,23 +96,29 @@ it('goes on with a run that was handed over at once, though the process stays', 
   expect(seen[1]).toMatchObject({ runId: seen[0]?.runId, isResumed: true });
 });
 
-it('gives up after three attempts, not for ever', async () => {
+it('gives up after three attempts, not for ever, and says why', async () => {
   const { store } = await aStore();
   const conversation = unique('c');
   await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
   let tries = 0;
+  let runId = '';
   const driver = aDriver({
     store,
-    execute: async () => {
+    execute: async (run) => {
+      runId = run.runId;
       tries += 1;
-      throw new Error('always');
+      throw new Error(`always, with sesame ${tries}`);
     },
   });
   await driver.drive(aLane(conversation).key, new AbortController().signal);
   const conversationKey = conversationKeyOf(aRoute(conversation));
-  const ended = async () => (await store.read(readOutcomes, { conversationKey }))[0] === 'failed';
+  const ended = async () => (await store.read(readOutcomes, { conversationKey }))[0] === 'failed: gave_up';
   await vi.waitUntil(ended, { timeout: patienceMs, interval: 100 });
   expect(tries).toBe(3);
+  const why = await store.read(readWhy, { id: runId, withExcerpts: false });
+  expect(why).toMatchObject({
+    account: { runs: [{ endReason: 'gave_up', detail: 'Error: always, with [secret] 3' }] },
+  });
 });
 
 it('leaves the lane alone that another has claimed meanwhile', async () => {

@@ -61,6 +61,7 @@ describe('a run whose call waits for an answer from outside', () => {
       notices: noticesFor('en'),
       leaseMs: faulty ? 100 : 10_000,
       maxAttempts: 3,
+      redact: (text) => text,
       turnModels: demoOnly,
       maxRuns: 5,
       maxHoldMs: 60_000,

@@ -227,6 +227,9 @@ async function openFirstCall(
   return id;
 }
 
+/** An attempt without a failure of its own: nobody was left to record one. */
+const noFailure = 'its last process ended in the middle of it, or lost its lease';
+
 async function resume(
   tx: StepTx,
   { lane, input, runId }: { lane: Lane; input: ClaimInput; runId: string },
@@ -238,7 +241,7 @@ async function resume(
     const effects = await giveUpRun(
       tx,
       { ...lane, epoch },
-      { run, text: tx.texts.restartGaveUp, endReason: 'gave_up' },
+      { run, text: tx.texts.restartGaveUp, endReason: 'gave_up', detail: run.detail ?? noFailure },
     );
     return { kind: 'again', effects };
   }

@@ -21,13 +21,19 @@ type GivingUp = {
   readonly run: { readonly id: string; readonly route: string | null };
   readonly text: string;
   readonly endReason: 'gave_up' | 'stop';
+  /** For the owner: why it didn't end by itself. */
+  readonly detail: string;
 };
 
 /**
  * Ends a run that crashed too often or didn't stop in time, so that its lane goes on: the person reads `text` where the answer
  * would stand, and nothing of the run is left open. `lane` carries the new epoch.
  */
-export async function giveUpRun(tx: Tx, lane: Lane, { run, text, endReason }: GivingUp): Promise<Effects> {
+export async function giveUpRun(
+  tx: Tx,
+  lane: Lane,
+  { run, text, endReason, detail }: GivingUp,
+): Promise<Effects> {
   const effects = noEffects();
   await stopChildrenOf(tx, lane, run.id, effects);
   await closeLostCalls(tx, run.id);
@@ -55,7 +61,9 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text, endReason }: Gi
   const closing = {
     runId: run.id,
     endReason,
+    detail,
     outcome: endReason === 'stop' ? 'cancelled' : 'failed',
+    outcomeReason: endReason,
     parts: 0,
     mayKeepLane: false,
     effects,

@@ -4,7 +4,7 @@ import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-c
 import { endStalePauses, giveUpLease, releaseFreeLane, renewLease } from '../rows/lane-leases.ts';
 import { lockLaneAt, lockLanes } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { handOverRun } from '../rows/run-states.ts';
+import { handOverRun, noteFailure } from '../rows/run-states.ts';
 
 export type Renewal = {
   readonly holder: string;
@@ -54,15 +54,23 @@ export const handOver: StoreCommand<RunFence & { readonly modelCalls?: readonly 
   },
 };
 
+export type FailedRun = RunFence & {
+  readonly pauseMs: number;
+  /** Why the attempt broke off, bounded and without secrets. */
+  readonly failure?: string;
+};
+
 /**
  * Gives up the lease of a run that its holder has failed in and works on no more: after `pauseMs` the next
  * claim resumes it, which counts as an attempt. Repeating it lengthens the pause.
  */
-export const releaseFailedRun: StoreCommand<RunFence & { readonly pauseMs: number }, void> = {
+export const releaseFailedRun: StoreCommand<FailedRun, void> = {
   name: 'releaseFailedRun',
-  run: async (tx, { laneKey, epoch, runId, pauseMs }) => {
+  run: async (tx, { laneKey, epoch, runId, pauseMs, failure }) => {
     const lane = await lockLaneAt(tx, laneKey, epoch);
-    if (lane.runId === runId) await giveUpLease(tx, laneKey, tx.now + pauseMs);
+    if (lane.runId !== runId) return;
+    await giveUpLease(tx, laneKey, tx.now + pauseMs);
+    if (failure !== undefined) await noteFailure(tx, runId, failure);
   },
 };
 

@@ -41,13 +41,15 @@ export const tendChild: StoreCommand<{ readonly childId: string }, Effects> = {
 async function fence(tx: Tx, lane: Lane, child: Child): Promise<Effects> {
   if (lane.runId !== null) {
     const run = { id: lane.runId, route: null };
-    return giveUpRun(tx, { ...lane, epoch: lane.epoch + 1 }, { run, text: '', endReason: 'stop' });
+    return giveUpRun(tx, { ...lane, epoch: lane.epoch + 1 }, { run, text: '', ...stoppedLate });
   }
   const effects = noEffects();
   await cancelItemsOf(tx, lane.key);
   await finishChild(tx, child, { status: statusOfStop(child.stopReason) }, effects);
   return effects;
 }
+
+const stoppedLate = { endReason: 'stop', detail: 'it was to stop, and did not in time' } as const;
 
 /** Nothing of it goes on: no run, nothing that waits, no child of its own. */
 async function isAtRest(tx: Tx, lane: Lane, child: Child): Promise<boolean> {

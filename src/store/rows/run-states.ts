@@ -33,10 +33,15 @@ export async function resumeRun(
 ): Promise<void> {
   await tx.db
     .updateTable('runs')
-    .set({ state: 'active', attempts, epoch, isHandedOver: 0 })
+    .set({ state: 'active', attempts, epoch, isHandedOver: 0, detail: null })
     .set({ parkedAt: null, parkReason: null, budgetWait: null })
     .where('id', '=', id)
     .execute();
+}
+
+/** Records why the run's attempt broke off, until the next one begins. */
+export async function noteFailure(tx: Tx, id: string, detail: string): Promise<void> {
+  await tx.db.updateTable('runs').set({ detail }).where('id', '=', id).execute();
 }
 
 /** Marks the unfinished run as handed over on purpose: its next attempt is not one that failed. */

@@ -143,7 +143,7 @@ describeEachDatabase('a message', (open) => {
       const claim = await worker.claim(laneKey);
       if (claim.kind === 'run') held = claim.run;
     }
-    expect(await outcomes()).toEqual(['a: failed']);
+    expect(await outcomes()).toEqual(['a: failed (gave_up)']);
     expect(await notices()).toEqual([texts.restartGaveUp]);
   });
 
