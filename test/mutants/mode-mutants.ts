@@ -123,7 +123,7 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'a run that a fault broke off goes on when the store answers',
     edit: {
       in: 'execute',
-      find: 'if (!isSuperseded) await releaseWithRetry(deps, claimed, options.signal);',
+      find: 'if (!isSuperseded) await releaseWithRetry($$INPUT);',
       replace: '',
     },
     test: { file: 'test/runs/let-go.test.ts', name: 'goes on with a run that a fault broke off' },
