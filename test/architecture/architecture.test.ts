@@ -38,7 +38,15 @@ function brokenTree(): SourceTree {
       "db.deleteFrom('outbox').where('key', '=', key);",
       'sql`delete from lanes`;',
       'insertRow(tx, table, row);',
+      "db.updateTable('inbox as i').set({ 'i.outcome': 1 });",
+      "ensureRow(tx, 'budgets', { key });",
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a file
+      'sql`update ${table} set state = 1`;',
+      'sql`insert or replace into approvals`;',
     ].join('\n'),
+    'src/store/base/tables.ts':
+      'type Tables = {\n  late: LateTable;\n};\nexport type LateTable = { id: string; givenBy: string; sendHolder: string };\n',
+    'ARCHITECTURE.md': 'word '.repeat(1801),
     'src/replies/shape.ts': "import { type Stats, statSync } from 'node:fs';\n",
     'src/redis/down.ts': "export const late = () => import('../store/row.ts');\n",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a file
@@ -133,7 +141,26 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
       /second\.ts:10 deletes rows of outbox; only/,
       /second\.ts:11 deletes rows of lanes; only .*lane-row/,
       /second\.ts:12 changes rows of a table that it doesn't name/,
+      /second\.ts:13 doesn't show which columns of inbox/,
+      /second\.ts:14 inserts rows of budgets; only/,
+      /second\.ts:15 changes rows of a table that it doesn't name/,
+      /second\.ts:16 inserts rows of approvals; only/,
     ],
+  ],
+  [
+    'every table with a state, a holder or an end is among them',
+    rules.statesAreListed,
+    [/late\.sendHolder has no writer/],
+  ],
+  [
+    'no folder and its neighbour need each other',
+    rules.foldersAreRanked,
+    [/src\/store: .*intake → rows|src\/store: .*rows → intake/, /src: contracts → config → contracts/],
+  ],
+  [
+    'README and architecture can be read at one go',
+    rules.documentsAreShort,
+    [/ARCHITECTURE\.md has 1801 words/],
   ],
   [
     'no import goes in a circle, types included',

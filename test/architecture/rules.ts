@@ -86,6 +86,22 @@ type StateColumns = { readonly columns: readonly string[]; readonly writer: stri
 
 /** Columns that say what has become of a row, the one file that changes them, and the one that makes rows if another. */
 const stateColumns: Readonly<Record<string, StateColumns>> = {
+  accounts: { columns: ['epoch', 'holder', 'leaseUntil'], writer: 'src/store/processes/accounts.ts' },
+  conversations: {
+    columns: ['deliveryEpoch', 'deliveryHolder', 'deliveryClaim', 'deliveryUntil'],
+    writer: 'src/store/delivery/delivery-leases.ts',
+    maker: 'src/store/delivery/insert-part.ts',
+  },
+  ledger: {
+    columns: ['outcome', 'reason', 'inboxId', 'laneKey'],
+    writer: 'src/store/rows/item-states.ts',
+    maker: 'src/store/intake/accept-batch.ts',
+  },
+  sessions: { columns: ['endedAt'], writer: 'src/store/rows/lane-row.ts' },
+  ownerNotices: {
+    columns: ['isPending', 'toldAt', 'partKey', 'dismissedAt', 'endedAt'],
+    writer: 'src/store/alerts/note-alert.ts',
+  },
   inbox: { columns: ['state', 'outcome', 'outcomeReason'], writer: 'src/store/rows/item-states.ts' },
   lanes: {
     columns: ['epoch', 'runId', 'holder', 'leaseUntil'],
@@ -93,7 +109,7 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
     maker: 'src/store/rows/lane-row.ts',
   },
   runs: {
-    columns: ['state', 'parkedAt', 'cancelReason', 'endReason', 'endedAt'],
+    columns: ['state', 'epoch', 'parkedAt', 'cancelReason', 'endReason', 'endedAt'],
     writer: 'src/store/rows/run-states.ts',
   },
   children: { columns: ['state', 'status', 'told', 'endedAt'], writer: 'src/store/children/child-rows.ts' },
@@ -110,14 +126,14 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
   budgets: { columns: ['spent', 'reserved', 'raisedTo'], writer: 'src/store/money/budgets.ts' },
 };
 
-/** Inserts into the table that its caller names. */
-const anyInsert = 'src/store/base/insert-row.ts';
+/** What inserts into the table that its caller names, and what copies a whole database. */
+const anyTable = ['src/store/base/insert-row.ts', 'src/store/postgres/import-sqlite.ts'];
 
 /** A promise that is kept in one place can be read there; in two, each breaks the other's. */
 export const statesHaveOneWriter: Rule = (tree) =>
   tree.modules.filter(isIn('src')).flatMap(({ path, tableWrites }) =>
     tableWrites.flatMap(({ kind, line, table, columns }) => {
-      if (path === anyInsert) return [];
+      if (anyTable.includes(path)) return [];
       if (table === undefined) return [`${path}:${line} changes rows of a table that it doesn't name`];
       const state = Object.hasOwn(stateColumns, table) ? stateColumns[table] : undefined;
       if (state === undefined || path === state.writer) return [];
@@ -132,25 +148,71 @@ export const statesHaveOneWriter: Rule = (tree) =>
     }),
   );
 
+/** Names of columns that say what has become of a row, or who may change it. */
+const stateName = /(?:^|[a-z])(?:state|status|outcome|holder|epoch|leaseUntil|endedAt)$/i;
+
+/** A table that is added later has one writer too. */
+export const statesAreListed: Rule = (tree) => {
+  const text = tree.modules
+    .flatMap((module) => (/^src\/store\/base\/[\w-]*tables\.ts$/.test(module.path) ? module.text : []))
+    .join('\n');
+  const tables = [...text.matchAll(/^ {2}(\w+): (\w+Table);$/gm)];
+  if (tables.length === 0) return ['src/store/base/tables.ts lists no table'];
+  return tables.flatMap(([, table = '', type = '']) => {
+    const columns = new RegExp(`^export type ${type} = \\{(.*?)\\}`, 'ms').exec(text)?.[1] ?? '';
+    const listed = Object.hasOwn(stateColumns, table) ? stateColumns[table]?.columns : undefined;
+    return [...columns.matchAll(/(?<![\w.])(\w+)\??: /g)]
+      .filter(([, column = '']) => stateName.test(column) && listed?.includes(column) !== true)
+      .map(([, column]) => `${table}.${column} has no writer in stateColumns`);
+  });
+};
+
 /** Type imports count: what cannot be understood one by one cannot be changed one by one. */
-export const noCycles: Rule = (tree) => {
-  const targets = new Map(
-    tree.modules.map((module) => [module.path, module.imports.flatMap(({ target }) => target ?? [])]),
+export const noCycles: Rule = (tree) =>
+  findCycles(
+    new Map(tree.modules.map(({ path, imports }) => [path, imports.flatMap(({ target }) => target ?? [])])),
   );
+
+function findCycles(targets: ReadonlyMap<string, Iterable<string>>): readonly string[] {
   const state = new Map<string, 'open' | 'done'>();
   const cycles: string[] = [];
-  const visit = (path: string, trail: readonly string[]): void => {
-    if (state.get(path) === 'done') return;
-    if (state.get(path) === 'open') {
-      cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+  const visit = (name: string, trail: readonly string[]): void => {
+    if (state.get(name) === 'done') return;
+    if (state.get(name) === 'open') {
+      cycles.push([...trail.slice(trail.indexOf(name)), name].join(' → '));
       return;
     }
-    state.set(path, 'open');
-    for (const target of targets.get(path) ?? []) visit(target, [...trail, path]);
-    state.set(path, 'done');
+    state.set(name, 'open');
+    for (const target of targets.get(name) ?? []) visit(target, [...trail, name]);
+    state.set(name, 'done');
   };
-  for (const path of targets.keys()) visit(path, []);
+  for (const name of targets.keys()) visit(name, []);
   return cycles;
+}
+
+/**
+ * Each folder has an order inside, its sub-folders taken whole: a file may need a sub-folder, or one that it is
+ * needed by, and never both.
+ */
+export const foldersAreRanked: Rule = (tree) => {
+  const modules = tree.modules.filter(isIn('src', 'channels', 'plugins'));
+  const folders = new Set(
+    modules.flatMap(({ path }) => path.split('/').map((_, depth, parts) => parts.slice(0, depth).join('/'))),
+  );
+  return [...folders]
+    .filter((folder) => folder !== '')
+    .flatMap((folder) => {
+      const members = new Map<string, Set<string>>();
+      const memberOf = (path: string) => path.slice(folder.length + 1).split('/')[0] ?? '';
+      for (const { path, imports } of modules.filter(isIn(folder)))
+        for (const { target } of imports) {
+          const from = memberOf(path);
+          const needed = members.get(from) ?? new Set();
+          members.set(from, needed);
+          if (target?.startsWith(`${folder}/`) && memberOf(target) !== from) needed.add(memberOf(target));
+        }
+      return findCycles(members).map((cycle) => `${folder}: ${cycle}`);
+    });
 };
 
 export const channelsAndPluginsStandAlone: Rule = (tree) =>
@@ -216,6 +278,17 @@ export const sharedExportsAreDocumented: Rule = (tree) => {
         .map(({ name, line }) => `${path}:${line} exports ${name} to other folders without a doc comment`),
     );
 };
+
+/** The most words of a document, markup included. */
+const longest: Readonly<Record<string, number>> = { 'README.md': 900, 'ARCHITECTURE.md': 1800 };
+
+/** Both are read whole by a newcomer; detail belongs in docs. */
+export const documentsAreShort: Rule = ({ root }) =>
+  Object.entries(longest).flatMap(([document, most]) => {
+    const path = join(root, document);
+    const words = existsSync(path) ? readFileSync(path, 'utf8').trim().split(/\s+/).length : 0;
+    return words > most ? [`${document} has ${words} words, of ${most} at most`] : [];
+  });
 
 export const filesAreShort: Rule = (tree) =>
   tree.modules

@@ -16,9 +16,12 @@ export type TableWrite = {
 const writers: Readonly<Record<string, TableWrite['kind']>> = {
   updateTable: 'update',
   insertInto: 'insert',
+  replaceInto: 'insert',
+  mergeInto: 'update',
   deleteFrom: 'delete',
   insertRow: 'insert',
   insertNewRow: 'insert',
+  ensureRow: 'insert',
 };
 
 /** Finds every insert, update and delete; an update with what the same chain of calls sets. Raw SQL counts. */
@@ -35,7 +38,8 @@ export function findTableWrites(file: SourceFile): readonly TableWrite[] {
     writes.push({
       kind,
       at: node.end,
-      table: table !== undefined && is.isStringLiteral(table) ? table.text : undefined,
+      // An alias is still the table: `inbox as i`.
+      table: table !== undefined && is.isStringLiteral(table) ? table.text.split(' ')[0] : undefined,
       columns: setting.length === 0 ? undefined : joinColumns(setting.map(columnsOf)),
     });
   };
@@ -53,15 +57,23 @@ export function findTableWrites(file: SourceFile): readonly TableWrite[] {
   visit(file, []);
   for (const [kind, raw] of rawWrites)
     for (const match of file.text.matchAll(raw))
-      writes.push({ kind, at: match.index, table: match[1], columns: undefined });
+      writes.push({ kind, at: match.index, table: nameIn(match[1]), columns: undefined });
   return writes;
 }
 
+/** A table as raw SQL names it, below a schema or not; `${…}` is filled in later. */
+const rawName = String.raw`(?:only\s+)?(?:"?\$\{[^}]*\}"?\.)?"?(\w+|\$\{[^}]*\})"?`;
+
 const rawWrites: readonly (readonly [TableWrite['kind'], RegExp])[] = [
-  ['update', /\bupdate\s+"?(\w+)"?\s+(?:as\s+\w+\s+)?set\b/gi],
-  ['insert', /\binsert\s+into\s+"?(\w+)"?/gi],
-  ['delete', /\bdelete\s+from\s+"?(\w+)"?/gi],
+  ['update', new RegExp(String.raw`\bupdate\s+${rawName}\s+(?:as\s+\w+\s+)?set\b`, 'gi')],
+  ['insert', new RegExp(String.raw`\b(?:insert(?:\s+or\s+\w+)?|replace|merge)\s+into\s+${rawName}`, 'gi')],
+  ['delete', new RegExp(String.raw`\b(?:delete\s+from|truncate(?:\s+table)?)\s+${rawName}`, 'gi')],
 ];
+
+/** Undefined for a name that is filled in later. */
+function nameIn(raw: string | undefined): string | undefined {
+  return raw?.startsWith('$') ? undefined : raw;
+}
 
 function kindOf(name: string): TableWrite['kind'] | undefined {
   return Object.hasOwn(writers, name) ? writers[name] : undefined;

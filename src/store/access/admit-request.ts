@@ -7,6 +7,7 @@ import type { Effects } from '../base/effects.ts';
 import { json, type KeptMessage } from '../base/json.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { placeItem } from '../items/enqueue-item.ts';
+import { acceptEntry } from '../rows/item-states.ts';
 import { ensureLane } from '../rows/lane-row.ts';
 import { leaveFiles } from '../rows/left-files.ts';
 import { blankNotice } from './blank-notice.ts';
@@ -97,12 +98,7 @@ async function answerKept(tx: Tx, { kept, account, peerId, role, effects }: Kept
     },
     effects,
   );
-  await tx.db
-    .updateTable('ledger')
-    .set({ outcome: 'accepted', reason: null, inboxId: id, laneKey: lane.key })
-    .where('account', '=', account)
-    .where('eventKey', '=', eventKey)
-    .execute();
+  await acceptEntry(tx, { account, eventKey }, { inboxId: id, laneKey: lane.key });
 }
 
 type Person = {

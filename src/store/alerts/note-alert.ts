@@ -1,6 +1,7 @@
 /**
- * Opening and ending the notices to the owner. Part of the transaction in which the trouble happens, where
- * that is the store's own; told afterwards by the outbox (`tell-owner.ts`).
+ * Writes what becomes of alerts to the owner, and nothing else does: opened, told, dismissed, ended. Part of the
+ * transaction in which the trouble happens, where that is the store's own; the outbox tells it afterwards
+ * (`delivery/queue-alert-message.ts`).
  */
 import { sql } from 'kysely';
 import { type Alert, type AlertKind, isLasting } from '#contracts/owner-alert.ts';
@@ -94,6 +95,17 @@ export async function closeAlert(tx: Tx, { kind, subject, isSilent = false }: Tr
     .where('kind', '=', kind)
     .where('subject', '=', subject)
     .where('endedAt', 'is', null)
+    .execute();
+}
+
+type ToldAlert = { readonly id: string; readonly toldAt: number | null; readonly partKey: string | null };
+
+/** Records that the step was told to the owner. `partKey`: the part that tells it, if one does; the first one stays. */
+export async function markTold(tx: Tx, alert: ToldAlert, partKey: string | undefined): Promise<void> {
+  await tx.db
+    .updateTable('ownerNotices')
+    .set({ isPending: 0, toldAt: alert.toldAt ?? tx.now, partKey: alert.partKey ?? partKey ?? null })
+    .where('id', '=', alert.id)
     .execute();
 }
 

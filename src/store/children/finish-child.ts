@@ -7,7 +7,7 @@ import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 import { enqueueItem, type InnerItem } from '../items/enqueue-item.ts';
-import { lockLane } from '../rows/lane-row.ts';
+import { endSession, lockLane } from '../rows/lane-row.ts';
 import { settleCall } from '../waits/settle-call.ts';
 import { announcementOf, type ChildReport, readResult } from './announcement.ts';
 import { type Child, endChild, readChild } from './child-rows.ts';
@@ -45,12 +45,7 @@ const leaveTree = prepared((db, of: QueryParams<{ treeId: string }>) =>
 
 /** From the child's parent up to the root. */
 async function chargeAncestors(tx: Tx, id: string, cost: number): Promise<void> {
-  const own = await tx.db
-    .updateTable('sessions')
-    .set({ endedAt: tx.now })
-    .where('id', '=', id)
-    .returning('ancestors')
-    .executeTakeFirst();
+  const own = await endSession(tx, id);
   if (cost === 0) return;
   for (const sessionId of json.strings(own?.ancestors ?? null).toReversed())
     await chargeSession.post(tx, { sessionId, cost });

@@ -11,6 +11,7 @@ import { locking } from '../base/row-locks.ts';
 import type { Tables } from '../base/tables.ts';
 import { lockLanes, tryLockLanes } from '../rows/lane-row.ts';
 import { type AskedPart, readAskedWait } from './asked-wait.ts';
+import { holdDelivery, releaseDelivery } from './delivery-leases.ts';
 import { outboundOf } from './edit-part.ts';
 import { endPart } from './end-part.ts';
 import { beginSending, firstRepeat, removePart } from './part-states.ts';
@@ -191,7 +192,7 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
     }
     const attempts = step === 'send' ? part.attempts + 1 : Math.max(part.attempts, firstRepeat);
     await beginSending.post(tx, { key: part.key, sendingAt: part.sendingAt ?? tx.now, attempts });
-    await hold.post(tx, { ...head, claim: head.claimId ?? null, until: tx.now + head.leaseMs });
+    await holdDelivery.post(tx, { ...head, claim: head.claimId ?? null, until: tx.now + head.leaseMs });
     return {
       kind: 'part',
       epoch: head.epoch,
@@ -258,30 +259,7 @@ function isChange({ kind }: Outbound['content']): boolean {
   return kind === 'edit' || kind === 'delete' || kind === 'reaction';
 }
 
-type Holding = {
-  conversationKey: string;
-  epoch: number;
-  holder: string;
-  claim: string | null;
-  until: number;
-};
-
-const hold = prepared((db, of: QueryParams<Holding>) =>
-  db
-    .updateTable('conversations')
-    .set({ deliveryEpoch: of.epoch, deliveryHolder: of.holder })
-    .set({ deliveryClaim: of.claim, deliveryUntil: of.until })
-    .where('key', '=', of.conversationKey),
-);
-
 async function leave(tx: Tx, head: Head, delivery: Delivery): Promise<Delivery> {
   await releaseDelivery.post(tx, head);
   return delivery;
 }
-
-const releaseDelivery = prepared((db, of: QueryParams<{ conversationKey: string; epoch: number }>) =>
-  db
-    .updateTable('conversations')
-    .set({ deliveryEpoch: of.epoch, deliveryHolder: null, deliveryUntil: 0 })
-    .where('key', '=', of.conversationKey),
-);

@@ -6,6 +6,7 @@ import { conversationKeyOf } from '../base/conversation-key.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 import { type ClaimedDelivery, claimDelivery, type DeliveryPolicy, headPart } from './claim-delivery.ts';
+import { holdWithPlaces } from './delivery-leases.ts';
 import { ensureConversation, maxMoves, type NewPart, writePart } from './insert-part.ts';
 
 export type StoredReply = {
@@ -49,7 +50,7 @@ export async function insertReply(
   if (!isHead) return claimAhead(tx, sender, conversationKey);
   const epoch = row.deliveryEpoch + 1;
   const { holder, claimId: claim = null } = sender;
-  await takeAndHold.post(tx, { ...taking, epoch, holder, claim, until: tx.now + sender.leaseMs });
+  await holdWithPlaces.post(tx, { ...taking, epoch, holder, claim, until: tx.now + sender.leaseMs });
   const { purpose, content, timeline } = first;
   const route = { ...first.route, conversation };
   const delivery = {
@@ -117,26 +118,4 @@ const lockedConversation = locking((db, of: QueryParams<{ conversationKey: strin
 
 const takePlaces = prepared((db, of: QueryParams<{ conversationKey: string; nextPart: number }>) =>
   db.updateTable('conversations').set({ nextPart: of.nextPart }).where('key', '=', of.conversationKey),
-);
-
-type Holding = {
-  conversationKey: string;
-  nextPart: number;
-  epoch: number;
-  holder: string;
-  claim: string | null;
-  until: number;
-};
-
-const takeAndHold = prepared((db, of: QueryParams<Holding>) =>
-  db
-    .updateTable('conversations')
-    .set({
-      nextPart: of.nextPart,
-      deliveryEpoch: of.epoch,
-      deliveryHolder: of.holder,
-      deliveryClaim: of.claim,
-      deliveryUntil: of.until,
-    })
-    .where('key', '=', of.conversationKey),
 );

@@ -22,12 +22,12 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   if (old?.movedTo !== to) {
     await openAlert(tx, { kind: 'conversation-moved', subject: fromKey, values: { to } });
     await tx.db.updateTable('conversations').set({ movedTo: to }).where('key', '=', fromKey).execute();
-    const inherited = {
-      canonicalId: old?.canonicalId ?? from,
-      activation: old?.activation ?? null,
-      admittedBy: old?.admittedBy ?? null,
-    };
-    await tx.db.updateTable('conversations').set(inherited).where('key', '=', toKey).execute();
+    await tx.db
+      .updateTable('conversations')
+      .set({ canonicalId: old?.canonicalId ?? from })
+      .set({ activation: old?.activation ?? null, admittedBy: old?.admittedBy ?? null })
+      .where('key', '=', toKey)
+      .execute();
   }
   const parts = await tx.db
     .selectFrom('outbox')

@@ -1,6 +1,6 @@
 import type { AlertKind } from '#contracts/owner-alert.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { isPending, ownerPartPrefix } from '../alerts/note-alert.ts';
+import { isPending, markTold, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { lockRows } from '../base/row-locks.ts';
@@ -87,11 +87,7 @@ export const queueAlertMessage: StoreCommand<Telling, string | undefined> = {
     const place = step === 'raised' ? route : await routeOfPart(tx, row.partKey);
     const said = text !== undefined && place ? { text, route: place } : undefined;
     const key = `${ownerPartPrefix}${id}:${step}`;
-    await tx.db
-      .updateTable('ownerNotices')
-      .set({ isPending: 0, toldAt: row.toldAt ?? tx.now, partKey: row.partKey ?? (said ? key : null) })
-      .where('id', '=', id)
-      .execute();
+    await markTold(tx, row, said && key);
     if (!said) return undefined;
     const content = { kind: 'text', text: { text: said.text, spans: [] } } as const;
     return insertPart(tx, { key, route: said.route, content, purpose: 'notice' });

@@ -15,5 +15,6 @@ export async function readChoice(tx: Tx, sessionId: string): Promise<SessionChoi
 
 /** Sets what is given, for the runs that begin from now on. Safe to repeat. The caller holds the lane. */
 export async function setChoice(tx: Tx, sessionId: string, choice: Partial<SessionChoice>): Promise<void> {
-  await tx.db.updateTable('sessions').set(choice).where('id', '=', sessionId).execute();
+  const { model, reasoning } = choice;
+  await tx.db.updateTable('sessions').set({ model, reasoning }).where('id', '=', sessionId).execute();
 }

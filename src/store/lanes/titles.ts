@@ -117,7 +117,7 @@ export async function endTitleRun(
     .executeTakeFirstOrThrow();
   await tx.db
     .updateTable('sessions')
-    .set((eb) => ({ cost: eb('cost', '+', Number(cost)), ...(title !== undefined && { title }) }))
+    .set((eb) => ({ title, cost: eb('cost', '+', Number(cost)) }))
     .where('id', '=', id)
     .execute();
 }

@@ -1,4 +1,4 @@
-import type { StoreCommand, StoreQuery } from '../base/command.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import type { QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 
@@ -53,6 +53,11 @@ export const releaseAccount: StoreCommand<{ readonly account: string; readonly h
       .execute();
   },
 };
+
+/** Voids the leases of processes that have ended. */
+export async function voidAccountLeases(tx: Tx, holders: readonly string[]): Promise<void> {
+  await tx.db.updateTable('accounts').set({ holder: null }).where('holder', 'in', holders).execute();
+}
 
 /** Hash of the command list last registered for the account; undefined if none was. */
 export const readCommandsHash: StoreQuery<{ readonly account: string }, string | undefined> = {

@@ -4,8 +4,10 @@
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
+import { voidDeliveryLeases } from '../delivery/delivery-leases.ts';
 import { firstRepeat, requeueParts } from '../delivery/part-states.ts';
 import { voidLaneLeases } from '../rows/lane-leases.ts';
+import { voidAccountLeases } from './accounts.ts';
 
 /** Tasks of a process: everything, receiving or working. */
 export type ProcessRole = 'all' | 'gateway' | 'worker';
@@ -70,14 +72,9 @@ async function bootsIn(tx: Tx, folder: string): Promise<readonly string[]> {
 async function voidLeases(tx: Tx, { ids, sends }: Ended): Promise<void> {
   if (ids.length === 0) return;
   await voidLaneLeases(tx, ids);
-  await tx.db.updateTable('accounts').set({ holder: null }).where('holder', 'in', ids).execute();
+  await voidAccountLeases(tx, ids);
   for (const one of sends) if (ids.includes(one.holder)) await requeueUnsent(tx, one);
-  await tx.db
-    .updateTable('conversations')
-    .set({ deliveryHolder: null, deliveryUntil: 0 })
-    .where('key', 'in', (open) => open.selectFrom('outbox').select('conversationKey').where(isOpenPart()))
-    .where('deliveryHolder', 'in', ids)
-    .execute();
+  await voidDeliveryLeases(tx, ids);
   await tx.db.deleteFrom('boots').where('id', 'in', ids).execute();
 }
 

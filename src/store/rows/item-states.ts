@@ -124,6 +124,20 @@ async function settleHeld(
   }
 }
 
+/** Turns the entry of a message that was kept back into one that was accepted. */
+export async function acceptEntry(
+  tx: Tx,
+  { account, eventKey }: { readonly account: string; readonly eventKey: string },
+  item: { readonly inboxId: string; readonly laneKey: string },
+): Promise<void> {
+  await tx.db
+    .updateTable('ledger')
+    .set({ outcome: 'accepted', reason: null, ...item })
+    .where('account', '=', account)
+    .where('eventKey', '=', eventKey)
+    .execute();
+}
+
 export type TakenItem = {
   readonly id: string;
   readonly runId: string;

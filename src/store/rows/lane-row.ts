@@ -107,9 +107,18 @@ async function insertSession(tx: Tx, session: { id: string; key: string; agentId
 
 /** Ends the lane's session and begins another under the same key; the old transcript stays readable. */
 export async function beginSession(tx: Tx, lane: Lane, id: string): Promise<void> {
-  await tx.db.updateTable('sessions').set({ endedAt: tx.now }).where('id', '=', lane.sessionId).execute();
+  await endSession(tx, lane.sessionId);
   await insertSession(tx, { id, key: lane.key, agentId: lane.agentId });
   await tx.db.updateTable('lanes').set({ sessionId: id }).where('key', '=', lane.key).execute();
+}
+
+/** Ends a session; returns its row, or undefined if there is none. */
+export async function endSession(
+  tx: Tx,
+  id: string,
+): Promise<{ readonly ancestors: string | null } | undefined> {
+  const ended = tx.db.updateTable('sessions').set({ endedAt: tx.now }).where('id', '=', id);
+  return ended.returning('ancestors').executeTakeFirst();
 }
 
 /** Takes the next sequence number of the lane. The caller holds the row lock. */
