@@ -13,12 +13,19 @@ const storeAway = 'test/runs/store-away.test.ts';
 
 export const proofMutants: readonly Mutant[] = [
   {
+    name: 'a connection is used on behind a statement that failed',
+    invariant: 'what a connection has prepared is known: one that has failed a step is thrown away',
+    edit: { in: 'lender', find: 'connection.hasFailed ||', replace: '' },
+    needsPostgres: true,
+    test: { file: pipelined, name: 'leaves its connection to nobody' },
+  },
+  {
     name: 'a write that nobody waits for is sent behind what follows',
     invariant: 'statements reach PostgreSQL in the order in which a step asks for them',
     edit: {
       in: 'Connection',
-      find: 'this.#send(query, () => undefined);',
-      replace: 'setImmediate(() => this.#send(query, () => undefined));',
+      find: 'this.#ask(query, ignore, ignore);',
+      replace: 'setImmediate(() => this.#ask(query, ignore, ignore));',
     },
     test: { file: pipelined, name: 'has them in their order' },
     needsPostgres: true,

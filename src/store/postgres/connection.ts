@@ -1,19 +1,18 @@
 import { DefaultQueryExecutor, Kysely, PostgresDialect, type QueryResult } from 'kysely';
 import type pg from 'pg';
-import { cleanText } from '#channel-kit/clean-text.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { notShared } from '../base/not-shared.ts';
-import type { NamedQuery } from '../base/prepared.ts';
 import type { Tables } from '../base/tables.ts';
+import type { Outgoing } from './outgoing.ts';
+import { type Answer, type Memory, RoundTrip, type Statement } from './round-trip.ts';
 
 /** Transactions after which a connection first plans its statements anew; doubled each time, up to the last. */
 const firstPlans = 50;
 const lastPlans = 10_000;
 
 /**
- * One connection of the pool. It sends a statement as soon as it is asked for and reads the answers in the same
- * order: what doesn't depend on an answer shares its round trip, and everything that is asked for in one go leaves
- * in one write to the socket.
+ * One connection of the pool. All that is asked for in one go shares a round trip, and what is asked for while one is
+ * under way has the next.
  *
  * Statements with a name are parsed once. PostgreSQL also keeps their plans, which it makes for the tables as they
  * are then: a plan for an empty table would read a full one from end to end. So plans are thrown away each time the
@@ -21,67 +20,75 @@ const lastPlans = 10_000;
  */
 export class Connection {
   readonly #client: pg.PoolClient;
-  #isCorked = false;
+  readonly #silenceMs: number;
+  readonly #memory: Memory;
+  #gathering: RoundTrip | undefined;
+  #underWay: NodeJS.Timeout | undefined;
   #failure: unknown;
   #transactions = 0;
   #plansUntil = firstPlans;
 
-  constructor(client: pg.PoolClient) {
+  /** `silenceMs`: a server that doesn't answer for so long is away. */
+  constructor(client: pg.PoolClient, { outgoing, silenceMs }: { outgoing: Outgoing; silenceMs: number }) {
     this.#client = client;
+    this.#silenceMs = silenceMs;
+    this.#memory = { outgoing, prepared: new Map() };
+  }
+
+  /** Whether a statement has failed: the connection may then be in any state. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
   }
 
   /** Begins a transaction; `onClock`, if given, learns the database's time, ms since the epoch, before any later answer. */
   begin(onClock: ((now: number) => void) | undefined): void {
-    this.#failure = undefined;
     this.#transactions += 1;
+    this.post(beginning);
     if (this.#transactions >= this.#plansUntil) this.#renewPlans();
-    this.post({ sql: 'begin', parameters: [] });
-    if (onClock) this.#send(clock, (rows) => onClock(Number(rows[0]?.now)));
+    if (onClock) this.#ask(clock, ({ rows: [row] }) => onClock(Number(row?.now)), ignore);
   }
 
   /** Throws what a statement that nobody waited for has failed with: nothing was committed then. */
   async commit(): Promise<void> {
-    this.#cork();
-    const { command } = await this.#client.query('commit');
+    const { done } = await this.#answerTo(committing);
     if (this.#failure !== undefined) throw this.#failure;
     // PostgreSQL's answer to the end of a transaction in which a statement has failed.
-    if (command !== 'COMMIT') throw new ParleyError('internal', 'A failed statement was passed over.');
+    if (done !== 'COMMIT') throw new ParleyError('internal', 'A failed statement was passed over.');
   }
 
   rollback(): Promise<unknown> {
-    return this.execute({ sql: 'rollback', parameters: [] });
+    return this.#answerTo(rollingBack);
   }
 
   /** The database's time, ms since the epoch. */
   async readClock(): Promise<number> {
-    const { rows } = await this.execute<{ now: number }>(clock);
+    const { rows } = await this.#answerTo(clock);
     return Number(rows[0]?.now);
   }
 
   async execute<Row>(query: Statement): Promise<QueryResult<Row>> {
-    this.#cork();
-    try {
-      const { rows, rowCount } = await this.#client.query(configOf(query));
-      // The caller knows the type of the rows from the query it has built.
-      return { rows: rows as Row[], ...(rowCount !== null && { numAffectedRows: BigInt(rowCount) }) };
-    } catch (error) {
+    const { rows, done } = await this.#answerTo(query);
+    const count = Number(done.slice(done.lastIndexOf(' ') + 1));
+    // The caller knows the type of the rows from the query it has built.
+    return { rows: rows as unknown as Row[], ...(count >= 0 && { numAffectedRows: BigInt(count) }) };
+  }
+
+  /** Asks for the statement; its failure is the transaction's. */
+  post(query: Statement): void {
+    this.#ask(query, ignore, ignore);
+  }
+
+  #answerTo(query: Statement): Promise<Answer> {
+    return new Promise((resolve, reject) => this.#ask(query, resolve, reject));
+  }
+
+  #ask(query: Statement, onAnswer: (answer: Answer) => void, onFailure: (error: unknown) => void): void {
+    const fail = (error: unknown) => {
       // Behind a failure PostgreSQL refuses everything, which says nothing.
       this.#failure ??= error;
-      throw this.#failure;
-    }
-  }
-
-  /** Sends the statement; its failure is the transaction's. */
-  post(query: Statement): void {
-    this.#send(query, () => undefined);
-  }
-
-  #send(query: Statement, onRows: (rows: readonly { readonly now?: number }[]) => void): void {
-    this.#cork();
-    this.#client.query(configOf(query), (error: Error | null, result: pg.QueryResult<{ now?: number }>) => {
-      if (error) this.#failure ??= error;
-      else onRows(result.rows);
-    });
+      onFailure(this.#failure);
+    };
+    this.#gather().ask({ query, onAnswer, onFailure: fail });
   }
 
   #renewPlans(): void {
@@ -89,35 +96,39 @@ export class Connection {
     this.post({ sql: 'discard plans', parameters: [] });
   }
 
-  /** Until everything that follows without waiting has been asked for. */
-  #cork(): void {
-    if (this.#isCorked) return;
-    this.#isCorked = true;
-    const { stream } = this.#client.connection;
-    stream.cork();
-    process.nextTick(() => {
-      this.#isCorked = false;
-      stream.uncork();
-    });
+  /** The round trip that leaves when everything that follows without waiting has been asked for. */
+  #gather(): RoundTrip {
+    if (!this.#gathering) {
+      this.#gathering = new RoundTrip(this.#memory, () => this.#end());
+      process.nextTick(() => this.#send());
+    }
+    return this.#gathering;
+  }
+
+  #send(): void {
+    if (this.#underWay || !this.#gathering) return;
+    this.#underWay = setTimeout(() => this.#client.connection.stream.destroy(), this.#silenceMs);
+    this.#client.query(this.#gathering);
+    this.#gathering = undefined;
+  }
+
+  #end(): void {
+    clearTimeout(this.#underWay);
+    this.#underWay = undefined;
+    if (this.#gathering) process.nextTick(() => this.#send());
   }
 }
 
-type Statement = Pick<NamedQuery, 'sql' | 'parameters' | 'statement'>;
+const ignore = () => undefined;
 
+const beginning: Statement = { sql: 'begin', parameters: [], statement: 'begin' };
+const committing: Statement = { sql: 'commit', parameters: [], statement: 'commit' };
+const rollingBack: Statement = { sql: 'rollback', parameters: [], statement: 'rollback' };
 const clock: Statement = {
   sql: 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now',
   parameters: [],
   statement: 'clock',
 };
-
-function configOf({ sql: text, parameters, statement }: Statement) {
-  return { text, values: parameters.map(storable), ...(statement !== undefined && { name: statement }) };
-}
-
-/** PostgreSQL refuses U+0000 in a text. Nothing is stored with one, so what is looked up by one isn't found. */
-function storable(value: unknown): unknown {
-  return typeof value === 'string' && value.includes('\0') ? cleanText(value) : value;
-}
 
 /** Kysely for one user of a connection, who says himself where a transaction begins and ends. */
 export function kyselyOver(execute: DefaultQueryExecutor['executeQuery']): Kysely<Tables> {

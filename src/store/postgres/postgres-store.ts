@@ -6,6 +6,7 @@ import type { NamedQuery } from '../base/prepared.ts';
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
 import { Connection, kyselyOver } from './connection.ts';
+import { Outgoing } from './outgoing.ts';
 
 /**
  * Deadlock and serialization failure, and a statement that was prepared before a newer version has added a column: the
@@ -34,7 +35,7 @@ const longestSilenceMs = 30_000;
 export async function openPostgresStore(options: PostgresOptions, setup: StoreSetup): Promise<Store> {
   await migrateDatabase(options, setup.migrations);
   const pool = createPool(options);
-  const withConnection = lender(pool);
+  const withConnection = lender(pool, options);
   const clocks = new Map<string, Clock>();
   const runOnce = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> =>
     withConnection(async (connection) => {
@@ -79,11 +80,12 @@ export async function openPostgresStore(options: PostgresOptions, setup: StoreSe
 
 type Lender = <T>(use: (connection: Connection) => Promise<T>) => Promise<T>;
 
-function lender(pool: pg.Pool): Lender {
+function lender(pool: pg.Pool, { silenceMs = longestSilenceMs }: PostgresOptions): Lender {
   const connections = new WeakMap<pg.PoolClient, Connection>();
+  const outgoing = new Outgoing();
   return async (use) => {
     const client = await connectTo(pool);
-    const connection = connections.get(client) ?? new Connection(client);
+    const connection = connections.get(client) ?? new Connection(client, { outgoing, silenceMs });
     connections.set(client, connection);
     try {
       const result = await use(connection);
@@ -91,7 +93,7 @@ function lender(pool: pg.Pool): Lender {
       return result;
     } catch (error) {
       // One that has failed may be in any state: the pool makes another.
-      client.release(!(error instanceof ParleyError));
+      client.release(connection.hasFailed || !(error instanceof ParleyError));
       throw error;
     }
   };
@@ -116,19 +118,13 @@ async function migrateDatabase(
   }
 }
 
-const int8 = 20;
-
 function createPool({ url, poolSize, silenceMs = longestSilenceMs }: PostgresOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
-    pipeline: true,
-    query_timeout: silenceMs,
     connectionTimeoutMillis: silenceMs,
     // A process that stands still inside a transaction must not hold a lane's row beyond its lease.
     idle_in_transaction_session_timeout: 5_000,
-    // Our integers are milliseconds and counters, far below 2^53.
-    types: { getTypeParser: (oid, format) => (oid === int8 ? Number : pg.types.getTypeParser(oid, format)) },
   });
   return withoutUncaughtErrors(pool);
 }

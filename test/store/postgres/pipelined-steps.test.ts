@@ -43,6 +43,18 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toMatchObject([{ anchor: '3' }]);
   });
 
+  it('stores texts of every length as they are', async ({ onTestFinished, expect }) => {
+    const { store } = await aStore(onTestFinished, { poolSize: 1 });
+    const texts = ['', 'a', 'ä€😀'.repeat(20_000), 'b', 'c'.repeat(16_384), "'\\\n"];
+    const accounts = texts.map(() => unique('account'));
+    const seen = await inStep(store, async (tx) => {
+      for (const [at, anchor] of texts.entries())
+        await insertRow(tx, 'anchors', { ...row(accounts[at] ?? ''), anchor });
+      return Promise.all(accounts.map((account) => anchors.one(tx, { account })));
+    });
+    expect(seen.map(({ anchor }) => anchor)).toEqual(texts);
+  });
+
   it('fails as a whole with the first of them that fails', async ({ onTestFinished, expect }) => {
     const { store } = await aStore(onTestFinished);
     const account = unique('account');
@@ -81,6 +93,24 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
       return Promise.all([deep(tx), anchors.all(tx, { account })]);
     });
     await expect(together).rejects.toThrow('duplicate key');
+  });
+
+  it('leaves its connection to nobody, whatever the failure was made into', async ({
+    onTestFinished,
+    expect,
+  }) => {
+    const { store } = await aStore(onTestFinished, { poolSize: 1 });
+    const account = unique('account');
+    await inStep(store, (tx) => insertRow(tx, 'anchors', row(account)));
+    const refused = inStep(store, async (tx) => {
+      // PostgreSQL passes over the second, which it has never seen.
+      await insertRow(tx, 'anchors', row(account));
+      await anchors
+        .all(tx, { account })
+        .catch(() => Promise.reject(new ParleyError('stale_epoch', 'refused')));
+    });
+    await expect(refused).rejects.toThrow('refused');
+    expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toHaveLength(1);
   });
 
   it('reaches nothing any more when a part of it has failed', async ({ onTestFinished, expect }) => {

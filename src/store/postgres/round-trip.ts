@@ -1,0 +1,136 @@
+import pg from 'pg';
+import { cleanText } from '#channel-kit/clean-text.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Outgoing } from './outgoing.ts';
+
+/** A statement that a connection has sent under a name; its columns are known from its first answer on. */
+type Prepared = { columns: readonly Column[] | undefined };
+
+type Column = { readonly name: string; readonly read: (text: string) => unknown };
+
+export type Statement = {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+  /** The name under which it is kept; absent: it is parsed for this one use. */
+  readonly statement?: string | undefined;
+};
+
+/** A statement's answer: its rows, and PostgreSQL's word for what it did, such as `UPDATE 1`. */
+export type Answer = { readonly rows: readonly Row[]; readonly done: string };
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** One statement of a round trip, and who hears of it. */
+type Asked = {
+  readonly query: Statement;
+  onAnswer(answer: Answer): void;
+  /** Its own failure, or that of one before it. */
+  onFailure(error: unknown): void;
+};
+
+/** A connection's memory, for all its round trips. */
+export type Memory = { readonly outgoing: Outgoing; readonly prepared: Map<string, Prepared> };
+
+/**
+ * Statements that leave in one write and are answered together: PostgreSQL sends nothing before the last of them,
+ * and passes over those behind one that fails. A statement with a name is parsed, and asked for its columns, the first
+ * time only. The pool's client calls what begins with `handle`.
+ */
+export class RoundTrip implements pg.Submittable {
+  readonly #memory: Memory;
+  readonly #asked: Asked[] = [];
+  readonly #onEnd: () => void;
+  #answered = 0;
+  #columns: readonly Column[] | undefined;
+  #rows: Row[] = [];
+
+  constructor(memory: Memory, onEnd: () => void) {
+    this.#memory = memory;
+    this.#onEnd = onEnd;
+  }
+
+  ask(asked: Asked): void {
+    this.#asked.push(asked);
+  }
+
+  submit({ stream }: pg.Connection): void {
+    const { outgoing, prepared } = this.#memory;
+    for (const { query } of this.#asked) {
+      const { sql, statement = '', parameters } = query;
+      const known = prepared.get(statement);
+      if (!known) outgoing.parse(statement, sql);
+      if (!known && statement !== '') prepared.set(statement, { columns: undefined });
+      outgoing.bind(statement, parameters.map(textOf));
+      if (known?.columns === undefined) outgoing.describe();
+      outgoing.execute();
+    }
+    outgoing.sync();
+    const bytes = outgoing.take();
+    // One that is gone says so itself.
+    if (stream.writable) stream.write(bytes);
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly pg.FieldDef[] }): void {
+    this.#columns = fields.map(({ name, dataTypeID }) => ({ name, read: readerOf(dataTypeID) }));
+  }
+
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    this.#columns ??= this.#known()?.columns ?? [];
+    const row: Record<string, unknown> = {};
+    for (let index = 0; index < fields.length; index++) {
+      const column = this.#columns[index];
+      const text = fields[index] ?? null;
+      if (column) row[column.name] = text === null ? null : column.read(text);
+    }
+    this.#rows.push(row);
+  }
+
+  handleCommandComplete({ text }: { readonly text: string }): void {
+    const known = this.#known();
+    if (known) known.columns ??= this.#columns ?? [];
+    const rows = this.#rows;
+    this.#rows = [];
+    this.#columns = undefined;
+    const asked = this.#asked[this.#answered];
+    this.#answered += 1;
+    asked?.onAnswer({ rows, done: text });
+  }
+
+  /** No statement is empty. */
+  handleEmptyQuery(): void {}
+
+  /** Ends the round trip: the statement that was to be answered next has failed, or the connection has. */
+  handleError(error: unknown): void {
+    for (const { onFailure } of this.#asked.slice(this.#answered)) onFailure(error);
+    this.#answered = this.#asked.length;
+    this.#onEnd();
+  }
+
+  handleReadyForQuery(): void {
+    this.#onEnd();
+  }
+
+  #known(): Prepared | undefined {
+    return this.#memory.prepared.get(this.#asked[this.#answered]?.query.statement ?? '');
+  }
+}
+
+const int8 = 20;
+
+/** Our integers are milliseconds and counters, far below 2^53. */
+function readerOf(type: number): (text: string) => unknown {
+  return type === int8 ? Number : pg.types.getTypeParser(type, 'text');
+}
+
+function textOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'string') return storable(value);
+  if (typeof value === 'object')
+    throw new ParleyError('internal', 'A statement’s values are texts and numbers.');
+  return String(value);
+}
+
+/** PostgreSQL refuses U+0000 in a text. Nothing is stored with one, so what is looked up by one isn't found. */
+function storable(value: string): string {
+  return value.includes('\0') ? cleanText(value) : value;
+}
