@@ -16,6 +16,7 @@ import type { Fetcher } from './inbound/attachment-fetcher.ts';
 import type { FreeSpace } from './inbound/free-space.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
 import { createIntake } from './inbound/intake.ts';
+import { mediaFolder } from './inbound/media-names.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
 import { createRedactor } from './logging/redaction.ts';
 import { createBudgetRules } from './models/budget-rules.ts';
@@ -54,6 +55,7 @@ import { rehearseTurn } from './runs/rehearse-turn.ts';
 import { createRunBudgets } from './runs/run-budgets.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
 import { createSettleCall } from './runs/settle-call.ts';
+import { imagesIn } from './runs/stored-image.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
 import { createAgentStreams } from './service/agent-streams.ts';
 import { noEffects } from './store/base/effects.ts';
@@ -346,6 +348,7 @@ async function wireRuns(
     active,
     outbox,
     settings: runSettingsFrom(config),
+    loadImage: imagesIn(mediaFolder(config.dataDir)),
     agent: agents.settingsOf,
     framing,
     systemFor: agents.promptFor,

@@ -9,7 +9,7 @@ export type AttachmentRef = {
   readonly sizeBytes?: number;
 };
 
-/** A fetched attachment: bytes lie at `path` under the data folder. */
+/** A fetched attachment: its bytes lie at `path` in the media folder, which may be moved with the data folder. */
 export type StoredAttachment =
   | {
       readonly kind: 'stored';

@@ -38,6 +38,7 @@ export type MessagePart =
   | { readonly type: 'tool_call'; readonly data: ToolCallData }
   | { readonly type: 'tool_result'; readonly data: ToolResultData }
   | { readonly type: 'finish'; readonly data: { readonly reason: FinishReason; readonly time: number } }
+  /** `path`: in the media folder. */
   | { readonly type: 'binary'; readonly data: { readonly path: string; readonly mime_type: string } }
   | { readonly type: 'image_url'; readonly data: { readonly url: string; readonly detail?: string } };
 

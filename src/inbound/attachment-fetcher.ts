@@ -16,7 +16,7 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { readPendingFetch, storeFetched } from '../store/intake/fetching.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
-import { newMediaName } from './media-retention.ts';
+import { newMediaName } from './media-names.ts';
 import { sniffType } from './sniff-type.ts';
 
 export type FetcherDeps = {
@@ -145,8 +145,9 @@ async function fetchOne(
   name: string,
 ): Promise<StoredAttachment> {
   await mkdir(deps.mediaDir, { recursive: true, mode: 0o700 });
-  const path = join(deps.mediaDir, newMediaName(inboxId));
-  const partial = `${path}.part`;
+  const path = newMediaName(inboxId);
+  const whole = join(deps.mediaDir, path);
+  const partial = `${whole}.part`;
   try {
     let sizeBytes = 0;
     let head = Buffer.alloc(0);
@@ -159,7 +160,7 @@ async function fetchOne(
       }
     };
     await pipeline(Readable.from(counted()), createWriteStream(partial, { mode: 0o600 }), { signal });
-    await rename(partial, path);
+    await rename(partial, whole);
     return { kind: 'stored', path, mimeType: sniffType(head), sizeBytes, name };
   } catch (error) {
     await rm(partial, { force: true });

@@ -1,6 +1,7 @@
 import { lstat, opendir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expireMedia, type MediaFile, readMediaUse } from '../store/intake/expire-media.ts';
+import { readMediaName } from './media-names.ts';
 import { type LeftFilesDeps, releaseLeftFiles } from './release-left-files.ts';
 
 export type MediaRetentionDeps = LeftFilesDeps & {
@@ -102,14 +103,4 @@ async function removeUnneeded({ store, mediaDir }: OldMediaDeps, files: readonly
 
 function mediaFile({ inboxId, name }: OldFile): MediaFile {
   return { inboxId, name };
-}
-
-/** A name for a new file of the item's, never the sender's; a download writes to it with `.part` behind it. */
-export function newMediaName(inboxId: string): string {
-  return `${inboxId}.${crypto.randomUUID().slice(0, 8)}`;
-}
-
-function readMediaName(name: string): { readonly inboxId: string; readonly isPartial: boolean } | undefined {
-  const [, inboxId, partial] = /^([\w-]{1,64})\.[\da-f]{8}(\.part)?$/.exec(name) ?? [];
-  return inboxId === undefined ? undefined : { inboxId, isPartial: partial !== undefined };
 }

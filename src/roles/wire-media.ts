@@ -1,9 +1,9 @@
-import { join } from 'node:path';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import { bytesOf } from '../config/megabytes.ts';
 import { createFetcher, type Fetcher } from '../inbound/attachment-fetcher.ts';
 import type { FreeSpace } from '../inbound/free-space.ts';
 import type { InboundPolicy } from '../inbound/inbound-policy.ts';
+import { mediaFolder } from '../inbound/media-names.ts';
 import { startMediaRetention } from '../inbound/media-retention.ts';
 import type { StageDeps } from './stage-deps.ts';
 
@@ -18,7 +18,7 @@ const dayMs = 86_400_000;
 /** Step 2: downloads what came with accepted messages, and removes it when it is old. */
 export function wireMedia(stage: StageDeps, { gate, host, space }: MediaParts): Fetcher {
   const { config, closers, motion, notices: texts } = stage;
-  const mediaDir = join(config.dataDir, 'media');
+  const mediaDir = mediaFolder(config.dataDir);
   const retention = startMediaRetention({
     ...stage,
     mediaDir,

@@ -1,4 +1,3 @@
-import { readFile, stat } from 'node:fs/promises';
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { type CallRate, isUncounted } from '#contracts/call-ledger.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
@@ -15,9 +14,8 @@ import type { RunKind } from '#contracts/run-kind.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
-import { createConverter } from '../agent/convert.ts';
+import { createConverter, type LoadImage } from '../agent/convert.ts';
 import { fitContext } from '../agent/fit-context.ts';
-import { fitImageBytes, maxImageBytes } from '../agent/fit-image.ts';
 import { type AgentEvents, agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
 import { pruneResults } from '../agent/prune-results.ts';
@@ -71,6 +69,7 @@ export type RunDeps = {
   readonly settings: RunSettings;
   readonly shaper: TextShaper;
   readonly sections: Sections;
+  readonly loadImage: LoadImage;
   framing(): Framing;
   agent(id: string): { readonly workspace: string; readonly reasoning: ReasoningLevel };
   systemFor(
@@ -282,7 +281,7 @@ async function runLoop(
       ),
     ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
     ...compactionOf(deps, run, { child, calls, watch, onWait: recorder.busy.onWait }),
-    convertToLlm: createConverter({ loadImage, sections }),
+    convertToLlm: createConverter({ loadImage: deps.loadImage, sections }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
     isShown: () => recorder.isShown,
     onQuiet: () => recorder.tellQuiet(),
@@ -370,14 +369,4 @@ function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined):
     workspace: deps.agent(run.agentId).workspace,
     epoch: run.epoch,
   };
-}
-
-async function loadImage(path: string) {
-  try {
-    const { size } = await stat(path);
-    return (size <= maxImageBytes && fitImageBytes(await readFile(path))) || 'unfit';
-  } catch {
-    // A file that upkeep has removed: the text beside it still names it.
-    return undefined;
-  }
 }

@@ -114,7 +114,8 @@ describe('the files of messages', () => {
     await clock.until(() => isDone);
     const file = await store().read(storedOf, { id });
     expect(file).toMatchObject({ kind });
-    if (file?.kind === 'stored') expect(await readFile(file.path, 'utf8')).toBe('whole');
+    if (file?.kind === 'stored')
+      expect(await readFile(join(dataDir(), 'media', file.path), 'utf8')).toBe('whole');
     expect(clock.waits).toEqual(waits);
   });
 

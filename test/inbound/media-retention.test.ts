@@ -6,7 +6,8 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import { textOf } from '#contracts/message.ts';
 import { renderTrace } from '../../src/cli/render-trace.ts';
-import { newMediaName, removeOldMedia } from '../../src/inbound/media-retention.ts';
+import { newMediaName } from '../../src/inbound/media-names.ts';
+import { removeOldMedia } from '../../src/inbound/media-retention.ts';
 import { storeToolParts } from '../../src/store/delivery/post-part.ts';
 import { expireMedia } from '../../src/store/intake/expire-media.ts';
 import { storeFetched } from '../../src/store/intake/fetching.ts';
@@ -42,10 +43,10 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
       const content = { ...item.content, attachments };
       await worker.accept({ ...proposal, decision: { kind: 'accept', item: { ...item, content } } });
       const name = await put(newMediaName(item.id), days);
-      const file = { path: join(mediaDir, name), mimeType: 'application/pdf', sizeBytes: 5, name: 'a.pdf' };
+      const file = { path: name, mimeType: 'application/pdf', sizeBytes: 5, name: 'a.pdf' };
       const stored = [{ kind: 'stored', ...file }] as const;
       await open().write(storeFetched, { inboxId: item.id, stored, joinMs: 0 });
-      return { id: item.id, name, path: file.path, laneKey: aLane(conversation).key };
+      return { id: item.id, name, path: join(mediaDir, name), laneKey: aLane(conversation).key };
     };
     const take = async (days: number) => {
       const file = await receive(days);

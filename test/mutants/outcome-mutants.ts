@@ -151,6 +151,12 @@ export const outcomeMutants: readonly Mutant[] = [
     test: { file: 'test/runs/let-go.test.ts', name: 'and says why' },
   },
   {
+    name: 'an image is loaded from wherever its part says',
+    invariant: 'no message shows a file from outside of the media folder',
+    edit: { in: 'imagesIn', find: 'readMediaName(name) === undefined', replace: 'name === ""' },
+    test: { file: 'test/runs/stored-image.test.ts', name: 'none from outside' },
+  },
+  {
     name: 'markup around nothing disappears',
     invariant: 'nothing a model wrote disappears',
     edit: {

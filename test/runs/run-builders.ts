@@ -52,6 +52,7 @@ export function runDeps(
     ...shaping,
     outbox: { claimAlong: (_, commit) => commit(undefined), continueFrom: async () => undefined },
     settings: runSettings,
+    loadImage: async () => undefined,
     agent: () => ({ workspace: tmpdir(), reasoning: 'off' }),
     framing: () => framing,
     systemFor: async () => [],

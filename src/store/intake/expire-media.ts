@@ -2,7 +2,6 @@
  * Which files of messages may be removed. A file's row says that it isn't kept any more before the file is removed: a
  * crash in between leaves a file that no row names, which is removed later.
  */
-import { basename } from 'node:path';
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
@@ -73,9 +72,8 @@ async function findUse(tx: Tx, file: MediaFile): Promise<Named | { readonly use:
   return { use, content, stored, transcriptId: row.transcriptId };
 }
 
-/** The folder may have been moved since: only the name counts. */
 function isFile(stored: StoredAttachment, { name }: MediaFile): boolean {
-  return stored.kind === 'stored' && basename(stored.path) === name;
+  return stored.kind === 'stored' && stored.path === name;
 }
 
 async function isToBeSent(tx: Tx, { name }: MediaFile): Promise<boolean> {
@@ -105,7 +103,7 @@ async function markExpired(tx: StepTx, file: MediaFile, { content, stored, trans
   const gone = marked[stored.findIndex((each) => isFile(each, file))];
   const text = (gone && describeAttachment(gone)) ?? '';
   const parts = json.parts(message.parts).map((part): MessagePart => {
-    const isIt = part.type === 'binary' && basename(part.data.path) === file.name;
+    const isIt = part.type === 'binary' && part.data.path === file.name;
     return isIt ? { type: 'text', data: { text } } : part;
   });
   await tx.db

@@ -32,7 +32,7 @@ describeEachDatabase('an album of photos', (open) => {
     open().write(storeFetched, {
       inboxId,
       joinMs,
-      stored: [{ kind: 'stored', path: `/${name}`, mimeType: 'image/jpeg', sizeBytes: 1, name }],
+      stored: [{ kind: 'stored', path: name, mimeType: 'image/jpeg', sizeBytes: 1, name }],
     });
   const until = async (claim: () => Promise<{ kind: string }>, kind: string) => {
     const deadline = Date.now() + patienceMs;

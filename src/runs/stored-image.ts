@@ -1,0 +1,20 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { LoadImage } from '../agent/convert.ts';
+import { fitImageBytes, maxImageBytes } from '../agent/fit-image.ts';
+import { readMediaName } from '../inbound/media-names.ts';
+
+/** Loads the images that `binary` parts name from the media folder, wherever that lies now, and nothing from elsewhere. */
+export function imagesIn(mediaDir: string): LoadImage {
+  return async (name) => {
+    if (readMediaName(name) === undefined) return undefined;
+    const path = join(mediaDir, name);
+    try {
+      const { size } = await stat(path);
+      return (size <= maxImageBytes && fitImageBytes(await readFile(path))) || 'unfit';
+    } catch {
+      // A file that upkeep has removed: the text beside it still names it.
+      return undefined;
+    }
+  };
+}

@@ -1,0 +1,23 @@
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { mediaFolder, newMediaName } from '../../src/inbound/media-names.ts';
+import { imagesIn } from '../../src/runs/stored-image.ts';
+import { aPng } from '../agent/support/builders.ts';
+import { aFolder } from '../support/own-folder.ts';
+
+it('shows an image of a data folder that was moved, and none from outside of its media folder', async () => {
+  const folder = aFolder();
+  const [before, after] = [join(folder, 'before'), join(folder, 'after')];
+  mkdirSync(mediaFolder(before), { recursive: true });
+  const name = newMediaName(crypto.randomUUID());
+  const png = Buffer.from(aPng.base64, 'base64');
+  for (const path of [join(mediaFolder(before), name), join(before, name)]) writeFileSync(path, png);
+  renameSync(before, after);
+
+  const load = imagesIn(mediaFolder(after));
+  expect(await load(name)).toMatchObject({ mimeType: 'image/png' });
+  symlinkSync(after, join(mediaFolder(after), 'up'));
+  for (const path of [`../${name}`, join(after, name), `up/${name}`, `./${name}`, '.', ''])
+    expect(await load(path)).toBeUndefined();
+});
