@@ -24,7 +24,7 @@ export type AlertReporterDeps = {
 };
 
 /** Everything the stages report that an owner may have to know. */
-export interface AlertReporter extends Pick<OwnerAlerts, 'shown' | 'dismiss'> {
+export interface AlertReporter extends Pick<OwnerAlerts, 'endWhere' | 'shown' | 'dismiss'> {
   onState(line: string, state: ChannelState): void;
   onGap(channel: HostedChannel, gap: ChannelGap): void;
   /** Something has waited in a lane for `waitedMs`, and nobody works on it. */
@@ -65,7 +65,11 @@ export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
       desk.raise({ kind: 'lane-stuck', subject: laneKey, values: { seconds } });
     },
     onAlarmOver: (laneKey) => desk.end({ kind: 'lane-stuck', subject: laneKey }),
-    openAlarms: () => deps.store.read(readOpenAlerts, { kind: 'lane-stuck' }),
+    openAlarms: async () => {
+      const open = await deps.store.read(readOpenAlerts, {});
+      return open.flatMap(({ kind, subject }) => (kind === 'lane-stuck' ? [subject] : []));
+    },
+    endWhere: desk.endWhere,
     shown: desk.shown,
     dismiss: desk.dismiss,
     stop: async () => {

@@ -7,7 +7,14 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { type Alert, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
 import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
-import { dismissNotice, raiseAlert, resolveAlert, type TroubleEnd } from '../store/alerts/note-alert.ts';
+import {
+  type AlertName,
+  dismissNotice,
+  raiseAlert,
+  readOpenAlerts,
+  resolveAlert,
+  type TroubleEnd,
+} from '../store/alerts/note-alert.ts';
 import { readOwnerRoute } from '../store/alerts/owner-route.ts';
 import type { Store } from '../store/base/command.ts';
 import {
@@ -36,6 +43,8 @@ export interface OwnerAlerts {
   raise(trouble: Alert): void;
   /** Notes that it has ended, if it was noted at all. */
   end(trouble: TroubleEnd): void;
+  /** Notes, without a word to the owner, that each open alert has ended of which `isOver` is true. */
+  endWhere(isOver: (alert: AlertName) => boolean): void;
   /** Open notices that weren't dismissed, newest first. */
   shown(): Promise<readonly ShownAlert[]>;
   /** False when there is no such notice. */
@@ -91,6 +100,11 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
         if (await to.write(raiseAlert, trouble)) log.warn(trouble, 'owner.notified');
       }),
     end: (trouble) => ask((to) => to.write(resolveAlert, trouble)),
+    endWhere: (isOver) =>
+      ask(async (to) => {
+        for (const alert of await to.read(readOpenAlerts, {}))
+          if (isOver(alert)) await to.write(resolveAlert, { ...alert, isSilent: true });
+      }),
     shown: async () => {
       const open = await store.read(readOpenNotices, { limit: atOnce });
       return open.map((notice) => {

@@ -26,6 +26,7 @@ import { newRowId } from '../store/base/row-id.ts';
 import { hasWorker } from '../store/processes/process-records.ts';
 import { ownerMessages } from './owner-messages.ts';
 import type { StageDeps } from './stage-deps.ts';
+import { staleAlerts } from './stale-alerts.ts';
 
 /** The disk watch, the owner's alerts and questions, and the lists that a reload changes in place. */
 export type GatewayRoleParts = {
@@ -58,6 +59,7 @@ function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
     deliver: (conversationKey) => motion.dispatch({ ...noEffects(), deliveries: [conversationKey] }),
   });
   closers.add('owner notices', owner.stop);
+  owner.endWhere(staleAlerts(stage.config, channels));
   return owner;
 }
 

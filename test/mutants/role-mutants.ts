@@ -46,6 +46,12 @@ export const roleMutants: readonly Mutant[] = [
     test: { file: 'test/config/load-config.test.ts', name: 'holds its settings' },
   },
   {
+    name: 'an alert outlives its subject',
+    invariant: 'no alert stays open about a part that the settings no longer have',
+    edit: { in: 'staleAlerts', find: '!providers.has(subject) && !names.has(subject)', replace: 'false' },
+    test: { file: 'test/roles/stale-alerts.test.ts', name: 'ends the alerts' },
+  },
+  {
     name: 'the living are buried',
     invariant: 'only the leases of a process that has ended are void before their time',
     edit: {

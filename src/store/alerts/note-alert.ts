@@ -68,10 +68,11 @@ async function reopen(tx: Tx, { kind, subject, details }: Reopened): Promise<boo
   return row !== undefined;
 }
 
+/** Kind and subject of an alert: two that share them are the same. */
+export type AlertName = Pick<Alert, 'kind' | 'subject'>;
+
 /** Names an alert that is over. */
-export type TroubleEnd = {
-  readonly kind: AlertKind;
-  readonly subject: string;
+export type TroubleEnd = AlertName & {
   /** The owner knows, or need not. */
   readonly isSilent?: boolean;
 };
@@ -138,18 +139,11 @@ export const isAlertOpen: StoreQuery<Pick<Alert, 'kind' | 'subject'>, boolean> =
   },
 };
 
-/** The subjects of the kind's alerts that have not ended; dismissed ones count. */
-export const readOpenAlerts: StoreQuery<Pick<Alert, 'kind'>, readonly string[]> = {
+/** The alerts that have not ended; dismissed ones count. */
+export const readOpenAlerts: StoreQuery<Record<never, never>, readonly AlertName[]> = {
   query: 'readOpenAlerts',
-  run: async (tx, { kind }) => {
-    const rows = await tx.db
-      .selectFrom('ownerNotices')
-      .select('subject')
-      .where('kind', '=', kind)
-      .where('endedAt', 'is', null)
-      .execute();
-    return rows.map(({ subject }) => subject);
-  },
+  run: (tx) =>
+    tx.db.selectFrom('ownerNotices').select(['kind', 'subject']).where('endedAt', 'is', null).execute(),
 };
 
 /** Closes an alert that is over; the owner hears of it unless it is silent. */

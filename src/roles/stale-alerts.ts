@@ -1,0 +1,66 @@
+import type { ChannelEntry } from '#contracts/channel.ts';
+import { configuredAccounts } from '../channel-host/configured-accounts.ts';
+import type { Config } from '../config/config.ts';
+import { findModel } from '../config/model-settings.ts';
+import type { AlertName } from '../store/alerts/note-alert.ts';
+import { routeOfKey } from '../store/base/conversation-key.ts';
+
+type Settings = Pick<Config, 'providers' | 'models' | 'model' | 'agents' | 'channels'>;
+
+/**
+ * Makes the test whether the settings have taken away what an alert is about: nothing would ever end it. A model that only
+ * a session has chosen counts as gone, and its next refused call alerts anew. Settings of these kinds are read at
+ * a start only.
+ */
+export function staleAlerts(
+  config: Settings,
+  channels: readonly ChannelEntry[],
+): (alert: AlertName) => boolean {
+  const accounts = configuredAccounts(channels, config);
+  const lines = new Set(accounts.map(({ line }) => line));
+  const networks = new Set(accounts.flatMap(({ entry, state }) => (state.kind === 'on' ? [entry.id] : [])));
+  const models = modelsIn(config);
+  const providers = new Set(models.map(({ provider }) => provider));
+  const names = new Set(models.map(({ provider, id }) => `${provider}/${id}`));
+  const offered = new Set(
+    models.flatMap(({ provider, id, tools }) => (tools === false ? [] : [`${provider}/${id}`])),
+  );
+  return ({ kind, subject }) => {
+    switch (kind) {
+      case 'channel-down':
+      case 'channel-unauthorised':
+      case 'channel-challenge':
+        return !lines.has(subject);
+      case 'model-key':
+        return !providers.has(subject) && !names.has(subject);
+      case 'model-without-tools':
+        return !offered.has(subject);
+      case 'context-full':
+        return config.agents.every(({ id }) => id !== subject);
+      case 'delivery-waits':
+        return !networks.has(routeOfKey(subject).channel);
+      // Each of these is still so, or has happened; the store ends those that time ends.
+      case 'lane-stuck':
+      case 'delivery-unknown':
+      case 'events-missed':
+      case 'conversation-moved':
+      case 'conversation-unreachable':
+      case 'budget-spent':
+        return false;
+      default:
+        return kind satisfies never;
+    }
+  };
+}
+
+/** Every model that the settings name. */
+function modelsIn(config: Settings) {
+  const ofAgents = config.agents.flatMap(({ model, titleModel, summaryModel }) => [
+    model,
+    titleModel,
+    summaryModel,
+  ]);
+  const fallbacks = Object.values(config.models).flatMap((model) => model.fallbacks);
+  const names = [config.model, ...Object.keys(config.models), ...ofAgents, ...fallbacks];
+  return names.flatMap((name) => (name === undefined ? [] : (findModel(name, config) ?? [])));
+}
