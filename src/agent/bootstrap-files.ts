@@ -18,6 +18,7 @@ export const bootstrapNames = [
 /** The name of a file that shapes an agent. */
 export type BootstrapName = (typeof bootstrapNames)[number];
 
+/** A file of a workspace as the prompt shows it; `text` is trimmed and bounded. */
 export type BootstrapFile = { readonly name: BootstrapName; readonly text: string };
 
 /** The files of a workspace that belong in every system prompt. */

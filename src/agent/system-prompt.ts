@@ -6,6 +6,9 @@ import type { SystemBlock } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
 import type { BootstrapFile } from './bootstrap-files.ts';
 
+/** All that a prompt says of a tool; its description travels with it. */
+export type NamedTool = Pick<Tool, 'name'>;
+
 export type PromptInput = {
   /** `minimal` is for sub-agents and tasks: no persona, no facts about the person. */
   readonly mode: 'full' | 'minimal';
@@ -15,7 +18,7 @@ export type PromptInput = {
     /** The agent's configuration. */
     readonly instructions?: string;
   };
-  readonly tools: readonly Tool[];
+  readonly tools: readonly NamedTool[];
   readonly files: readonly BootstrapFile[];
   readonly chat: 'direct' | 'group';
 };
@@ -82,7 +85,7 @@ function identity({ agent }: PromptInput): string {
   return section('Who you are', joined([`Your name is ${name}.`, agent.instructions ?? '']));
 }
 
-function guidance(tools: readonly Tool[]): string {
+function guidance(tools: readonly NamedTool[]): string {
   if (tools.length === 0) return '';
   const names = tools.map(({ name }) => name);
   return section(

@@ -79,8 +79,9 @@ function fieldsOf(headers: RequestInit['headers'] = {}): Record<string, string> 
 }
 
 function limitConnecting(call: ClientRequest): NodeJS.Timeout {
-  const late = Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' });
-  const limit = setTimeout(() => call.destroy(late), connectTimeoutMs);
+  const limit = setTimeout(() => {
+    call.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' }));
+  }, connectTimeoutMs);
   call.once('close', () => clearTimeout(limit));
   return limit;
 }

@@ -12,7 +12,7 @@ import type {
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages/messages';
 import { isBlank } from '#channel-kit/clean-text.ts';
-import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
+import type { AssistantBlock, LlmMessage, ModelRequest, ToolSpec, UserBlock } from '#contracts/model.ts';
 import type { ClaudeModel } from './claude-models.ts';
 import { undated } from './prices.ts';
 
@@ -122,12 +122,21 @@ function toSystem(blocks: ModelRequest['system']): TextBlockParam[] {
 }
 
 function toTools(tools: ModelRequest['tools']): Tool[] {
-  return tools.map((tool, index) => ({
-    name: tool.name,
-    description: tool.description,
-    input_schema: { ...tool.inputSchema, type: 'object' },
-    ...(index === tools.length - 1 ? { cache_control: CACHED } : {}),
-  }));
+  return tools.map((tool, index) =>
+    index === tools.length - 1 ? { ...toTool(tool), cache_control: CACHED } : toTool(tool),
+  );
+}
+
+/** Every request has the same ones. */
+const wireTools = new WeakMap<ToolSpec, Tool>();
+
+function toTool(tool: ToolSpec): Tool {
+  const known = wireTools.get(tool);
+  if (known) return known;
+  const { name, description, inputSchema } = tool;
+  const made: Tool = { name, description, input_schema: { ...inputSchema, type: 'object' } };
+  wireTools.set(tool, made);
+  return made;
 }
 
 function toMessages(

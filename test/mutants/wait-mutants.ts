@@ -45,6 +45,12 @@ export const waitMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'a prompt stays as it was built',
+    invariant: 'what the workspace says to the agent counts from its next run on',
+    edit: { in: 'createAgents', find: 'known?.files === files', replace: 'known !== undefined' },
+    test: { file: 'test/runs/agents.test.ts', name: 'a prompt is built once, and anew when' },
+  },
+  {
     name: 'a model that is back is kept to oneself',
     invariant: 'a call that succeeds wakes those that wait for the same provider',
     edit: {

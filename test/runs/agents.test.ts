@@ -1,0 +1,39 @@
+import { rm, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import type { ChildRole } from '#contracts/child.ts';
+import { agentId } from '#contracts/ids.ts';
+import type { AgentSettings } from '../../src/config/config.ts';
+import { createAgents } from '../../src/runs/agents.ts';
+import { aFolder } from '../support/own-folder.ts';
+
+it('a prompt is built once, and anew when a file or the kind of run has changed', async () => {
+  const workspace = aFolder();
+  const main: AgentSettings = {
+    id: agentId('main'),
+    name: 'Parley',
+    workspace,
+    reasoning: 'off',
+    tools: { deny: [] },
+    subagents: {},
+  };
+  const aLeaf: ChildRole = { depth: 1, profile: 'task', deniedTools: [] };
+  const agents = createAgents({ agents: [main], defaultAgent: main.id });
+  const said = { chatKind: 'dm', tools: [{ name: 'message' }] } as const;
+  const ask = (scene: Parameters<typeof agents.promptFor>[1], role?: ChildRole) =>
+    agents.promptFor({ agentId: main.id, ...(role && { role }) }, scene);
+  await writeFile(join(workspace, 'SOUL.md'), 'I am kind.');
+  await utimes(join(workspace, 'SOUL.md'), 1, 1);
+
+  const first = await ask(said);
+  expect(await ask(said)).toBe(first);
+  expect(await ask({ ...said, chatKind: 'group' })).not.toEqual(first);
+  expect(await ask({ ...said, tools: [] })).not.toEqual(first);
+  expect(await ask(said, aLeaf)).not.toEqual(first);
+  expect(await ask(said)).toBe(first);
+
+  await writeFile(join(workspace, 'SOUL.md'), 'I am curt.');
+  expect(JSON.stringify(await ask(said))).toContain('I am curt.');
+  await rm(join(workspace, 'SOUL.md'));
+  expect(JSON.stringify(await ask(said))).not.toContain('I am');
+});
