@@ -19,15 +19,12 @@ const account = accountId('1');
 
 const capabilities: Capabilities = {
   text: { maxLength: 4096 },
-  canEdit: false,
-  canDelete: false,
   canReact: false,
   canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },
   isSessionBound: false,
   repeatSafeMs: 0,
-  whileAway: 'There is no platform.',
 };
 
 export type Listener = {

@@ -8,7 +8,6 @@ const info: ModelInfo = {
   contextWindow: 200_000,
   maxOutputTokens: 4_000,
   answerTokens: 4_000,
-  canSeeImages: false,
   canThink: false,
   prices: { input: 0, output: 0, cacheWrite: 0, cacheRead: 0 },
 };

@@ -5,8 +5,6 @@ import { toMarkdown } from './markup.ts';
 export const capabilities: Capabilities = {
   text: { maxLength: 2000, nativeLength: (text) => toMarkdown(text).length },
   caption: { maxLength: 2000 },
-  canEdit: true,
-  canDelete: true,
   canReact: true,
   canPress: true,
   preview: { dm: 'edit', group: 'edit' },
@@ -15,6 +13,4 @@ export const capabilities: Capabilities = {
   isSessionBound: false,
   // `enforce_nonce` works "for the past few minutes".
   repeatSafeMs: 120_000,
-  whileAway:
-    'Messages that came while Parley was away are read from the history of each conversation on return, for up to a week. Edits, deletions, reactions and slash commands of that time are lost, and so are first messages of people who never wrote to the bot before.',
 };

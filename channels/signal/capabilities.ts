@@ -4,8 +4,6 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 export const capabilities: Capabilities = {
   text: { maxLength: 4000 },
   caption: { maxLength: 4000 },
-  canEdit: true,
-  canDelete: true,
   canReact: true,
   canPress: false,
   // People see every version of an edited message, and ten edits are all there are.
@@ -13,6 +11,4 @@ export const capabilities: Capabilities = {
   previewIntervalMs: { dm: 1000, group: 1000 },
   isSessionBound: false,
   repeatSafeMs: 0,
-  whileAway:
-    'In json-rpc mode, what people write while Parley is away is lost by signal-cli-rest-api, and Parley reports the gap; while only the database is away it is kept in a file. In normal and native mode it waits on Signal’s server.',
 };

@@ -4,8 +4,6 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 export const capabilities: Capabilities = {
   text: { maxLength: 4096 },
   caption: { maxLength: 1024 },
-  canEdit: true,
-  canDelete: true,
   canReact: true,
   canPress: true,
   preview: { dm: 'draft', group: 'edit' },
@@ -13,6 +11,4 @@ export const capabilities: Capabilities = {
   previewIntervalMs: { dm: 1000, group: 3000 },
   isSessionBound: false,
   repeatSafeMs: 0,
-  whileAway:
-    'While Parley is down, Telegram keeps messages for up to 24 hours. Bots never learn of deletions.',
 };

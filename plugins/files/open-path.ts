@@ -10,23 +10,15 @@ export type OpenWorkspace = {
 };
 
 /** Follows the names one by one; each folder is held only until the next one is open. */
-export async function openPath(
+export function openPath(
   place: OpenWorkspace,
   segments: readonly string[],
   signal: AbortSignal,
 ): Promise<Entry> {
-  let current = await openEntry(place.folder, '.', place.realRoot);
-  for (const name of segments) {
-    const parent = current;
-    try {
-      signal.throwIfAborted();
-      if (!parent.stats.isDirectory()) throw fileProblem(`${parent.path} is not a folder.`);
-      current = await openEntry(parent, name, place.realRoot);
-    } finally {
-      await parent.handle.close();
-    }
-  }
-  return current;
+  return follow(place, segments, signal, (parent, name) => {
+    if (!parent.stats.isDirectory()) throw fileProblem(`${parent.path} is not a folder.`);
+    return openEntry(parent, name, place.realRoot);
+  });
 }
 
 /** Like `openPath`, for writing: makes the folders that are missing, and leads into no repository of git's own. */
@@ -35,24 +27,36 @@ export async function openFolders(
   segments: readonly string[],
   signal: AbortSignal,
 ): Promise<Entry> {
+  const folder = await follow(place, segments, signal, async (parent, name) => {
+    await refuseRepository(parent);
+    return openOrMakeFolder(place, parent, name);
+  });
+  try {
+    await refuseRepository(folder);
+    return folder;
+  } catch (error) {
+    await folder.handle.close();
+    throw error;
+  }
+}
+
+async function follow(
+  place: OpenWorkspace,
+  segments: readonly string[],
+  signal: AbortSignal,
+  step: (parent: Entry, name: string) => Promise<Entry>,
+): Promise<Entry> {
   let current = await openEntry(place.folder, '.', place.realRoot);
   for (const name of segments) {
     const parent = current;
     try {
       signal.throwIfAborted();
-      await refuseRepository(parent);
-      current = await openOrMakeFolder(place, parent, name);
+      current = await step(parent, name);
     } finally {
       await parent.handle.close();
     }
   }
-  try {
-    await refuseRepository(current);
-    return current;
-  } catch (error) {
-    await current.handle.close();
-    throw error;
-  }
+  return current;
 }
 
 async function openOrMakeFolder(place: OpenWorkspace, parent: Entry, name: string): Promise<Entry> {

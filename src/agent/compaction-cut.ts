@@ -49,9 +49,8 @@ export type CompactionPlan = {
   readonly index: number;
   /** Longest summary of what is before it, tokens. */
   readonly summaryTokens: number;
-  /** Size of the context now, and its largest size afterwards. */
+  /** Size of the context now. */
   readonly oldTokens: number;
-  readonly newTokens: number;
 };
 
 /**
@@ -71,7 +70,7 @@ export function planCompaction(
   const summaryTokens = Math.min(limits.summary, Math.floor(oldTokens * summaryShare));
   const newTokens = summaryTokens + estimateTokens(messages.slice(index));
   if (newTokens > Math.min(oldTokens * mostLeft, limits.threshold)) return undefined;
-  return { index, summaryTokens, oldTokens, newTokens };
+  return { index, summaryTokens, oldTokens };
 }
 
 /**

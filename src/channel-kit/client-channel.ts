@@ -13,11 +13,9 @@ import type { ClientDelivery } from './client-delivery.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
 
 /** Abilities of a channel that serves clients of Parley's own. */
-export function clientCapabilities(own: Pick<Capabilities, 'canPress' | 'whileAway'>): Capabilities {
+export function clientCapabilities(own: Pick<Capabilities, 'canPress'>): Capabilities {
   return {
     text: { maxLength: maxTextLength },
-    canEdit: true,
-    canDelete: true,
     canReact: false,
     ...own,
     preview: { dm: 'draft', group: 'none' },

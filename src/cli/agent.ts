@@ -4,8 +4,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
 import { maxMessageChars } from '../server/agent-routes.ts';
-import { changeHeader } from '../server/request-guard.ts';
-import { askRunningGateway, tokenOf } from './ask-gateway.ts';
+import { askRunningGateway, headersForChange } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 
 export type AgentCall = {
@@ -44,12 +43,7 @@ export async function runAgent({ waits, asJson, ...input }: AgentCall): Promise<
     );
   const config = loadConfig();
   const { url } = await askRunningGateway(config);
-  const headers = {
-    authorization: `Bearer ${await tokenOf(config)}`,
-    'content-type': 'application/json',
-    // Every request that changes something has it: no page of another origin can send it.
-    [changeHeader]: '1',
-  };
+  const headers = await headersForChange(config);
   const body = JSON.stringify(input);
   const accepted = await ask(acceptedSchema, `${url}/api/agent`, { method: 'POST', headers, body });
   if (!waits) {

@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts';
 import { stripText } from '../logging/redaction.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 import { pageAddress } from '../server/page-address.ts';
+import { changeHeader } from '../server/request-guard.ts';
 import { readySchema } from './ask-processes.ts';
 
 const statusSchema = z.object({
@@ -181,11 +182,7 @@ function wordsForRefusal(
 
 /** Has the running gateway do something; resolves with its answer. Throws ParleyError when it refuses or goes away. */
 export async function changeAtGateway(config: Config, url: string, body: object = {}): Promise<unknown> {
-  const headers = {
-    authorization: `Bearer ${await tokenOf(config)}`,
-    'content-type': 'application/json',
-    'x-parley': 'cli',
-  };
+  const headers = await headersForChange(config);
   try {
     const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
     if (answer.ok) return await readJson(answer);
@@ -196,6 +193,12 @@ export async function changeAtGateway(config: Config, url: string, body: object 
       cause: error,
     });
   }
+}
+
+/** Headers of a request that changes something: its token, and the header that no page of another origin can send. */
+export async function headersForChange(config: Config): Promise<Readonly<Record<string, string>>> {
+  const authorization = `Bearer ${await tokenOf(config)}`;
+  return { authorization, 'content-type': 'application/json', [changeHeader]: '1' };
 }
 
 /** The token that a gateway with this configuration has; empty before its first start. */

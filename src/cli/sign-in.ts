@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { ParleyError } from '#contracts/errors.ts';
 import { isInteractive } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { isWildcard } from '../server/page-address.ts';
-import { askRunningGateway, tokenOf } from './ask-gateway.ts';
+import { askRunningGateway, changeAtGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 import { renderQrCode } from './qr-code.ts';
 
@@ -13,19 +12,7 @@ const linksSchema = z.object({ url: z.url(), phoneUrl: z.url().exactOptional() }
 export async function runSignIn({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const config = loadConfig();
   const { url } = await askRunningGateway(config);
-  const answer = await fetch(`${url}/api/sign-in-links`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${await tokenOf(config)}`,
-      'content-type': 'application/json',
-      'x-parley': '1',
-    },
-    body: '{}',
-    signal: AbortSignal.timeout(5_000),
-  });
-  if (!answer.ok)
-    throw new ParleyError('invalid_input', `The gateway at ${url} gave no link (HTTP ${answer.status}).`);
-  const links = linksSchema.parse(await answer.json());
+  const links = linksSchema.parse(await changeAtGateway(config, `${url}/api/sign-in-links`));
   const shown = { hasScreen: isInteractive(), host: config.host };
   process.stdout.write(asJson ? `${JSON.stringify(links, undefined, 2)}\n` : describeLinks(links, shown));
   return 0;

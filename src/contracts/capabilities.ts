@@ -13,8 +13,6 @@ export type Capabilities = {
   };
   /** Longest caption of a media message, in UTF-16 code units; absent where media carry none. */
   readonly caption?: { readonly maxLength: number };
-  readonly canEdit: boolean;
-  readonly canDelete: boolean;
   readonly canReact: boolean;
   /** Whether a message may carry buttons; elsewhere its text ends with the command for each. */
   readonly canPress: boolean;
@@ -35,8 +33,6 @@ export type Capabilities = {
    * long, then looked for (the channel's `lookup` ability). 0: never, so it stays `unknown`.
    */
   readonly repeatSafeMs: number;
-  /** How intake behaves while Parley is away, in words for `doctor`, page and README. */
-  readonly whileAway: string;
 };
 
 /** How a network shows an answer while it is being written. */

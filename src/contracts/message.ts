@@ -1,4 +1,4 @@
-import type { InboxId, SessionId, TranscriptId } from './ids.ts';
+import type { TranscriptId } from './ids.ts';
 
 /** A message as the agent loop sees it. */
 export type AgentMessage = {
@@ -24,9 +24,6 @@ export type Unsendable = 'thinking' | 'content' | 'text';
 
 /** A row of the transcript. */
 export type TranscriptMessage = AgentMessage & {
-  readonly sessionId: SessionId;
-  /** The inbound messages this one came from. */
-  readonly inboundIds: readonly InboxId[];
   /** Its place in the session; places are only ever added. */
   readonly position: number;
 };

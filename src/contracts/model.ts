@@ -29,7 +29,6 @@ export type ModelInfo = {
   readonly maxOutputTokens: number;
   /** Longest answer that a call asks for, unless it has a reason for less. */
   readonly answerTokens: number;
-  readonly canSeeImages: boolean;
   readonly canThink: boolean;
   /** Micro-dollars per million tokens. */
   readonly prices: ModelPrices;

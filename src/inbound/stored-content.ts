@@ -28,9 +28,8 @@ export function contentOf(envelope: InboundEnvelope, message: InboundMessage): I
     prompt: message.text,
     sender: { id: sender.id, name: sender.name },
     sentAt,
-    ...(message.quote && { quote: message.quote, lead: renderQuote(message.quote) }),
+    ...(message.quote && { lead: renderQuote(message.quote) }),
     ...(!isTyped(message) && { provenance: message.provenance }),
-    ...(message.forwardedFrom !== undefined && { forwardedFrom: message.forwardedFrom }),
     attachments: message.attachments,
   };
 }

@@ -42,5 +42,5 @@ const unknown: Traits = { ...small, maxOutputTokens: 32_000, thinkingOff: 'omit'
 
 export function claudeModel(id: string): ClaudeModel {
   const found = traits.find(([pattern]) => pattern.test(undated(id)))?.[1] ?? unknown;
-  return { ...found, id, answerTokens, canSeeImages: true, canThink: true, prices: lookUpPrices(id) };
+  return { ...found, id, answerTokens, canThink: true, prices: lookUpPrices(id) };
 }

@@ -25,7 +25,6 @@ const info: ModelInfo = {
   contextWindow: 200_000,
   maxOutputTokens: 4_000,
   answerTokens: 4_000,
-  canSeeImages: false,
   canThink: false,
   prices: noPrices,
 };

@@ -87,15 +87,12 @@ export type RunDeps = {
 /** When the channel is switched off meanwhile, the answer is shaped for the least of them. */
 const leastCapabilities: Capabilities = {
   text: { maxLength: 2000 },
-  canEdit: false,
-  canDelete: false,
   canReact: false,
   canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },
   isSessionBound: false,
   repeatSafeMs: 0,
-  whileAway: '',
 };
 
 /** How its lane was left, or that the run waits for something outside or for its next attempt. */

@@ -67,7 +67,6 @@ export type HttpServerDeps = {
   readonly maxUploadBytes?: number;
   readonly log: Log;
   readonly clock?: Clock;
-  readonly pageDir?: string;
   readiness(): Promise<Readiness>;
   status(): Promise<GatewayStatus>;
   /** Reads the configuration anew; its route is absent without it. */
@@ -213,7 +212,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
       sourceOf: whose,
     });
     mountSignInLinks(scope, parts.links);
-    servePage(scope, deps.pageDir);
+    servePage(scope);
     routes.mount(scope);
   });
 }

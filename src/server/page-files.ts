@@ -47,10 +47,8 @@ const pageFiles: readonly (readonly [url: string, name: string, type: string])[]
 ];
 
 /** Serves the page with this installation's command in it, its modules as they are, and the two libraries they import, under `/vendor/`. */
-export function servePage(
-  app: FastifyInstance,
-  pageDir = fileURLToPath(new URL('page/', import.meta.url)),
-): void {
+export function servePage(app: FastifyInstance): void {
+  const pageDir = fileURLToPath(new URL('page/', import.meta.url));
   const files: readonly PageFile[] = [
     ...pageFiles.map(([url, name, type]) => ({
       ...{ url, path: `${pageDir}/${name}`, type },

@@ -118,7 +118,7 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
     writer: 'src/store/delivery/part-states.ts',
   },
   approvals: {
-    columns: ['state', 'decidedBy', 'decidedAt'],
+    columns: ['state', 'decidedBy'],
     writer: 'src/store/approvals/approval-states.ts',
   },
   toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },

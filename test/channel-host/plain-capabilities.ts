@@ -3,13 +3,10 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 /** Of a network that can send text and nothing else. */
 export const plainCapabilities: Capabilities = {
   text: { maxLength: 1000 },
-  canEdit: false,
-  canDelete: false,
   canReact: false,
   canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },
   isSessionBound: false,
   repeatSafeMs: 0,
-  whileAway: '',
 };

@@ -15,7 +15,6 @@ import { silentLog } from '../support/silent-log.ts';
 
 const capabilities: Capabilities = {
   ...plainCapabilities,
-  ...{ canEdit: true, canDelete: true },
   preview: { dm: 'edit', group: 'draft' },
   previewIntervalMs: { dm: 5, group: 5 },
 };

@@ -71,7 +71,7 @@ const unknown: Traits = {
 /** Facts of a model by its id; the id may name its vendor (`openai/gpt-5`) and its date. */
 export function openAiModel(id: string): OpenAiModel {
   const found = traits.find(([pattern]) => pattern.test(baseName(id)))?.[1] ?? unknown;
-  return { answerTokens: 16_000, canSeeImages: true, ...found, id };
+  return { answerTokens: 16_000, ...found, id };
 }
 
 /** Whether an answer's model is the one that was asked: answers may add a date. */

@@ -49,7 +49,7 @@ export type ApprovalEnd = {
 export async function closeApproval(tx: Tx, { id, state, by }: ApprovalEnd): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('approvals')
-    .set({ state, details: '{}', decidedBy: by, decidedAt: tx.now })
+    .set({ state, details: '{}', decidedBy: by })
     .where('id', '=', id)
     .where('state', '=', 'open')
     .where('expiresAt', state === 'expired' ? '<=' : '>', tx.now)

@@ -21,12 +21,10 @@ export type InboxContent = {
   readonly prompt: string;
   readonly sender: { readonly id: string; readonly name: string };
   readonly sentAt: number;
-  readonly quote?: { readonly messageId: string; readonly author: string; readonly text: string };
   /** The quote as the model reads it: an edit changes the text after it. */
   readonly lead?: string;
   /** Absent: the sender's own words. */
   readonly provenance?: Provenance;
-  readonly forwardedFrom?: string;
   readonly attachments: readonly AttachmentRef[];
   readonly stored?: readonly StoredAttachment[];
   /** Why this is no plain message: a correction of an earlier one, a reaction, a lane command. */

@@ -181,7 +181,6 @@ export type GroupContextTable = {
   messageId: string | null;
   content: string;
   shownInRun: string | null;
-  at: number;
 };
 
 /** Outbox parts: one platform action each, in the delivery order of its conversation. */
@@ -257,7 +256,6 @@ export type ApprovalsTable = {
   state: 'open' | 'approved' | 'denied' | 'expired';
   /** `<channel>:<peer>` with the name they had, `console` or `page`. */
   decidedBy: string | null;
-  decidedAt: number | null;
   createdAt: number;
   expiresAt: number;
 };

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { ForkPoint } from '#contracts/child.ts';
-import { type InboxId, sessionId, transcriptId } from '#contracts/ids.ts';
+import { transcriptId } from '#contracts/ids.ts';
 import type { MessagePart, TranscriptMessage, Unsendable } from '#contracts/message.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
@@ -50,7 +50,6 @@ export const readHistory: StoreQuery<{ readonly sessionId: string }, readonly Tr
 
 const columns = [
   'id',
-  'sessionId',
   'role',
   'parts',
   'note',
@@ -135,14 +134,12 @@ function messageOf(row: Pick<Selectable<TranscriptTable>, (typeof columns)[numbe
   return {
     // Ids and roles come from our own rows.
     id: transcriptId(row.id),
-    sessionId: sessionId(row.sessionId),
     role: row.role as TranscriptMessage['role'],
     parts: partsOf(row.parts),
     ...(row.note !== null && { note: row.note }),
     ...(row.model !== null && { model: row.model }),
     ...(row.unsendable !== null && { unsendable: row.unsendable as Unsendable }),
     createdAt: row.createdAt,
-    inboundIds: [] as readonly InboxId[],
     position: row.position,
     ...(row.isSummary === 1 && { isSummary: true }),
   };

@@ -8,14 +8,12 @@ import { senderRef } from '../items/item-change.ts';
 export type WaitingItem = {
   /** By which it is cancelled, promoted or edited: it stays, whatever happens to the order. */
   readonly number: number;
-  readonly id: string;
   readonly kind: 'message' | 'correction' | 'command';
   /** `held` for the rest of its album or text, `fetching` its files. */
   readonly state: 'waiting' | 'held' | 'fetching';
   /** `<channel>:<peer>`. */
   readonly sender: string;
   readonly senderName: string;
-  readonly conversationKey: string;
   /** The beginning of the text, on one line. */
   readonly excerpt: string;
   /** How many files came with it. */
@@ -23,8 +21,6 @@ export type WaitingItem = {
   /** Put ahead by somebody, or by the mode `interrupt`. */
   readonly isAhead: boolean;
   readonly ageMs: number;
-  /** 0 when it may be taken now. */
-  readonly dueInMs: number;
 };
 
 /** Everything that waits in a lane, in the order in which it will be taken. */
@@ -45,17 +41,14 @@ export const readWaitingItems: StoreQuery<{ readonly laneKey: string }, readonly
       const isWaiting = row.state === 'waiting';
       return {
         number: row.seq,
-        id: row.id,
         kind: content.note?.kind === 'correction' ? 'correction' : row.kind,
         state: isWaiting && row.isFetching === 1 ? 'fetching' : isWaiting ? 'waiting' : 'held',
         sender: senderRef(row),
         senderName: content.sender.name,
-        conversationKey: row.conversationKey,
         excerpt: oneLine(content.text),
         files: content.attachments.length,
         isAhead: row.rank < 0,
         ageMs: Math.max(0, tx.now - row.createdAt),
-        dueInMs: Math.max(0, row.dueAt - tx.now),
       };
     });
   },

@@ -19,14 +19,7 @@ export async function rememberContext(
   const seq = await takeSeq(tx, laneKey);
   await tx.db
     .insertInto('groupContext')
-    .values({
-      laneKey,
-      seq,
-      conversationKey,
-      messageId: messageId ?? null,
-      content: JSON.stringify(content),
-      at: tx.now,
-    })
+    .values({ laneKey, seq, conversationKey, messageId: messageId ?? null, content: JSON.stringify(content) })
     .execute();
   const oldest = await tx.db
     .selectFrom('groupContext')

@@ -2,8 +2,6 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 
 export const exampleCapabilities: Capabilities = {
   text: { maxLength: 500 },
-  canEdit: true,
-  canDelete: true,
   canReact: true,
   canPress: false,
   preview: { dm: 'edit', group: 'edit' },
@@ -11,5 +9,4 @@ export const exampleCapabilities: Capabilities = {
   isSessionBound: false,
   // The network has no key for sends: one whose answer is lost stays unknown.
   repeatSafeMs: 0,
-  whileAway: 'Kept and delivered later (pull, hook), or read from the history of each room (push).',
 };

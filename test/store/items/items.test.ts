@@ -38,7 +38,6 @@ describeEachDatabase('what waits', (open) => {
       ['command', 'waiting', 'test:ann ann', '/new', 0],
     ]);
     expect(await numbers()).toEqual(items.map(({ number }) => number));
-    expect(items[1]?.dueInMs).toBeGreaterThan(1000);
     for (const item of items) expect(item.ageMs).toBeGreaterThanOrEqual(0);
   });
 

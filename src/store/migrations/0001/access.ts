@@ -1,4 +1,4 @@
-import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from './notation.ts';
+import { bigint, integer, type SchemaOf, text, textOrNull } from './notation.ts';
 
 /** People, links between their accounts, and browsers that signed in. */
 export const accessTables: SchemaOf<
@@ -22,7 +22,6 @@ export const accessTables: SchemaOf<
       details: text,
       state: text,
       decidedBy: textOrNull,
-      decidedAt: bigintOrNull,
       createdAt: bigint,
       expiresAt: bigint,
     },

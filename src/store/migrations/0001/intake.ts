@@ -105,7 +105,6 @@ export const intakeTables: SchemaOf<
       messageId: textOrNull,
       content: text,
       shownInRun: textOrNull,
-      at: bigint,
     },
     key: ['laneKey', 'seq'],
     indexes: {
