@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import type { InputFile, RawApi } from 'grammy/web';
+import { withBoundedJson } from '#channel-kit/bounded-fetch.ts';
 import type { TelegramConfig } from './config.ts';
 import type { OutgoingFile } from './outbound.ts';
 
@@ -44,7 +45,8 @@ export async function connectBot(
   fetch: typeof globalThis.fetch,
 ): Promise<BotClient> {
   const { Api, InputFile } = await import('grammy/web');
-  const { raw, config } = new Api(token, { apiRoot, fetch, timeoutSeconds: neverSeconds });
+  const options = { apiRoot, fetch: withBoundedJson(fetch), timeoutSeconds: neverSeconds };
+  const { raw, config } = new Api(token, options);
   // A proxy's refusal may repeat the address that was called; the token in it must not be kept with it.
   config.use(async (call, method, payload, signal) => {
     const answer = await call(method, payload, signal);

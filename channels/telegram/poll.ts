@@ -7,6 +7,7 @@ import { setImmediate as otherWorkDone } from 'node:timers/promises';
 import { acceptUntilStored } from '#channel-kit/accept-until-stored.ts';
 import { backoffMs } from '#channel-kit/backoff.ts';
 import { retryAfterMs, shortestGapMs } from '#channel-kit/remote-number.ts';
+import { takingTurns } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelTrouble, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -17,7 +18,7 @@ import type { BotApi } from './bot-api.ts';
 import { type ApiRefusal, networkReason, readRefusal } from './failures.ts';
 import type { Identity } from './identity.ts';
 import { readCursor } from './ids.ts';
-import { allowedUpdates, type ReadBatch, readBatch } from './inbound.ts';
+import { allowedUpdates, joinUpdates, type ReadBatch, type ReadUpdate, readOrKeep } from './inbound.ts';
 
 /** The calls that receiving needs. */
 export type PollApi = Pick<BotApi, 'getUpdates' | 'deleteWebhook'>;
@@ -156,10 +157,9 @@ class PollLoop {
 
   /** False when it brought nothing that was not known before: then Telegram repeats itself. */
   async #handOver(updates: readonly unknown[]): Promise<boolean> {
-    const { identity, clock, enrich, sections = noSections } = this.#deps;
-    const read = () => sections.run('read updates', () => readBatch(updates, identity.bot, clock.now()));
-    let batch = read();
-    if (await identity.refreshFor(batch.events, this.#signal)) batch = read();
+    const { identity, enrich } = this.#deps;
+    let batch = await this.#read(updates);
+    if (await identity.refreshFor(batch.events, this.#signal)) batch = await this.#read(updates);
     this.#tellName();
     for (const { eventKey, problem } of batch.unreadable)
       this.#deps.log.warn({ eventKey, problem }, 'telegram.update-not-read');
@@ -174,6 +174,20 @@ class PollLoop {
     const hasMoved = this.#offset === undefined || batch.nextOffset > this.#offset;
     this.#offset = batch.nextOffset;
     return hasMoved || acceptances.some(({ kind }) => kind !== 'duplicate');
+  }
+
+  /** Others have their turn between two updates, however much each of them holds. */
+  async #read(updates: readonly unknown[]): Promise<ReadBatch> {
+    const { identity, clock, sections = noSections } = this.#deps;
+    const { bot } = identity;
+    const now = clock.now();
+    const turn = takingTurns();
+    const read: ReadUpdate[] = [];
+    for (const update of updates) {
+      read.push(sections.run('read updates', () => readOrKeep(update, bot, now)));
+      await turn();
+    }
+    return joinUpdates(read, bot);
   }
 
   /** Undefined: stopped before it was stored, so nothing is confirmed. */

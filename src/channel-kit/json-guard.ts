@@ -1,3 +1,5 @@
+import { UnparsedJson } from './unparsed-json.ts';
+
 /** How deep JSON from outside may be nested, and how many values it may hold. */
 export type ShapeLimits = { readonly depth: number; readonly values: number };
 
@@ -5,10 +7,11 @@ export type ShapeLimits = { readonly depth: number; readonly values: number };
 export const widestShape: ShapeLimits = { depth: 64, values: 1_000_000 };
 
 /**
- * Finds what no honest JSON holds: prototype keys, bottomless nesting, endless lists. Undefined when it is none
- * of them.
+ * Finds what no honest JSON holds: prototype keys, bottomless nesting, endless lists, and whatever was left unparsed for
+ * its size. Undefined when it is none of them.
  */
 export function jsonProblem(value: unknown, limits: ShapeLimits = widestShape): string | undefined {
+  if (value instanceof UnparsedJson) return value.problem;
   return look(value, { depth: 0, left: limits.values }, limits);
 }
 

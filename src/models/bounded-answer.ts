@@ -3,6 +3,7 @@
  * whole, and how many events follow each other without a turn of the event loop for everybody else.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { JsonMarks } from '#channel-kit/json-marks.ts';
 
 export type AnswerLimits = {
   readonly eventBytes: number;
@@ -74,7 +75,6 @@ async function* inTurns(
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-const [bracket, brace, comma, quote, backslash] = [0x5b, 0x7b, 0x2c, 0x22, 0x5c];
 
 /** Measures an answer byte by byte. An event ends with an empty line; what has no events is one. */
 class Meter {
@@ -85,8 +85,7 @@ class Meter {
   #eventMarks = 0;
   #lineBytes = 0;
   #last = 0;
-  #isInString = false;
-  #isEscaped = false;
+  #marks = new JsonMarks();
   #events = 0;
 
   constructor(limits: AnswerLimits, hasEvents: boolean) {
@@ -98,17 +97,9 @@ class Meter {
   endsTurn(byte: number): boolean {
     this.#answerBytes += 1;
     this.#eventBytes += 1;
-    if (this.#isMark(byte)) this.#eventMarks += 1;
+    if (this.#marks.isMark(byte) || byte === lineFeed) this.#eventMarks += 1;
     this.#check();
     return this.#endsEvent(byte) && ++this.#events % this.#limits.eventsPerTurn === 0;
-  }
-
-  #isMark(byte: number): boolean {
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (byte === quote) this.#isInString = !this.#isInString;
-    else if (this.#isInString) this.#isEscaped = byte === backslash;
-    else if (byte === bracket || byte === brace || byte === comma) return true;
-    return byte === lineFeed;
   }
 
   #check(): void {
@@ -132,8 +123,7 @@ class Meter {
     if (!this.#hasEvents || !isEmptyLine) return false;
     this.#eventBytes = 0;
     this.#eventMarks = 0;
-    this.#isInString = false;
-    this.#isEscaped = false;
+    this.#marks = new JsonMarks();
     return true;
   }
 }

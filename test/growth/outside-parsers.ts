@@ -1,6 +1,8 @@
 /** What maps whole events, histories and documents of others; the registry of texts is `parsers.ts`. */
 
+import { boundProblem } from '#channel-kit/bounded-json.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
+import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import { textOf as discordText } from '../../channels/discord/message-content.ts';
 import { messageSchema as discordMessage } from '../../channels/discord/payload-schema.ts';
 import { parseFrame } from '../../channels/signal/frame.ts';
@@ -138,5 +140,7 @@ export const outsideParsers: readonly Parser[] = [
   { name: 'signal parseFrame', run: parseFrame },
   { name: 'signal readFrames', run: signalFrames },
   { name: 'telegram readBatch', run: telegramUpdates },
+  { name: 'boundProblem', run: boundProblem },
+  { name: 'UnparsedJson.of', run: (text) => UnparsedJson.of(text, 'too long') },
   { name: 'discord message', run: discordMessages },
 ];

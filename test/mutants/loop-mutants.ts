@@ -44,6 +44,29 @@ export const loopMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'an element of any size',
+    invariant: 'no text of a network is parsed on the event loop beyond the bound',
+    edit: {
+      in: 'TextReader',
+      find: 'if (this.#problem !== undefined) return this.unparsed(this.#problem);',
+      replace: '',
+    },
+    test: {
+      file: 'test/channel-kit/bounded-json.test.ts',
+      name: 'in a list is left unparsed, and nothing else is',
+    },
+  },
+  {
+    name: 'an update too large to be read has no id',
+    invariant: 'an update that is left unparsed is passed once it is recorded',
+    edit: {
+      in: 'updateIdOf',
+      find: 'update instanceof UnparsedJson ? update.fields : update',
+      replace: 'update instanceof UnparsedJson ? {} : update',
+    },
+    test: { file: 'test/channels/telegram/poll.test.ts', name: 'costs neither the ones around it' },
+  },
+  {
     name: 'an abort destroys the socket of an answer',
     invariant: 'no call that is cut off ends the process',
     edit: { in: 'exchange', find: '(answer ?? call).destroy', replace: 'call.destroy' },

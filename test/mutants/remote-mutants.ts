@@ -53,8 +53,8 @@ export const remoteMutants: readonly Mutant[] = [
     invariant: 'the next message to the new name of a renamed bot is addressed to it',
     edit: {
       in: 'PollLoop',
-      find: 'if (await identity.refreshFor(batch.events, this.#signal)) batch = read();',
-      replace: 'void [identity.refreshFor(batch.events, this.#signal), read];',
+      find: 'if (await identity.refreshFor(batch.events, this.#signal)) batch = await this.#read(updates);',
+      replace: 'void identity.refreshFor(batch.events, this.#signal);',
     },
     test: {
       file: 'test/channels/telegram/poll.test.ts',

@@ -1,11 +1,14 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { textBound } from '#channel-kit/bounded-json.ts';
 import type { Log } from '#contracts/log.ts';
 import { botOf, formatCursor, readCursor } from '../../../channels/telegram/ids.ts';
 import { readBatch } from '../../../channels/telegram/inbound.ts';
 import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
 import type { TgUpdate } from '../../platforms/telegram/types.ts';
+import { absurdJson } from '../../support/absurd-json.ts';
 import { holds } from '../../support/holds.ts';
+import { watchParsing } from '../../support/watch-parsing.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { ada, bob, hastyClock, newAdapter, quietLog } from './telegram-setup.ts';
 
@@ -379,4 +382,28 @@ describe('threat 18: untrusted JSON', () => {
     });
     expect(Object.getOwnPropertyNames(Object.prototype).join()).toBe(before);
   });
+
+  it.each(absurdJson)(
+    'with %s costs neither the ones around it nor the event loop, and is kept raw',
+    async (_, absurd) => {
+      const told: Record<string, unknown>[] = [];
+      const log = { ...quietLog, warn: (fields: object) => void told.push({ ...fields }) };
+      adapter = newAdapter(server, { log });
+      says('before');
+      const id = server.updates.pushRaw({ update_id: 900_000_000, message: { body: JSON.parse(absurd) } });
+      const most = watchParsing();
+      says('behind');
+      await begin();
+      await intake.waitFor(() => intake.texts.length === 2);
+      await server.waitFor(() => server.updates.pending.length === 0);
+      expect(intake.texts).toEqual(['before', 'behind']);
+      expect(intake.unreadable.map(({ eventKey }) => eventKey)).toEqual([`unreadable:${id}`]);
+      expect(told).toContainEqual({
+        eventKey: `unreadable:${id}`,
+        problem: expect.stringMatching(/^(longer|of more|nested)/),
+      });
+      expect(most.bytes).toBeLessThanOrEqual(textBound.bytes);
+      expect(most.marks).toBeLessThanOrEqual(textBound.marks);
+    },
+  );
 });

@@ -1,0 +1,27 @@
+export const [bracket, brace, comma, quote, backslash] = [0x5b, 0x7b, 0x2c, 0x22, 0x5c] as const;
+export const [closingBracket, closingBrace, colon] = [0x5d, 0x7d, 0x3a] as const;
+
+/**
+ * Finds the characters that structure JSON, those outside of its strings. Their number, rather than the length, is what
+ * a parser takes its time for.
+ */
+export class JsonMarks {
+  #isInString = false;
+  #isEscaped = false;
+
+  /** Takes the next byte or UTF-16 unit. True for one outside of strings; quotes are part of theirs. */
+  isOutside(code: number): boolean {
+    if (!this.#isInString) {
+      if (code !== quote) return true;
+      this.#isInString = true;
+    } else if (this.#isEscaped) this.#isEscaped = false;
+    else if (code === backslash) this.#isEscaped = true;
+    else if (code === quote) this.#isInString = false;
+    return false;
+  }
+
+  /** Takes the next one, and tells whether it begins a value: a bracket, a brace or a comma. */
+  isMark(code: number): boolean {
+    return this.isOutside(code) && (code === comma || code === bracket || code === brace);
+  }
+}

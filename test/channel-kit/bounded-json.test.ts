@@ -1,0 +1,118 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { boundProblem, readJson, textBound } from '#channel-kit/bounded-json.ts';
+import { jsonProblem } from '#channel-kit/json-guard.ts';
+import { takingTurns } from '#channel-kit/take-turns.ts';
+import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
+import { absurdJson } from '../support/absurd-json.ts';
+import { holds } from '../support/holds.ts';
+import { watchParsing } from '../support/watch-parsing.ts';
+
+/** The text in pieces of these lengths, by turns. */
+function cut(text: string, lengths: readonly number[]): readonly Buffer[] {
+  const bytes = Buffer.from(text);
+  const pieces: Buffer[] = [];
+  for (let at = 0, index = 0; at < bytes.length; index += 1) {
+    const length = lengths[index % lengths.length] ?? 1;
+    pieces.push(bytes.subarray(at, at + length));
+    at += length;
+  }
+  return pieces;
+}
+
+const inOne = (text: string) => [Buffer.from(text)];
+const lengths = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 5 });
+
+describe('a reply within the bound', () => {
+  it('is what JSON.parse makes of it, however it is cut', async () => {
+    const spaces = fc.constantFrom(undefined, 1);
+    const property = fc.asyncProperty(fc.jsonValue(), spaces, lengths, async (value, space, pieces) => {
+      const text = JSON.stringify(value, null, space);
+      expect(JSON.stringify(await readJson(cut(text, pieces)))).toBe(JSON.stringify(JSON.parse(text)));
+    });
+    await holds(property, { numRuns: 20_000, interruptAfterTimeLimit: 1_500 });
+  });
+
+  it.each(['', '[', '[1,]', '[,]', '[1 2]', '{"a":[}', '[[1]', '{"a":[1]', ']', 'no'])(
+    'but is none where it is no JSON: %s',
+    async (text) => {
+      await expect(readJson(inOne(text))).rejects.toThrow(SyntaxError);
+    },
+  );
+});
+
+describe.each(absurdJson)('%s', (_, absurd) => {
+  it.each([
+    ['[', ']', (read: unknown) => read],
+    ['{"ok":true,"result":[', ']}', (read: unknown) => (read as { readonly result: unknown }).result],
+  ])('in a list is left unparsed, and nothing else is: %s', async (begin, end, listOf) => {
+    const most = watchParsing();
+    const text = `${begin}{"id":1},{"deep":{"id":8},"body":${absurd},"id":"2"},{"id":3}${end}`;
+    const list = listOf(await readJson(cut(text, [65_536])));
+    expect(list).toEqual([{ id: 1 }, expect.any(UnparsedJson), { id: 3 }]);
+    const [, unparsed] = list as readonly [unknown, UnparsedJson, unknown];
+    expect(unparsed.fields).toEqual({ id: '2' });
+    expect(jsonProblem(unparsed)).toBe(unparsed.problem);
+    expect(JSON.stringify(unparsed)).toContain('{\\"deep\\":{\\"id\\":8}');
+    expect(JSON.stringify(unparsed).length).toBeLessThan(40_000);
+    expect(most.bytes).toBeLessThanOrEqual(textBound.bytes);
+    expect(most.marks).toBeLessThanOrEqual(textBound.marks);
+  });
+
+  it('is refused where it is all there is', async () => {
+    await expect(readJson(inOne(`{"ok":true,"result":{"body":${absurd}}}`))).rejects.toThrow(
+      expect.objectContaining({ name: 'RangeError', code: 'ERR_REPLY_TOO_LARGE' }),
+    );
+  });
+});
+
+it('a reply without an end is read no further', async () => {
+  let sent = 0;
+  async function* endless() {
+    yield Buffer.from('[{"id":1,"text":"');
+    for (const chunk = Buffer.alloc(1024 * 1024, 'x'); ; sent += chunk.length) yield chunk;
+  }
+  await expect(readJson(endless())).rejects.toThrow('the reply is too large');
+  expect(sent).toBeLessThan(40 * 1024 * 1024);
+});
+
+it('a list without an end is no work without an end, and keeps what came before it where that is asked for', async () => {
+  const many = `{"ok":true,"result":[${'{"update_id":1},'.repeat(10_001)}{"update_id":2,"text":"`;
+  await expect(readJson(inOne(many))).rejects.toThrow('the reply is too large');
+  const read = (await readJson(inOne(many), { isEndlessKept: true })) as { readonly result: unknown[] };
+  expect(read.result.slice(0, -1)).toEqual(Array(10_001).fill({ update_id: 1 }));
+  expect(read.result.at(-1)).toMatchObject({ fields: { update_id: 2 } });
+});
+
+it('a text in memory is judged by its length and its values, not by what its strings hold', () => {
+  expect(boundProblem(`"${',['.repeat(textBound.marks)}"`)).toBeUndefined();
+  expect(boundProblem(`[${'1,'.repeat(textBound.marks)}1]`)).toBe(`of more than ${textBound.marks} values`);
+  expect(boundProblem('x'.repeat(textBound.bytes + 1))).toBe(`longer than ${textBound.bytes} bytes`);
+});
+
+it('two texts that begin alike are told apart', () => {
+  const [one, other] = ['1', '2'].map((end) => UnparsedJson.of(`["${'x'.repeat(20_000)}${end}"]`, 'long'));
+  expect(JSON.stringify(one)).not.toBe(JSON.stringify(other));
+});
+
+it('the fields of an object within are found, whatever else there is', () => {
+  const body = '"mentions":[{"id":"9"},"]"],"author":{"id":"8"},"id":"7","name":"\\"é","n":-1.5e3,"is":true';
+  const text = `{"t":"MESSAGE_CREATE","s":5,"op":0,"d":{${body},"none":null}}`;
+  expect(UnparsedJson.of(text, 'long').fields).toEqual({ t: 'MESSAGE_CREATE', s: 5, op: 0 });
+  expect(UnparsedJson.of(text, 'long', 2).fields).toEqual({ id: '7', n: -1500, is: true, none: null });
+});
+
+it('others have their turn whenever the work has taken long enough', async () => {
+  let now = 0;
+  let turns = 0;
+  const turn = takingTurns(() => now);
+  for (let piece = 0; piece < 10; piece += 1) {
+    void nextTurn().then(() => {
+      turns += 1;
+    });
+    now += 5;
+    await turn();
+  }
+  expect(turns).toBe(10);
+});
