@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
+import { readJson } from '#channel-kit/bounded-json.ts';
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
-import { parseJson } from '#channel-kit/parse-json.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type {
@@ -114,7 +114,7 @@ export class SignalApi {
         headers: body === undefined ? {} : { 'content-type': 'application/json' },
         body: body === undefined || typeof body === 'string' ? (body ?? null) : Readable.from(body),
       });
-      return { status: answer.statusCode, body: parse(await answer.body.text()) };
+      return { status: answer.statusCode, body: await bodyOf(answer.body) };
     });
   }
 
@@ -179,10 +179,11 @@ function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === 'TimeoutError';
 }
 
-function parse(text: string): unknown {
+async function bodyOf(body: AsyncIterable<Uint8Array>): Promise<unknown> {
   try {
-    return parseJson(text);
-  } catch {
-    return text; // A proxy's page, or nothing at all.
+    return await readJson(body, { isEndlessKept: true });
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined; // A proxy's page, or nothing at all.
+    throw error;
   }
 }

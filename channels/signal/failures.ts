@@ -11,7 +11,7 @@ import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbou
 
 export type Answer = {
   readonly status: number;
-  /** JSON if it is any, else the text. */
+  /** Undefined when it is no JSON. */
   readonly body: unknown;
 };
 

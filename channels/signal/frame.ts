@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { boundProblem } from '#channel-kit/bounded-json.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
+import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 
 /** Something that arrived, by whichever way. */
 export type Frame =
@@ -12,6 +14,17 @@ const rpcSchema = z.object({ method: z.literal('receive'), params: z.unknown() }
 /** How signal-cli begins the JSON-RPC frame. */
 const shell = '{"jsonrpc":"2.0","method":"receive","params":';
 const errorSchema = z.strictObject({ error: z.string() });
+
+/**
+ * Returns the text of a frame as it is; of one that would hold the event loop, what stands for it, as JSON: it is kept
+ * and recorded instead. `onProblem`: told why.
+ */
+export function boundFrame(raw: string, onProblem: (problem: string) => void): string {
+  const problem = boundProblem(raw);
+  if (problem === undefined) return raw;
+  onProblem(problem);
+  return JSON.stringify(UnparsedJson.of(withoutShell(raw), problem));
+}
 
 /** A socket and a poll give the notification itself, the webhook the JSON-RPC frame around it. */
 export function parseFrame(raw: string): Frame {
@@ -28,7 +41,11 @@ function parse(raw: string): unknown {
   try {
     return parseJson(raw);
   } catch {
-    // Also what is too deep to be parsed has to be the same by either way: its text is what it is known by.
-    return raw.startsWith(shell) && raw.endsWith('}') ? raw.slice(shell.length, -1) : raw;
+    return withoutShell(raw);
   }
+}
+
+/** Also what is not parsed has to be the same by either way: its text is what it is known by. */
+function withoutShell(raw: string): string {
+  return raw.startsWith(shell) && raw.endsWith('}') ? raw.slice(shell.length, -1) : raw;
 }

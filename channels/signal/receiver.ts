@@ -12,7 +12,7 @@ import type { Mode, SignalApi } from './api.ts';
 import { BackgroundCalls } from './background-calls.ts';
 import type { SignalConfig } from './config.ts';
 import { DurableIntake } from './durable-intake.ts';
-import { parseFrame } from './frame.ts';
+import { boundFrame, parseFrame } from './frame.ts';
 import { GroupBook } from './groups.ts';
 import type { ChannelHealth } from './health.ts';
 import type { Bot, MessageRef } from './ids.ts';
@@ -139,7 +139,7 @@ export class Receiver {
       secret: config.webhookSecret,
       log,
       onCalled: () => this.lastSeen.note('webhookAt'),
-      take: (raw) => this.#durable.take({ at: clock.now(), raw }),
+      take: (raw) => this.#durable.take({ at: clock.now(), raw: this.#bound(raw) }),
       onLost: (reason) => this.#onLost(clock.now(), reason),
     });
     return true;
@@ -251,7 +251,7 @@ export class Receiver {
   }
 
   #onFrame(raw: string): void {
-    const entry: Spooled = { at: this.#deps.clock.now(), raw };
+    const entry: Spooled = { at: this.#deps.clock.now(), raw: this.#bound(raw) };
     const taking = this.#takeFrame(entry).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
       this.#deps.log.error({ reason }, 'signal.message-lost');
@@ -259,6 +259,10 @@ export class Receiver {
     });
     this.#inGrace.add(taking);
     void taking.finally(() => this.#inGrace.delete(taking));
+  }
+
+  #bound(raw: string): string {
+    return boundFrame(raw, (problem) => this.#deps.log.warn({ problem }, 'signal.event-unparsed'));
   }
 
   /** Where there is a webhook it brings everything, so that the socket's copy is needed only when it failed. */

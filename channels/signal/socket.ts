@@ -6,6 +6,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Duplex } from 'node:stream';
 import { Agent, buildConnector, ping, WebSocket } from 'undici';
 import { backoffMs } from '#channel-kit/backoff.ts';
+import { longestFrame } from '#channel-kit/bounded-json.ts';
 import type { Clock } from '#contracts/clock.ts';
 
 export type SocketDeps = {
@@ -104,6 +105,7 @@ class Connection {
   #agent(): Agent {
     const connect = buildConnector({ timeout: 10_000 });
     return new Agent({
+      webSocket: { maxPayloadSize: longestFrame },
       connect: (options, callback) =>
         connect(options, (...result) => {
           const [, tcp] = result;

@@ -6,7 +6,13 @@
  */
 
 import { createHash } from 'node:crypto';
-import { keyOf, nobody, unreadableEvent, unsupported } from '#channel-kit/event-mapping.ts';
+import {
+  keyOf,
+  nobody,
+  type UnreadableEvent,
+  unreadableEvent,
+  unsupported,
+} from '#channel-kit/event-mapping.ts';
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import { remoteTime } from '#channel-kit/remote-number.ts';
 import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
@@ -47,39 +53,38 @@ export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & 
   readonly cursor: string | undefined;
 };
 
-/** What became of one update. */
-export type ReadUpdate = Pick<ReadBatch, 'events' | 'unreadable'> & { readonly id: number | undefined };
-
-/** Maps a whole answer of `getUpdates`. */
-export function readBatch(updates: readonly unknown[], bot: Bot, receivedAt: number): ReadBatch {
-  return joinUpdates(
-    updates.map((update) => readOrKeep(update, bot, receivedAt)),
-    bot,
-  );
-}
-
-/** Maps one update; one that cannot be read is kept raw. */
-export function readOrKeep(update: unknown, bot: Bot, receivedAt: number): ReadUpdate {
-  const id = updateIdOf(update);
-  try {
-    return { id, events: readUpdate(update, bot, receivedAt), unreadable: [] };
-  } catch (error) {
-    return { id, events: [], unreadable: [unreadableEvent(update, error, (digest) => [id ?? digest])] };
-  }
-}
-
 /**
- * Joins the updates of one answer. The next offset comes from this batch alone, even when that is
+ * Maps a whole answer of `getUpdates`. The next offset comes from this batch alone, even when that is
  * lower than before: Telegram starts a new numbering after a week of silence, and an offset that
  * only ever rises would then be ignored for ever and fetch the same updates in a hot loop.
  */
-export function joinUpdates(updates: readonly ReadUpdate[], bot: Bot): ReadBatch {
-  const ids = updates.flatMap(({ id }) => id ?? []);
-  const nextOffset = ids.length === 0 ? undefined : Math.max(...ids) + 1;
-  const cursor = nextOffset === undefined ? undefined : formatCursor(bot, nextOffset);
-  const events = updates.flatMap((update) => update.events);
-  const unreadable = updates.flatMap((update) => update.unreadable);
-  return { events, unreadable, nextOffset, cursor };
+export function readBatch(updates: readonly unknown[], bot: Bot, receivedAt: number): ReadBatch {
+  const events: InboundEnvelope[] = [];
+  const unreadable: UnreadableEvent[] = [];
+  let highest: number | undefined;
+  for (const update of updates) {
+    const id = updateIdOf(update);
+    if (id !== undefined) highest = Math.max(highest ?? id, id);
+    try {
+      events.push(...readUpdate(update, bot, receivedAt));
+    } catch (error) {
+      unreadable.push(unreadableEvent(update, error, (digest) => [id ?? digest]));
+    }
+  }
+  return batchOf({ events, unreadable, nextOffset: highest === undefined ? undefined : highest + 1 }, bot);
+}
+
+/** Makes one batch of those of an answer that was read piece by piece. */
+export function joinBatches(batches: readonly ReadBatch[], bot: Bot): ReadBatch {
+  const offsets = batches.flatMap(({ nextOffset }) => nextOffset ?? []);
+  const events = batches.flatMap((batch) => batch.events);
+  const unreadable = batches.flatMap((batch) => batch.unreadable);
+  const nextOffset = offsets.length === 0 ? undefined : Math.max(...offsets);
+  return batchOf({ events, unreadable, nextOffset }, bot);
+}
+
+function batchOf(read: Omit<ReadBatch, 'cursor'>, bot: Bot): ReadBatch {
+  return { ...read, cursor: read.nextOffset === undefined ? undefined : formatCursor(bot, read.nextOffset) };
 }
 
 /** The envelopes of one update. `receivedAt` (ms) is used where Telegram gives no time. */

@@ -18,7 +18,7 @@ import type { BotApi } from './bot-api.ts';
 import { type ApiRefusal, networkReason, readRefusal } from './failures.ts';
 import type { Identity } from './identity.ts';
 import { readCursor } from './ids.ts';
-import { allowedUpdates, joinUpdates, type ReadBatch, type ReadUpdate, readOrKeep } from './inbound.ts';
+import { allowedUpdates, joinBatches, type ReadBatch, readBatch } from './inbound.ts';
 
 /** The calls that receiving needs. */
 export type PollApi = Pick<BotApi, 'getUpdates' | 'deleteWebhook'>;
@@ -182,12 +182,12 @@ class PollLoop {
     const { bot } = identity;
     const now = clock.now();
     const turn = takingTurns();
-    const read: ReadUpdate[] = [];
+    const read: ReadBatch[] = [];
     for (const update of updates) {
-      read.push(sections.run('read updates', () => readOrKeep(update, bot, now)));
+      read.push(sections.run('read updates', () => readBatch([update], bot, now)));
       await turn();
     }
-    return joinUpdates(read, bot);
+    return joinBatches(read, bot);
   }
 
   /** Undefined: stopped before it was stored, so nothing is confirmed. */

@@ -13,6 +13,9 @@ export const textBound = { bytes: 2 * 1024 * 1024, marks: 50_000 } as const;
 /** A whole reply: a hundred messages at their longest are half of it. */
 const replyBound = { bytes: 32 * 1024 * 1024, marks: 1_000_000, elements: 10_000 } as const;
 
+/** A message of a socket, bytes: one that is longer ends the connection, since it comes in one piece. */
+export const longestFrame = 8 * textBound.bytes;
+
 const sliceBytes = 65_536;
 
 /** Why a text isn't parsed on the event loop; undefined for any honest one. */

@@ -1,5 +1,11 @@
-export const [bracket, brace, comma, quote, backslash] = [0x5b, 0x7b, 0x2c, 0x22, 0x5c] as const;
-export const [closingBracket, closingBrace, colon] = [0x5d, 0x7d, 0x3a] as const;
+export const bracket = 0x5b;
+export const closingBracket = 0x5d;
+export const brace = 0x7b;
+export const closingBrace = 0x7d;
+export const comma = 0x2c;
+export const colon = 0x3a;
+const quote = 0x22;
+const backslash = 0x5c;
 
 /**
  * Finds the characters that structure JSON, those outside of its strings. Their number, rather than the length, is what

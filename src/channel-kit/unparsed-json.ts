@@ -67,7 +67,7 @@ const longestToken = 128;
 const lastPlain = 0x7e;
 
 /** Reads the plain fields of the objects at one depth, without parsing what else there is. */
-export class FieldScan {
+class FieldScan {
   readonly #depth: number;
   readonly #marks = new JsonMarks();
   readonly #fields = new Map<string, unknown>();

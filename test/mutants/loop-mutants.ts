@@ -67,6 +67,19 @@ export const loopMutants: readonly Mutant[] = [
     test: { file: 'test/channels/telegram/poll.test.ts', name: 'costs neither the ones around it' },
   },
   {
+    name: 'a frame of any size',
+    invariant: 'no frame of Signal’s server is parsed on the event loop beyond the bound',
+    edit: {
+      in: 'boundFrame',
+      find: 'if (problem === undefined) return raw;',
+      replace: "if (problem === undefined || raw !== '') return raw;",
+    },
+    test: {
+      file: 'test/channels/signal/remote.test.ts',
+      name: 'by socket holds nothing up, and is kept raw once',
+    },
+  },
+  {
     name: 'an abort destroys the socket of an answer',
     invariant: 'no call that is cut off ends the process',
     edit: { in: 'exchange', find: '(answer ?? call).destroy', replace: 'call.destroy' },

@@ -1,6 +1,7 @@
 import { mkdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { textBound } from '#channel-kit/bounded-json.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
@@ -261,13 +262,15 @@ describe('the WebSocket beside the webhook', () => {
     const wait: Clock['wait'] = (ms, signal) => systemClock.wait(Math.min(ms, 50), signal);
     await begin(intake, { clock: { now: systemClock.now, wait } });
     await server.waitFor(() => server.openSockets === 1);
-    server.emit({ account: server.number, envelope: { sourceUuid: ada.uuid, dataMessage: nested(800) } });
-    await intake.waitFor(() => intake.unreadable.length === 1);
+    const mentions = Array.from({ length: textBound.marks }, () => ({}));
+    for (const dataMessage of [nested(800), { mentions }])
+      server.emit({ account: server.number, envelope: { sourceUuid: ada.uuid, dataMessage } });
+    await intake.waitFor(() => intake.unreadable.length === 2);
     server.webhookUrl = undefined;
     // The socket brings this after its copy of the one before.
     server.people.writes({ from: ada, text: 'by socket' });
     await intake.waitFor(() => intake.texts.length === 1);
-    expect(intake.unreadable).toHaveLength(1);
+    expect(intake.unreadable).toHaveLength(2);
   });
 });
 

@@ -1,6 +1,7 @@
 /** What signal-cli-rest-api refuses, leaves unanswered or repeats never ends receiving, nor hurries it. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { longestFrame, textBound } from '#channel-kit/bounded-json.ts';
 import { shortestGapMs } from '#channel-kit/remote-number.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { SignalApi } from '../../../channels/signal/api.ts';
@@ -9,8 +10,10 @@ import { botOf } from '../../../channels/signal/ids.ts';
 import { readFrames } from '../../../channels/signal/inbound.ts';
 import { startPoll } from '../../../channels/signal/poll.ts';
 import { startSocket } from '../../../channels/signal/socket.ts';
+import { absurdJson } from '../../support/absurd-json.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { createSteppedClock } from '../../support/stepped-clock.ts';
+import { watchParsing } from '../../support/watch-parsing.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { aSignalStage, type SignalStage, type Way } from './signal-setup.ts';
 
@@ -58,6 +61,44 @@ describe.each(['socket', 'polling'] as const)('receiving by %s', (way) => {
     await clock.until(() => intake.texts.length === 1 && intake.troubles.at(-1) === undefined);
     // A handshake that is refused with 401 is made twice by the client itself.
     expect(clock.now() - began).toBeGreaterThanOrEqual(3 * shortestGapMs);
+  });
+});
+
+describe('what no honest network sends', () => {
+  const [[, longText], , [, manyObjects], [, bottomless]] = absurdJson;
+  it.each([
+    ['socket', longText],
+    ['socket', manyObjects],
+    ['polling', longText],
+    ['polling', bottomless],
+  ] as const)('by %s holds nothing up, and is kept raw once', async (way, absurd) => {
+    const { server, ada, clock, intake, adapter, begin } = await aChannel(way);
+    await adapter.identify(forever);
+    await begin();
+    server.people.writes({ from: ada, text: 'before' });
+    await clock.until(() => intake.texts.length === 1);
+    const dataMessage = { timestamp: 1, body: JSON.parse(absurd) as unknown };
+    const most = watchParsing();
+    server.emit({ account: server.number, envelope: { sourceUuid: ada.uuid, dataMessage } });
+    await clock.until(() => intake.unreadable.length === 1);
+    server.people.writes({ from: ada, text: 'behind' });
+    await clock.until(() => intake.texts.length === 2);
+    expect(intake.texts).toEqual(['before', 'behind']);
+    expect(intake.unreadable).toMatchObject([{ raw: expect.stringContaining('sourceUuid') }]);
+    expect(most.bytes).toBeLessThanOrEqual(textBound.bytes);
+    expect(most.marks).toBeLessThanOrEqual(textBound.marks);
+  });
+
+  it('not even in a frame that has to be taken in one piece: it ends the connection, which is told', async () => {
+    const { server, ada, clock, intake, adapter, begin } = await aChannel('socket');
+    await adapter.identify(forever);
+    await begin();
+    server.emit({ account: server.number, envelope: { sourceUuid: 'x'.repeat(longestFrame) } });
+    await clock.until(() => intake.gaps.length === 1);
+    expect(intake.gaps).toMatchObject([{ code: 'cut-off' }]);
+    server.people.writes({ from: ada, text: 'behind' });
+    await clock.until(() => intake.texts.length === 1);
+    expect(intake.unreadable).toEqual([]);
   });
 });
 
