@@ -170,7 +170,7 @@ async function begin(tx: StepTx, { lane, input, kind, rows, session, context }: 
     ...choice,
   });
   await hold(tx, { lane, input, epoch, runId });
-  const isFirst = session?.firstMessageAt === null;
+  const isFirst = session?.isBegun === false;
   await take(tx, { lane, input, kind, rows, runId, context, isFirst });
   const beginsSession = isFirst && kind === 'turn';
   const { target, authority } = last;

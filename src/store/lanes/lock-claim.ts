@@ -1,16 +1,14 @@
 import type { Tx } from '../base/command.ts';
-import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockAbove } from '../children/lock-lineage.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { type Lane, lockAndReadLanes } from '../rows/lane-row.ts';
-import { readUnshown } from './take-rows.ts';
 
-/** A session's choice for its runs, and the position of the first message that it has of anybody; notes are none. */
+/** A session's choice for its runs, and whether it has a message of anybody; notes are none. */
 type SessionFacts = {
   readonly model: string | null;
   readonly reasoning: string | null;
-  readonly firstMessageAt: number | null;
+  readonly isBegun: boolean;
 };
 
 /** All that a claim goes by, read behind the lane's lock. */
@@ -33,42 +31,52 @@ export async function lockForClaim(tx: Tx, laneKey: string): Promise<ClaimFacts 
  * this order, so nothing that is read can be older than they are.
  */
 export async function lockForClaims(tx: Tx, laneKeys: readonly string[]): Promise<Map<string, ClaimFacts>> {
-  const keys = JSON.stringify(laneKeys);
-  const [lanes, sessions, unshown, waiting] = await Promise.all([
+  const [lanes, ...facts] = await Promise.all([
     lockAndReadLanes(tx, laneKeys),
-    sessionsOf.all(tx, { keys }),
-    readUnshown(tx, laneKeys),
-    Promise.all(laneKeys.map(async (key) => [key, await readWaiting(tx, key)] as const)),
+    ...laneKeys.map(async (key) => [key, await readFacts(tx, key)] as const),
   ]);
-  const waitingIn = new Map(waiting);
+  const factsOf = new Map(facts);
   return new Map(
-    lanes.map((lane) => [
-      lane.key,
-      {
-        lane,
-        waiting: waitingIn.get(lane.key) ?? [],
-        session: sessions.find(({ laneKey }) => laneKey === lane.key),
-        context: unshown.flatMap(({ laneKey, content }) => (laneKey === lane.key ? [content] : [])),
-      },
-    ]),
+    lanes.flatMap((lane) => {
+      const known = factsOf.get(lane.key);
+      return known ? [[lane.key, { lane, ...known }]] : [];
+    }),
   );
 }
 
-const sessionsOf = prepared((db, of: QueryParams<{ keys: string }>, dialect) =>
+async function readFacts(tx: Tx, laneKey: string): Promise<Omit<ClaimFacts, 'lane'>> {
+  const [waiting, rows] = await Promise.all([
+    readWaiting(tx, laneKey),
+    sessionWithContext.all(tx, { laneKey }),
+  ]);
+  const [session] = rows;
+  return {
+    waiting,
+    session: session && { ...session, isBegun: Boolean(session.isBegun) },
+    context: rows.flatMap(({ content }) => content ?? []),
+  };
+}
+
+/** The lane's session, once for each message that no run was shown, or alone. */
+const sessionWithContext = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db
     .selectFrom('lanes')
     .innerJoin('sessions', 'sessions.id', 'lanes.sessionId')
-    .select(['lanes.key as laneKey', 'sessions.model', 'sessions.reasoning'])
+    .leftJoin('groupContext', (join) =>
+      join.onRef('groupContext.laneKey', '=', 'lanes.key').on('groupContext.shownInRun', 'is', null),
+    )
+    .select(['sessions.model', 'sessions.reasoning', 'groupContext.content'])
     .select((eb) =>
       eb
-        .selectFrom('transcript')
-        .whereRef('transcript.sessionId', '=', 'sessions.id')
-        .where('transcript.role', '=', 'user')
-        .select('transcript.position')
-        .orderBy('transcript.position')
-        .limit(1)
-        .$asScalar()
-        .as('firstMessageAt'),
+        .exists(
+          eb
+            .selectFrom('transcript')
+            .select('transcript.id')
+            .whereRef('transcript.sessionId', '=', 'sessions.id')
+            .where('transcript.role', '=', 'user'),
+        )
+        .as('isBegun'),
     )
-    .where('lanes.key', ...oneOf(of.keys, dialect)),
+    .where('lanes.key', '=', of.laneKey)
+    .orderBy('groupContext.seq'),
 );

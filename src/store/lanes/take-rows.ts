@@ -4,7 +4,6 @@ import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { cleanLabel } from '../../texts/clean-untrusted.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 import type { WaitingRow } from '../items/waiting-rows.ts';
@@ -113,25 +112,17 @@ async function showContext(
   ].join('\n');
 }
 
+/** Remembered messages of the lane that no run was shown, each as it is stored. */
 async function unshownIn(tx: Tx, { key }: Lane): Promise<readonly string[]> {
-  return (await readUnshown(tx, [key])).map(({ content }) => content);
+  return (await unshownContext.all(tx, { laneKey: key })).map(({ content }) => content);
 }
 
-/** The lanes' remembered messages that no run was shown, each as it is stored. */
-export function readUnshown(
-  tx: Tx,
-  laneKeys: readonly string[],
-): Promise<readonly { readonly laneKey: string; readonly content: string }[]> {
-  return unshownContext.all(tx, { laneKeys: JSON.stringify(laneKeys) });
-}
-
-const unshownContext = prepared((db, of: QueryParams<{ laneKeys: string }>, dialect) =>
+const unshownContext = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db
     .selectFrom('groupContext')
-    .select(['laneKey', 'content'])
-    .where('laneKey', ...oneOf(of.laneKeys, dialect))
+    .select('content')
+    .where('laneKey', '=', of.laneKey)
     .where('shownInRun', 'is', null)
-    .orderBy('laneKey')
     .orderBy('seq'),
 );
 

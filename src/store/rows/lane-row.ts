@@ -27,7 +27,10 @@ export async function lockLanes(tx: Tx, keys: readonly string[]): Promise<void> 
 
 /** The same, and returns those that there are. */
 export function lockAndReadLanes(tx: Tx, keys: readonly string[]): Promise<readonly Lane[]> {
-  return lockedLanes.all(tx, { keys: JSON.stringify(keys) });
+  const [key = ''] = keys;
+  return keys.length === 1
+    ? lockedLane.all(tx, { key })
+    : lockedLanes.all(tx, { keys: JSON.stringify(keys) });
 }
 
 const lockedLanes = locking((db, of: QueryParams<{ keys: string }>, dialect) =>
