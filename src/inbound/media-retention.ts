@@ -1,5 +1,6 @@
 import { lstat, opendir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { actApart } from '../queue/act-apart.ts';
 import { expireMedia, type MediaFile, readMediaUse } from '../store/intake/expire-media.ts';
 import { readMediaName } from './media-names.ts';
 import { type LeftFilesDeps, releaseLeftFiles } from './release-left-files.ts';
@@ -10,7 +11,7 @@ export type MediaRetentionDeps = LeftFilesDeps & {
   readonly keepMs: number;
 };
 
-type OldMediaDeps = Pick<MediaRetentionDeps, 'store' | 'clock' | 'mediaDir' | 'keepMs'>;
+type OldMediaDeps = Pick<MediaRetentionDeps, 'store' | 'clock' | 'log' | 'mediaDir' | 'keepMs'>;
 
 /** Not while a process starts. */
 const intervalMs = 60_000;
@@ -32,7 +33,9 @@ export function startMediaRetention(deps: MediaRetentionDeps): { stop(): Promise
       await clock.wait(intervalMs, stopping.signal);
       if (stopping.signal.aborted) return;
       try {
-        await releaseLeftFiles(deps, stopping.signal);
+        await releaseLeftFiles(deps, stopping.signal).catch((error: unknown) =>
+          log.warn({ error }, 'media.not-released'),
+        );
         if (Math.abs(clock.now() - tidiedAt) < tidyEveryMs) continue;
         tidiedAt = clock.now();
         const removed = await removeOldMedia(deps, stopping.signal);
@@ -89,14 +92,22 @@ async function* oldFiles({ mediaDir, clock, keepMs }: OldMediaDeps): AsyncGenera
   }
 }
 
-async function removeUnneeded({ store, mediaDir }: OldMediaDeps, files: readonly OldFile[]): Promise<number> {
+async function removeUnneeded(
+  { store, log, mediaDir }: OldMediaDeps,
+  files: readonly OldFile[],
+): Promise<number> {
   const whole = files.filter(({ isPartial }) => !isPartial).map(({ inboxId, name }) => ({ inboxId, name }));
-  const uses = whole.length === 0 ? [] : await store.read(readMediaUse, { files: whole });
-  const useOf = new Map(whole.map(({ name }, index) => [name, uses[index]]));
-  const idle = files.filter(({ name, isExpired }) => isExpired && useOf.get(name) === 'idle');
-  const expired = idle.length === 0 ? [] : await store.write(expireMedia, { files: idle.map(mediaFile) });
-  const leftover = files.filter(({ name, isPartial }) => isPartial || useOf.get(name) === 'unnamed');
-  const names = [...leftover.map(({ name }) => name), ...expired];
+  const read = async (some: readonly MediaFile[]) => {
+    const found = await store.read(readMediaUse, { files: some });
+    return some.map(({ name }, index) => [name, found[index]] as const);
+  };
+  const skip = ({ name }: MediaFile, error: unknown) => log.warn({ name, error }, 'media.not-removed');
+  const uses = new Map((await actApart(whole, read, skip)).flat());
+  const idle = files.filter(({ name, isExpired }) => isExpired && uses.get(name) === 'idle');
+  const expire = (some: readonly MediaFile[]) => store.write(expireMedia, { files: some });
+  const expired = await actApart(idle.map(mediaFile), expire, skip);
+  const leftover = files.filter(({ name, isPartial }) => isPartial || uses.get(name) === 'unnamed');
+  const names = [...leftover.map(({ name }) => name), ...expired.flat()];
   for (const name of names) await rm(join(mediaDir, name), { force: true });
   return names.length;
 }

@@ -125,7 +125,11 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
 async function tellPending(deps: OwnerAlertsDeps): Promise<void> {
   const now = deps.clock.now();
   const pending = await deps.store.read(readPendingNotices, { limit: atOnce });
-  for (const notice of pending) if (isDue(notice, now)) await tell(deps, notice);
+  const failures: unknown[] = [];
+  for (const notice of pending)
+    if (isDue(notice, now)) await tell(deps, notice).catch((error: unknown) => failures.push(error));
+  // None keeps the others from being told.
+  if (failures.length > 0) throw failures[0];
 }
 
 function isDue({ kind, raisedAt, endedAt }: StoredNotice, now: number): boolean {

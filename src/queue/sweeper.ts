@@ -8,6 +8,7 @@ import { resumePaused } from '../store/lanes/leases.ts';
 import { closeBundles, makeDue, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
 import { tendChild } from '../store/lanes/tend-child.ts';
 import { resumeWithRoom } from '../store/waits/budget-waits.ts';
+import { actApart } from './act-apart.ts';
 import { createUpkeep } from './upkeep.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -65,33 +66,41 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   const upkeep = createUpkeep(deps);
   let after: SweepPlace | undefined;
   let asked = new AbortController();
-  let failures = 0;
   let sweeps = 0;
   let sweptAt = Number.MAX_SAFE_INTEGER;
+  const failures = new Map<string, number>();
+  /** Whatever a part of the sweep throws keeps no other part from its turn. */
+  const attempt = async (part: string, run: () => Promise<void>): Promise<void> => {
+    const failed = failures.get(part) ?? 0;
+    try {
+      await run();
+      failures.delete(part);
+      if (failed > 0) log.info({ part, failures: failed }, 'sweep.recovered');
+    } catch (error) {
+      if (failed === 0) log.error({ part, error }, 'sweep.failed');
+      failures.set(part, failed + 1);
+    }
+  };
+  const lookAtDue = async () => {
+    const from = after;
+    // A page that can't be read is followed by the first; one that was read by the next, whatever fails on it.
+    after = undefined;
+    const sweep = await deps.store.read(readSweep, { after: from, caps: deps.caps });
+    after = sweep.next;
+    dispatchDue(deps, sweep);
+    // At the start too: the clock may have been set back while no process ran.
+    if (sweep.now < sweptAt) await deps.store.write(resumePaused, {});
+    sweptAt = sweep.now;
+    sweeps += 1;
+    await raiseAlarms(deps, sweep, watch);
+  };
   const loop = async () => {
     while (!stopping.signal.aborted) {
-      try {
-        await deps.bury();
-        const from = after;
-        // A page that can't be read is followed by the first; one that was read by the next, whatever fails on it.
-        after = undefined;
-        const sweep = await deps.store.read(readSweep, { after: from, caps: deps.caps });
-        after = sweep.next;
-        dispatchDue(deps, sweep);
-        // At the start too: the clock may have been set back while no process ran.
-        if (sweep.now < sweptAt) await deps.store.write(resumePaused, {});
-        sweptAt = sweep.now;
-        await raiseAlarms(deps, sweep, watch);
-        // Items that waited while no process ran are about to be taken.
-        if (sweeps > 0) await deps.tellWaiting?.();
-        await upkeep();
-        sweeps += 1;
-        if (failures > 0) log.info({ failures }, 'sweep.recovered');
-        failures = 0;
-      } catch (error) {
-        if (failures === 0) log.error({ error }, 'sweep.failed');
-        failures += 1;
-      }
+      await attempt('dead processes', deps.bury);
+      await attempt('due rows', lookAtDue);
+      // Items that waited while no process ran are about to be taken.
+      if (sweeps > 1 && deps.tellWaiting) await attempt('waiting notices', deps.tellWaiting);
+      await attempt('upkeep', upkeep);
       asked = new AbortController();
       await clock.wait(
         after === undefined ? intervalMs : pageMs,
@@ -151,9 +160,13 @@ function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
       .catch((error: unknown) => log.warn({ error }, 'sweep.items-ahead-failed'));
   }
   if (sweep.expiredBundles.length > 0) {
-    store
-      .write(closeBundles, { laneKeys: sweep.expiredBundles, limit: contextLimit })
-      .catch((error: unknown) => log.warn({ error }, 'sweep.bundles-failed'));
+    const close = (laneKeys: readonly string[]) =>
+      store.write(closeBundles, { laneKeys, limit: contextLimit });
+    const notClosed = (laneKey: string, error: unknown) =>
+      log.warn({ laneKey, error }, 'sweep.bundle-failed');
+    actApart(sweep.expiredBundles, close, notClosed).catch((error: unknown) =>
+      log.warn({ error }, 'sweep.bundles-failed'),
+    );
   }
 }
 

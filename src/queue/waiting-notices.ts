@@ -1,10 +1,17 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { MessageId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import { readUnnotified, storeWaitingNotices, type UnnotifiedItem } from '../store/items/waiting-notices.ts';
+import {
+  readUnnotified,
+  storeWaitingNotices,
+  type UnnotifiedItem,
+  type WaitingNotice,
+} from '../store/items/waiting-notices.ts';
+import { actApart } from './act-apart.ts';
 
 export type WaitingNoticeKind = 'reaction' | 'line' | 'off';
 
@@ -19,6 +26,7 @@ export type WaitingNoticeSettings = {
 
 export type WaitingNoticesDeps = {
   readonly store: Store;
+  readonly log: Log;
   readonly settings: WaitingNoticeSettings;
   /** Text where reactions don't exist. */
   readonly line: string;
@@ -38,7 +46,7 @@ export interface WaitingNotices {
 
 /** Creates the teller of waiting notices; it looks when the sweep asks it to. */
 export function createWaitingNotices(deps: WaitingNoticesDeps): WaitingNotices {
-  const { store, settings, start } = deps;
+  const { store, log, settings, start } = deps;
   const isOff = [settings.kind, ...Object.values(settings.channels)].every((kind) => kind === 'off');
   let looking: Promise<void> | undefined;
   const look = async () => {
@@ -50,7 +58,13 @@ export function createWaitingNotices(deps: WaitingNoticesDeps): WaitingNotices {
       ...item,
       content: isWorked || item.messageId === undefined ? noticeFor(deps, item) : unworked,
     }));
-    start(await store.write(storeWaitingNotices, { notices }));
+    const write = (some: readonly WaitingNotice[]) => store.write(storeWaitingNotices, { notices: some });
+    const done = await actApart(notices, write, async (notice, error) => {
+      log.warn({ inboxId: notice.inboxId, error }, 'waiting-notice.dropped');
+      // Noted as told, or it would be read first for ever.
+      await write([{ ...notice, content: undefined }]);
+    });
+    for (const effects of done) start(effects);
   };
   return {
     look: async () => {
@@ -68,6 +82,7 @@ function noticeFor(
   { settings, line, capabilitiesFor }: WaitingNoticesDeps,
   { route, chatKind, messageId }: UnnotifiedItem,
 ): OutboundContent | undefined {
+  if (route === undefined) return undefined;
   const capabilities = capabilitiesFor(route);
   const own = Object.hasOwn(settings.channels, route.channel) ? settings.channels[route.channel] : undefined;
   const kind = own ?? settings.kind;

@@ -65,11 +65,12 @@ function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
 
 /** Tells senders whose message is queued for longer than a moment, or whom nobody can answer. */
 export function wireWaitingNotices(
-  { config, store, notices, motion }: StageDeps,
+  { config, store, log, notices, motion }: StageDeps,
   host: ChannelHost,
 ): WaitingNotices {
   return createWaitingNotices({
     store,
+    log,
     settings: config.queue.waitingNotice,
     line: notices.queueWaiting,
     unworkedLine: notices.queueUnworked,

@@ -2,6 +2,7 @@
 import type { Log } from '#contracts/log.ts';
 import { readSendJournal } from '../outbox/send-journal.ts';
 import type { ProcessFiles } from '../processes/process-files.ts';
+import { actApart } from '../queue/act-apart.ts';
 import type { Store } from '../store/base/command.ts';
 import {
   addProcess,
@@ -69,9 +70,11 @@ export async function registerProcess(
     reapDead: async () => {
       const ids = await deadBoots(deps);
       if (ids.length === 0) return false;
-      await end(ids);
+      const notReaped = (id: string, error: unknown) =>
+        log.warn({ process: nameOf(id), error }, 'process.not-reaped');
+      const reaped = await actApart(ids, end, notReaped);
       log.warn({ processes: ids.map(nameOf) }, 'processes.reaped');
-      return true;
+      return reaped.length > 0;
     },
   };
 }

@@ -16,6 +16,7 @@ import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 const dayMs = 86_400_000;
 
@@ -59,7 +60,7 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
     };
     const tidy = () =>
       removeOldMedia(
-        { store: open(), clock: systemClock, mediaDir, keepMs: 30 * dayMs },
+        { store: open(), clock: systemClock, log: silentLog, mediaDir, keepMs: 30 * dayMs },
         new AbortController().signal,
       );
     return { dataDir, mediaDir, put, receive, take, answer, tidy, kept: () => readdir(mediaDir) };

@@ -119,8 +119,14 @@ export const proofMutants: readonly Mutant[] = [
   {
     name: 'a failing page read over and over',
     invariant: 'whatever fails on a page of the sweep, the next page is read',
-    edit: { in: 'startSweeper', find: 'failures += 1;', replace: 'failures += 1; after = undefined;' },
+    edit: { in: 'startSweeper', find: 'failures.set(part, failed + 1);', replace: 'after = undefined;' },
     test: { file: 'test/queue/sweeper.test.ts', name: 'goes on behind a page' },
+  },
+  {
+    name: 'one damaged row holds up the others',
+    invariant: 'a row that can’t be acted on keeps no other from its turn',
+    edit: { in: 'actApart', find: "hasCode(error, 'store_full')", replace: 'others.length > 0' },
+    test: { file: 'test/queue/waiting-notices.test.ts', name: 'the row of one message is damaged' },
   },
   {
     name: 'alarms of others ended while they hold',

@@ -82,6 +82,23 @@ it('leaves a run alone that this process works on, although its lease is over', 
   await vi.waitUntil(() => woken.slice(seen).includes(key), { timeout: patienceMs });
 });
 
+it('does every part of a sweep whatever the others throw, and says so once', async () => {
+  let told = 0;
+  const broken = () => Promise.reject(new Error('broken'));
+  const { alarms, woken } = await anHourLater(undefined, () => ({
+    bury: broken,
+    openAlarms: broken,
+    tellWaiting: async () => {
+      told += 1;
+      if (told > 1) await broken();
+    },
+  }));
+  await vi.waitUntil(() => told > 3 && woken.length > 3, { timeout: patienceMs });
+  const error = expect.any(Error);
+  const parts = ['dead processes', 'due rows', 'waiting notices'];
+  expect(alarms).toEqual(parts.map((part) => ({ part, error })));
+});
+
 it('raises one alarm for a lane that nobody works on for 10 s', async () => {
   const { store, time, alarms, woken, told } = await anHourLater();
   await vi.waitUntil(() => woken.length > 0);

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { Capabilities } from '../../src/contracts/capabilities.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
@@ -9,7 +11,9 @@ import {
   storeWaitingNotices,
   type UnnotifiedItem,
 } from '../../src/store/items/waiting-notices.ts';
-import { aRoute } from '../store/builders.ts';
+import { aLane, aMessage, aRoute, aWorker } from '../store/builders.ts';
+import { aStore } from '../support/own-store.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 const settings: WaitingNoticeSettings = { kind: 'reaction', afterMs: 2000, emoji: '👀', channels: {} };
 const aChannel = { canReact: true, isSessionBound: false } as Capabilities;
@@ -40,7 +44,7 @@ async function told({
   const capabilitiesFor = () => ({ ...aChannel, ...channel });
   const texts = { line: 'Got it.', unworkedLine: 'No worker is running.' };
   const options = {
-    ...{ store, settings: { ...settings, ...changed }, ...texts },
+    ...{ store, log: silentLog, settings: { ...settings, ...changed }, ...texts },
     hasWorker: async () => hasWorker,
     start: () => undefined,
   };
@@ -73,4 +77,26 @@ it('says in words that nobody can answer while no worker runs, also on a page, a
   expect(await told({ hasWorker: false, channel: { isSessionBound: true } })).toEqual(unworked);
   expect(await told({ hasWorker: false, item: { chatKind: 'group' } })).toEqual(unworked);
   expect(await told({ hasWorker: false, item: { messageId: undefined } })).toBeUndefined();
+});
+
+it('tells all others when the row of one message is damaged, and is done with that one too', async () => {
+  const { store, dataDir } = await aStore();
+  const worker = aWorker(store);
+  for (const name of ['before', 'damaged', 'after'])
+    await worker.accept(aMessage({ conversation: name, text: name }));
+  const db = new BetterSqlite3(join(dataDir, 'parley.db'));
+  db.exec(`update inbox set "createdAt" = "createdAt" - 60000`);
+  db.exec(`update inbox set route = '{' where "laneKey" = '${aLane('damaged').key}'`);
+  db.close();
+  const told: string[] = [];
+  const notices = createWaitingNotices({
+    ...{ store, log: silentLog, settings, line: 'Got it.', unworkedLine: 'No worker is running.' },
+    // Each message is told something that is stored, so that the damaged row is met when it is written too.
+    hasWorker: async () => false,
+    capabilitiesFor: () => undefined,
+    start: ({ deliveries }) => void told.push(...deliveries),
+  });
+  await notices.look();
+  expect(told.toSorted()).toEqual(['test/bot/after', 'test/bot/before']);
+  expect(await store.read(readUnnotified, { afterMs: 0 })).toEqual([]);
 });

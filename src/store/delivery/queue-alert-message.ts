@@ -62,7 +62,16 @@ function storedNotice(row: {
   readonly endedAt: number | null;
 }): StoredNotice {
   const { details, endedAt, ...rest } = row;
-  return { ...rest, values: json.values(details), endedAt: endedAt ?? undefined };
+  return { ...rest, values: valuesIn(details), endedAt: endedAt ?? undefined };
+}
+
+/** An alert is told without its values rather than not at all. */
+function valuesIn(details: string): StoredNotice['values'] {
+  try {
+    return json.values(details);
+  } catch {
+    return {};
+  }
 }
 
 export type Telling = {

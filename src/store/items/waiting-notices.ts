@@ -18,7 +18,8 @@ export type UnnotifiedItem = {
   readonly inboxId: string;
   readonly laneKey: string;
   readonly chatKind: 'dm' | 'group';
-  readonly route: ReplyRoute;
+  /** Undefined for a row that something has damaged. */
+  readonly route: ReplyRoute | undefined;
   /** Absent for what is no message of its own on the platform: a correction, say. */
   readonly messageId: string | undefined;
 };
@@ -35,11 +36,20 @@ export const readUnnotified: StoreQuery<{ readonly afterMs: number }, readonly U
       inboxId: id,
       laneKey,
       chatKind: chatKind === 'dm' ? 'dm' : 'group',
-      route: json.route(route),
+      route: readableRoute(route),
       messageId: kind === 'message' ? (messageId ?? undefined) : undefined,
     }));
   },
 };
+
+/** One row that can't be read must not keep the others from being told. */
+function readableRoute(text: string | null): ReplyRoute | undefined {
+  try {
+    return json.route(text);
+  } catch {
+    return undefined;
+  }
+}
 
 const unnotified = prepared((db, of: QueryParams<{ before: number }>) =>
   db
@@ -52,6 +62,7 @@ const unnotified = prepared((db, of: QueryParams<{ before: number }>) =>
     .limit(page),
 );
 
+/** The words, or the reaction, for the sender of a message that waits. */
 export type WaitingNotice = {
   readonly inboxId: string;
   readonly laneKey: string;

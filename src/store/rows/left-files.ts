@@ -29,11 +29,15 @@ export const readLeftFiles: StoreQuery<{ readonly limit: number }, readonly Left
   query: 'readLeftFiles',
   run: async (tx, { limit }) => {
     const rows = await tx.db.selectFrom('leftFiles').selectAll().orderBy('id').limit(limit).execute();
-    return rows.map(({ id, route, files, at }) => ({
-      ...{ id, at, route: json.route(route) },
-      // Our own words.
-      files: parseJson(files) as readonly AttachmentRef[],
-    }));
+    return rows.flatMap(({ id, route, files, at }) => {
+      try {
+        // Our own words.
+        return [{ id, at, route: json.route(route), files: parseJson(files) as readonly AttachmentRef[] }];
+      } catch {
+        // Something has damaged the row: the others are read without it.
+        return [];
+      }
+    });
   },
 };
 

@@ -1,0 +1,28 @@
+import { hasCode } from '#contracts/errors.ts';
+
+/**
+ * Has the store act on all rows in one step; where that fails, on halves of them, so that a row that it can't act on holds
+ * up no other: `onBad` gets each of those. Throws while the store can't act at all.
+ */
+export async function actApart<Row, Result>(
+  rows: readonly Row[],
+  act: (rows: readonly Row[]) => Promise<Result>,
+  onBad: (row: Row, error: unknown) => Promise<void> | void,
+): Promise<readonly Result[]> {
+  const [first, ...others] = rows;
+  if (first === undefined) return [];
+  try {
+    return [await act(rows)];
+  } catch (error) {
+    if (hasCode(error, 'store_unavailable') || hasCode(error, 'store_full')) throw error;
+    if (others.length === 0) {
+      await onBad(first, error);
+      return [];
+    }
+    const half = Math.ceil(rows.length / 2);
+    return [
+      ...(await actApart(rows.slice(0, half), act, onBad)),
+      ...(await actApart(rows.slice(half), act, onBad)),
+    ];
+  }
+}
