@@ -53,6 +53,16 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'escapes that PostgreSQL refuses sent to it',
+    invariant: 'no text from outside makes a statement fail',
+    edit: { in: 'cleanEscape', find: "'\\ufffd'", replace: 'written' },
+    needsPostgres: true,
+    test: {
+      file: 'test/store/reads/why/why.test.ts',
+      name: 'knows nothing of an id that no database stores',
+    },
+  },
+  {
     name: 'no unique event key',
     invariant: 'a redelivered event is a duplicate, for ever',
     edit: { in: 'acceptOnce', find: "if (before) return { kind: 'duplicate', of: before.of };", replace: '' },
