@@ -8,7 +8,7 @@ import { channels } from './channel-schema.ts';
 import { longestSilenceMs, modelName, models, payloadLog, providers, tracing } from './model-schema.ts';
 import { peer } from './peer.ts';
 import { queue } from './queue-schema.ts';
-import { compilePattern } from './text-pattern.ts';
+import { compilePattern, maxInstructionsTogether } from './text-pattern.ts';
 
 /** A time of at most a day. Where 0 would end at once what it limits, it has a least value. */
 const milliseconds = (byDefault: number, min = 0) => z.int().min(min).max(86_400_000).default(byDefault);
@@ -80,6 +80,12 @@ const mentionPattern = z.string().check(({ value, issues }) => {
   }
 });
 
+/** Together they are matched with each message of a group, in one go. */
+function areQuickTogether(patterns: readonly string[]): boolean {
+  const size = patterns.reduce((sum, pattern) => sum + compilePattern(pattern).size, 0);
+  return size <= maxInstructionsTogether;
+}
+
 const groups = z
   .strictObject({
     requireMention: z
@@ -89,6 +95,7 @@ const groups = z
     mentionPatterns: z
       .array(mentionPattern)
       .max(50)
+      .refine(areQuickTogether, 'the patterns are too large together; shorten them, or use fewer')
       .default([])
       .describe(
         'RE2 patterns (no look-around, no back-references) that count as a mention; case is ignored.',

@@ -1,3 +1,4 @@
+import { createTimeSlice } from '#channel-kit/time-slice.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -154,7 +155,9 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
   const byKey = new Map(known.conversations.map((fact) => [fact.key, fact]));
   const { sections = noSections } = deps;
   const proposals: Proposal[] = [];
+  const rest = createTimeSlice();
   for (const [index, envelope] of events.entries()) {
+    await rest();
     const arrival: Arrival = {
       envelope,
       facts: byKey.get(conversationKeyOf(envelope.route)),

@@ -2,7 +2,7 @@
  * Makes the messages of a text. What the parser reads in a few milliseconds is shaped at once; a longer
  * text, or one full of signs, is parsed at the desk and cut in slices, so that nobody else waits for it.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createTimeSlice } from '#channel-kit/time-slice.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import type { Sections } from '#contracts/section.ts';
@@ -19,9 +19,6 @@ export interface TextShaper {
     limits: Capabilities['text'],
   ): readonly FormattedText[] | Promise<readonly FormattedText[]>;
 }
-
-/** For so long others wait, ms. */
-const sliceMs = 5;
 
 /** Creates the shaper; a text that cannot be parsed in time stays plain. */
 export function createTextShaper(deps: {
@@ -47,12 +44,10 @@ async function cutInSlices(
   limits: Capabilities['text'],
 ): Promise<readonly FormattedText[]> {
   const chunks: FormattedText[] = [];
-  let since = performance.now();
+  const rest = createTimeSlice();
   for (const chunk of chunksOf(formatted, limits)) {
     chunks.push(chunk);
-    if (performance.now() - since < sliceMs) continue;
-    await nextTurn();
-    since = performance.now();
+    await rest();
   }
   return chunks;
 }

@@ -234,6 +234,11 @@ describe('a broken configuration', () => {
       { groups: { mentionPatterns: ['(a)\\1'] } },
       /mentionPatterns\[0\].*isn't valid/,
     ],
+    [
+      'patterns that take long together',
+      { groups: { mentionPatterns: Array.from({ length: 9 }, (_, index) => `(?:[a-z]+,){40}${index}`) } },
+      /mentionPatterns.*too large together/,
+    ],
     ['a pattern that matches everything', { groups: { mentionPatterns: ['x*'] } }, /match everything/],
     ['a lease that a late renewal loses', { lanes: { leaseMs: 1000, renewMs: 900 } }, /lanes\.renewMs.*half/],
     [

@@ -3,6 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { compilePattern } from '../../src/config/text-pattern.ts';
 import { type MentionGate, passesMentionGate } from '../../src/inbound/mention-gate.ts';
 import { growthOf } from '../growth/measure.ts';
+import { countTurns, holdLoop } from '../support/loop-turns.ts';
+import { openOwnStore } from '../support/own-store.ts';
+import { anAccount, anEnvelope, createIntakeFixture } from './support/intake-fixture.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 
@@ -13,6 +16,25 @@ function aMessage(changes: Partial<Parameters<typeof passesMentionGate>[0]> = {}
 function aGate(changes: Partial<MentionGate> = {}): MentionGate {
   return { requireMention: true, patterns: [compilePattern('\\bparley\\b')], ...changes };
 }
+
+const store = openOwnStore();
+
+it('of a batch lets others work between two messages', async () => {
+  const turns = countTurns();
+  const seen = new Set<number>();
+  const find = () => {
+    seen.add(turns.now());
+    holdLoop();
+    return undefined;
+  };
+  const pattern = { source: 'slow', size: 1, find };
+  const town = createIntakeFixture(store(), { config: { mentionMatchers: [pattern] } });
+  const ann = anAccount('alpha');
+  const batch = Array.from({ length: 10 }, () => anEnvelope(ann, 'hello', { group: '-1' }));
+  await town.accept(ann, batch);
+  turns.end();
+  expect(seen.size).toBe(batch.length);
+});
 
 describe('mention gate', () => {
   it.each([

@@ -62,7 +62,7 @@ export type Scene = {
 
 export type IntakeFixtureSettings = {
   readonly config?: Partial<
-    Pick<Config, 'owners' | 'dmScope' | 'identityLinks' | 'bindings' | 'rateLimit'>
+    Pick<Config, 'owners' | 'dmScope' | 'identityLinks' | 'bindings' | 'rateLimit' | 'mentionMatchers'>
   > & {
     readonly queue?: Omit<Config['queue'], 'waitingNotice'>;
   };

@@ -12,6 +12,7 @@ import { openWorkspace } from '../../../plugins/files/workspace-files.ts';
 import { createBootstrapFiles } from '../../../src/agent/bootstrap-files.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
 import { DiskGate, workspaceDisks } from '../../../src/processes/disk-gate.ts';
+import { countTurns, holdLoop } from '../../support/loop-turns.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { patienceMs } from '../../support/patience.ts';
 import { type AWorkspace, aWorkspace } from './a-workspace.ts';
@@ -508,12 +509,6 @@ describe('files plugin', () => {
   });
 });
 
-/** For longer than a slice. */
-function holdLoop(): void {
-  const until = performance.now() + 6;
-  while (performance.now() < until) Math.sqrt(until);
-}
-
 /** Does the work without root's right to read everything. */
 async function asNobody(work: () => Promise<void>): Promise<void> {
   if (process.geteuid?.() !== 0) return work();
@@ -524,22 +519,4 @@ async function asNobody(work: () => Promise<void>): Promise<void> {
   } finally {
     process.seteuid?.(0);
   }
-}
-
-/** Counts the turns of the event loop, however long each takes. */
-function countTurns() {
-  let turns = 0;
-  let isOver = false;
-  const next = () => {
-    turns += 1;
-    if (!isOver) setImmediate(next);
-  };
-  setImmediate(next);
-  return {
-    now: () => turns,
-    end: () => {
-      isOver = true;
-      return turns;
-    },
-  };
 }

@@ -1,0 +1,23 @@
+/** For longer than a slice. */
+export function holdLoop(): void {
+  const until = performance.now() + 6;
+  while (performance.now() < until) Math.sqrt(until);
+}
+
+/** Counts the turns of the event loop, however long each takes. */
+export function countTurns() {
+  let turns = 0;
+  let isOver = false;
+  const next = () => {
+    turns += 1;
+    if (!isOver) setImmediate(next);
+  };
+  setImmediate(next);
+  return {
+    now: () => turns,
+    end: () => {
+      isOver = true;
+      return turns;
+    },
+  };
+}
