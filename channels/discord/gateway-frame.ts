@@ -2,7 +2,9 @@
  * Reads frames of the gateway before the library acts on it. Pure. Every field is checked and every number
  * clamped: an interval of 0 would be a flood of heartbeats, one of 1e300 would be another.
  */
+import { boundProblem } from '#channel-kit/bounded-json.ts';
 import { clampRemote, remoteCount } from '#channel-kit/remote-number.ts';
+import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import { readySchema } from './payload-schema.ts';
 import { type Fields, fieldsOf } from './raw-fields.ts';
 
@@ -13,15 +15,14 @@ export type Frame =
   | { readonly op: 9; readonly d: false }
   | { readonly op: 10; readonly d: { readonly heartbeat_interval: number } };
 
-/** The largest frame that is taken, in UTF-16 units: a guild with all its channels and roles is a few million. */
-export const longestFrame = 32 * 1024 * 1024;
-
 const heartbeatRange = { min: 1_000, max: 120_000, fallback: 41_250 } as const;
 const longestUrl = 1024;
 const longestName = 100;
 
 /** Undefined for what is no frame, or one that asks for nothing. */
 export function readFrame(text: string): Frame | undefined {
+  const problem = boundProblem(text);
+  if (problem !== undefined) return readUnparsed(text, problem);
   const frame = objectIn(text);
   switch (frame.op) {
     case 0:
@@ -40,6 +41,17 @@ export function readFrame(text: string): Frame | undefined {
     default:
       return undefined;
   }
+}
+
+/**
+ * An event that would hold the event loop goes on with what is known of it, so that it is recorded and not sent again.
+ * Without its number the session is lost: what it told is then read from the history.
+ */
+function readUnparsed(text: string, problem: string): Frame | undefined {
+  const { op, t, s } = UnparsedJson.of(text, problem).fields;
+  if (op !== undefined && op !== 0) return undefined;
+  if (typeof t !== 'string' || typeof s !== 'number') return { op: 9, d: false };
+  return t === 'READY' ? undefined : readDispatch({ t, s, d: UnparsedJson.of(text, problem, 2) });
 }
 
 function readDispatch({ t, d, s }: Fields): Frame | undefined {

@@ -208,11 +208,14 @@ export class History {
   /** Until it was read, or until Discord says that it cannot be. */
   async #readPatiently(channelId: string): Promise<void> {
     const { clock, log } = this.#deps;
+    let limit = pageSize;
     for (let attempts = 1; !this.#stopped.signal.aborted; attempts += 1) {
       try {
-        await this.#read(channelId);
+        await this.#read(channelId, limit);
         return;
       } catch (error) {
+        if (isTooLarge(error) && limit === 1) return this.#isTooLarge(channelId);
+        if (isTooLarge(error)) limit = Math.floor(limit / 10);
         const refusal = readRefusal(error);
         const isFinal = refusal?.code !== undefined && [400, 403, 404].includes(refusal.status);
         if (isFinal) {
@@ -228,7 +231,7 @@ export class History {
     }
   }
 
-  async #read(channelId: string): Promise<void> {
+  async #read(channelId: string, limit: number): Promise<void> {
     const { api, clock, contacts, maxAgeMs, store, entriesOf, directory } = this.#deps;
     const place = await this.#placeOf(channelId);
     if (place === undefined) return;
@@ -237,7 +240,7 @@ export class History {
     const oldest = snowflakeAt(clock.now() - maxAgeMs);
     let isClipped = false;
     for (let isMore = true; isMore && !this.#stopped.signal.aborted; ) {
-      const page = await api.messages(channelId, { after, limit: pageSize }, this.#stopped.signal);
+      const page = await api.messages(channelId, { after, limit }, this.#stopped.signal);
       if (page.length === 0 && isLater(directory.lastMessageId(channelId) ?? '0', after))
         this.#maybeClosed(place, after);
       const sorted = page.toSorted((a, b) => (isLater(snowflakeOf(a), snowflakeOf(b)) ? 1 : -1));
@@ -248,7 +251,7 @@ export class History {
         await store([{ events: [], anchor: { conversation: anchorOf(place), messageId: oldest } }]);
       }
       await store(recent.flatMap((message) => entriesOf(message, place)));
-      isMore = page.length === pageSize;
+      isMore = page.length === limit;
       const next = laterOf(snowflakeOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
       if (isMore && !isLater(next, after)) {
         // The same page would come for ever, and hold up what is new.
@@ -310,9 +313,22 @@ export class History {
     this.#gap(place, { after: this.#startOf(place), code: 'history-refused', reason });
   }
 
+  /** Live events move the anchor past it. */
+  #isTooLarge(channelId: string): void {
+    const place = this.#deps.directory.placeOf(channelId);
+    const reason = 'a message there is too large to be read';
+    if (place !== undefined)
+      this.#gap(place, { after: this.#startOf(place), code: 'history-refused', reason });
+  }
+
   #gap(place: ChannelLocation, { after, ...why }: Missed): void {
     this.#deps.gap({ conversation: place.route.conversation, since: timeOf(after), ...why });
   }
+}
+
+/** A reply of more than a hundred messages can hold; fewer are asked for then. */
+function isTooLarge(error: unknown): boolean {
+  return error instanceof RangeError && 'code' in error && error.code === 'ERR_REPLY_TOO_LARGE';
 }
 
 type Missed = { readonly after: string; readonly code: GapCode; readonly reason: string };

@@ -13,6 +13,7 @@ import {
 } from '#channel-kit/event-mapping.ts';
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import { remoteTime } from '#channel-kit/remote-number.ts';
+import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { type ConversationId, conversationId, type MessageId, messageId } from '#contracts/ids.ts';
 import type { ChannelLocation } from './directory.ts';
@@ -100,13 +101,16 @@ function readKnown({ t, d, s }: Dispatch, around: MappingContext): Reading {
   }
 }
 
+/** Stands for the name of an event where a message was read from the history. */
+const historic = 'history';
+
 /** A message of the history; its place is known, since it was read from there. */
 export function readHistoric(data: unknown, place: ChannelLocation, around: MappingContext): Reading {
   try {
     assertSafeJson(data);
     return readMessage(messageSchema.parse(data), place, around);
   } catch (error) {
-    return { kind: 'unreadable', row: unreadableRow({ t: 'history', d: data, s: 0 }, '', error) };
+    return { kind: 'unreadable', row: unreadableRow({ t: historic, d: data, s: 0 }, '', error) };
   }
 }
 
@@ -312,6 +316,9 @@ function envelopeOf({ route, chat }: ChannelLocation, { replyTo, ...known }: Kno
 
 function unreadableRow({ t, d, s }: Dispatch, session: string, error: unknown): UnreadableEvent {
   const id = idIn(d);
+  // The gateway and the history write the same message in two ways.
+  const isMessage = d instanceof UnparsedJson && (t === 'MESSAGE_CREATE' || t === historic);
+  if (isMessage && isSnowflake(id)) return unreadableEvent({ t, d }, error, () => ['message', id]);
   const place = isSnowflake(id) ? [t, id] : [t, session, s];
   return unreadableEvent({ t, d }, error, (digest) => [...place, digest]);
 }

@@ -1,10 +1,12 @@
 /** Looks into what Discord sent, before or without a schema: nothing has to be there. */
+import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import { isSnowflake } from './ids.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The value as an object; an empty one for anything else. */
+/** The value as an object; an empty one for anything else. Of what was left unparsed, what is known of it. */
 export function fieldsOf(value: unknown): Fields {
+  if (value instanceof UnparsedJson) return value.fields;
   return typeof value === 'object' && value !== null ? (value as Fields) : {};
 }
 

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { slowRetryMs } from '#channel-kit/slow-retry.ts';
+import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ConversationId } from '#contracts/ids.ts';
@@ -160,6 +161,10 @@ export class Receiver {
   /** Updates the directory before the event reaches the agent. */
   #learn(dispatch: Dispatch): void {
     const { t, d } = dispatch;
+    if (d instanceof UnparsedJson) {
+      if (t === 'GUILD_CREATE') void this.#askForLarge(idIn(d), this.#change.signal);
+      return;
+    }
     if (t === 'CHANNEL_DELETE' || t === 'GUILD_DELETE') this.#removed(dispatch);
     this.#directory.apply(t, d);
     switch (t) {
@@ -217,24 +222,45 @@ export class Receiver {
    * away: what is said there meanwhile may be told by nobody, so it is read once more when it comes.
    */
   async #askForGuilds(signal: AbortSignal): Promise<void> {
-    const { api, bot, clock, log, config } = this.#deps;
+    const { clock } = this.#deps;
     const isUnread = (guildId: string) => this.#awaitedGuilds.has(guildId) && !this.#readGuilds.has(guildId);
     for (let attempts = 0; [...this.#awaitedGuilds].some(isUnread); attempts += 1) {
       await clock.wait(attempts === 0 ? guildAskMs : slowRetryMs(attempts), signal);
       for (const id of [...this.#awaitedGuilds].filter(isUnread)) {
+        const guild = await this.#askFor(id, signal);
         if (signal.aborted) return;
-        try {
-          const limit = AbortSignal.any([signal, AbortSignal.timeout(config.callTimeoutMs)]);
-          const guild = await api.guild(id, bot.id, limit);
-          if (signal.aborted || !isUnread(id)) continue;
-          this.#readGuilds.add(id);
-          this.#directory.apply('GUILD_CREATE', guild);
-          this.#history.planGuild(id);
-        } catch (error) {
-          const reason = reasonOf(error);
-          log.info({ guildId: id, reason }, 'discord.guild-not-read');
-        }
+        if (guild === undefined || !isUnread(id)) continue;
+        this.#readGuilds.add(id);
+        this.#directory.apply('GUILD_CREATE', guild);
+        this.#history.planGuild(id);
       }
+    }
+  }
+
+  /** The gateway's report of the guild is too large to be parsed: its parts are requested, one by one. */
+  async #askForLarge(id: string, signal: AbortSignal): Promise<void> {
+    this.#awaitedGuilds.add(id);
+    for (let attempts = 1; this.#awaitedGuilds.has(id) && !signal.aborted; attempts += 1) {
+      const guild = await this.#askFor(id, signal);
+      if (signal.aborted) return;
+      if (guild === undefined) await this.#deps.clock.wait(slowRetryMs(attempts), signal);
+      else if (this.#awaitedGuilds.has(id)) {
+        this.#directory.apply('GUILD_CREATE', guild);
+        this.#guildArrived(guild);
+      }
+    }
+  }
+
+  /** The guild as the gateway would report it; undefined when it cannot be had now. */
+  async #askFor(id: string, signal: AbortSignal): Promise<unknown> {
+    const { api, bot, log, config } = this.#deps;
+    try {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(config.callTimeoutMs)]);
+      return await api.guild(id, bot.id, limit);
+    } catch (error) {
+      const reason = reasonOf(error);
+      log.info({ guildId: id, reason }, 'discord.guild-not-read');
+      return undefined;
     }
   }
 

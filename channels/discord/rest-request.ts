@@ -3,6 +3,7 @@
  * limits in memory for as long as a header says, and reads an answer however long it is.
  */
 import { DefaultRestOptions, type ResponseLike } from 'discord.js';
+import { readJson, textBound } from '#channel-kit/bounded-json.ts';
 import { askedWaitMs, clampRemote, longestWaitMs } from '#channel-kit/remote-number.ts';
 
 type MakeRequest = typeof DefaultRestOptions.makeRequest;
@@ -21,8 +22,6 @@ class LongRateLimit extends Error {
   }
 }
 
-/** A hundred messages at their longest are a few million. */
-const longestAnswer = 32 * 1024 * 1024;
 const longestBucket = 128;
 
 /** Seconds and counts, as the headers give them. */
@@ -51,7 +50,7 @@ export const makeRequest: MakeRequest = async (url, init) => {
     },
     arrayBuffer: async () => Uint8Array.from(await once.read()).buffer,
     text: async () => (await once.read()).toString('utf8'),
-    json: async () => JSON.parse((await once.read()).toString('utf8')) as unknown,
+    json: () => once.readJson(),
   };
 };
 
@@ -79,6 +78,11 @@ class BodyReader {
     this.isUsed = true;
     return readBody(this.#response);
   }
+
+  readJson(): Promise<unknown> {
+    this.isUsed = true;
+    return readJson(chunksOf(this.#response));
+  }
 }
 
 function clampHeaders(headers: ResponseLike['headers']): void {
@@ -92,12 +96,17 @@ function clampHeaders(headers: ResponseLike['headers']): void {
   if ((headers.get('x-ratelimit-bucket')?.length ?? 0) > longestBucket) headers.delete('x-ratelimit-bucket');
 }
 
-async function readBody({ body }: ResponseLike): Promise<Buffer> {
+function chunksOf({ body }: ResponseLike): AsyncIterable<Uint8Array> {
+  return (body ?? []) as AsyncIterable<Uint8Array>;
+}
+
+/** Reads what is no JSON: a proxy's page, or what is thrown away. */
+async function readBody(response: ResponseLike): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of chunksOf(response)) {
     length += chunk.length;
-    if (length > longestAnswer) throw new Error('Discord’s answer does not end');
+    if (length > textBound.bytes) throw new Error('Discord’s answer does not end');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

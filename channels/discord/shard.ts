@@ -11,6 +11,7 @@ import {
   type WebSocketShardDestroyOptions,
   WebSocketShardDestroyRecovery,
 } from '@discordjs/ws';
+import { longestFrame } from '#channel-kit/bounded-json.ts';
 import type { Frame } from './gateway-frame.ts';
 
 export type ShardDoors = {
@@ -34,6 +35,7 @@ type Inside = {
 };
 type Connection = {
   readonly readyState: number;
+  readonly _receiver?: { _maxPayload: number };
   on(event: 'error', listener: () => void): unknown;
   terminate(): void;
 };
@@ -45,8 +47,10 @@ export class Shard extends WebSocketShard {
     super(strategy, 0);
     this.#doors = doors;
     // Binary frames are compressed ones, which nobody asked for.
-    this.#inside().unpackMessage = async (data, isBinary) =>
-      isBinary ? null : (doors.onFrame(String(data)) ?? null);
+    this.#inside().unpackMessage = async (data, isBinary) => {
+      this.#boundFrames();
+      return isBinary ? null : (doors.onFrame(String(data)) ?? null);
+    };
   }
 
   /** The library's way to end a connection and to dial again. */
@@ -68,6 +72,12 @@ export class Shard extends WebSocketShard {
     // The other side may never close its half.
     setTimeout(() => connection.terminate(), closingMs).unref();
     await super.destroy({ code });
+  }
+
+  /** A frame is put together and decoded in one piece before anybody sees it, and the library takes 100 MB. */
+  #boundFrames(): void {
+    const receiver = this.#inside().connection?._receiver;
+    if (receiver !== undefined) receiver._maxPayload = longestFrame;
   }
 
   #inside(): Inside {

@@ -9,10 +9,11 @@ import {
   type SessionInfo,
   WebSocketShardEvents,
 } from '@discordjs/ws';
+import { longestFrame } from '#channel-kit/bounded-json.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { waitUntil } from './deadline.ts';
 import { networkReason } from './failures.ts';
-import { type Frame, longestFrame, readFrame } from './gateway-frame.ts';
+import { type Frame, readFrame } from './gateway-frame.ts';
 import type { Dispatch } from './inbound.ts';
 import { Shard } from './shard.ts';
 
@@ -115,7 +116,8 @@ export class GatewaySocket {
   #read(text: string): Frame | undefined {
     if (this.#over.signal.aborted) return undefined;
     if (text.length > longestFrame) {
-      this.close('Discord’s gateway sent more than is taken', 'kept');
+      // Resumed, the session would begin with it again.
+      this.close('Discord’s gateway sent more than is taken', 'over');
       return undefined;
     }
     const frame = readFrame(text);

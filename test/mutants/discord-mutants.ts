@@ -55,8 +55,8 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'history is read to its end, however long it is',
     edit: {
       in: 'History',
-      find: 'isMore = page.length === pageSize;',
-      replace: 'isMore = page.length > pageSize;',
+      find: 'isMore = page.length === limit;',
+      replace: 'isMore = page.length > limit;',
     },
     test: { file: backfill, name: 'is handed over once and in order, page by page' },
   },

@@ -80,6 +80,48 @@ export const loopMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'a dispatch of any size',
+    invariant: 'no frame of Discord’s gateway is parsed on the event loop beyond the bound',
+    edit: {
+      in: 'readFrame',
+      find: 'if (problem !== undefined) return readUnparsed(text, problem);',
+      replace: "if (problem !== undefined && text === '') return readUnparsed(text, problem);",
+    },
+    test: {
+      file: 'test/channels/discord/bounds.test.ts',
+      name: 'a message with a list of many objects',
+    },
+  },
+  {
+    name: 'a dispatch that is too large is left out',
+    invariant: 'a dispatch that is left unparsed moves the session on and is recorded',
+    edit: {
+      in: 'readUnparsed',
+      find: "return t === 'READY' ? undefined : readDispatch",
+      replace: "return t !== '' ? undefined : readDispatch",
+    },
+    test: {
+      file: 'test/channels/discord/bounds.test.ts',
+      name: 'a message with a list of many objects',
+    },
+  },
+  {
+    name: 'a large guild counts as told of',
+    invariant: 'a guild whose description is too large is asked for before its channels count as known',
+    edit: {
+      in: 'Receiver',
+      find: 'if (d instanceof UnparsedJson) {',
+      replace: "if (d instanceof UnparsedJson && t !== 'GUILD_CREATE') {",
+    },
+    test: { file: 'test/channels/discord/bounds.test.ts', name: 'that is told of with too much at once' },
+  },
+  {
+    name: 'a history that is always asked for whole',
+    invariant: 'a history whose reply is too large is read in smaller parts',
+    edit: { in: 'History', find: 'limit = Math.floor(limit / 10);', replace: 'limit = pageSize;' },
+    test: { file: 'test/channels/discord/bounds.test.ts', name: 'is a gap, and others go on' },
+  },
+  {
     name: 'an abort destroys the socket of an answer',
     invariant: 'no call that is cut off ends the process',
     edit: { in: 'exchange', find: '(answer ?? call).destroy', replace: 'call.destroy' },

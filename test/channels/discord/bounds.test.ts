@@ -1,0 +1,117 @@
+/** Whatever the gateway or the history holds: none of it is parsed beyond the bound, and nothing around it is lost. */
+import { describe, expect, it } from 'vitest';
+import { longestFrame, textBound } from '#channel-kit/bounded-json.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { absurdJson } from '../../support/absurd-json.ts';
+import { watchParsing } from '../../support/watch-parsing.ts';
+import { hastyClock } from '../hasty-clock.ts';
+import type { RecordingIntake } from '../recording-intake.ts';
+import { aDiscordStage } from './discord-stage.ts';
+
+const unreadKeys = (intake: RecordingIntake) => intake.unreadable.map(({ eventKey }) => eventKey);
+const objects = Array.from({ length: textBound.marks }, () => ({}));
+
+describe.each(absurdJson)('a message with %s', (what, absurd) => {
+  it('costs neither the ones around it nor the event loop, and is kept raw once', async () => {
+    const { server, ada, general, begin } = await aDiscordStage();
+    const fields = { embeds: JSON.parse(absurd) as unknown };
+    const first = await begin();
+    const most = watchParsing();
+    server.people.sends({ from: ada, channel: general, text: 'before' });
+    const live = server.people.sends({ from: ada, channel: general, text: 'absurd', fields });
+    server.people.sends({ from: ada, channel: general, text: 'behind' });
+    await first.intake.waitFor(() => first.intake.texts.length === 2);
+    // Its number was told, so that nobody sends it again.
+    server.gateway.cut();
+    server.people.sends({ from: ada, channel: general, text: 'resumed' });
+    await first.intake.waitFor(() => first.intake.texts.length === 3);
+    expect(server.gateway.counts).toMatchObject({ identifies: 1, resumes: 1 });
+    const isLong = what !== 'brackets without a bottom';
+    const key = expect.stringMatching(isLong ? `^unreadable:message:${live.id}$` : `:${live.id}:`);
+    expect(unreadKeys(first.intake)).toEqual([key]);
+    await first.adapter.stop();
+
+    const missed = server.people.sends({ from: ada, channel: general, text: 'absurd', fields });
+    server.people.sends({ from: ada, channel: general, text: 'last' });
+    const { intake } = await begin(first.intake.restarted());
+    await intake.waitFor(() => intake.texts.length === 4);
+    expect(intake.texts).toEqual(['before', 'behind', 'resumed', 'last']);
+    expect(unreadKeys(intake)).toEqual([`unreadable:message:${missed.id}`]);
+    expect(intake.gaps).toEqual([]);
+    expect(most.bytes).toBeLessThanOrEqual(textBound.bytes);
+    expect(most.marks).toBeLessThanOrEqual(textBound.marks);
+  });
+});
+
+describe('a history', () => {
+  it('that is more than a reply may hold is read in smaller parts', async () => {
+    const { server, ada, general, begin, readings } = await aDiscordStage();
+    const first = await begin();
+    await first.adapter.stop();
+    const texts = ['one', 'two', 'three'];
+    for (const text of texts) server.people.sends({ from: ada, channel: general, text });
+    const body = Array.from({ length: 10_001 }, () => ({}));
+    const route = 'GET /channels/:channel/messages';
+    server.fault({ kind: 'answer', status: 200, body }, { route, times: 2 });
+    const { intake } = await begin(first.intake.restarted());
+    await intake.waitFor(() => intake.texts.length === 3);
+    expect(intake.texts).toEqual(texts);
+    const limits = readings(general.id).map(({ query }) => query.limit);
+    expect(limits.slice(0, 5)).toEqual(['100', '10', '1', '1', '1']);
+    expect(intake.gaps).toEqual([]);
+  });
+
+  it('that cannot even be read message by message is a gap, and others go on', async () => {
+    const { server, ada, general, begin } = await aDiscordStage();
+    const first = await begin();
+    await first.adapter.stop();
+    server.people.sends({ from: ada, channel: general, text: 'missed' });
+    const body = Array.from({ length: 10_001 }, () => ({}));
+    server.fault(
+      { kind: 'answer', status: 200, body },
+      { route: 'GET /channels/:channel/messages', times: 3 },
+    );
+    const { intake } = await begin(first.intake.restarted());
+    await intake.waitFor(() => intake.gaps.length === 1);
+    expect(intake.gaps).toMatchObject([{ conversation: general.id, code: 'history-refused' }]);
+    server.people.sends({ from: ada, channel: general, text: 'live' });
+    await intake.waitFor(() => intake.texts.length === 1);
+  });
+});
+
+describe('a guild', () => {
+  it('that is told of with too much at once is asked for, and nothing said there is lost', async () => {
+    const { server, ada, guild, general, begin } = await aDiscordStage();
+    const quiet = server.world.addChannel(guild, 'quiet');
+    const first = await begin();
+    await first.adapter.stop();
+    server.people.sends({ from: ada, channel: quiet, text: 'missed' });
+    // A guild that is not told of at all would be asked for after 30 s.
+    const wait: Clock['wait'] = (ms, signal) => (ms < 30_000 ? hastyClock : systemClock).wait(ms, signal);
+    server.gateway.withheld.add('GUILD_CREATE');
+    const { intake } = await begin(first.intake.restarted(), { clock: { ...hastyClock, wait } });
+    const told = { ...server.platform.render.guild(guild), emojis: objects };
+    server.gateway.dispatch({ t: 'GUILD_CREATE', data: () => told });
+    server.people.sends({ from: ada, channel: general, text: 'live' });
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.texts.toSorted()).toEqual(['live', 'missed']);
+  });
+});
+
+describe('a frame', () => {
+  it.each([
+    ['without its number', JSON.stringify({ op: 0, t: 'MESSAGE_CREATE', d: { objects } })],
+    ['that is longer than is taken', `"${'x'.repeat(longestFrame)}"`],
+  ])('%s ends the connection, and what is missed meanwhile is read', async (_, frame) => {
+    const { server, ada, general, begin } = await aDiscordStage();
+    const { intake } = await begin();
+    server.people.sends({ from: ada, channel: general, text: 'one' });
+    await intake.waitFor(() => intake.texts.length === 1);
+    server.gateway.says(frame);
+    await server.waitFor(() => server.gateway.counts.connections === 2);
+    server.people.sends({ from: ada, channel: general, text: 'two' });
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.texts).toEqual(['one', 'two']);
+  });
+});
