@@ -20,6 +20,17 @@ export const proofMutants: readonly Mutant[] = [
     test: { file: pipelined, name: 'leaves its connection to nobody' },
   },
   {
+    name: 'a read fails with a statement of another',
+    invariant: 'reads that share a connection share no failure',
+    edit: {
+      in: 'openPostgresStore',
+      find: "if (error instanceof ParleyError && error.code !== 'internal')",
+      replace: '',
+    },
+    needsPostgres: true,
+    test: { file: 'test/store/postgres/shared-reads.test.ts', name: 'fail each for itself' },
+  },
+  {
     name: 'a write that nobody waits for is sent behind what follows',
     invariant: 'statements reach PostgreSQL in the order in which a step asks for them',
     edit: {
@@ -73,7 +84,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'no plan made for a small table survives its growth',
     edit: {
       in: 'Connection',
-      find: 'if (this.#transactions >= this.#plansUntil) this.#renewPlans();',
+      find: "this.post({ sql: 'discard plans', parameters: [] });",
       replace: '',
     },
     test: { file: pipelined, name: 'has its plan made anew as its table grows' },

@@ -106,6 +106,11 @@ export type StoreQuery<Input, Output> = {
   readonly query: string;
   /** True when `tx.now` decides: it is then the database's clock, which costs PostgreSQL a round trip. */
   readonly usesClock?: true;
+  /**
+   * True for a few rows by their keys that every message asks for: on PostgreSQL such reads share a connection and its
+   * round trips with others that are under way.
+   */
+  readonly isShared?: true;
   readonly run: (tx: Tx, input: Input) => Promise<Output>;
 };
 

@@ -38,6 +38,7 @@ export const takeSteers: StoreCommand<RunFence & Steering, Boundary> = {
  */
 export const needsBoundary: StoreQuery<RunFence, boolean> = {
   query: 'needsBoundary',
+  isShared: true,
   run: async (tx, { laneKey, epoch, runId }) => {
     const found = await atBoundary.first(tx, { laneKey, runId });
     return found?.epoch !== epoch || found.cancelReason !== null || Boolean(found.mayTake);

@@ -6,7 +6,7 @@ import type { Tables } from '../base/tables.ts';
 import type { Outgoing } from './outgoing.ts';
 import { type Answer, type Memory, RoundTrip, type Statement } from './round-trip.ts';
 
-/** Transactions after which a connection first plans its statements anew; doubled each time, up to the last. */
+/** Transactions and reads after which a connection first plans its statements anew; doubled each time, up to the last. */
 const firstPlans = 50;
 const lastPlans = 10_000;
 
@@ -16,7 +16,7 @@ const lastPlans = 10_000;
  *
  * Statements with a name are parsed once. PostgreSQL also keeps their plans, which it makes for the tables as they
  * are then: a plan for an empty table would read a full one from end to end. So plans are thrown away each time the
- * number of transactions has doubled, as a table hardly grows faster than that.
+ * number of transactions and reads has doubled, as a table hardly grows faster than that.
  */
 export class Connection {
   readonly #client: pg.PoolClient;
@@ -25,7 +25,7 @@ export class Connection {
   #gathering: RoundTrip | undefined;
   #underWay: NodeJS.Timeout | undefined;
   #failure: unknown;
-  #transactions = 0;
+  #uses = 0;
   #plansUntil = firstPlans;
 
   /** `silenceMs`: a server that doesn't answer for so long is away. */
@@ -42,10 +42,14 @@ export class Connection {
 
   /** Begins a transaction; `onClock`, if given, learns the database's time, ms since the epoch, before any later answer. */
   begin(onClock: ((now: number) => void) | undefined): void {
-    this.#transactions += 1;
     this.post(beginning);
-    if (this.#transactions >= this.#plansUntil) this.#renewPlans();
+    this.#count();
     if (onClock) this.#ask(clock, ({ rows: [row] }) => onClock(Number(row?.now)), ignore);
+  }
+
+  /** Begins a read, whose statements each see the last commit. Others may read at the same time. */
+  beginReading(): void {
+    this.#count();
   }
 
   /** Throws what a statement that nobody waited for has failed with: nothing was committed then. */
@@ -91,8 +95,11 @@ export class Connection {
     this.#gather().ask({ query, onAnswer, onFailure: fail });
   }
 
-  #renewPlans(): void {
-    this.#plansUntil = this.#transactions + Math.min(this.#transactions, lastPlans);
+  /** Counts a transaction or a read. */
+  #count(): void {
+    this.#uses += 1;
+    if (this.#uses < this.#plansUntil) return;
+    this.#plansUntil = this.#uses + Math.min(this.#uses, lastPlans);
     this.post({ sql: 'discard plans', parameters: [] });
   }
 

@@ -1,12 +1,13 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { ParleyError } from '#contracts/errors.ts';
-import type { StepTx, Store, StoreCommand, StoreSetup, Tx } from '../base/command.ts';
+import type { StepTx, Store, StoreCommand, StoreQuery, StoreSetup, Tx } from '../base/command.ts';
 import type { NamedQuery } from '../base/prepared.ts';
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
 import { Connection, kyselyOver } from './connection.ts';
 import { Outgoing } from './outgoing.ts';
+import { type Lender, sharing } from './shared-connection.ts';
 
 /**
  * Deadlock and serialization failure, and a statement that was prepared before a newer version has added a column: the
@@ -58,6 +59,28 @@ export async function openPostgresStore(options: PostgresOptions, setup: StoreSe
   const write = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> =>
     repeatOnConflict(() => runOnce(command, input));
 
+  const readBy = <Input, Output>(lend: Lender, query: StoreQuery<Input, Output>, input: Input) =>
+    repeatOnConflict(() =>
+      lend(async (connection) => {
+        connection.beginReading();
+        const now = query.usesClock ? await connection.readClock() : Date.now();
+        const db = kyselyOver((statement) => connection.execute(statement));
+        const tx: Tx = { db, now, dialect: 'postgres', advanceNow: undefined };
+        return query.run(tx, input);
+      }),
+    );
+  // The only connection of a pool would never be free for a write while there is always somebody who reads.
+  const shared = options.poolSize > 1 ? sharing(withConnection) : withConnection;
+  const readAmongOthers = async <Input, Output>(query: StoreQuery<Input, Output>, input: Input) => {
+    try {
+      return await readBy(shared, query, input);
+    } catch (error) {
+      // It may be another's statement that has failed.
+      if (error instanceof ParleyError && error.code !== 'internal') throw error;
+      return readBy(withConnection, query, input);
+    }
+  };
+
   return {
     broken: Promise.withResolvers<void>().promise,
     write,
@@ -66,19 +89,10 @@ export async function openPostgresStore(options: PostgresOptions, setup: StoreSe
       write(command, input).catch(() => undefined);
     },
     read: (query, input) =>
-      repeatOnConflict(() =>
-        withConnection(async (connection) => {
-          const now = query.usesClock ? await connection.readClock() : Date.now();
-          const db = kyselyOver((statement) => connection.execute(statement));
-          const tx: Tx = { db, now, dialect: 'postgres', advanceNow: undefined };
-          return query.run(tx, input);
-        }),
-      ),
+      query.isShared ? readAmongOthers(query, input) : readBy(withConnection, query, input),
     close: () => pool.end(),
   };
 }
-
-type Lender = <T>(use: (connection: Connection) => Promise<T>) => Promise<T>;
 
 function lender(pool: pg.Pool, { silenceMs = longestSilenceMs }: PostgresOptions): Lender {
   const connections = new WeakMap<pg.PoolClient, Connection>();
@@ -87,14 +101,15 @@ function lender(pool: pg.Pool, { silenceMs = longestSilenceMs }: PostgresOptions
     const client = await connectTo(pool);
     const connection = connections.get(client) ?? new Connection(client, { outgoing, silenceMs });
     connections.set(client, connection);
+    let isSound = true;
     try {
-      const result = await use(connection);
-      client.release();
-      return result;
+      return await use(connection);
     } catch (error) {
-      // One that has failed may be in any state: the pool makes another.
-      client.release(connection.hasFailed || !(error instanceof ParleyError));
+      isSound = error instanceof ParleyError;
       throw error;
+    } finally {
+      // One that has failed may be in any state: the pool makes another.
+      client.release(connection.hasFailed || !isSound);
     }
   };
 }

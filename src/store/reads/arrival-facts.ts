@@ -27,6 +27,7 @@ export const readArrivalFacts: StoreQuery<
   ArrivalFacts
 > = {
   query: 'readArrivalFacts',
+  isShared: true,
   run: async (tx, { account, senders, conversations: keys, peers, identities }) => {
     const [conversations, links, roles] = await Promise.all([
       readConversationFacts.run(tx, { keys }),

@@ -24,6 +24,7 @@ export type StoredContext = {
 /** Reads the context: as much as the summary has left, however long the conversation is. */
 export const readContext: StoreQuery<{ readonly sessionId: string }, StoredContext> = {
   query: 'readContext',
+  isShared: true,
   run: async (tx, { sessionId }) => {
     const rows = await context.all(tx, { sessionId });
     const [first] = rows;

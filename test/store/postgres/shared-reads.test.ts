@@ -1,0 +1,48 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
+import { openStore } from '../../support/open-store.ts';
+import { countRoundTrips } from '../../support/round-trips.ts';
+
+const divide: StoreQuery<number, number | undefined> = {
+  query: 'divide',
+  isShared: true,
+  run: async ({ db }, by) => {
+    const { rows } = await sql<{ found: number }>`select 6 / ${by}::int as found`.execute(db);
+    return rows[0]?.found;
+  },
+};
+
+// SQLite has a connection of its own for reads, on which they run at once.
+describe.skipIf(databaseServer === undefined)('reads that are asked for at the same time', () => {
+  const close: (() => Promise<void>)[] = [];
+  const opened: { store?: Store } = {};
+  beforeAll(async () => {
+    const { url } = await makeDatabase((end) => close.push(end));
+    opened.store = await openStore({ kind: 'postgres', url });
+  });
+  afterAll(async () => {
+    await opened.store?.close();
+    for (const end of close) await end();
+  });
+  const read = (by: number) => opened.store?.read(divide, by);
+
+  it('share a round trip', async () => {
+    await read(1);
+    const found: unknown[] = [];
+    const trips = await countRoundTrips(async () => {
+      found.push(...(await Promise.all([1, 2, 3].map(read))));
+    });
+    expect(found).toEqual([6, 3, 2]);
+    expect(trips).toBe(1);
+  });
+
+  it('fail each for itself', async () => {
+    const [good, bad, behind] = await Promise.allSettled([1, 0, 2].map(read));
+    expect(good).toMatchObject({ value: 6 });
+    expect(bad).toMatchObject({ reason: { code: 'internal' } });
+    expect(behind).toMatchObject({ value: 3 });
+    expect(await read(3)).toBe(2);
+  });
+});
