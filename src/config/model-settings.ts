@@ -137,6 +137,18 @@ export function findModel(
   return { provider, id, fallbacks: [] };
 }
 
+/** Every model that the settings name, some more than once. */
+export function namedModels(config: ModelConfig & Pick<Config, 'agents'>): readonly ModelSettings[] {
+  const ofAgents = config.agents.flatMap(({ model, titleModel, summaryModel }) => [
+    model,
+    titleModel,
+    summaryModel,
+  ]);
+  const fallbacks = Object.values(config.models).flatMap((model) => model.fallbacks);
+  const names = [config.model, ...Object.keys(config.models), ...ofAgents, ...fallbacks];
+  return names.flatMap((name) => (name === undefined ? [] : (findModel(name, config) ?? [])));
+}
+
 /** Ids that can only be one vendor's may be written without it. */
 function familyOf(id: string): string | undefined {
   if (/^claude-/.test(id)) return 'anthropic';

@@ -30,6 +30,8 @@ export type ModelInfo = {
   /** Longest answer that a call asks for, unless it has a reason for less. */
   readonly answerTokens: number;
   readonly canThink: boolean;
+  /** The settings say that it takes none. */
+  readonly takesTools?: false;
   /** Micro-dollars per million tokens. */
   readonly prices: ModelPrices;
 };

@@ -19,6 +19,7 @@ export function neverOfferingTools(provider: LlmProvider): LlmProvider {
     ...provider,
     stream: (request, signal) => provider.stream(withoutTools(request), signal),
     send: (request, ...rest) => provider.send(withoutTools(request), ...rest),
+    model: () => ({ ...provider.model(), takesTools: false }),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ChannelEntry } from '#contracts/channel.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import type { Config } from '../config/config.ts';
-import { findModel } from '../config/model-settings.ts';
+import { namedModels } from '../config/model-settings.ts';
 import type { AlertName } from '../store/alerts/note-alert.ts';
 import { routeOfKey } from '../store/base/conversation-key.ts';
 
@@ -19,7 +19,7 @@ export function staleAlerts(
   const accounts = configuredAccounts(channels, config);
   const lines = new Set(accounts.map(({ line }) => line));
   const networks = new Set(accounts.flatMap(({ entry, state }) => (state.kind === 'on' ? [entry.id] : [])));
-  const models = modelsIn(config);
+  const models = namedModels(config);
   const providers = new Set(models.map(({ provider }) => provider));
   const names = new Set(models.map(({ provider, id }) => `${provider}/${id}`));
   const offered = new Set(
@@ -51,16 +51,4 @@ export function staleAlerts(
         return kind satisfies never;
     }
   };
-}
-
-/** Every model that the settings name. */
-function modelsIn(config: Settings) {
-  const ofAgents = config.agents.flatMap(({ model, titleModel, summaryModel }) => [
-    model,
-    titleModel,
-    summaryModel,
-  ]);
-  const fallbacks = Object.values(config.models).flatMap((model) => model.fallbacks);
-  const names = [config.model, ...Object.keys(config.models), ...ofAgents, ...fallbacks];
-  return names.flatMap((name) => (name === undefined ? [] : (findModel(name, config) ?? [])));
 }

@@ -38,7 +38,7 @@ import { createRunCalls, type RunCalls } from './call-ledger.ts';
 import { executeCompact } from './execute-compact.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
 import { mayWaitForRoom, parkIfWaiting, type WaitingCall } from './park.ts';
-import { recordSizes } from './prompt-sizes.ts';
+import { recordingSizes } from './prompt-sizes.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunBudgets } from './run-budgets.ts';
 import { compactionOf, compactorOf } from './run-compaction.ts';
@@ -256,7 +256,6 @@ async function runLoop(
     run.kind === 'title' ? titleSystem : deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
     readRunContext(store, run, child),
   ]);
-  if (run.kind === 'turn') recordSizes(store, run, { ...stored, system, tools });
   deps.probe.reach('taken');
   const model = deps.models.stackFor(run.model, calls);
   const info = model.model();
@@ -271,7 +270,7 @@ async function runLoop(
     toolExecution: settings.toolExecution,
     steerTail: settings.steerTail,
     ...shape,
-    stream: (request, abort) => model.stream(request, abort),
+    stream: recordingSizes(model, { ...stored, store, run, system, tools }),
     transformContext: async (all, tokens) =>
       sections.run('fit history', () =>
         fitContext(pruneResults(all), { tokens, window: info.contextWindow }),

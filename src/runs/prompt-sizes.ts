@@ -1,4 +1,4 @@
-import type { SystemBlock } from '#contracts/model.ts';
+import type { LlmProvider, ModelEvent, ModelRequest, SystemBlock } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { unitsPerToken } from '../agent/context-size.ts';
 import { specsLength } from '../agent/tool-specs.ts';
@@ -13,13 +13,41 @@ type Prompt = {
   readonly sizes: PromptSizes;
 };
 
-/** Records the sizes of instructions and tools where they have changed. */
-export function recordSizes(store: Store, run: ClaimedRun, { system, tools, sizes }: Prompt): void {
-  const instructionTokens = tokensOf(system.reduce((length, { text }) => length + text.length, 0));
-  const toolTokens = tools.length === 0 ? 0 : tokensOf(specsLength(tools));
-  if (instructionTokens === sizes.instructionTokens && toolTokens === sizes.toolTokens) return;
-  const { laneKey, epoch, runId, sessionId } = run;
-  store.writeAlong(savePromptSizes, { laneKey, epoch, runId, sessionId, instructionTokens, toolTokens });
+/**
+ * Asks the model for a run's turns, and records the sizes of instructions and tools where they have changed: as they were
+ * sent. That a model takes no tools may be known from its answer only.
+ */
+export function recordingSizes(
+  model: LlmProvider,
+  { store, run, ...prompt }: Prompt & { readonly store: Store; readonly run: ClaimedRun },
+): LlmProvider['stream'] {
+  const { takesTools = true } = model.model();
+  let { sizes } = prompt;
+  const record = (withoutTools: boolean) => {
+    const sent = withoutTools
+      ? sizesOf(
+          prompt.system.filter(({ isAboutTools }) => !isAboutTools),
+          [],
+        )
+      : sizesOf(prompt.system, prompt.tools);
+    if (sent.instructionTokens === sizes.instructionTokens && sent.toolTokens === sizes.toolTokens) return;
+    sizes = sent;
+    const { laneKey, epoch, runId, sessionId } = run;
+    store.writeAlong(savePromptSizes, { laneKey, epoch, runId, sessionId, ...sent });
+  };
+  return async function* (request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    for await (const event of model.stream(request, signal)) {
+      if (run.kind === 'turn' && event.type === 'complete') record(event.withoutTools ?? !takesTools);
+      yield event;
+    }
+  };
+}
+
+function sizesOf(system: readonly SystemBlock[], tools: readonly Tool[]): PromptSizes {
+  return {
+    instructionTokens: tokensOf(system.reduce((length, { text }) => length + text.length, 0)),
+    toolTokens: tools.length === 0 ? 0 : tokensOf(specsLength(tools)),
+  };
 }
 
 function tokensOf(length: number): number {

@@ -13,7 +13,13 @@ export type StoreReport =
       readonly pending: readonly string[];
       /** Steps of another version of Parley that this one can't work with. */
       readonly unknown: readonly string[];
+      /** Models that have refused tools, `provider/model`, and when each was found to, ms since the epoch. */
+      readonly withoutTools: ReadonlyMap<string, number>;
     };
+
+/** Finds the models that have refused tools, also those whose alert the owner has dismissed. */
+export const toolRefusals = `select subject, max("lastAt") as "at" from "ownerNotices"
+  where kind = 'model-without-tools' group by subject`;
 
 /** Compares the schema's steps with those that this version knows. */
 export function compareSteps(

@@ -9,9 +9,12 @@ import { renderChecks } from '../../src/cli/doctor/check.ts';
 import { checkRedis, checkStore } from '../../src/cli/doctor/engine-checks.ts';
 import { checkNode, judgeSpace } from '../../src/cli/doctor/host-checks.ts';
 import type { Config } from '../../src/config/config.ts';
+import { readEnvironment } from '../../src/config/environment.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { sendInline } from '../../src/redis/inline-client.ts';
 import { startPrivateServer } from '../../src/redis/private-server.ts';
+import { raiseAlert, resolveAlert } from '../../src/store/alerts/note-alert.ts';
 import { startTelegramServer } from '../platforms/telegram/server.ts';
 import { openStore } from '../support/open-store.ts';
 import { aFolder } from '../support/own-folder.ts';
@@ -179,7 +182,7 @@ describe('the store', () => {
       db.exec(sql);
       db.close();
     };
-    return { dataDir, change, check: () => checkStore(configOf({ dataDir })) };
+    return { dataDir, change, check: async () => (await checkStore(configOf({ dataDir })))[0] };
   };
 
   it('is found intact, beside the process that uses it', async () => {
@@ -201,6 +204,27 @@ describe('the store', () => {
     expect(await check()).toMatchObject({ result: 'failed', detail: expect.stringContaining('9999-later') });
   });
 
+  it('tells which model of the settings was found to take no tools, without asking it', async () => {
+    const dataDir = aFolder();
+    const store = await openStore({ kind: 'sqlite', dataDir });
+    for (const id of ['refuses', 'plain', 'gone']) {
+      const subject = `ollama/${id}`;
+      await store.write(raiseAlert, { kind: 'model-without-tools', subject });
+      // Read and put away, it is still so.
+      await store.write(resolveAlert, { kind: 'model-without-tools', subject });
+    }
+    await store.close();
+    const settings = {
+      model: 'ollama/refuses',
+      models: { plain: { provider: 'ollama', id: 'plain', tools: false } },
+    };
+    await writeFile(join(dataDir, 'parley.config.json'), JSON.stringify(settings));
+    const config = { ...loadConfig(readEnvironment({}), dataDir), dataDir };
+    const [, ...others] = await checkStore(config);
+    const detail = expect.stringMatching(/^ollama\/refuses takes no tools, as its server said on \d{4}-/);
+    expect(others).toMatchObject([{ name: 'tools', result: 'warning', detail }]);
+  });
+
   it('fails when the file is damaged', async () => {
     const { dataDir, check } = await aDatabase();
     // What is still in its log would make up for the file.
@@ -211,10 +235,10 @@ describe('the store', () => {
 
   it.skipIf(process.env.PARLEY_TEST_DATABASE_URL === undefined)('is asked for on PostgreSQL', async () => {
     const url = process.env.PARLEY_TEST_DATABASE_URL ?? '';
-    const there = await checkStore(configOf({ databaseUrl: new Secret(url) }));
+    const [there] = await checkStore(configOf({ databaseUrl: new Secret(url) }));
     expect(there).toMatchObject({ result: 'ok', detail: expect.stringContaining('PostgreSQL') });
     const nowhere = Object.assign(new URL(url), { pathname: '/no_such_database' }).href;
-    const away = await checkStore(configOf({ databaseUrl: new Secret(nowhere) }));
+    const [away] = await checkStore(configOf({ databaseUrl: new Secret(nowhere) }));
     expect(away).toMatchObject({ result: 'failed', fix: expect.stringContaining('DATABASE_URL') });
   });
 });

@@ -141,4 +141,14 @@ export const contextMutants: readonly Mutant[] = [
     },
     test: { file: compaction, name: 'is not summarised beyond a budget' },
   },
+  {
+    name: 'tools that are not sent are counted',
+    invariant: '/context counts what the model was sent',
+    edit: {
+      in: 'recordingSizes',
+      find: 'record(event.withoutTools ?? !takesTools)',
+      replace: 'record(!takesTools)',
+    },
+    test: { file: 'test/runs/prompt-sizes.test.ts', name: 'counts the tools' },
+  },
 ];

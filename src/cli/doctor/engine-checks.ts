@@ -1,7 +1,9 @@
 import type { Config } from '../../config/config.ts';
+import { namedModels } from '../../config/model-settings.ts';
 import { findRedisServer, inspectRedis } from '../../redis/inspect-redis.ts';
 import { installCommand, isRecentEnough } from '../../redis/server-process.ts';
 import { inspectStore } from '../../store/inspect-store.ts';
+import type { StoreReport } from '../../store/store-report.ts';
 import { warnOfUnpriced } from '../unpriced-models.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
@@ -38,11 +40,39 @@ export async function checkRedis({ redisUrl }: Config): Promise<DoctorCheck> {
 }
 
 /** Checks the database without changing it. */
-export async function checkStore({ databaseUrl, dataDir }: Config): Promise<DoctorCheck> {
-  const name = 'store';
+export async function checkStore(config: Config): Promise<readonly DoctorCheck[]> {
+  const { databaseUrl, dataDir } = config;
   const report = await inspectStore(
     databaseUrl ? { kind: 'postgres', url: databaseUrl.reveal() } : { kind: 'sqlite', dataDir },
   );
+  return [
+    judgeStore(config, report),
+    ...(report.kind === 'found' ? checkTools(config, report.withoutTools) : []),
+  ];
+}
+
+/** Says, without asking it, which model of the settings was found to take no tools. */
+function checkTools(config: Config, refusals: ReadonlyMap<string, number>): readonly DoctorCheck[] {
+  if (refusals.size === 0) return [];
+  const offered = namedModels(config).flatMap(({ provider, id, tools }) =>
+    tools === false ? [] : [`${provider}/${id}`],
+  );
+  return [...new Set(offered)].flatMap((model) => {
+    const at = refusals.get(model);
+    if (at === undefined) return [];
+    const since = new Date(at).toISOString().slice(0, 10);
+    return [
+      warning(
+        'tools',
+        `${model} takes no tools, as its server said on ${since}, and is asked without them`,
+        'choose a model that takes tools, or set models.<alias>.tools to false for this one',
+      ),
+    ];
+  });
+}
+
+function judgeStore({ databaseUrl }: Config, report: StoreReport): DoctorCheck {
+  const name = 'store';
   switch (report.kind) {
     case 'absent':
       return ok(name, 'the first start creates a new SQLite file');

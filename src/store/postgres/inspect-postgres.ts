@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { compareSteps, type StoreReport } from '../store-report.ts';
+import { compareSteps, type StoreReport, toolRefusals } from '../store-report.ts';
 
 const timeoutMs = 5_000;
 
@@ -15,7 +15,8 @@ export async function inspectPostgres(url: string): Promise<StoreReport> {
     await client.connect();
     const version = await client.query<{ server_version: string }>('show server_version');
     const detail = `PostgreSQL ${version.rows[0]?.server_version ?? 'of unknown version'}`;
-    return { kind: 'found', detail, ...compareSteps(await appliedSteps(client)) };
+    const steps = compareSteps(await appliedSteps(client));
+    return { kind: 'found', detail, ...steps, withoutTools: await readRefusals(client, steps.pending) };
   } catch (error) {
     return { kind: 'unreachable', reason: error instanceof Error ? error.message : String(error) };
   } finally {
@@ -33,6 +34,16 @@ export async function readPostgresSteps(url: string): Promise<readonly string[]>
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+/** None of a database whose schema is another one. */
+async function readRefusals(
+  client: pg.Client,
+  pending: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (pending.length > 0) return new Map();
+  const { rows } = await client.query<{ subject: string; at: string }>(toolRefusals);
+  return new Map(rows.map(({ subject, at }) => [subject, Number(at)]));
 }
 
 async function appliedSteps(client: pg.Client): Promise<readonly string[]> {

@@ -1,6 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { readSteps } from '../../backup/sqlite-snapshot.ts';
-import { compareSteps, type StoreReport } from '../store-report.ts';
+import { compareSteps, type StoreReport, toolRefusals } from '../store-report.ts';
 import { errorOf, faultOf } from './fault-of.ts';
 
 /** Reads every page of the file once: seconds for a gigabyte. */
@@ -10,7 +10,8 @@ export function inspectSqlite(file: string): StoreReport {
     connection = new BetterSqlite3(file, { readonly: true });
     const [first] = connection.pragma('quick_check(1)') as readonly { readonly quick_check: string }[];
     if (first?.quick_check !== 'ok') return { kind: 'damaged', reason: first?.quick_check ?? 'no answer' };
-    return { kind: 'found', detail: file, ...compareSteps(readSteps(connection)) };
+    const steps = compareSteps(readSteps(connection));
+    return { kind: 'found', detail: file, ...steps, withoutTools: refusalsIn(connection, steps.pending) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
@@ -19,6 +20,16 @@ export function inspectSqlite(file: string): StoreReport {
   } finally {
     connection?.close();
   }
+}
+
+/** None of a file whose schema is another one. */
+function refusalsIn(
+  connection: BetterSqlite3.Database,
+  pending: readonly string[],
+): ReadonlyMap<string, number> {
+  if (pending.length > 0) return new Map();
+  const rows = connection.prepare<[], { subject: string; at: number }>(toolRefusals).all();
+  return new Map(rows.map(({ subject, at }) => [subject, at]));
 }
 
 /** Steps of the schema that a file has taken, without reading more of it. Throws ParleyError as opening the store does. */
