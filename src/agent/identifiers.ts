@@ -1,4 +1,5 @@
 /** URLs, paths and ids: names that a summary must not lose, since nobody can guess them. */
+import { createTimeSlice } from '#channel-kit/time-slice.ts';
 import { type AgentMessage, textOf } from '#contracts/message.ts';
 
 const [shortest, longest] = [5, 300];
@@ -15,12 +16,12 @@ export function identifiersIn(text: string): readonly string[] {
 
 /**
  * The identifiers of the messages and of the earlier summary that the summary lacks, newest first, at most
- * `units` UTF-16 units of them. What was said counts before what was passed to tools, and that before results.
+ * `units` UTF-16 units of them. What was said counts before what was passed to tools, and that before results. In slices, since a history may have megabytes.
  */
-export function lostIdentifiers(
+export async function lostIdentifiers(
   messages: readonly AgentMessage[],
   { earlier, summary, units }: { readonly earlier: string; readonly summary: string; readonly units: number },
-): readonly string[] {
+): Promise<readonly string[]> {
   const newest = messages.toReversed();
   const sources = [
     ...newest.map(({ parts }) => textOf(parts)),
@@ -31,7 +32,9 @@ export function lostIdentifiers(
   const kept = new Set(identifiersIn(summary));
   const lost: string[] = [];
   let room = units;
+  const rest = createTimeSlice();
   for (const text of sources) {
+    await rest();
     for (const name of identifiersIn(text)) {
       if (kept.has(name)) continue;
       room -= name.length + lineLength;

@@ -149,7 +149,7 @@ async function writeSummary(
     factUnits: Math.floor(units / 6),
   };
   const { text, facts, model } = await foldSlices(deps, fold, signal);
-  const lost = lostIdentifiers(old, {
+  const lost = await lostIdentifiers(old, {
     earlier: [known?.text ?? '', ...(known?.facts ?? [])].join('\n'),
     summary: [text, ...facts].join('\n'),
     units: Math.floor(units / 3),

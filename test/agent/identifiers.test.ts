@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { slicesOf } from '../../src/agent/compaction-text.ts';
 import { identifiersIn, lostIdentifiers } from '../../src/agent/identifiers.ts';
 import type { AgentMessage } from '../../src/contracts/message.ts';
+import { countTurns } from '../support/loop-turns.ts';
 import { userSays } from './support/builders.ts';
 
 describe('identifiers', () => {
@@ -19,7 +20,7 @@ describe('identifiers', () => {
     expect(identifiersIn(text)).toEqual(found);
   });
 
-  it('that a summary lacks are listed newest first, results last, up to the room there is', () => {
+  it('that a summary lacks are listed newest first, results last, up to the room there is', async () => {
     const result: AgentMessage = {
       ...userSays('r', ''),
       role: 'tool',
@@ -32,8 +33,15 @@ describe('identifiers', () => {
     };
     const messages = [userSays('1', 'first ID-00001'), result, userSays('2', 'then ID-00002 and ID-00003')];
     const of = { earlier: 'known ID-00000', summary: 'all about ID-00003', units: 1_000 };
-    expect(lostIdentifiers(messages, of)).toEqual(['ID-00002', 'ID-00001', 'ID-00000', '/tmp/x1']);
-    expect(lostIdentifiers(messages, { ...of, units: 25 })).toEqual(['ID-00002', 'ID-00001']);
+    expect(await lostIdentifiers(messages, of)).toEqual(['ID-00002', 'ID-00001', 'ID-00000', '/tmp/x1']);
+    expect(await lostIdentifiers(messages, { ...of, units: 25 })).toEqual(['ID-00002', 'ID-00001']);
+  });
+
+  it('of a long history are looked for in slices, between which others work', async () => {
+    const messages = Array.from({ length: 40 }, (_, index) => userSays(String(index), 'x '.repeat(100_000)));
+    const turns = countTurns();
+    await lostIdentifiers(messages, { earlier: '', summary: '', units: 100 });
+    expect(turns.end()).toBeGreaterThan(2);
   });
 });
 

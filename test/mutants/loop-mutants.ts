@@ -26,6 +26,15 @@ export const loopMutants: readonly Mutant[] = [
     isSample: true,
   },
   {
+    name: 'batch without a turn for others',
+    invariant: 'messages that come at once do not hold the event loop together',
+    edit: { in: 'proposeAll', find: 'await rest();', replace: '' },
+    test: {
+      file: 'test/inbound/mention-gate.test.ts',
+      name: 'of a batch lets others work between two messages',
+    },
+  },
+  {
     name: 'events of an answer without a turn for others',
     invariant: 'what a model server sends at once does not hold the event loop',
     edit: { in: 'inTurns', find: 'await nextTurn();', replace: '' },
