@@ -162,13 +162,13 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     wakes,
     contextLimit: config.groups.contextLimit,
     caps: config.lanes.concurrency,
-    bury: async () => {
+    reapDead: async () => {
       if (await stage.processes.reapDead()) stage.live.publish({ kind: 'freed' });
     },
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     ...{ worksOn: active.worksOn, deliver: deliverer.deliver, fetch: fetcher.fetch },
     start: motion.dispatch,
-    ...(front && { tellWaiting: wireWaitingNotices(stage, host).look }),
+    ...(front && { notifyWaiting: wireWaitingNotices(stage, host).look }),
   });
   closers.add('sweeper', sweeper.stop);
   wireEffects(stage, { active, wakes, deliverer, fetcher, host, workers, sweeper });

@@ -111,7 +111,7 @@ export class DiscordApi {
     return messageIdSchema.parse(answer).id;
   }
 
-  async edit(channel: string, message: string, { body, signal }: Editing): Promise<void> {
+  async edit(channel: string, message: string, { body, signal }: EditRequest): Promise<void> {
     await this.#call(RequestMethod.Patch, Routes.channelMessage(channel, message), { body, signal });
   }
 
@@ -141,7 +141,7 @@ export class DiscordApi {
     });
   }
 
-  async editOriginal(application: string, token: string, { body, signal }: Editing): Promise<string> {
+  async editOriginal(application: string, token: string, { body, signal }: EditRequest): Promise<string> {
     const route = Routes.webhookMessage(application, token);
     return messageIdSchema.parse(await this.#call(RequestMethod.Patch, route, { body, signal, auth: false }))
       .id;
@@ -174,7 +174,7 @@ export class DiscordApi {
   }
 }
 
-type Editing = { readonly body: TextBody; readonly signal: AbortSignal };
+type EditRequest = { readonly body: TextBody; readonly signal: AbortSignal };
 
 async function upload({ path, name, mimeType }: OutgoingFile) {
   return { name, data: await readFile(path), contentType: mimeType };

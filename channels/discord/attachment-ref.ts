@@ -1,17 +1,17 @@
 /** Where an attachment was found, so that it can be asked for again when its signed link has run out. */
-export type Located = {
+export type AttachmentLocation = {
   readonly channel: string;
   readonly message: string;
   readonly id: string;
   readonly url: string;
 };
 
-export function formatRef({ channel, message, id, url }: Located): string {
+export function formatRef({ channel, message, id, url }: AttachmentLocation): string {
   return `${channel}/${message}/${id} ${url}`;
 }
 
 /** Undefined when the text is no handle of this channel's. */
-export function readRef(ref: string): Located | undefined {
+export function readRef(ref: string): AttachmentLocation | undefined {
   const [, channel, message, id, url] = /^(\d{1,20})\/(\d{1,20})\/(\d{1,20}) (https?:\S+)$/.exec(ref) ?? [];
   if (channel === undefined || message === undefined || id === undefined || url === undefined)
     return undefined;

@@ -74,7 +74,7 @@ export function percentEncode(url: string, characters: RegExp): string {
 type Range = { readonly start: number; readonly end: number };
 
 /** `line`: its state at the start; updated to the end. */
-function escapeRange(text: string, { start, end }: Range, around: Writing): string {
+function escapeRange(text: string, { start, end }: Range, around: WriteContext): string {
   const { line } = around;
   let out = '';
   for (let index = start; index < end; index += 1) {
@@ -89,7 +89,7 @@ function escapeRange(text: string, { start, end }: Range, around: Writing): stri
 /** The text before a position in its line: only white space, a number behind spaces, or anything else. */
 type Line = { prefix: 'blank' | 'spaces-and-number' | 'words' };
 
-type Writing = EscapeContext & { readonly line: Line };
+type WriteContext = EscapeContext & { readonly line: Line };
 
 function prefixWith(prefix: Line['prefix'], character: string): Line['prefix'] {
   if (prefix === 'blank' && /\s/.test(character)) return 'blank';
@@ -97,7 +97,7 @@ function prefixWith(prefix: Line['prefix'], character: string): Line['prefix'] {
 }
 
 /** Looks at the neighbours: most of these characters are harmless in most places. */
-function isMarkup(text: string, index: number, around: Writing): boolean {
+function isMarkup(text: string, index: number, around: WriteContext): boolean {
   const character = text.charAt(index);
   const before = text.charAt(index - 1);
   const after = text.charAt(index + 1);

@@ -47,7 +47,7 @@ export type HistoryDeps = {
 /** Live events that wait to be stored, at most: beyond this they are read from the history once the store takes them. */
 const mostPending = 10_000;
 
-type Filling = {
+type HistoryFill = {
   readonly held: BufferedEvents[];
   readonly start: () => void;
   isStarted: boolean;
@@ -66,7 +66,7 @@ export class History {
   readonly #deps: HistoryDeps;
   readonly #stopped = new AbortController();
   readonly #live = new Set<string>();
-  readonly #filling = new Map<string, Filling>();
+  readonly #filling = new Map<string, HistoryFill>();
   #working = 0;
   /** Conversations read before the last one don't count. */
   #changes = 0;
@@ -158,10 +158,10 @@ export class History {
     filling.changes += 1;
   }
 
-  #fill(channelId: string): Filling {
+  #fill(channelId: string): HistoryFill {
     const known = this.#filling.get(channelId);
     if (known !== undefined) return known;
-    const filling: Filling = {
+    const filling: HistoryFill = {
       held: [],
       isStarted: false,
       isUntold: false,
@@ -185,7 +185,7 @@ export class History {
     }
   }
 
-  async #run(channelId: string, filling: Filling): Promise<void> {
+  async #run(channelId: string, filling: HistoryFill): Promise<void> {
     let changes = -1;
     while (changes !== this.#changes + filling.changes && !this.#stopped.signal.aborted) {
       changes = this.#changes + filling.changes;
@@ -321,7 +321,7 @@ export class History {
       this.#gap(place, { after: this.#startOf(place), code: 'history-refused', reason });
   }
 
-  #gap(place: ChannelLocation, { after, ...why }: Missed): void {
+  #gap(place: ChannelLocation, { after, ...why }: MissedStretch): void {
     this.#deps.gap({ conversation: place.route.conversation, since: timeOf(after), ...why });
   }
 }
@@ -331,7 +331,7 @@ function isTooLarge(error: unknown): boolean {
   return error instanceof RangeError && 'code' in error && error.code === 'ERR_REPLY_TOO_LARGE';
 }
 
-type Missed = { readonly after: string; readonly code: GapCode; readonly reason: string };
+type MissedStretch = { readonly after: string; readonly code: GapCode; readonly reason: string };
 
 /** Where the anchor of a place is kept: a thread's behind its channel's. */
 export function anchorOf({

@@ -52,7 +52,7 @@ export type MappingContext = Names & {
   person(userId: string): User | undefined;
 };
 
-export type Reading =
+export type ReadResult =
   /** Nothing that people did, or nothing of it is left to say. */
   | { readonly kind: 'nothing' }
   /** The bot's own message: no event, but history is known up to it. */
@@ -68,7 +68,7 @@ export type Reading =
   | { readonly kind: 'unplaced'; readonly channelId: string }
   | { readonly kind: 'unreadable'; readonly row: UnreadableEvent };
 
-export function readDispatch(dispatch: Dispatch, around: MappingContext): Reading {
+export function readDispatch(dispatch: Dispatch, around: MappingContext): ReadResult {
   try {
     assertSafeJson(dispatch.d);
     return readKnown(dispatch, around);
@@ -77,7 +77,7 @@ export function readDispatch(dispatch: Dispatch, around: MappingContext): Readin
   }
 }
 
-function readKnown({ t, d, s }: Dispatch, around: MappingContext): Reading {
+function readKnown({ t, d, s }: Dispatch, around: MappingContext): ReadResult {
   switch (t) {
     case 'MESSAGE_CREATE':
       return readNew(d, around);
@@ -105,7 +105,7 @@ function readKnown({ t, d, s }: Dispatch, around: MappingContext): Reading {
 const historic = 'history';
 
 /** A message of the history; its place is known, since it was read from there. */
-export function readHistoric(data: unknown, place: ChannelLocation, around: MappingContext): Reading {
+export function readHistoric(data: unknown, place: ChannelLocation, around: MappingContext): ReadResult {
   try {
     assertSafeJson(data);
     return readMessage(messageSchema.parse(data), place, around);
@@ -114,7 +114,7 @@ export function readHistoric(data: unknown, place: ChannelLocation, around: Mapp
   }
 }
 
-function readNew(data: unknown, around: MappingContext): Reading {
+function readNew(data: unknown, around: MappingContext): ReadResult {
   const message = messageSchema.parse(data);
   const place = around.placeOf(message.channel_id);
   return place === undefined
@@ -122,7 +122,7 @@ function readNew(data: unknown, around: MappingContext): Reading {
     : readMessage(message, place, around);
 }
 
-function readMessage(message: Message, place: ChannelLocation, around: MappingContext): Reading {
+function readMessage(message: Message, place: ChannelLocation, around: MappingContext): ReadResult {
   const { id, author } = message;
   if (author.id === around.bot.id) return { kind: 'own', place, messageId: id };
   const event: InboundEvent = isReadable(message)
@@ -150,7 +150,7 @@ function authorOf(message: Message, { guildId }: ChannelLocation, around: Mappin
 }
 
 /** Discord says "updated" also when it has looked at a link; only a new time of editing is an edit. */
-function readEdit(data: unknown, around: MappingContext): Reading {
+function readEdit(data: unknown, around: MappingContext): ReadResult {
   const { edited_timestamp: editedAt, channel_id: channelId } = updateSchema.parse(data);
   if (editedAt == null) return { kind: 'nothing' };
   const message = messageSchema.parse(data);
@@ -172,7 +172,7 @@ function readEdit(data: unknown, around: MappingContext): Reading {
 type Where = { readonly channel_id: string; readonly guild_id?: string | undefined };
 
 /** Discord does not say who deleted; what counts is whose message it was. */
-function readDeletes(ids: readonly string[], where: Where, around: MappingContext): Reading {
+function readDeletes(ids: readonly string[], where: Where, around: MappingContext): ReadResult {
   const { channel_id: channelId } = where;
   const place = around.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
@@ -197,10 +197,10 @@ function peerOf({ peer }: ChannelLocation, { bot }: MappingContext): Sender | un
   return peer && senderOf({ user: peer }, bot);
 }
 
-type Reacting = { readonly around: MappingContext; readonly s: number; readonly isRemoved: boolean };
+type ReactionEvent = { readonly around: MappingContext; readonly s: number; readonly isRemoved: boolean };
 
 /** Reactions have no time and no id: the place in the gateway session tells two alike apart. */
-function readReaction(data: unknown, { around, s, isRemoved }: Reacting): Reading {
+function readReaction(data: unknown, { around, s, isRemoved }: ReactionEvent): ReadResult {
   const reaction = reactionSchema.parse(data);
   const { user_id: userId, message_id: target, channel_id: channelId } = reaction;
   if (userId === around.bot.id) return { kind: 'nothing' };
@@ -242,7 +242,7 @@ function emojiOf({
 }
 
 /** A slash command is a message without one: it says `/name text`, and its answer goes to the interaction. */
-function readInteraction(interaction: Interaction, around: MappingContext): Reading {
+function readInteraction(interaction: Interaction, around: MappingContext): ReadResult {
   const { id, type, channel_id: channelId, member } = interaction;
   const user = member?.user ?? interaction.user;
   if (channelId === undefined || user === undefined) throw new Error('names no channel or no user');

@@ -35,11 +35,11 @@ export type IntakeQueueDeps = {
 
 const largestBatch = 100;
 
-type Waiting = { readonly entry: Entry; readonly stored: () => void };
+type WaitingEntry = { readonly entry: Entry; readonly stored: () => void };
 
 export class IntakeQueue {
   readonly #deps: IntakeQueueDeps;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: WaitingEntry[] = [];
   readonly #stopped = new AbortController();
   #working: Promise<void> | undefined;
 

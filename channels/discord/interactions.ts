@@ -25,7 +25,7 @@ export type InteractionsDeps = {
 /** A press waits here for some milliseconds; one that is forgotten is stored anyway. */
 const mostPresses = 1000;
 
-export type Answering = {
+export type InteractionReply = {
   /** The interaction's id. */
   readonly id: string;
   readonly key: PartKey;
@@ -98,7 +98,7 @@ export class Interactions {
    * message, or undefined when it cannot be answered so: this process didn't receive it, it has expired, or it
    * was answered before. Throws what the call throws.
    */
-  async answer({ id, key, body, signal }: Answering): Promise<string | undefined> {
+  async answer({ id, key, body, signal }: InteractionReply): Promise<string | undefined> {
     const one = this.#open.get(id);
     if (one === undefined || one.isWithdrawn || (one.answer !== undefined && one.answer !== key))
       return undefined;
@@ -111,7 +111,7 @@ export class Interactions {
    * As `answer`, for an interaction that an earlier process received. The caller has seen "thinking…", so
    * nothing has answered it yet.
    */
-  async answerLate({ id, body, signal }: Omit<Answering, 'key'>): Promise<string | undefined> {
+  async answerLate({ id, body, signal }: Omit<InteractionReply, 'key'>): Promise<string | undefined> {
     if (this.#open.has(id)) return undefined;
     const known = await this.#deps.tokens.recall(id);
     return known && this.#replace(known, { body, signal });
@@ -137,7 +137,7 @@ export class Interactions {
 
   async #replace(
     { application, token }: InteractionToken,
-    answer: Pick<Answering, 'body' | 'signal'>,
+    answer: Pick<InteractionReply, 'body' | 'signal'>,
   ): Promise<string | undefined> {
     try {
       return await this.#deps.api.editOriginal(application, token, answer);

@@ -21,7 +21,7 @@ type Mark =
   | { readonly kind: 'code-block'; readonly language: string }
   | { readonly kind: 'style'; readonly style: Style }
   | { readonly kind: 'link'; readonly url: string };
-type Marked<M extends Mark = Mark> = Range & { readonly mark: M };
+type MarkedRange<M extends Mark = Mark> = Range & { readonly mark: M };
 
 export function piecesOf(text: string, range: Range, spans: readonly Span[]): readonly Piece[] {
   const marked = spans.flatMap((span) => markOf(text, span, range));
@@ -39,7 +39,7 @@ export function rangeOf(span: { readonly start: number; readonly length: number 
 }
 
 /** The span as a mark of this range; nothing when it lies outside or is a quote, which is made of lines. */
-function markOf(text: string, span: Span, within: Range): readonly Marked[] {
+function markOf(text: string, span: Span, within: Range): readonly MarkedRange[] {
   const { start: from, end: to } = rangeOf(span);
   let start = Math.max(from, within.start);
   let end = Math.min(to, within.end);
@@ -65,7 +65,7 @@ function isInsidePair(text: string, index: number): boolean {
 }
 
 /** The first of those that share a character stays. */
-function withoutOverlaps(marked: readonly Marked[]): readonly Marked[] {
+function withoutOverlaps(marked: readonly MarkedRange[]): readonly MarkedRange[] {
   let end = 0;
   return marked.toSorted(byStart).filter((one) => {
     if (one.start < end) return false;
@@ -75,7 +75,7 @@ function withoutOverlaps(marked: readonly Marked[]): readonly Marked[] {
 }
 
 /** Ranges of one style that touch are one range. */
-function joined(styles: readonly Marked[]): readonly Marked[] {
+function joined(styles: readonly MarkedRange[]): readonly MarkedRange[] {
   const groups = Map.groupBy(styles, ({ mark }) => (mark.kind === 'style' ? mark.style : ''));
   return [...groups.values()].flatMap((group) => {
     const ranges: { start: number; end: number; mark: Mark }[] = [];
@@ -88,8 +88,8 @@ function joined(styles: readonly Marked[]): readonly Marked[] {
   });
 }
 
-function subtract(marked: Marked, holes: readonly Marked[]): readonly Marked[] {
-  let left: readonly Marked[] = [marked];
+function subtract(marked: MarkedRange, holes: readonly MarkedRange[]): readonly MarkedRange[] {
+  let left: readonly MarkedRange[] = [marked];
   for (const hole of holes) {
     left = left.flatMap((one) =>
       hole.end <= one.start || hole.start >= one.end
@@ -107,11 +107,11 @@ function subtract(marked: Marked, holes: readonly Marked[]): readonly Marked[] {
 const mostPieces = 400;
 
 /** Cuts what crosses the end of what began before it, and trims white space, until all lies one in another. */
-function nest(text: string, marked: readonly Marked[]): readonly Marked[] {
+function nest(text: string, marked: readonly MarkedRange[]): readonly MarkedRange[] {
   const waiting = marked.flatMap((one) => trimmed(text, one)).toSorted((a, b) => byStart(b, a));
-  const placed: Marked[] = [];
+  const placed: MarkedRange[] = [];
   /** Ranges around the current position, innermost last. */
-  const open: Marked[] = [];
+  const open: MarkedRange[] = [];
   for (let one = waiting.pop(); one && placed.length < mostPieces; one = waiting.pop()) {
     const { start, end } = one;
     while (open.length > 0 && (open.at(-1)?.end ?? 0) <= start) open.pop();
@@ -131,14 +131,14 @@ function nest(text: string, marked: readonly Marked[]): readonly Marked[] {
 }
 
 /** `waiting` is in the order of `byStart`, from the last to the first. */
-function putInOrder(waiting: Marked[], one: Marked): void {
+function putInOrder(waiting: MarkedRange[], one: MarkedRange): void {
   let at = waiting.length;
   for (let next = waiting[at - 1]; next && byStart(next, one) < 0; next = waiting[at - 1]) at -= 1;
   waiting.splice(at, 0, one);
 }
 
 /** Without what is `blank` at its edges; nothing when it is all blank. */
-function trimmed(text: string, marked: Marked, blank = /\s/): readonly Marked[] {
+function trimmed(text: string, marked: MarkedRange, blank = /\s/): readonly MarkedRange[] {
   let { start, end } = marked;
   while (start < end && blank.test(text.charAt(start))) start += 1;
   while (start < end && blank.test(text.charAt(end - 1))) end -= 1;
@@ -146,13 +146,13 @@ function trimmed(text: string, marked: Marked, blank = /\s/): readonly Marked[] 
 }
 
 /** Outer before inner; a link outside of what covers the same text, so that its label is whole. */
-function byStart(a: Marked, b: Marked): number {
+function byStart(a: MarkedRange, b: MarkedRange): number {
   return (
     a.start - b.start || b.end - a.end || Number(b.mark.kind === 'link') - Number(a.mark.kind === 'link')
   );
 }
 
-function build(text: string, range: Range, marked: readonly Marked[]): readonly Piece[] {
+function build(text: string, range: Range, marked: readonly MarkedRange[]): readonly Piece[] {
   const pieces: Piece[] = [];
   let at = range.start;
   const plain = (end: number) => {
@@ -162,7 +162,7 @@ function build(text: string, range: Range, marked: readonly Marked[]): readonly 
   for (let one = waiting.pop(); one; one = waiting.pop()) {
     const { start, end, mark } = one;
     plain(start);
-    const inner: Marked[] = [];
+    const inner: MarkedRange[] = [];
     for (let next = waiting.at(-1); next && next.start < end; next = waiting.at(-1)) {
       inner.push(next);
       waiting.pop();

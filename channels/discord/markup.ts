@@ -53,9 +53,9 @@ function segmentsOf(text: string, quotes: readonly Range[]): readonly Segment[] 
   return segments.filter(({ start, end }) => end > start);
 }
 
-type Writing = { readonly spans: readonly Span[]; readonly isQuote: boolean };
+type WriteOptions = { readonly spans: readonly Span[]; readonly isQuote: boolean };
 
-function writeSegment(text: string, range: Range, { spans, isQuote }: Writing): string {
+function writeSegment(text: string, range: Range, { spans, isQuote }: WriteOptions): string {
   const hasLinks = text.includes('](') || spans.some(({ kind }) => kind === 'link');
   const writer = new MarkupWriter(hasLinks);
   writer.write(piecesOf(text, range, spans));

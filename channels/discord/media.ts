@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { cappedDownload, unavailable, type Wanted } from '#channel-kit/capped-download.ts';
+import { cappedDownload, type DownloadRequest, unavailable } from '#channel-kit/capped-download.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { type Located, readRef } from './attachment-ref.ts';
+import { type AttachmentLocation, readRef } from './attachment-ref.ts';
 import { networkReason, readRefusal } from './failures.ts';
 import { attachmentSchema } from './payload-schema.ts';
 
@@ -16,7 +16,7 @@ const hosts = new Set(['cdn.discordapp.com', 'media.discordapp.net']);
 const messageSchema = z.object({ attachments: z.array(attachmentSchema) });
 
 /** Streams a file. Links are signed for a day; one that has run out is asked for again. */
-export function fetchMedia(deps: MediaDeps, wanted: Wanted): AsyncIterable<Uint8Array> {
+export function fetchMedia(deps: MediaDeps, wanted: DownloadRequest): AsyncIterable<Uint8Array> {
   const begin = async (signal: AbortSignal) => {
     const located = readRef(wanted.ref.ref);
     if (located === undefined) throw unavailable('it has no address');
@@ -26,7 +26,7 @@ export function fetchMedia(deps: MediaDeps, wanted: Wanted): AsyncIterable<Uint8
   return cappedDownload({ open: begin, networkReason }, wanted);
 }
 
-async function open(deps: MediaDeps, located: Located, signal: AbortSignal): Promise<Response> {
+async function open(deps: MediaDeps, located: AttachmentLocation, signal: AbortSignal): Promise<Response> {
   const first = await download(deps, located.url, signal);
   if (first.ok) return first;
   const isExpired = first.status === 403 || first.status === 404 || first.status === 410;
@@ -44,7 +44,11 @@ async function download({ apiBase }: MediaDeps, url: string, signal: AbortSignal
   return fetch(url, { signal, redirect: 'error' });
 }
 
-async function freshUrl({ message }: MediaDeps, located: Located, signal: AbortSignal): Promise<string> {
+async function freshUrl(
+  { message }: MediaDeps,
+  located: AttachmentLocation,
+  signal: AbortSignal,
+): Promise<string> {
   try {
     const { attachments } = messageSchema.parse(await message(located.channel, located.message, signal));
     const found = attachments.find(({ id }) => id === located.id);

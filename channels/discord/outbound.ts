@@ -84,7 +84,7 @@ export function toCall(outbound: Outbound, sizeBytes = 0): Call {
   }
 }
 
-type Sending = {
+type SendInput = {
   readonly channel: string;
   readonly text: FormattedText;
   readonly buttons?: readonly Button[] | undefined;
@@ -99,7 +99,7 @@ export function targetOf(route: ReplyRoute): string {
   return route.thread ?? route.conversation;
 }
 
-function send({ key, route }: Outbound, { channel, text, buttons, file }: Sending): Call {
+function send({ key, route }: Outbound, { channel, text, buttons, file }: SendInput): Call {
   const body = textBody(text, buttons);
   if (body === undefined) return none(`the text is longer than ${maxContent} characters`);
   const quoted = route.replyTo;

@@ -10,7 +10,7 @@ import {
   type Dispatch,
   type MappingContext,
   pressOf,
-  type Reading,
+  type ReadResult,
   readDispatch,
   readHistoric,
   readRemoval,
@@ -41,7 +41,7 @@ export class Reader {
     this.#session = createHash('sha256').update(session).digest('hex').slice(0, 16);
   }
 
-  read(dispatch: Dispatch): Reading {
+  read(dispatch: Dispatch): ReadResult {
     return readDispatch(dispatch, this.#surroundings());
   }
 
@@ -74,7 +74,7 @@ export class Reader {
     return event === undefined ? [] : [{ events: [event] }];
   }
 
-  entriesOf(reading: Reading): readonly Entry[] {
+  entriesOf(reading: ReadResult): readonly Entry[] {
     switch (reading.kind) {
       case 'nothing':
       case 'unplaced':
@@ -91,7 +91,7 @@ export class Reader {
     }
   }
 
-  #entryOf({ place, events, messageId }: Extract<Reading, { kind: 'events' }>): Entry {
+  #entryOf({ place, events, messageId }: Extract<ReadResult, { kind: 'events' }>): Entry {
     const { interactions } = this.#deps;
     const [first] = events;
     const command = interactionMessage.read(first?.route.replyTo);

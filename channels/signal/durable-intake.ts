@@ -1,7 +1,7 @@
 /**
  * Makes what arrives durable, one at a time and in order: in the store, or, while that cannot take it, in the
  * spool; the caller of `take` may then tell the sender that it has arrived. As long as something waits in the
- * spool everything newer goes behind it.
+ * spool everything newer goes after it.
  */
 import { backoffMs } from '#channel-kit/backoff.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
@@ -10,14 +10,14 @@ import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReadBatch } from './inbound.ts';
-import type { Spool, Spooled } from './spool.ts';
+import type { Spool, SpoolEntry } from './spool.ts';
 
 export type DurableIntakeDeps = {
   readonly spool: Pick<Spool, 'ready' | 'append' | 'peek' | 'consume' | 'isEmpty'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Undefined while it is not known whose messages these are. */
-  read(entries: readonly Spooled[]): ReadBatch | undefined;
+  read(entries: readonly SpoolEntry[]): ReadBatch | undefined;
   /** Called when a batch is safe; `acceptances` are absent as long as it lies in the spool. */
   onSafe(batch: ReadBatch, acceptances: readonly Acceptance[] | undefined): void;
   /** Says what keeps the store from taking messages, or that it takes them again. */
@@ -63,12 +63,12 @@ export class DurableIntake {
   }
 
   /** Resolves when the message is safe. Rejects when it is not: the disk is full or broken. */
-  take(entry: Spooled): Promise<void> {
+  take(entry: SpoolEntry): Promise<void> {
     return this.#inTurn(() => this.#take(entry));
   }
 
   /** As `take`, unless it turns out to be safe already, when what came before it has been dealt with. */
-  takeIfMissing(entry: Spooled, isMissing: (batch: ReadBatch) => boolean): Promise<void> {
+  takeIfMissing(entry: SpoolEntry, isMissing: (batch: ReadBatch) => boolean): Promise<void> {
     return this.#inTurn(async () => {
       const batch = this.#deps.read([entry]);
       if (batch !== undefined && !isNothing(batch) && isMissing(batch)) await this.#take(entry);
@@ -89,7 +89,7 @@ export class DurableIntake {
     return mine;
   }
 
-  async #take(entry: Spooled): Promise<void> {
+  async #take(entry: SpoolEntry): Promise<void> {
     const { spool, read, onSafe } = this.#deps;
     await spool.ready();
     const batch = read([entry]);

@@ -82,9 +82,12 @@ async function contactAci({ api, number }: AciSearch, signal: AbortSignal): Prom
   }
 }
 
-type Listed = { readonly number?: string | null | undefined; readonly uuid?: string | null | undefined };
+type ListedContact = {
+  readonly number?: string | null | undefined;
+  readonly uuid?: string | null | undefined;
+};
 
-function ownAci(listed: readonly Listed[], own: string): string | undefined {
+function ownAci(listed: readonly ListedContact[], own: string): string | undefined {
   for (const { number, uuid } of listed) {
     const found = number === own ? readAci(uuid) : undefined;
     if (found !== undefined) return found;

@@ -35,7 +35,7 @@ export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & 
 
 export type GroupChange = { readonly group: string; readonly by: Sender };
 
-type Reading =
+type ReadResult =
   | { readonly kind: 'event'; readonly envelope: InboundEnvelope }
   | { readonly kind: 'group-changed'; readonly change: GroupChange }
   | { readonly kind: 'nothing' };
@@ -64,9 +64,9 @@ export function readFrames(
   return { events, unreadable, changedGroups };
 }
 
-const nothing: Reading = { kind: 'nothing' };
+const nothing: ReadResult = { kind: 'nothing' };
 
-export function readNotification(frame: unknown, known: Known, arrivedAt?: number): Reading {
+export function readNotification(frame: unknown, known: Known, arrivedAt?: number): ReadResult {
   assertSafeJson(frame);
   const { account, envelope, exception } = notificationSchema.parse(frame);
   // The webhook is sent what arrives for every account of the server.
@@ -79,7 +79,7 @@ export function readNotification(frame: unknown, known: Known, arrivedAt?: numbe
   return { ...reading, envelope: { ...reading.envelope, receivedAt } };
 }
 
-function readEnvelope(envelope: SignalEnvelope, known: Known): Reading {
+function readEnvelope(envelope: SignalEnvelope, known: Known): ReadResult {
   const { dataMessage, editMessage, syncMessage, callMessage, timestamp } = envelope;
   const actor = actorOf(envelope);
   if (dataMessage) {
@@ -133,7 +133,7 @@ function readSent(
   sent: SentMessage,
   { actor, timestamp }: Pick<Act, 'actor' | 'timestamp'>,
   known: Known,
-): Reading {
+): ReadResult {
   const peer = readAci(sent.destinationUuid);
   const group = sent.groupInfo ?? sent.editMessage?.dataMessage?.groupInfo;
   if (peer === undefined && !group) return nothing;
@@ -142,7 +142,7 @@ function readSent(
   return sent.editMessage ? readEdit(sent.editMessage, act, known) : readContent(sent, act, known);
 }
 
-function readContent(content: Content, act: Act, known: Known): Reading {
+function readContent(content: Content, act: Act, known: Known): ReadResult {
   const { groupInfo } = content;
   const event = eventOf(content, act, known);
   if (event !== undefined) return eventIn(content, act, known, event);
@@ -178,7 +178,7 @@ function eventOf(content: Content, act: Act, known: Known): InboundEvent | undef
   return name === undefined ? undefined : unsupported(name);
 }
 
-function readEdit({ targetSentTimestamp, dataMessage }: Edit, act: Act, known: Known): Reading {
+function readEdit({ targetSentTimestamp, dataMessage }: Edit, act: Act, known: Known): ReadResult {
   if (!dataMessage) return nothing;
   const messageId = targetOf(act.actor.aci, targetSentTimestamp, known);
   const edit = { ...act, timestamp: dataMessage.timestamp };
@@ -192,7 +192,7 @@ function targetOf(author: string, timestamp: number, known: Known) {
 
 type GroupFields = Partial<Pick<Content, 'groupInfo'>>;
 
-function eventIn({ groupInfo }: GroupFields, act: Act, known: Known, event: InboundEvent): Reading {
+function eventIn({ groupInfo }: GroupFields, act: Act, known: Known, event: InboundEvent): ReadResult {
   const { actor, peer, timestamp } = act;
   const group = groupInfo ? known.groupOf(groupInfo.groupId) : undefined;
   const title = groupInfo?.groupName || group?.title;

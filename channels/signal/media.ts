@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { cappedDownload, unavailable, type Wanted } from '#channel-kit/capped-download.ts';
+import { cappedDownload, type DownloadRequest, unavailable } from '#channel-kit/capped-download.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { SendRequest } from './api.generated.ts';
 import type { SignalApi } from './api.ts';
@@ -12,7 +12,7 @@ export function attachmentPath(ref: AttachmentRef): string {
 }
 
 /** Streams an attachment. */
-export function fetchMedia(api: Pick<SignalApi, 'open'>, wanted: Wanted): AsyncIterable<Uint8Array> {
+export function fetchMedia(api: Pick<SignalApi, 'open'>, wanted: DownloadRequest): AsyncIterable<Uint8Array> {
   const begin = async (signal: AbortSignal) => {
     const { statusCode, headers, body } = await api.open(attachmentPath(wanted.ref), signal);
     if (statusCode !== 200) throw unavailable(`the server answered ${statusCode}`);

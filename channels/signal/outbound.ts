@@ -28,13 +28,13 @@ export type Call =
 /** `dataUri`: how the bytes, as base64, are announced. */
 export type OutgoingFile = { readonly path: string; readonly dataUri: string };
 
-export type Sending = {
+export type SendContext = {
   readonly bot: Bot;
   /** The beginning of the message that the route replies to; empty when it is not known. */
   readonly quotedText: string;
 };
 
-export function toCall({ route, content }: Outbound, sending: Sending): Call {
+export function toCall({ route, content }: Outbound, sending: SendContext): Call {
   const recipient = recipientOf(route.conversation);
   if (recipient === undefined) return none('the conversation has no Signal id');
   const { bot } = sending;
@@ -90,7 +90,7 @@ function messageTo(bot: Bot, recipient: string, text: FormattedText | undefined)
 }
 
 /** People's apps show the quoted message from their own history; the text here is for those who lack it. */
-function quoteOf({ replyTo }: ReplyRoute, { quotedText }: Sending): Partial<SendRequest> {
+function quoteOf({ replyTo }: ReplyRoute, { quotedText }: SendContext): Partial<SendRequest> {
   const quoted = replyTo === undefined ? undefined : readMessageId(replyTo);
   if (quoted === undefined) return {};
   return { quote_timestamp: quoted.timestamp, quote_author: quoted.author, quote_message: quotedText };

@@ -22,7 +22,7 @@ import { attachmentPath } from './media.ts';
 import { startPoll } from './poll.ts';
 import type { RecentMessages } from './recent.ts';
 import { startSocket } from './socket.ts';
-import { Spool, type Spooled } from './spool.ts';
+import { Spool, type SpoolEntry } from './spool.ts';
 import { mountWebhook } from './webhook.ts';
 
 export type Connection = { readonly bot: Bot; readonly mode: Mode };
@@ -251,7 +251,7 @@ export class Receiver {
   }
 
   #onFrame(raw: string): void {
-    const entry: Spooled = { at: this.#deps.clock.now(), raw: this.#bound(raw) };
+    const entry: SpoolEntry = { at: this.#deps.clock.now(), raw: this.#bound(raw) };
     const taking = this.#takeFrame(entry).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
       this.#deps.log.error({ reason }, 'signal.message-lost');
@@ -266,7 +266,7 @@ export class Receiver {
   }
 
   /** Where there is a webhook it brings everything, so that the socket's copy is needed only when it failed. */
-  async #takeFrame(entry: Spooled): Promise<void> {
+  async #takeFrame(entry: SpoolEntry): Promise<void> {
     const { clock, log, recent } = this.#deps;
     const frame = parseFrame(entry.raw);
     if (frame.kind === 'error') {
@@ -282,7 +282,7 @@ export class Receiver {
     });
   }
 
-  #read(entries: readonly Spooled[]) {
+  #read(entries: readonly SpoolEntry[]) {
     const { recent } = this.#deps;
     const bot = this.#deps.connection()?.bot;
     if (bot === undefined) return undefined;

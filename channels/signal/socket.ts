@@ -63,7 +63,7 @@ export function startSocket(deps: SocketDeps): ReceiveSocket {
   };
 }
 
-type Ended = { readonly reason: string; readonly lastHeardAt: number | undefined };
+type SocketEnd = { readonly reason: string; readonly lastHeardAt: number | undefined };
 
 /** undici's diagnostics of every socket in the process. */
 type SocketEvent = { readonly websocket?: unknown };
@@ -72,9 +72,9 @@ const signsOfLife = ['undici:websocket:pong', 'undici:websocket:ping'];
 
 /** One connection, from its first attempt to its end. */
 class Connection {
-  readonly ended: Promise<Ended>;
+  readonly ended: Promise<SocketEnd>;
   readonly #deps: SocketDeps;
-  readonly #end: (ended: Ended) => void;
+  readonly #end: (ended: SocketEnd) => void;
   readonly #over = new AbortController();
   readonly #socket: WebSocket;
   #tcp: Duplex | undefined;
@@ -85,7 +85,7 @@ class Connection {
 
   constructor(deps: SocketDeps, stopping: AbortSignal, isDoubted: boolean) {
     this.#isTold = !isDoubted;
-    const { promise, resolve } = Promise.withResolvers<Ended>();
+    const { promise, resolve } = Promise.withResolvers<SocketEnd>();
     this.#deps = deps;
     this.ended = promise;
     this.#end = resolve;

@@ -10,14 +10,14 @@ import { dirname } from 'node:path';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 
-export type Spooled = {
+export type SpoolEntry = {
   /** When it came, ms since the epoch. */
   readonly at: number;
   /** JSON as it came; anything else as text. */
   readonly raw: string;
 };
 
-export type Page = { readonly entries: readonly Spooled[]; readonly end: number };
+export type Page = { readonly entries: readonly SpoolEntry[]; readonly end: number };
 
 const newline = 10;
 const pageEntries = 50;
@@ -49,7 +49,7 @@ export class Spool {
   }
 
   /** Resolves when the entry is on disk. Throws ParleyError `store_full` at the limit, or the disk's own error. */
-  append(entry: Spooled): Promise<void> {
+  append(entry: SpoolEntry): Promise<void> {
     return this.#inTurn(async () => {
       const size = this.#size ?? (await mend(this.#path));
       const line = Buffer.from(`${JSON.stringify(entry)}\n`);
@@ -171,10 +171,10 @@ function sumOfLengths(sum: number, line: Buffer): number {
 }
 
 /** A foreign line is passed on as it is, and will be kept as unreadable. */
-function readEntry(line: Buffer): Spooled {
+function readEntry(line: Buffer): SpoolEntry {
   const text = line.toString().trimEnd();
   try {
-    const { at, raw } = parseJson(text) as Partial<Spooled>;
+    const { at, raw } = parseJson(text) as Partial<SpoolEntry>;
     if (typeof at === 'number' && typeof raw === 'string') return { at, raw };
   } catch {
     // Told below.

@@ -4,7 +4,7 @@ import { withBoundedJson } from '#channel-kit/bounded-fetch.ts';
 import type { TelegramConfig } from './config.ts';
 import type { OutgoingFile } from './outbound.ts';
 
-type Used =
+type UsedMethod =
   | 'getUpdates'
   | 'deleteWebhook'
   | 'getChat'
@@ -23,7 +23,7 @@ type Used =
 
 /** The Bot API methods this channel calls. Each call ends with its signal; what Telegram took stays. */
 export type BotApi = {
-  readonly [M in Used]: (args: Parameters<RawApi[M]>[0], signal: AbortSignal) => ReturnType<RawApi[M]>;
+  readonly [M in UsedMethod]: (args: Parameters<RawApi[M]>[0], signal: AbortSignal) => ReturnType<RawApi[M]>;
 } & { readonly getMe: (signal: AbortSignal) => ReturnType<RawApi['getMe']> };
 
 export type BotClient = {

@@ -1,4 +1,4 @@
-import { cappedDownload, tooLarge, unavailable, type Wanted } from '#channel-kit/capped-download.ts';
+import { cappedDownload, type DownloadRequest, tooLarge, unavailable } from '#channel-kit/capped-download.ts';
 import { remoteSize } from '#channel-kit/remote-number.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { networkReason, readRefusal } from './failures.ts';
@@ -13,7 +13,7 @@ export type MediaDeps = {
 };
 
 /** Streams a file. No error holds the address: it contains the token. */
-export function fetchMedia(deps: MediaDeps, wanted: Wanted): AsyncIterable<Uint8Array> {
+export function fetchMedia(deps: MediaDeps, wanted: DownloadRequest): AsyncIterable<Uint8Array> {
   const begin = async (signal: AbortSignal) => {
     const { headers, body } = await open(deps, await locate(deps, { ...wanted, signal }), signal);
     return { statedBytes: headers.get('content-length'), body };
@@ -21,7 +21,7 @@ export function fetchMedia(deps: MediaDeps, wanted: Wanted): AsyncIterable<Uint8
   return cappedDownload({ open: begin, networkReason }, wanted);
 }
 
-async function locate(deps: MediaDeps, { ref, maxBytes, signal }: Wanted): Promise<string> {
+async function locate(deps: MediaDeps, { ref, maxBytes, signal }: DownloadRequest): Promise<string> {
   try {
     const { file_path: path, file_size: size } = await deps.getFile(ref.ref, signal);
     if ((remoteSize(size) ?? 0) > maxBytes) throw tooLarge(maxBytes);

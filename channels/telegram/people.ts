@@ -40,9 +40,9 @@ export function originName(origin: Origin): string {
   return speaker === undefined ? cleanText(hidden ?? origin.type) : nameOf(speaker);
 }
 
-type Named = Partial<Pick<TelegramChat, 'title' | 'first_name' | 'last_name' | 'username'>>;
+type NameFields = Partial<Pick<TelegramChat, 'title' | 'first_name' | 'last_name' | 'username'>>;
 
-export function nameOf({ title, first_name: first, last_name: last, username }: Named): string {
+export function nameOf({ title, first_name: first, last_name: last, username }: NameFields): string {
   const full = title ?? [first, last].filter(Boolean).join(' ');
   return cleanText(full || (username ?? ''));
 }

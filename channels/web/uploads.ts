@@ -20,7 +20,7 @@ export type Uploads = {
   readonly media: MediaAbility;
 };
 
-/** Most files that wait at once; of so many, those go that have waited for an hour: a message comes right behind its files. */
+/** Most files that wait at once; of so many, those go that have waited for an hour: a message comes right after its files. */
 const mostFiles = 100;
 const makesRoomMs = 3_600_000;
 const keptMs = 7 * 86_400_000;

@@ -42,7 +42,7 @@ export class AssistantDraft {
     return this.#parts.length === 0;
   }
 
-  /** It holds as much as an answer may: what comes behind is cut off. */
+  /** It holds as much as an answer may: what follows is cut off. */
   get isFull(): boolean {
     return this.#length > maxLength || this.#parts.length > maxParts;
   }

@@ -73,14 +73,14 @@ export function sourcesOf(message: LlmMessage): readonly TranscriptId[] {
 }
 
 /** Added to where it stands: a copy for each neighbour would cost as much as their number squared. */
-type Growing = { readonly sources: TranscriptId[] } & (
+type GrowingMessage = { readonly sources: TranscriptId[] } & (
   | { readonly role: 'user'; readonly content: UserBlock[] }
   | { readonly role: 'assistant'; readonly content: AssistantBlock[] }
 );
 
 /** Merges neighbours of one role and leaves out what is empty. */
 class History {
-  readonly #messages: Growing[] = [];
+  readonly #messages: GrowingMessage[] = [];
 
   user(content: readonly UserBlock[], source?: TranscriptId): void {
     if (content.length === 0) return;

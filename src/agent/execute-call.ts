@@ -1,15 +1,15 @@
 import { cleanText, fitBytes } from '#channel-kit/clean-text.ts';
 import { noSections } from '#contracts/section.ts';
-import type { Parked, Tool, ToolOutput } from '#contracts/tool.ts';
+import type { ParkRequest, Tool, ToolOutput } from '#contracts/tool.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
-import type { Prepared } from './prepare-call.ts';
+import type { PreparedCall } from './prepare-call.ts';
 import { settleWithGrace } from './race-abort.ts';
 import { begunText, cutText, resultText } from './result-text.ts';
 import type { RunScope } from './run-scope.ts';
 import { boundResult, errorResult } from './tool-result.ts';
 
-export type ReadyCall = Extract<Prepared, { readonly kind: 'ready' }>;
+export type ReadyCall = Extract<PreparedCall, { readonly kind: 'ready' }>;
 
 export type Execution = {
   readonly config: AgentLoopConfig;
@@ -50,7 +50,7 @@ export async function executeCall(ready: ReadyCall, execution: Execution): Promi
 }
 
 /** A tool's outcome: its result, or a request to wait, which only a durable tool may make. */
-function callEndOf(output: ToolOutput | Parked, tool: Pick<Tool, 'replay'>): CallEnd {
+function callEndOf(output: ToolOutput | ParkRequest, tool: Pick<Tool, 'replay'>): CallEnd {
   if (typeof output !== 'object' || output === null || !('parked' in output)) {
     return ended({ output, isError: false });
   }

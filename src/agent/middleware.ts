@@ -94,14 +94,14 @@ async function* compactBetweenTurns(
   return { reason: 'compaction_failed', ...(done.detail !== undefined && { detail: done.detail }) };
 }
 
-type Asked = TurnVerdict | { readonly kind: 'ended'; readonly end: RunEnd };
+type HookVerdict = TurnVerdict | { readonly kind: 'ended'; readonly end: RunEnd };
 
 async function ask(
   middleware: TurnMiddleware,
   when: 'beforeTurn' | 'afterTurn',
   state: TurnState,
   scope: RunScope,
-): Promise<Asked> {
+): Promise<HookVerdict> {
   if (middleware[when] === undefined) return { kind: 'continue' };
   const asked = await raceAbort(async () => await middleware[when]?.(state), scope.signal);
   if (asked.kind === 'aborted') return { kind: 'ended', end: endOfCut(scope) };

@@ -28,10 +28,10 @@ export type ModelTurn = {
   /** Ids of the calls in the transcript; those of this answer are added. */
   readonly callIds: Set<string>;
   /** The request to make instead of one that was rejected because of its messages, if there is one. */
-  readonly recover?: (refused: Refused) => AsyncGenerator<AgentEvent, ModelRequest | undefined, void>;
+  readonly recover?: (refused: RefusedRequest) => AsyncGenerator<AgentEvent, ModelRequest | undefined, void>;
 };
 
-export type Refused = { readonly request: ModelRequest; readonly failure: ModelFailure };
+export type RefusedRequest = { readonly request: ModelRequest; readonly failure: ModelFailure };
 
 /** How often an answer is asked for anew that came to nothing, and how often its request is made anew. */
 const maxAnew = 1;
@@ -71,7 +71,7 @@ export async function* streamAnswer(
 type Recoveries = Record<keyof typeof maxRecoveries, number>;
 
 async function* recoverFrom(
-  { failure }: Ending,
+  { failure }: TurnEnd,
   { request, draft, recoveries }: Attempt,
   turn: ModelTurn,
 ): AsyncGenerator<AgentEvent, ModelRequest | undefined, void> {
@@ -93,7 +93,7 @@ async function* readAnswer(
   request: ModelRequest,
   draft: AssistantDraft,
   turn: ModelTurn,
-): AsyncGenerator<AgentEvent, Ending, void> {
+): AsyncGenerator<AgentEvent, TurnEnd, void> {
   const stream = openModelStream(request, turn);
   const { sections = noSections } = turn.config;
   try {
@@ -117,7 +117,7 @@ async function* readAnswer(
 
 async function* finishAnswer(
   draft: AssistantDraft,
-  { finish: said, spent, model, failure, end }: Ending,
+  { finish: said, spent, model, failure, end }: TurnEnd,
   { config }: ModelTurn,
 ): AsyncGenerator<AgentEvent, Answer, void> {
   if (failure !== undefined) {
@@ -138,7 +138,7 @@ async function* finishAnswer(
  * anything came was tried again by the provider already.
  */
 function cameToNothing(
-  { finish, failure }: Ending,
+  { finish, failure }: TurnEnd,
   draft: AssistantDraft,
   { config, scope }: ModelTurn,
 ): boolean {
@@ -151,7 +151,7 @@ function cameToNothing(
   return isUnseen && failure.retry?.kind === 'later' && !draft.isUntouched;
 }
 
-function detailOf({ failure }: Ending): string {
+function detailOf({ failure }: TurnEnd): string {
   return failure === undefined ? 'the answer was empty' : `${failure.kind}: ${failure.detail}`;
 }
 
@@ -172,7 +172,7 @@ function finishOf(said: FinishReason, { parts }: AgentMessage): FinishReason {
   return toolCallsOf(parts).length > 0 ? 'tool_use' : 'end_turn';
 }
 
-type Ending = {
+type TurnEnd = {
   readonly finish: FinishReason;
   readonly spent?: Spending | undefined;
   readonly model?: string;
@@ -180,7 +180,7 @@ type Ending = {
   readonly end?: RunEnd;
 };
 
-function endingOf(event: ModelEvent, scope: RunScope): Ending | undefined {
+function endingOf(event: ModelEvent, scope: RunScope): TurnEnd | undefined {
   if (event.type === 'error') return endingOfFailure(event.failure, scope);
   if (event.type !== 'complete') return undefined;
   const { finish, usage, cost, model } = event;
@@ -191,14 +191,14 @@ function endingOf(event: ModelEvent, scope: RunScope): Ending | undefined {
   return { finish: 'error', spent, model, end: { reason: 'model_error', detail: `finish reason ${finish}` } };
 }
 
-function endingOfFailure(failure: ModelFailure, scope: RunScope): Ending {
+function endingOfFailure(failure: ModelFailure, scope: RunScope): TurnEnd {
   const { kind, detail } = failure;
   if (kind === 'aborted') return { ...endingOfCut(scope.abortReason()), failure };
   if (kind === 'idle') return { ...endingOfCut('idle'), failure };
   return { finish: 'error', failure, end: { reason: 'model_error', detail: `${kind}: ${detail}` } };
 }
 
-function endingOfCut(cut: AbortReason | undefined): Ending {
+function endingOfCut(cut: AbortReason | undefined): TurnEnd {
   const reason = cut ?? 'aborted';
   return { finish: finishOfCut(reason), end: { reason } };
 }

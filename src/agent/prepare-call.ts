@@ -16,7 +16,7 @@ import type { CallState, OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
 import { errorResult } from './tool-result.ts';
 
-export type Prepared =
+export type PreparedCall =
   | {
       readonly kind: 'ready';
       readonly call: ToolCallData;
@@ -44,7 +44,7 @@ export type Prepared =
 export type Halt = 'denied' | 'loop_guard';
 
 /** A call that does not run now. */
-export type Withheld = Exclude<Prepared, { readonly kind: 'ready' }>;
+export type WithheldCall = Exclude<PreparedCall, { readonly kind: 'ready' }>;
 
 export type Preparation = {
   readonly config: AgentLoopConfig;
@@ -59,7 +59,7 @@ export type Preparation = {
  * Never throws: whatever fails here becomes the call's result. A call that an earlier attempt has started
  * goes the same way as a new one, if it may run again at all.
  */
-export async function prepareCall(call: ToolCallData, using: Preparation): Promise<Prepared> {
+export async function prepareCall(call: ToolCallData, using: Preparation): Promise<PreparedCall> {
   const isRepeated = !using.guard.admit(call);
   const known = prepareKnown(call, using);
   if (known !== undefined) return isRepeated ? { ...known, halt: 'loop_guard' } : known;
@@ -84,7 +84,7 @@ export async function prepareCall(call: ToolCallData, using: Preparation): Promi
 }
 
 /** A call that is not run, for the reason `text`, unless more is known of it: that it had started, say. */
-export function withhold(call: ToolCallData, text: string, using: Preparation): Withheld {
+export function withhold(call: ToolCallData, text: string, using: Preparation): WithheldCall {
   return prepareKnown(call, using) ?? answered(call, isBegun(call, using) ? begunText(text) : text);
 }
 
@@ -94,7 +94,7 @@ function isBegun({ id }: ToolCallData, { open }: Preparation): boolean {
 }
 
 /** A call of which an earlier attempt has the result, or of which nobody can say more than that it had begun. */
-function prepareKnown(call: ToolCallData, { open, tools }: Preparation): Withheld | undefined {
+function prepareKnown(call: ToolCallData, { open, tools }: Preparation): WithheldCall | undefined {
   const state: CallState = open?.states.get(call.id) ?? { kind: 'fresh' };
   switch (state.kind) {
     case 'fresh':
@@ -123,7 +123,7 @@ function wasDenied({ parts }: AgentMessage): boolean {
   );
 }
 
-function answered(call: ToolCallData, text: string, halt?: Halt): Withheld {
+function answered(call: ToolCallData, text: string, halt?: Halt): WithheldCall {
   return { kind: 'answered', call, result: errorResult(text), ...(halt === undefined ? {} : { halt }) };
 }
 

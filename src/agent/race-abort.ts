@@ -1,7 +1,7 @@
 import type { Clock } from '#contracts/clock.ts';
 
 /** How a piece of work ended that was watched together with a signal. */
-export type Settled<T> =
+export type RaceResult<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'aborted' };
@@ -11,7 +11,7 @@ export type Settled<T> =
  * counts as failed. Abort stops the waiting only: the work itself goes on unless it listens to the signal,
  * and its late outcome is dropped.
  */
-export function raceAbort<T>(work: () => Promise<T>, signal: AbortSignal): Promise<Settled<T>> {
+export function raceAbort<T>(work: () => Promise<T>, signal: AbortSignal): Promise<RaceResult<T>> {
   return settleStarted(start(work), signal);
 }
 
@@ -20,7 +20,7 @@ export async function settleWithGrace<T>(
   work: () => Promise<T>,
   signal: AbortSignal,
   grace: { readonly clock: Clock; readonly graceMs: number },
-): Promise<Settled<T>> {
+): Promise<RaceResult<T>> {
   const started = start(work);
   const settled = await settleStarted(started, signal);
   if (settled.kind !== 'aborted') return settled;
@@ -52,9 +52,9 @@ async function start<T>(work: () => Promise<T>): Promise<T> {
   return await work();
 }
 
-function settleStarted<T>(work: Promise<T>, signal: AbortSignal): Promise<Settled<T>> {
+function settleStarted<T>(work: Promise<T>, signal: AbortSignal): Promise<RaceResult<T>> {
   return new Promise((resolve) => {
-    const finish = (settled: Settled<T>) => {
+    const finish = (settled: RaceResult<T>) => {
       signal.removeEventListener('abort', onAbort);
       resolve(settled);
     };

@@ -26,7 +26,7 @@ export type OpenBatch = {
   readonly message: AgentMessage;
   /** By call id; one that is missing here is `fresh`. */
   readonly states: ReadonlyMap<string, CallState>;
-  /** A steer was taken in behind the message. */
+  /** A steer was taken in after the message. */
   readonly isOvertaken: boolean;
 };
 

@@ -10,9 +10,9 @@ import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import {
   type Halt,
   type Preparation,
-  type Prepared,
+  type PreparedCall,
   prepareCall,
-  type Withheld,
+  type WithheldCall,
   withhold,
 } from './prepare-call.ts';
 import { begunText, cutText, resultText } from './result-text.ts';
@@ -25,7 +25,7 @@ export type ToolBatch = Preparation & {
 };
 
 export type BatchOutcome = {
-  /** One per call, in source order; none of a call that is parked or, behind it, was not started. */
+  /** One per call, in source order; none of a call that is parked or, after it, was not started. */
   readonly results: readonly AgentMessage[];
   readonly steering: readonly AgentMessage[];
   readonly halt?: BatchHalt;
@@ -108,19 +108,19 @@ async function pollSteering(
   }
 }
 
-type PreparedGroup = { readonly calls: readonly Prepared[]; readonly halt?: Halt };
+type PreparedGroup = { readonly calls: readonly PreparedCall[]; readonly halt?: Halt };
 
 function answerAll(
   calls: readonly ToolCallData[],
   text: string,
   using: Preparation,
-): PreparedGroup & { readonly calls: readonly Withheld[] } {
+): PreparedGroup & { readonly calls: readonly WithheldCall[] } {
   return { calls: calls.map((call) => withhold(call, text, using)) };
 }
 
 /** In source order; a halt also takes back what is prepared and has not started. */
 async function prepareGroup(calls: readonly ToolCallData[], batch: ToolBatch): Promise<PreparedGroup> {
-  const prepared: Prepared[] = [];
+  const prepared: PreparedCall[] = [];
   let halt: Halt | undefined;
   for (const call of calls) {
     if (halt !== undefined) break;
@@ -136,12 +136,16 @@ async function prepareGroup(calls: readonly ToolCallData[], batch: ToolBatch): P
   return { calls: scope.signal.aborted ? withdraw(prepared, cutText(scope.abortReason()), batch) : prepared };
 }
 
-function withdraw(prepared: readonly Prepared[], text: string, using: Preparation): readonly Prepared[] {
+function withdraw(
+  prepared: readonly PreparedCall[],
+  text: string,
+  using: Preparation,
+): readonly PreparedCall[] {
   return prepared.map((each) => (each.kind === 'ready' ? withhold(each.call, text, using) : each));
 }
 
 async function* runGroup(
-  prepared: readonly Prepared[],
+  prepared: readonly PreparedCall[],
   batch: ToolBatch,
 ): AsyncGenerator<
   AgentEvent,
@@ -162,7 +166,7 @@ async function* runGroup(
 
 type Results = Map<string, ToolResult>;
 
-async function* tellAnswered(prepared: readonly Prepared[]): AsyncGenerator<AgentEvent, Results, void> {
+async function* tellAnswered(prepared: readonly PreparedCall[]): AsyncGenerator<AgentEvent, Results, void> {
   const results: Results = new Map();
   for (const each of prepared) {
     if (each.kind !== 'answered') continue;
@@ -221,7 +225,7 @@ function endEvent({ id, name }: ToolCallData, { output, isError }: ToolResult): 
 }
 
 async function* emitResults(
-  prepared: readonly Prepared[],
+  prepared: readonly PreparedCall[],
   results: ReadonlyMap<string, ToolResult>,
   config: AgentLoopConfig,
 ): AsyncGenerator<AgentEvent, ReadonlyMap<string, AgentMessage>, void> {

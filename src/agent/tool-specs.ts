@@ -16,12 +16,12 @@ export function specsLength(tools: readonly Tool[]): number {
   return tools.reduce((length, tool) => length + describe(tool).length + 1, brackets - 1);
 }
 
-type Described = { readonly spec: ToolSpec; readonly length: number };
+type ToolDescription = { readonly spec: ToolSpec; readonly length: number };
 
 /** Tools are made anew for each run, their schemas are not: each is described once. */
-const described = new WeakMap<ZodType, Described>();
+const described = new WeakMap<ZodType, ToolDescription>();
 
-function describe({ name, description, inputSchema }: Tool): Described {
+function describe({ name, description, inputSchema }: Tool): ToolDescription {
   const known = described.get(inputSchema);
   if (known?.spec.name === name && known.spec.description === description) return known;
   const spec = { name, description, inputSchema: jsonSchemaOf(inputSchema) };

@@ -8,7 +8,7 @@ import type { Conversation } from './conversation.ts';
 import { faultText } from './fault-text.ts';
 import { marksFor } from './mend-history.ts';
 import { compactContext, endOfCut, passAfterTurn, passBeforeTurn } from './middleware.ts';
-import { type Answer, finishOfCut, type Refused, type RunEnd, streamAnswer } from './model-turn.ts';
+import { type Answer, finishOfCut, type RefusedRequest, type RunEnd, streamAnswer } from './model-turn.ts';
 import { AbortedError, awaitOrAbort } from './race-abort.ts';
 import { cutText, resultText } from './result-text.ts';
 import type { OpenBatch } from './resumption.ts';
@@ -111,7 +111,7 @@ async function requestOf(run: Run, plan: TurnPlan): Promise<ModelRequest> {
 async function* recover(
   run: Run,
   plan: TurnPlan,
-  refused: Refused,
+  refused: RefusedRequest,
 ): AsyncGenerator<AgentEvent, ModelRequest | undefined, void> {
   if (refused.failure.kind !== 'overflow') return await mend(run, plan, refused);
   const oldTokens = run.size.tokens(run.conversation.messages);
@@ -123,7 +123,7 @@ async function* recover(
 async function mend(
   run: Run,
   plan: TurnPlan,
-  { request, failure }: Refused,
+  { request, failure }: RefusedRequest,
 ): Promise<ModelRequest | undefined> {
   const { config, conversation, scope } = run;
   const marks = marksFor(failure, request.messages, conversation.messages);

@@ -44,13 +44,13 @@ export type RestoreOptions = {
 };
 
 /** The state that was replaced: a folder, on PostgreSQL also a schema of its database. */
-export type Restored = { readonly kept: string; readonly keptSchema?: string };
+export type RestoreResult = { readonly kept: string; readonly keptSchema?: string };
 
 /**
  * Restores a backup into the data folder, which the caller holds alone. Throws ParleyError before anything was replaced, or
  * when the database refuses.
  */
-export async function restoreBackup(options: RestoreOptions, now = new Date()): Promise<Restored> {
+export async function restoreBackup(options: RestoreOptions, now = new Date()): Promise<RestoreResult> {
   const { dataDir, databaseUrl, backup } = options;
   const { manifest, path } = backup;
   refuseOtherKind(manifest, databaseUrl);

@@ -164,7 +164,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
   };
 }
 
-type Supervised = {
+type Supervision = {
   readonly deps: ChannelHostDeps;
   readonly channel: ConfiguredChannel;
   readonly signal: AbortSignal;
@@ -174,10 +174,10 @@ type Supervised = {
 };
 
 /** Never ends by itself: whatever was refused is tried again, only slower. */
-async function supervise(supervised: Supervised): Promise<void> {
+async function supervise(supervised: Supervision): Promise<void> {
   const { deps, channel, signal, setState, retries } = supervised;
   const log = deps.log.child({ channel: connectionName(channel.id, channel.accountName) });
-  let hosted: Hosted | undefined;
+  let hosted: HostedConnection | undefined;
   while (!signal.aborted) {
     try {
       const definition = await channel.load();
@@ -207,13 +207,13 @@ async function supervise(supervised: Supervised): Promise<void> {
 }
 
 /** The account's name follows what its adapter learns. */
-type Hosted = HostedChannel & { readonly account: { name: string } };
+type HostedConnection = HostedChannel & { readonly account: { name: string } };
 
 async function identify(
-  { deps, channel, signal, registry }: Supervised,
+  { deps, channel, signal, registry }: Supervision,
   definition: ChannelDefinition,
   log: Log,
-): Promise<Hosted> {
+): Promise<HostedConnection> {
   const { id, accountName } = channel;
   const settings = definition.configSchema.safeParse(channel.settings);
   if (!settings.success) {
@@ -240,7 +240,7 @@ async function identify(
 }
 
 /** Receives for as long as the lease is held; returns when it should be tried again. */
-async function receive(supervised: Supervised, hosted: Hosted): Promise<'received' | 'busy'> {
+async function receive(supervised: Supervision, hosted: HostedConnection): Promise<'received' | 'busy'> {
   const { deps, channel, signal, setState, registry } = supervised;
   const account = accountKeyOf({ channel: channel.id, account: hosted.account.id });
   const claim = () => deps.store.write(claimAccount, { account, holder: deps.holder, leaseMs });
@@ -300,7 +300,11 @@ type HostIntake = Intake & {
 };
 
 /** The intake of one tenure. After a refusal the channel stays in trouble until it is known to work. */
-async function intakeOf(supervised: Supervised, hosted: Hosted, tenure: Tenure): Promise<HostIntake> {
+async function intakeOf(
+  supervised: Supervision,
+  hosted: HostedConnection,
+  tenure: Tenure,
+): Promise<HostIntake> {
   const { deps, channel, setState, retries } = supervised;
   const { account, lease, ended, closed } = tenure;
   const { epoch, cursor, heldUntil } = lease;

@@ -5,7 +5,7 @@ import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import { backoffMs } from './backoff.ts';
 
-export type Accepting = {
+export type IntakeRetryDeps = {
   readonly accept: Intake['accept'];
   readonly clock: Clock;
   readonly log: Log;
@@ -22,7 +22,7 @@ const pauses = { firstMs: 500, longestMs: 5_000 };
 /** Hands a batch to the intake until it has been stored. Undefined: it has not been, and is not to be acknowledged. */
 export async function acceptUntilStored(
   batch: InboundBatch,
-  { accept, clock, log, channel, signal, onTakenOver }: Accepting,
+  { accept, clock, log, channel, signal, onTakenOver }: IntakeRetryDeps,
 ): Promise<readonly Acceptance[] | undefined> {
   for (let attempt = 1; !signal.aborted; attempt += 1) {
     try {

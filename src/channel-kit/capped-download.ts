@@ -4,7 +4,7 @@ import type { FaultDetail } from './channel-fault.ts';
 import { remoteSize } from './remote-number.ts';
 
 /** The attachment to download and its limit. */
-export type Wanted = {
+export type DownloadRequest = {
   readonly ref: AttachmentRef;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
@@ -38,7 +38,7 @@ const outagePauseMs = 2_000;
  */
 export async function* cappedDownload(
   { open, networkReason, mayReturn = true, silenceMs = usualSilenceMs }: Source,
-  { ref, maxBytes, signal }: Wanted,
+  { ref, maxBytes, signal }: DownloadRequest,
 ): AsyncIterable<Uint8Array> {
   if ((ref.sizeBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const ending = new AbortController();

@@ -168,11 +168,11 @@ function isOpen(item: TimelineItem): boolean {
   return item.author.kind === 'person' && openStates.has(item.state);
 }
 
-type Parsed =
+type ParseResult =
   | { readonly kind: 'frame'; readonly frame: ClientFrame }
   | { readonly kind: 'problem'; readonly frame: ProblemFrame };
 
-function parseFrame(text: string): Parsed {
+function parseFrame(text: string): ParseResult {
   let value: unknown;
   try {
     value = parseJson(text);

@@ -12,7 +12,7 @@ export const nobody: Sender = { id: peerId('nobody'), name: '', isBot: false, is
 
 /**
  * Names an event for ever, by its kind and by what it is about. Clean, whatever a person put into it (an emoji, say):
- * no database would take the event, nor those behind it.
+ * no database would take the event, nor those after it.
  */
 export function keyOf(kind: string, ...parts: readonly (string | number)[]): EventKey {
   return eventKey(cleanText([kind, ...parts].join(':')));

@@ -22,14 +22,18 @@ export function ambiguous(content: OutboundContent, reason: string): SendResult 
   return isRepeatable(content) ? { kind: 'retry', afterMs: 0, reason } : { kind: 'unknown', reason };
 }
 
-export type Unanswered = {
+export type UnansweredCall = {
   readonly content: OutboundContent;
   /** The caller stopped waiting. */
   readonly isAborted: boolean;
 };
 
 /** The result of a call that threw before `server` answered. */
-export function unanswered(error: unknown, server: string, { content, isAborted }: Unanswered): SendResult {
+export function unanswered(
+  error: unknown,
+  server: string,
+  { content, isAborted }: UnansweredCall,
+): SendResult {
   const reason = noAnswerFrom(server, error);
   if (neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
   if (isAborted) return { kind: 'unknown', reason: `the wait was ended before ${server} answered` };

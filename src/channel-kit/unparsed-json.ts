@@ -6,7 +6,7 @@ const longestHead = 16_384;
 /** A text in memory is read no further, so that it takes milliseconds however long it is, UTF-16 units. */
 const longestScan = 1024 * 1024;
 
-type Unparsed = {
+type UnparsedText = {
   readonly problem: string;
   readonly fields: Readonly<Record<string, unknown>>;
   readonly head: string;
@@ -24,7 +24,7 @@ export class UnparsedJson {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly #written: string;
 
-  constructor({ problem, fields, head, digest }: Unparsed) {
+  constructor({ problem, fields, head, digest }: UnparsedText) {
     this.problem = problem;
     this.fields = fields;
     this.#written = `${head}… (${problem}; sha256 ${digest})`;

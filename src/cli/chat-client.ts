@@ -166,7 +166,7 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
     },
     typed: (text) => {
       if (text.trim() === '') return;
-      // The gateway would cut off a client whose frame is too long, and every later message would wait behind it.
+      // The gateway would cut off a client whose frame is too long, and every later message would wait for it.
       if (text.length > maxTextLength) return screen.show({ kind: 'problem', text: tooLongText });
       const id = randomUUID();
       transcript = sent(transcript, id);

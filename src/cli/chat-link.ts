@@ -21,7 +21,7 @@ export type ChatLink = {
   submit(frame: EffectFrame): void;
   /** Asks for what came after the newest known position. */
   sync(): void;
-  /** True for the frame behind all that was stored before the last `sync`. */
+  /** True for the frame after all that was stored before the last `sync`. */
   isSynced(frame: ServerFrame): boolean;
   close(): void;
 };

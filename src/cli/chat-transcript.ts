@@ -117,7 +117,7 @@ function onItems(before: ChatTranscript, { of, items }: ItemsFrame, withHistory:
   const own = items.filter((item) => transcript.waiting.has(item.messageId));
   const fresh = items.filter((item) => !transcript.shown.has(item.messageId));
   const past = withHistory ? fresh.slice(-historyLength) : [];
-  // The first page is the past: own messages are sent behind it.
+  // The first page is the past: own messages are sent after it.
   const visible = transcript.isLoaded ? fresh : past;
   const waiting = new Map(transcript.waiting);
   const openAt = new Map(transcript.openAt);

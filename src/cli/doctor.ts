@@ -41,9 +41,9 @@ export async function runDoctor({ parts, asJson, fixes }: DoctorOptions): Promis
   return isWell ? 0 : 1;
 }
 
-type Examined = { readonly checks: readonly DoctorCheck[]; readonly config?: Config };
+type DoctorFindings = { readonly checks: readonly DoctorCheck[]; readonly config?: Config };
 
-async function examine(parts: ConfiguredParts, fixes: boolean): Promise<Examined> {
+async function examine(parts: ConfiguredParts, fixes: boolean): Promise<DoctorFindings> {
   const node = checkNode();
   const read = await readConfiguration(parts);
   // Whatever else there is hangs on the configuration.

@@ -21,10 +21,10 @@ export async function runSessionsList({ asJson }: { readonly asJson: boolean }):
   return 0;
 }
 
-type Named = { readonly id: string; readonly asJson: boolean };
+type ShowOptions = { readonly id: string; readonly asJson: boolean };
 
 /** `id`: of the session or the beginning of it, or a session key. */
-export async function runSessionsShow({ id, asJson }: Named): Promise<ExitCode> {
+export async function runSessionsShow({ id, asJson }: ShowOptions): Promise<ExitCode> {
   const found = await withStore((store) => store.read(findSession, { idOrKey: id }));
   if (found.kind !== 'found') {
     const why = found.kind === 'none' ? "isn't a conversation" : 'matches several conversations';

@@ -25,9 +25,9 @@ export async function runSubagentsList({ asJson }: { readonly asJson: boolean })
   return 0;
 }
 
-type Named = { readonly id: string; readonly asJson: boolean };
+type ShowOptions = { readonly id: string; readonly asJson: boolean };
 
-export async function runSubagentsInfo({ id, asJson }: Named): Promise<ExitCode> {
+export async function runSubagentsInfo({ id, asJson }: ShowOptions): Promise<ExitCode> {
   const child = await withStore(async (store) => {
     const found = await findOne(store, id);
     // Lists are without results.
@@ -47,7 +47,7 @@ export async function runSubagentsInfo({ id, asJson }: Named): Promise<ExitCode>
   return 0;
 }
 
-export async function runSubagentsLog({ id, asJson }: Named): Promise<ExitCode> {
+export async function runSubagentsLog({ id, asJson }: ShowOptions): Promise<ExitCode> {
   const messages = await withStore(async (store) => {
     const { sessionId } = await findOne(store, id);
     return store.read(readTranscriptPage, { sessionId, limit: logged });

@@ -1,7 +1,7 @@
 /** `/approve` and `/deny`: the answer to a question of Parley's, where there is no button to press. */
 
 import { platformRef } from '../sessions/platform-ref.ts';
-import type { Decided } from '../store/access/decide-approval.ts';
+import type { DecisionResult } from '../store/access/decide-approval.ts';
 import { decideApproval } from '../store/access/decide-approval.ts';
 import type { Decider } from '../store/access/decider.ts';
 import { personLabel } from '../store/access/person-label.ts';
@@ -12,7 +12,7 @@ import { type ChatCommand, type CommandCall, chatCommand } from './chat-command.
 type Request = { readonly id: string };
 
 function answer(verdict: Verdict): ChatCommand {
-  return chatCommand<Request, Request & { readonly by: Decider }, Decided>({
+  return chatCommand<Request, Request & { readonly by: Decider }, DecisionResult>({
     name: verdict,
     usage: 'id',
     menu: verdict === 'approve' ? 'approveMenu' : 'denyMenu',

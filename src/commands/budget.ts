@@ -32,8 +32,8 @@ type Input =
   | { readonly kind: 'unknown'; readonly name: string; readonly names: string }
   | { readonly kind: 'not-permitted' };
 
-type Raised = Extract<Input, { kind: 'raise' }>;
-type Facts = Exclude<Input, Raised> | (Raised & { readonly result: RaiseResult });
+type RaiseInput = Extract<Input, { kind: 'raise' }>;
+type Facts = Exclude<Input, RaiseInput> | (RaiseInput & { readonly result: RaiseResult });
 
 /**
  * `/budget [name dollars]`: the budgets that hold here, with what they have spent and hold; owners set another limit.

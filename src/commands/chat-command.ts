@@ -145,7 +145,7 @@ export type Order = {
   load(deps: CommandDeps, call: CommandCall): Promise<unknown>;
 };
 
-type Loaded<Input> = { readonly problem: Problem; readonly isRefused?: true } | { readonly input: Input };
+type LoadResult<Input> = { readonly problem: Problem; readonly isRefused?: true } | { readonly input: Input };
 
 /** Hides what a command's request, input and facts are, so that commands fit into one list. */
 export function chatCommand<Request extends object, Input, Facts>(
@@ -154,7 +154,7 @@ export function chatCommand<Request extends object, Input, Facts>(
   const { name, usage = '', menu, order = 'now', isForAll = false, abortsRun = false } = definition;
   const { isForAnyPlace = false } = definition;
   const { locksFirst, begins, denial = 'commandForAdmins' } = definition;
-  const withProblem = (loaded: Extract<Loaded<Input>, { readonly problem: Problem }>): Order => {
+  const withProblem = (loaded: Extract<LoadResult<Input>, { readonly problem: Problem }>): Order => {
     const { problem } = loaded;
     return { command, problem, right: (asker) => definition.right(asker), load: async () => loaded };
   };
@@ -162,7 +162,7 @@ export function chatCommand<Request extends object, Input, Facts>(
     command,
     request,
     right: (asker) => definition.right(asker, request),
-    load: async (deps, call): Promise<Loaded<Input>> => ({
+    load: async (deps, call): Promise<LoadResult<Input>> => ({
       input: await definition.load(deps, call, request),
     }),
   });
@@ -178,12 +178,12 @@ export function chatCommand<Request extends object, Input, Facts>(
     },
     deny: () => withProblem({ problem: { problem: denial, values: { name } }, isRefused: true }),
     lanesOf: (input) => {
-      const loaded = input as Loaded<Input>;
+      const loaded = input as LoadResult<Input>;
       return 'problem' in loaded ? [] : (definition.lanesOf?.(loaded.input) ?? []);
     },
     run: async (tx, scene, input) => {
       // This command's own `load` made it, on the other side of the thread.
-      const loaded = input as Loaded<Input>;
+      const loaded = input as LoadResult<Input>;
       if ('problem' in loaded) {
         const { problem, isRefused = false } = loaded;
         return { text: fillNotice(tx.texts[problem.problem], problem.values), isRefused };

@@ -191,10 +191,10 @@ async function apply(tx: StepTx, scene: CommandScene, input: LinkInput) {
   }
 }
 
-type Telling = Omit<Parameters<typeof insertNotice>[1], 'key'>;
+type LinkNotice = Omit<Parameters<typeof insertNotice>[1], 'key'>;
 
 /** Into the other account's conversation. */
-async function tell(tx: StepTx, { effects, partKey }: CommandScene, telling: Telling): Promise<void> {
+async function tell(tx: StepTx, { effects, partKey }: CommandScene, telling: LinkNotice): Promise<void> {
   effects.deliveries.push(await insertNotice(tx, { ...telling, key: partKey('told') }));
 }
 

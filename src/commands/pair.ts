@@ -20,12 +20,12 @@ import { hashPairingCode, readOneTimeCode } from './one-time-code.ts';
 type PairRequest =
   | { readonly kind: 'list' }
   /** Names whom the code would let in; `confirm` lets them in. */
-  | ({ readonly kind: 'approve' | 'confirm' } & Named)
+  | ({ readonly kind: 'approve' | 'confirm' } & NamedRequest)
   /** `channel:peer`. */
   | { readonly kind: 'revoke'; readonly ref: string };
 
 /** A request by its code or its person: as it was typed, and as the store finds it. */
-type Named = { readonly which: string; readonly of: RequestName };
+type NamedRequest = { readonly which: string; readonly of: RequestName };
 
 /** `by` of an approval on the command line; in chat it is the owner's `channel:peer`. */
 export const atConsole = 'console';
@@ -69,7 +69,7 @@ function parse(words: string): PairRequest | Problem {
 }
 
 /** A code, whatever its case and separators, or `channel:peer`; undefined for anything else. */
-export function readRequestName(typed: string): Named | undefined {
+export function readRequestName(typed: string): NamedRequest | undefined {
   const code = readOneTimeCode(typed);
   if (code !== undefined) return { which: code, of: { codeHash: hashPairingCode(code) } };
   return isRef(typed) ? { which: typed, of: { ref: typed } } : undefined;
@@ -82,7 +82,7 @@ export function isRef(text: string): boolean {
 
 type PairInput =
   | { readonly kind: 'list'; readonly list: AccessList; readonly now: number }
-  | ({ readonly kind: 'approve' | 'confirm'; readonly by: Decider } & Named)
+  | ({ readonly kind: 'approve' | 'confirm'; readonly by: Decider } & NamedRequest)
   | { readonly kind: 'revoke'; readonly ref: string; readonly isNamed: boolean; readonly by: Decider };
 
 async function load(

@@ -7,7 +7,7 @@ import type { CommandScene, StepTx } from '../store/base/command.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { Actor } from '../store/items/actor.ts';
 import { cancel, cancelAll } from '../store/items/cancel-item.ts';
-import { edit, type Rewording, readAuthor } from '../store/items/edit-item.ts';
+import { edit, type NewWords, readAuthor } from '../store/items/edit-item.ts';
 import type { ItemChangeResult } from '../store/items/item-change.ts';
 import { readOpenItems } from '../store/items/open-items.ts';
 import { promote } from '../store/items/promote-item.ts';
@@ -59,7 +59,7 @@ type QueueInput =
   | { readonly kind: 'cancel-all'; readonly actor: Actor }
   | { readonly kind: 'cancel' | 'promote'; readonly number: number; readonly actor: Actor }
   /** `words` is absent when no message has that number. */
-  | { readonly kind: 'edit'; readonly number: number; readonly actor: Actor; readonly words?: Rewording };
+  | { readonly kind: 'edit'; readonly number: number; readonly actor: Actor; readonly words?: NewWords };
 
 async function load(deps: CommandDeps, call: CommandCall, request: QueueRequest): Promise<QueueInput> {
   switch (request.kind) {

@@ -69,7 +69,7 @@ export function readChannelAccounts(
   credentials: Credentials,
 ): ChannelAccounts {
   const problems: Problem[] = [];
-  const secrets: Named[] = namedSecrets(credentials);
+  const secrets: NamedSecret[] = namedSecrets(credentials);
   const accounts = networkNames.map((network) => {
     const entries = Object.entries(channels[network].accounts).map(([name, account]) => {
       const read = readAccount({ network, name, account, top: channels[network] }, environment);
@@ -85,14 +85,14 @@ export function readChannelAccounts(
   return { accounts: Object.fromEntries(accounts) as ChannelAccounts['accounts'], problems };
 }
 
-type Configured = {
+type AccountSource = {
   readonly network: NetworkName;
   readonly name: string;
   readonly account: FileSettings['channels'][NetworkName]['accounts'][string];
   readonly top: FileSettings['channels'][NetworkName];
 };
 
-function readAccount({ network, name, account, top }: Configured, environment: Environment) {
+function readAccount({ network, name, account, top }: AccountSource, environment: Environment) {
   const { kind, fix, setting, isRequired, switchedBy, own }: Network = accountNetworks[network];
   const { tokenEnv, ...rest } = account;
   const variable = tokenEnv ?? accountVariable(network, name);
@@ -139,9 +139,9 @@ function findStrayVariables(
   });
 }
 
-type Named = { readonly where: string; readonly secret: Secret };
+type NamedSecret = { readonly where: string; readonly secret: Secret };
 
-function namedSecrets({ telegramToken, discordToken }: Credentials): Named[] {
+function namedSecrets({ telegramToken, discordToken }: Credentials): NamedSecret[] {
   return [
     ...(telegramToken ? [{ where: 'TELEGRAM_BOT_TOKEN in the environment', secret: telegramToken }] : []),
     ...(discordToken ? [{ where: 'DISCORD_BOT_TOKEN in the environment', secret: discordToken }] : []),
@@ -149,7 +149,7 @@ function namedSecrets({ telegramToken, discordToken }: Credentials): Named[] {
 }
 
 /** Two connections of one bot would take each other's messages. */
-function findDoubles(secrets: readonly Named[]): readonly Problem[] {
+function findDoubles(secrets: readonly NamedSecret[]): readonly Problem[] {
   return secrets.flatMap(({ where, secret }, index) => {
     const first = secrets.findIndex((other) => other.secret.reveal() === secret.reveal());
     const other = secrets[first];

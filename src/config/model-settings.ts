@@ -155,10 +155,10 @@ function familyOf(id: string): string | undefined {
   return /^(gpt-|o\d)/.test(id) ? 'openai' : undefined;
 }
 
-type Named = { readonly where: string; readonly name: string };
+type NamedModel = { readonly where: string; readonly name: string };
 
 function findNameProblems(settings: FileSettings, config: ModelConfig): readonly Problem[] {
-  const named: Named[] = [
+  const named: NamedModel[] = [
     ...(settings.model === undefined ? [] : [{ where: 'model', name: settings.model }]),
     ...settings.agents.flatMap((agent, index) =>
       (['model', 'titleModel', 'summaryModel'] as const).flatMap((key) => {
@@ -176,7 +176,7 @@ function findNameProblems(settings: FileSettings, config: ModelConfig): readonly
   return [...ofProviders, ...named.flatMap((each) => findNameProblem(each, config))];
 }
 
-function findNameProblem({ where, name }: Named, config: ModelConfig): readonly Problem[] {
+function findNameProblem({ where, name }: NamedModel, config: ModelConfig): readonly Problem[] {
   const model = findModel(name, config);
   if (model !== undefined) {
     // An alias with a bad provider is reported once, at the alias.

@@ -40,14 +40,14 @@ export type CallEnd =
       readonly usage: Usage;
       readonly cost: number;
       readonly model: string;
-    } & Asked)
+    } & RequestFacts)
   /** Nobody knows what was counted: it costs its bound. `usage`: an estimate of a whole answer's, by `model`. */
-  | ({ readonly state: 'unknown'; readonly usage?: Usage; readonly model?: string } & Asked)
+  | ({ readonly state: 'unknown'; readonly usage?: Usage; readonly model?: string } & RequestFacts)
   /** It never left, or the provider turned it away: it costs nothing. */
   | { readonly state: 'void' };
 
 /** `withoutTools`: tools were offered, and the model was asked without them, since it takes none. */
-type Asked = { readonly withoutTools?: true };
+type RequestFacts = { readonly withoutTools?: true };
 
 /** The budget has no room for the call, so it must not leave. */
 export class BudgetSpentError extends ParleyError {

@@ -27,7 +27,7 @@ export interface Tool<Input = unknown> {
    * answer comes from outside, later, gives back `Parked` once its effect is stored: its run then waits
    * without slot or lease until somebody settles the call.
    */
-  execute(input: Input, ctx: ToolContext): Promise<ToolOutput | Parked>;
+  execute(input: Input, ctx: ToolContext): Promise<ToolOutput | ParkRequest>;
 }
 
 export type ToolContext = {
@@ -73,7 +73,7 @@ export type ToolOutput = {
 };
 
 /** The call stays open until it is settled, be it days from now and in another process. */
-export type Parked = {
+export type ParkRequest = {
   readonly parked: {
     /** Reason for waiting, shown on the page and in the log: "an approval", say. */
     readonly reason: string;

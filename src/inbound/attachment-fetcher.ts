@@ -94,7 +94,7 @@ async function fetchAll(deps: FetcherDeps, inboxId: string, signal: AbortSignal)
   for (const ref of pending.attachments) await release(deps, { inboxId, media, ref, signal });
 }
 
-type Fetching = {
+type FetchRequest = {
   readonly inboxId: string;
   readonly media: MediaAbility;
   readonly ref: AttachmentRef;
@@ -102,13 +102,13 @@ type Fetching = {
 };
 
 /** Only after the commit: until then the network's copy is the only one that counts. */
-async function release(deps: FetcherDeps, { media, ref, signal }: Fetching): Promise<void> {
+async function release(deps: FetcherDeps, { media, ref, signal }: FetchRequest): Promise<void> {
   await media
     .release?.(ref, signal)
     .catch((error: unknown) => deps.log.warn({ error }, 'media.not-released'));
 }
 
-async function fetchWithRetry(deps: FetcherDeps, fetching: Fetching): Promise<StoredAttachment> {
+async function fetchWithRetry(deps: FetcherDeps, fetching: FetchRequest): Promise<StoredAttachment> {
   const { ref, signal } = fetching;
   const { clock, log } = deps;
   const name = ref.name ?? ref.kind;
@@ -141,7 +141,7 @@ function waitOf(error: unknown): number | undefined {
 /** Under a generated name, never the sender's; whole or not at all. */
 async function fetchOne(
   deps: FetcherDeps,
-  { inboxId, media, ref, signal }: Fetching,
+  { inboxId, media, ref, signal }: FetchRequest,
   name: string,
 ): Promise<StoredAttachment> {
   await mkdir(deps.mediaDir, { recursive: true, mode: 0o700 });

@@ -20,7 +20,7 @@ import { readArrivalFacts } from '../store/reads/arrival-facts.ts';
 import { decideCommand } from './decide-command.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
 import { markOwnReplies } from './own-messages.ts';
-import { type Arrival, laneOf, type Proposed, propose } from './propose.ts';
+import { type Arrival, laneOf, type ProposeResult, propose } from './propose.ts';
 import { beginsLikeCommand, continuesText } from './split-text.ts';
 import { withSaneTimes } from './times.ts';
 
@@ -89,7 +89,7 @@ export function createIntake(deps: InboundDeps, receiving: IntakeAccount): Pick<
   };
 }
 
-/** A batch ends behind an event that may change how the next one is decided. */
+/** A batch ends after an event that may change how the next one is decided. */
 function sliceAtChanges(events: readonly InboundEnvelope[]): readonly (readonly InboundEnvelope[])[] {
   const slices: InboundEnvelope[][] = [[]];
   for (const envelope of events) {
@@ -140,9 +140,9 @@ async function decideAndStore(deps: InboundDeps, slice: Slice): Promise<readonly
 }
 
 /** `links`: the links at the time of the decision. */
-type Decided = Pick<AcceptInput, 'proposals' | 'links'>;
+type DecidedBatch = Pick<AcceptInput, 'proposals' | 'links'>;
 
-async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice): Promise<Decided> {
+async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice): Promise<DecidedBatch> {
   const events = await markOwnReplies(deps.store, told);
   const conversations = [...new Set(events.map((envelope) => conversationKeyOf(envelope.route)))];
   if (conversations.length === 0) return { proposals: [], links: undefined };
@@ -183,7 +183,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
 }
 
 /** An order to this bot, or to another in the group. */
-function isOrder(proposed: Proposed): boolean {
+function isOrder(proposed: ProposeResult): boolean {
   if (proposed.kind === 'command') return true;
   const { decision } = proposed.proposal;
   return decision.kind === 'ignore' && decision.reason === 'for-other-bot';
@@ -207,7 +207,7 @@ function peopleOf({ identityLinks }: InboundPolicy, events: readonly InboundEnve
 async function store(
   deps: InboundDeps,
   slice: Slice,
-  { proposals, links }: Decided,
+  { proposals, links }: DecidedBatch,
 ): Promise<readonly Acceptance[]> {
   const { receiving, progress } = slice;
   const { account, epoch, holder } = receiving;

@@ -2,7 +2,7 @@
 import { type AgentId, peerId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type Identities, joinIdentities } from '../sessions/identities.ts';
-import { agentFor, type Routed } from '../sessions/routing.ts';
+import { agentFor, type RoutingInput } from '../sessions/routing.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
 import { noLinks } from '../store/links/read-links.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
@@ -13,7 +13,7 @@ export type LaneAddress = { readonly agent: AgentId; readonly laneKey: string };
 /** The address of an event; `identities` as they are linked when it arrives. */
 export function laneAddress(
   { bindings, defaultAgent, dmScope }: Pick<InboundPolicy, 'bindings' | 'defaultAgent' | 'dmScope'>,
-  event: Routed,
+  event: RoutingInput,
   identities: Identities,
 ): LaneAddress {
   const agent = agentFor(event, bindings, defaultAgent);

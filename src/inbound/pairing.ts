@@ -14,7 +14,7 @@ export type PairingSettings = {
   readonly maxPending: number;
 };
 
-type Asking = {
+type PairingContext = {
   readonly pairing: PairingSettings;
   readonly namedOwners: readonly string[];
   readonly notices: Notices;
@@ -33,7 +33,7 @@ export function keptEdit(edit: EditDecision): KeptChange {
  * transaction, which knows who asked before and who owns the bot. `message` is answered once they are let in.
  */
 export function pairingRequest(
-  { pairing, namedOwners, notices }: Asking,
+  { pairing, namedOwners, notices }: PairingContext,
   { route, sender }: InboundEnvelope,
   { message, isStart }: { readonly message: KeptMessage | undefined; readonly isStart: boolean },
 ): Decision {

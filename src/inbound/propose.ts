@@ -56,7 +56,7 @@ export type Arrival = {
 };
 
 /** A proposal, or a command that needs to be carried out to know its answer. */
-export type Proposed =
+export type ProposeResult =
   | { readonly kind: 'proposal'; readonly proposal: Proposal }
   | { readonly kind: 'command'; readonly command: CommandArrival };
 
@@ -67,10 +67,10 @@ export type CommandArrival = {
   readonly event: Omit<Proposal, 'decision'>;
 };
 
-export function propose(gate: InboundPolicy, arrival: Arrival): Proposed {
+export function propose(gate: InboundPolicy, arrival: Arrival): ProposeResult {
   const { envelope } = arrival;
   const event = eventOf(arrival);
-  const asProposal = (decision: Decision): Proposed => ({
+  const asProposal = (decision: Decision): ProposeResult => ({
     kind: 'proposal',
     proposal: { ...event, decision },
   });
@@ -150,17 +150,20 @@ function readCommandOfOwner(
   return typeof command === 'object' && command.order.command.isForAnyPlace ? command : undefined;
 }
 
-type Messaging = {
+type MessageEvent = {
   readonly arrival: Arrival;
   readonly event: Omit<Proposal, 'decision'>;
   readonly authority: Authority;
   readonly message: InboundMessage;
 };
 
-function proposeMessage(gate: InboundPolicy, { arrival, event, authority, message }: Messaging): Proposed {
+function proposeMessage(
+  gate: InboundPolicy,
+  { arrival, event, authority, message }: MessageEvent,
+): ProposeResult {
   const { envelope, now } = arrival;
   const { route } = envelope;
-  const asProposal = (decision: Decision): Proposed => ({
+  const asProposal = (decision: Decision): ProposeResult => ({
     kind: 'proposal',
     proposal: { ...event, decision },
   });
@@ -212,7 +215,7 @@ function countedAs(
 /** The command that the sender has typed; undefined for anything else. */
 function readCommand(
   gate: InboundPolicy,
-  { arrival, event, authority }: Omit<Messaging, 'message'>,
+  { arrival, event, authority }: Omit<MessageEvent, 'message'>,
 ): CommandArrival | 'for-other-bot' | undefined {
   const { envelope, facts, botName, accountName, now, isRest } = arrival;
   const { chat, sender } = envelope;
@@ -237,7 +240,7 @@ function isForUs({ inGroups }: Order, event: InboundEnvelope['event']): boolean 
   return inGroups === 'called' && event.kind === 'message' && (event.mentionsBot || event.repliesToBot);
 }
 
-function newItem(gate: InboundPolicy, { arrival, authority, message }: Messaging): NewItem {
+function newItem(gate: InboundPolicy, { arrival, authority, message }: MessageEvent): NewItem {
   const { envelope } = arrival;
   const bundle = bundleOf(envelope, message, gate.joinMs);
   return {

@@ -13,7 +13,7 @@ export type LeftFilesDeps = {
 };
 
 const atOnce = 100;
-/** A network that isn't connected by then, or still refuses, may do so for ever, and others' files wait behind these, ms. */
+/** A network that isn't connected by then, or still refuses, may do so for ever, and others' files wait after these, ms. */
 const patienceMs = 30 * 86_400_000;
 
 /**

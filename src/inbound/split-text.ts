@@ -3,7 +3,7 @@ import type { Store } from '../store/base/command.ts';
 import { conversationKeyOf } from '../store/base/conversation-key.ts';
 import { readSplitText } from '../store/intake/split-text.ts';
 
-type Arriving = {
+type ArrivingText = {
   readonly envelope: InboundEnvelope;
   readonly laneKey: string;
   /** Events of the same batch that came before it, not stored yet. */
@@ -26,7 +26,7 @@ export function beginsLikeCommand({ event }: InboundEnvelope): boolean {
  */
 export async function continuesText(
   store: Pick<Store, 'read'>,
-  { envelope, laneKey, before, joinMs }: Arriving,
+  { envelope, laneKey, before, joinMs }: ArrivingText,
 ): Promise<boolean> {
   const isClose = (sentAt: number) => Math.abs(envelope.sentAt - sentAt) <= joinMs + roundingMs;
   const conversationKey = conversationKeyOf(envelope.route);

@@ -34,7 +34,7 @@ export function contentOf(envelope: InboundEnvelope, message: InboundMessage): I
   };
 }
 
-type Prompting = {
+type PromptInput = {
   readonly envelope: InboundEnvelope;
   readonly authority: Authority;
   readonly message: InboundMessage;
@@ -42,7 +42,7 @@ type Prompting = {
 
 export function promptOf(
   { timeZone }: Pick<InboundPolicy, 'timeZone'>,
-  { envelope, authority, message }: Prompting,
+  { envelope, authority, message }: PromptInput,
 ): string {
   return renderInbound({
     text: message.text,
@@ -81,14 +81,14 @@ function describeData({ provenance, forwardedFrom = '' }: Origin): string {
   }
 }
 
-type Changing<Kind> = {
+type ChangeEvent<Kind> = {
   readonly gate: Pick<InboundPolicy, 'timeZone' | 'notices' | 'groups'>;
   readonly envelope: InboundEnvelope;
   readonly authority: Authority;
   readonly event: Extract<InboundEnvelope['event'], { kind: Kind }>;
 };
 
-export function decideEdit({ gate, envelope, authority, event }: Changing<'edit'>): EditDecision {
+export function decideEdit({ gate, envelope, authority, event }: ChangeEvent<'edit'>): EditDecision {
   const { text, provenance } = event;
   const name = nameOf(envelope);
   const promptFor = (origin: Origin) =>
@@ -104,7 +104,10 @@ export function decideEdit({ gate, envelope, authority, event }: Changing<'edit'
 }
 
 /** Some networks say that a message is gone, and not who took it away. */
-export function decideDelete({ envelope, event }: Omit<Changing<'delete'>, 'authority' | 'gate'>): Decision {
+export function decideDelete({
+  envelope,
+  event,
+}: Omit<ChangeEvent<'delete'>, 'authority' | 'gate'>): Decision {
   return {
     kind: 'delete',
     ...(event.isVouched && { isVouched: true }),
@@ -116,7 +119,7 @@ export function decideDelete({ envelope, event }: Omit<Changing<'delete'>, 'auth
 /** Reactions are remembered also where no unmentioned messages are. */
 const leastReactions = 10;
 
-export function reactionOf({ gate, envelope, event }: Omit<Changing<'reaction'>, 'authority'>): Decision {
+export function reactionOf({ gate, envelope, event }: Omit<ChangeEvent<'reaction'>, 'authority'>): Decision {
   const { emoji, isRemoved, messageId } = event;
   const verb = isRemoved ? 'took back the reaction' : 'reacted with';
   const prompt = `${nameOf(envelope)} ${verb} ${cleanLabel(emoji) || 'something'} to {message}.`;

@@ -103,7 +103,7 @@ function answerIn(
   return { text: texts.map((block) => block.text).join(''), ...counted };
 }
 
-/** Hands on the last event as soon as it is there: the stream's own end may be a while behind it. */
+/** Hands on the last event as soon as it is there: the stream's own end may come a while later. */
 async function* translate(
   events: AsyncIterator<RawMessageStreamEvent>,
   { connection, reader }: { readonly connection: Connection; readonly reader: EventReader },

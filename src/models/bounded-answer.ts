@@ -93,7 +93,7 @@ class Meter {
     this.#hasEvents = hasEvents;
   }
 
-  /** Takes the next byte, and tells whether others have their turn behind it. */
+  /** Takes the next byte, and tells whether others have their turn after it. */
   endsTurn(byte: number): boolean {
     this.#answerBytes += 1;
     this.#eventBytes += 1;

@@ -74,12 +74,12 @@ function endOfFailure({ isFree, counted }: ModelFailure): CallEnd {
 }
 
 /** An answer whose tokens were not counted costs its bound; the estimate of them still sizes the context. */
-function endOfAnswer({ usage, cost, model, isUncounted, withoutTools }: Answered): CallEnd {
+function endOfAnswer({ usage, cost, model, isUncounted, withoutTools }: MeteredAnswer): CallEnd {
   const answered = { usage, model, ...(withoutTools && { withoutTools }) };
   return isUncounted ? { state: 'unknown', ...answered } : { state: 'settled', cost, ...answered };
 }
 
-type Answered = Pick<ModelAnswer, 'usage' | 'cost' | 'model' | 'isUncounted'> & {
+type MeteredAnswer = Pick<ModelAnswer, 'usage' | 'cost' | 'model' | 'isUncounted'> & {
   readonly withoutTools?: true;
 };
 

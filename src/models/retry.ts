@@ -131,10 +131,10 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
   return { id: provider.id, stream, send, model: () => provider.model() };
 }
 
-type Waiting = Pick<Extract<NextTry, { kind: 'again' }>, 'waitMs' | 'canBeWoken'>;
+type RetryPause = Pick<Extract<NextTry, { kind: 'again' }>, 'waitMs' | 'canBeWoken'>;
 
 /** A call that was woken and failed again knows better than the call that woke it: its next wait is sat out. */
-function waitsOfCall(waits: ProviderWaits, signal: AbortSignal): (step: Waiting) => Promise<void> {
+function waitsOfCall(waits: ProviderWaits, signal: AbortSignal): (step: RetryPause) => Promise<void> {
   let wasWoken = false;
   return async ({ waitMs, canBeWoken }) => {
     const ended = await waits.wait({ ms: waitMs, canBeWoken: canBeWoken && !wasWoken }, signal);

@@ -84,7 +84,7 @@ function leaseOf({ sendTimeoutMs }: DelivererDeps['settings']): number {
 
 /** Step 10: one delivery at a time per conversation, in order; an ambiguous send is never repeated blindly. */
 export function createDeliverer(deps: DelivererDeps): Deliverer {
-  const [working, asked] = [new Map<string, Working>(), new Set<string>()];
+  const [working, asked] = [new Map<string, DrainWork>(), new Set<string>()];
   const stopping = new AbortController();
   const unanswered = new UnansweredClaims();
 
@@ -95,7 +95,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
       current.claimed ??= claimed;
       return;
     }
-    const entry: Working = { claimed: undefined, done: drain(conversationKey, claimed) };
+    const entry: DrainWork = { claimed: undefined, done: drain(conversationKey, claimed) };
     working.set(conversationKey, entry);
     void entry.done.then(() => {
       working.delete(conversationKey);
@@ -163,9 +163,9 @@ function createAlarms(ring: (key: string) => void) {
   };
 }
 
-type Working = { claimed: Delivery | undefined; readonly done: Promise<void> };
+type DrainWork = { claimed: Delivery | undefined; readonly done: Promise<void> };
 
-type Draining = {
+type DrainInput = {
   readonly conversationKey: string;
   readonly claimed: Delivery | undefined;
   readonly unanswered: UnansweredClaims;
@@ -175,7 +175,7 @@ type Draining = {
 };
 
 /** A step that looks for what comes next in the conversation finds all that was put there before it. */
-async function lookAhead<T>({ conversationKey, asked }: Draining, step: () => Promise<T>): Promise<T> {
+async function lookAhead<T>({ conversationKey, asked }: DrainInput, step: () => Promise<T>): Promise<T> {
   const wasAsked = asked.delete(conversationKey);
   try {
     return await step();
@@ -197,7 +197,7 @@ function policyOf({ holder, settings }: DelivererDeps, { definition, adapter }: 
 type Along = {
   readonly route: ReplyRoute;
   readonly unanswered: UnansweredClaims;
-  readonly working: ReadonlyMap<string, Working>;
+  readonly working: ReadonlyMap<string, DrainWork>;
 };
 
 async function commitAlong<T>(
@@ -218,7 +218,7 @@ async function commitAlong<T>(
 const claimAgainMs = 1_000;
 
 /** Claims the conversation, be it that this process has done so and was not told. */
-async function claim(deps: DelivererDeps, channel: HostedChannel, draining: Draining): Promise<Delivery> {
+async function claim(deps: DelivererDeps, channel: HostedChannel, draining: DrainInput): Promise<Delivery> {
   const { conversationKey, unanswered } = draining;
   const claims = unanswered.of(conversationKey);
   const policy = policyOf(deps, channel);
@@ -232,7 +232,7 @@ async function claim(deps: DelivererDeps, channel: HostedChannel, draining: Drai
 }
 
 /** Sends part after part; returns after how many ms to look again, if there is a reason to. */
-async function deliverWaiting(deps: DelivererDeps, draining: Draining): Promise<number | undefined> {
+async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promise<number | undefined> {
   const { conversationKey, claimed, unanswered, stopping } = draining;
   const { clock, probe, journal } = deps;
   const channel = deps.adapterFor(placeOf(conversationKey));
@@ -299,12 +299,12 @@ async function settle(
   }
 }
 
-type Calling = { readonly log: Log; readonly sendTimeoutMs: number };
+type CallSettings = { readonly log: Log; readonly sendTimeoutMs: number };
 
 async function send(
   { adapter }: HostedChannel,
   part: Outbound,
-  { log, sendTimeoutMs }: Calling,
+  { log, sendTimeoutMs }: CallSettings,
 ): Promise<SendResult> {
   try {
     return await withLimit(sendTimeoutMs, undefined, (limited) => adapter.send(part, limited));
@@ -317,7 +317,7 @@ async function send(
 
 async function lookUp(
   { adapter }: HostedChannel,
-  { part, since, log, sendTimeoutMs }: Calling & { readonly part: Outbound; readonly since: number },
+  { part, since, log, sendTimeoutMs }: CallSettings & { readonly part: Outbound; readonly since: number },
 ): Promise<Found> {
   try {
     const { lookup } = adapter;

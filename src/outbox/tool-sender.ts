@@ -2,19 +2,19 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Store } from '../store/base/command.ts';
 import {
   type PartState,
-  type Posted,
-  type Posting,
+  type PostInput,
+  type PostResult,
   readPartStates,
   storeToolParts,
 } from '../store/delivery/post-part.ts';
 
 /** A tool's message after its send: the worst state of its parts, and how many of them were sent. */
-export type ToolSendEnd = Posted & PartState & { readonly sentParts: number };
+export type ToolSendEnd = PostResult & PartState & { readonly sentParts: number };
 
 /** Sends from a tool and waits for what becomes of it. */
 export interface ToolSender {
   /** Resolves when its parts have ended; `pending` when they are still on their way after 30 s. */
-  send(posting: Posting, signal: AbortSignal): Promise<ToolSendEnd>;
+  send(posting: PostInput, signal: AbortSignal): Promise<ToolSendEnd>;
   /** Tells that some part has ended. */
   settled(): void;
 }

@@ -32,7 +32,7 @@ export type PluginHostDeps = { readonly log: Log; readonly settle: SettleCall };
 export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
   // A Map keeps the order of registration, which is the order of the tools.
   const tools = new Map<string, Registration>();
-  const loaded: Loaded[] = [];
+  const loaded: LoadedPlugin[] = [];
 
   async function load(entry: PluginEntry): Promise<PluginReport> {
     const plugin = entry.definition.id;
@@ -70,9 +70,9 @@ export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
 }
 
 type Registration = { readonly plugin: string; readonly name: string; readonly factory: ToolFactory };
-type Loaded = { readonly plugin: string; readonly dispose: Disposer };
+type LoadedPlugin = { readonly plugin: string; readonly dispose: Disposer };
 type SetUp =
-  | (Loaded & { readonly kind: 'ready'; readonly registrations: readonly Registration[] })
+  | (LoadedPlugin & { readonly kind: 'ready'; readonly registrations: readonly Registration[] })
   | { readonly kind: 'failed'; readonly problem: string };
 
 /** Checks the plugin's configuration by its own schema, then runs its setup. */
@@ -110,8 +110,8 @@ function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostD
 
 /** Two plugins of one id, or two tools of one name: the model could not tell which it calls. */
 function findConflict(
-  candidate: Loaded & { readonly registrations: readonly Registration[] },
-  present: { readonly tools: ReadonlyMap<string, Registration>; readonly loaded: readonly Loaded[] },
+  candidate: LoadedPlugin & { readonly registrations: readonly Registration[] },
+  present: { readonly tools: ReadonlyMap<string, Registration>; readonly loaded: readonly LoadedPlugin[] },
 ): string | undefined {
   const { plugin, registrations } = candidate;
   if (present.loaded.some((other) => other.plugin === plugin)) return `Plugin "${plugin}" is listed twice.`;
@@ -139,7 +139,7 @@ function toolOf({ plugin, name, factory }: Registration, run: ToolRun, log: Log)
   }
 }
 
-async function disposeOf({ plugin, dispose }: Loaded, log: Log): Promise<void> {
+async function disposeOf({ plugin, dispose }: LoadedPlugin, log: Log): Promise<void> {
   try {
     await dispose();
   } catch (error) {

@@ -16,14 +16,14 @@ export type DiskBounds = {
 };
 
 type DiskState = { running: number; overdue: number };
-type Waiting = { readonly disk: DiskState; readonly start: () => void };
+type WaitingCall = { readonly disk: DiskState; readonly start: () => void };
 
 /** The calls on all such disks of one process. */
 export class DiskGate implements DiskCalls {
   readonly #bounds: DiskBounds;
   readonly #disks = new Map<string, DiskState>();
   readonly #all: DiskState = { running: 0, overdue: 0 };
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: WaitingCall[] = [];
 
   constructor(bounds: DiskBounds) {
     this.#bounds = bounds;
@@ -87,7 +87,7 @@ export class DiskGate implements DiskCalls {
 
   #turnInTime(disk: DiskState): Promise<void> {
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = {
+      const waiting: WaitingCall = {
         disk,
         start: () => {
           clearTimeout(timer);

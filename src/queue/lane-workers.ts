@@ -102,7 +102,7 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
   };
 }
 
-type Working = {
+type WorkScene = {
   readonly stopping: AbortSignal;
   track(driving: Promise<void>): Promise<void>;
 };
@@ -112,7 +112,7 @@ type OpenClass = (name: string) => Slots | undefined;
 
 function createClasses(
   deps: LaneWorkersDeps,
-  { stopping, track }: Working,
+  { stopping, track }: WorkScene,
 ): { readonly open: OpenClass; readonly workers: ReadonlyMap<string, Worker> } {
   const workers = new Map<string, Worker>();
   const classes = new Map(

@@ -25,13 +25,13 @@ export type SweeperDeps = {
   /** Whether this process works on a run of the lane. */
   worksOn?(laneKey: string): boolean;
   /** Frees what dead processes of this folder held, and tells the others that it is free. */
-  bury(): Promise<void>;
+  reapDead(): Promise<void>;
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
   /** Dispatches what a sub-agent's end makes due. */
   start(effects: Effects): void;
   /** Tells people whose messages wait for long; absent where nobody is told. */
-  tellWaiting?(): Promise<void>;
+  notifyWaiting?(): Promise<void>;
   /** Something has waited in a lane for so long and nobody works on it; said once, until it is over. */
   onAlarm(laneKey: string, waitedMs: number): void;
   onAlarmOver(laneKey: string): void;
@@ -96,10 +96,10 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   };
   const loop = async () => {
     while (!stopping.signal.aborted) {
-      await attempt('dead processes', deps.bury);
+      await attempt('dead processes', deps.reapDead);
       await attempt('due rows', lookAtDue);
       // Items that waited while no process ran are about to be taken.
-      if (sweeps > 1 && deps.tellWaiting) await attempt('waiting notices', deps.tellWaiting);
+      if (sweeps > 1 && deps.notifyWaiting) await attempt('waiting notices', deps.notifyWaiting);
       await attempt('upkeep', upkeep);
       asked = new AbortController();
       await clock.wait(

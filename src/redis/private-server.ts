@@ -78,7 +78,7 @@ function makeFolder(folder: string): void {
 
 type State = { ownership: FileLock | undefined; server: ServerProcess | undefined };
 
-type Beginning = {
+type ServerStart = {
   /** The holder of this lock owns the server. */
   readonly place: string;
   readonly socketPath: string;
@@ -87,7 +87,7 @@ type Beginning = {
 };
 
 /** Our own server, or that of the process which owns it, as soon as it answers. */
-async function firstServer({ place, socketPath, start, clock }: Beginning): Promise<State> {
+async function firstServer({ place, socketPath, start, clock }: ServerStart): Promise<State> {
   for (;;) {
     const ownership = tryLockFile(place);
     if (ownership) {

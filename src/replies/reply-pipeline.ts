@@ -61,16 +61,16 @@ export type ReplyPlan =
     }
   | { readonly kind: 'send'; readonly parts: readonly ReplyPart[]; readonly isCut?: true }
   /** The agent has said nothing, and has not chosen to. */
-  | { readonly kind: 'fallback'; readonly why: Failing; readonly parts: readonly ReplyPart[] };
+  | { readonly kind: 'fallback'; readonly why: FallbackReason; readonly parts: readonly ReplyPart[] };
 
-export type Failing = 'tool failed' | 'empty answer' | 'cut off before an answer' | 'internal';
+export type FallbackReason = 'tool failed' | 'empty answer' | 'cut off before an answer' | 'internal';
 
-type Decided =
+type Decision =
   | { readonly kind: 'text'; readonly text: string }
   | Extract<ReplyPlan, { kind: 'silent' | 'suppressed' }>;
 
 /** The text to send, before formatting. */
-export type DecidedReply = { readonly decided: Decided; readonly replyTag: string | undefined };
+export type DecidedReply = { readonly decided: Decision; readonly replyTag: string | undefined };
 
 /** The first half: the caller turns the decided text into messages and passes them to `planReply`. */
 export function decideReply(input: ReplyInput): DecidedReply {
@@ -128,7 +128,7 @@ export function judgeWritten(text: string, context: SilenceContext): Silence {
   return judgeSilence(sanitizeOutbound(text).text, context);
 }
 
-function decideText(text: string, input: ReplyInput): Decided {
+function decideText(text: string, input: ReplyInput): Decision {
   const silence = judgeSilence(text, input.silenceContext);
   if (silence.kind === 'silent') return silence;
   const repeat = judgeRepeat(silence.text, input.toolSends, input);

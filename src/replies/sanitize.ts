@@ -1,9 +1,9 @@
 /** The one outbound sanitiser: controls first, so that no marker hides behind one; then scaffolding. */
 import { stripControls, stripControlsStreaming } from '../texts/control-characters.ts';
-import { type Stripped, stripScaffolding, stripScaffoldingStreaming } from './scaffolding.ts';
+import { type StripResult, stripScaffolding, stripScaffoldingStreaming } from './scaffolding.ts';
 
 /** A finished answer as a person may see it, and the reply tag it carried. */
-export function sanitizeOutbound(text: string): Stripped {
+export function sanitizeOutbound(text: string): StripResult {
   return stripScaffolding(stripControls(text));
 }
 

@@ -7,7 +7,7 @@
  * what was decided, so what streams is always a beginning of what is sent.
  */
 
-export type Stripped = {
+export type StripResult = {
   readonly text: string;
   /** The last explicit reply tag: `current`, or a platform message id. */
   readonly replyTag?: string;
@@ -61,7 +61,7 @@ type Scan = {
 };
 
 /** The whole text; an unclosed thinking block at a line's start takes the rest of the text with it. */
-export function stripScaffolding(text: string): Stripped {
+export function stripScaffolding(text: string): StripResult {
   return strip(text, true);
 }
 
@@ -70,7 +70,7 @@ export function stripScaffoldingStreaming(text: string): string {
   return strip(text, false).text;
 }
 
-function strip(source: string, isFinal: boolean): Stripped {
+function strip(source: string, isFinal: boolean): StripResult {
   if (!/[<[]/.test(source)) return { text: source };
   const scan: Scan = { source, isFinal, at: 0, out: '', isLineBlank: true, lineEnd: -1, blocks: new Map() };
   while (scan.at < source.length) {

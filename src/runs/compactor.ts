@@ -51,7 +51,7 @@ export type CompactionOrder = {
 export type Sizes = { readonly oldTokens: number; readonly newTokens: number };
 
 /** `too-short`: a summary would not free enough, so no model was asked. */
-export type Compacted =
+export type CompactionResult =
   | ({ readonly kind: 'compacted'; readonly stored: SummaryStored } & Sizes)
   | { readonly kind: 'too-short' };
 
@@ -63,7 +63,7 @@ export async function compactSession(
   deps: CompactorDeps,
   order: CompactionOrder,
   signal: AbortSignal,
-): Promise<Compacted> {
+): Promise<CompactionResult> {
   const { store, probe, log, calls } = deps;
   const { laneKey, epoch, runId, sessionId } = order.run;
   const context = await readRunContext(store, order.run, order.child);
@@ -109,7 +109,7 @@ function tellProgress({ stream }: CompactorDeps, { runId, laneKey, sessionId }: 
   };
 }
 
-type Writing = {
+type SummaryJob = {
   readonly index: number;
   readonly summaryTokens: number;
   readonly context: RunContext;
@@ -133,7 +133,7 @@ const textShare = 0.75;
 /** Half of the room is for the text, a sixth for the facts, a third for identifiers that both have left out. */
 async function writeSummary(
   deps: CompactorDeps,
-  { index, summaryTokens, context, ...telling }: Writing,
+  { index, summaryTokens, context, ...telling }: SummaryJob,
   signal: AbortSignal,
 ): Promise<Written> {
   const units = summaryTokens * unitsPerToken - frameUnits;
@@ -178,7 +178,7 @@ const promptRoom = 1_000;
 const shortestSlice = 2_000;
 
 /** Slices the model can read at once; shorter ones when it counts more tokens than we do. */
-async function foldSlices(deps: CompactorDeps, fold: Fold, signal: AbortSignal): Promise<Folded> {
+async function foldSlices(deps: CompactorDeps, fold: Fold, signal: AbortSignal): Promise<FoldedText> {
   const { contextWindow } = deps.model.model();
   const answerTokens = Math.ceil((fold.units + fold.factUnits) / unitsPerToken);
   for (let room = contextWindow - promptRoom - 2 * answerTokens; ; room = Math.floor(room / 2)) {
@@ -190,7 +190,7 @@ async function foldSlices(deps: CompactorDeps, fold: Fold, signal: AbortSignal):
   }
 }
 
-type Folded = {
+type FoldedText = {
   readonly text: string;
   readonly facts: readonly string[];
   readonly model: string;
@@ -200,7 +200,7 @@ async function foldOnce(
   { model }: CompactorDeps,
   fold: Fold & { readonly slices: readonly string[] },
   signal: AbortSignal,
-): Promise<Folded> {
+): Promise<FoldedText> {
   const { slices, earlier, known, hint, units, factUnits, onWait, progress } = fold;
   let [text, facts] = [earlier, known];
   let answeredBy = '';

@@ -11,7 +11,7 @@ import type { Effects } from '../store/base/effects.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../store/lanes/claim-lane.ts';
 import { releaseFailedRun, releaseLane } from '../store/lanes/leases.ts';
-import type { Framing } from '../store/lanes/take-rows.ts';
+import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { RunExit, RunOptions } from './execute-run.ts';
 
@@ -35,7 +35,7 @@ export type DriveLaneDeps = ClaimModels & {
   /** A busy lane yields to others after this many runs or this long, ms. */
   readonly maxRuns: number;
   readonly maxHoldMs: number;
-  framing(): Framing;
+  framing(): TextFraming;
   start(effects: Effects): void;
   /** Executes one run; undefined when it was lost. */
   execute(run: ClaimedRun, options: RunOptions): Promise<RunExit | undefined>;

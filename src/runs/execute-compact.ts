@@ -71,7 +71,7 @@ export async function executeCompact(
   }
 }
 
-function lifecycleEnd(end: Ended | End, runId: string): AgentStreamEvent {
+function lifecycleEnd(end: EndedSummary | End, runId: string): AgentStreamEvent {
   if ('effects' in end || end.outcome === 'answered') return { stream: 'lifecycle', runId, phase: 'end' };
   const reason = end.outcome === 'cancelled' ? 'aborted' : end.endReason;
   return { stream: 'lifecycle', runId, phase: 'error', reason };
@@ -81,13 +81,13 @@ type Compaction =
   | { readonly phase: 'start'; readonly oldTokens: number; readonly threshold: number }
   | { readonly phase: 'done' | 'failed' };
 
-type Ended = Extract<SummaryStored, { readonly kind: 'ended' }>;
+type EndedSummary = Extract<SummaryStored, { readonly kind: 'ended' }>;
 
 async function summarise(
   deps: CompactDeps,
   run: ClaimedRun,
   { stopping, mayKeepLane }: { readonly stopping: StopController; mayKeepLane(): boolean },
-): Promise<'handover' | 'lost' | Ended | End> {
+): Promise<'handover' | 'lost' | EndedSummary | End> {
   const { store, notices, log, limits } = deps;
   const { runId, laneKey } = run;
   const tell = (event: Compaction) => deps.stream(laneKey, () => [{ stream: 'compaction', runId, ...event }]);

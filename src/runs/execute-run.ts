@@ -31,7 +31,7 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { handOver } from '../store/lanes/leases.ts';
 import type { ParkOutcome } from '../store/lanes/park-run.ts';
 import { type RunCall, readPreview, readToolResults, recoverRun } from '../store/lanes/recover-run.ts';
-import type { Framing } from '../store/lanes/take-rows.ts';
+import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { createRunCalls, type RunCalls } from './call-ledger.ts';
@@ -70,7 +70,7 @@ export type RunDeps = {
   readonly shaper: TextShaper;
   readonly sections: Sections;
   readonly loadImage: LoadImage;
-  framing(): Framing;
+  framing(): TextFraming;
   agent(id: string): { readonly workspace: string; readonly reasoning: ReasoningLevel };
   systemFor(
     run: ToolRun,
@@ -186,7 +186,7 @@ function createRecorder(
     claims: options.claims,
     stopReason: stopping.reason,
     mayWait: (refusal) => mayWaitForRoom(run, refusal, deps.budgets),
-    isLeaving: stopping.isHandingOver,
+    isHandingOver: stopping.isHandingOver,
     onCancel: (reason) => active.cancel(runId, reason),
     onTool: ({ id, name }, state) => {
       stopping.toolIs(id, state);
@@ -294,7 +294,7 @@ async function runLoop(
   return follow(deps, run, { events, recorder, watch });
 }
 
-type Followed = {
+type FollowInput = {
   readonly events: AgentEvents;
   readonly recorder: RunRecorder;
   readonly watch: StoreWatch;
@@ -304,7 +304,7 @@ type Followed = {
 async function follow(
   deps: RunDeps,
   run: ClaimedRun,
-  { events, recorder, watch }: Followed,
+  { events, recorder, watch }: FollowInput,
 ): Promise<readonly WaitingCall[]> {
   const trace = traceRun(deps.tracer, run, deps.clock);
   const tell = createStreamEvents(run);

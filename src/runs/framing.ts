@@ -1,12 +1,12 @@
 import type { Clock } from '#contracts/clock.ts';
-import type { Framing } from '../store/lanes/take-rows.ts';
+import type { TextFraming } from '../store/lanes/take-rows.ts';
 import { newDelimiter, untrustedBegin, untrustedEnd } from '../texts/wrap-untrusted.ts';
 
 /**
  * Creates the framing of what a run takes. The boundary around others' words is new for every take, so nobody can
  * close it. Throws for a time zone that doesn't exist.
  */
-export function createFraming({ clock, timeZone }: { clock: Clock; timeZone: string }): () => Framing {
+export function createFraming({ clock, timeZone }: { clock: Clock; timeZone: string }): () => TextFraming {
   const sayTime = createTimeText(timeZone);
   return () => {
     const boundary = newDelimiter();

@@ -9,7 +9,7 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { parkForBudget } from '../store/lanes/park-for-budget.ts';
-import { type Parking, type ParkOutcome, type ParkResult, parkRun } from '../store/lanes/park-run.ts';
+import { type ParkInput, type ParkOutcome, type ParkResult, parkRun } from '../store/lanes/park-run.ts';
 import type { BudgetRefusal } from '../store/money/budgets.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import type { RunCalls } from './call-ledger.ts';
@@ -28,14 +28,14 @@ export type ParkDeps = {
 /** Why a call waits, and how long at most, ms. */
 export type WaitingCall = { readonly reason: string; readonly waitMs?: number };
 
-type MayWait = Pick<Waiting, 'startedAt' | 'live'> & {
+type MayWait = Pick<WaitingRun, 'startedAt' | 'live'> & {
   readonly waitsFor: readonly WaitingCall[];
   /** The budget that has no room for the run. */
   readonly refusal: BudgetRefusal | undefined;
   readonly calls: RunCalls;
 };
 
-type Waiting = {
+type WaitingRun = {
   /** In source order. */
   readonly calls: readonly WaitingCall[];
   /** When this attempt at the run began. */
@@ -57,7 +57,7 @@ export async function parkIfWaiting(
 }
 
 /** Lets go of a run whose calls wait for something outside: slot, lease, typing and clock end here. */
-async function park(deps: ParkDeps, run: ClaimedRun, waiting: Waiting): Promise<ParkOutcome> {
+async function park(deps: ParkDeps, run: ClaimedRun, waiting: WaitingRun): Promise<ParkOutcome> {
   const { calls } = waiting;
   const reason = [...new Set(calls.map((call) => call.reason))].join(', ');
   // The claim that ends one wait ends them all.
@@ -65,13 +65,13 @@ async function park(deps: ParkDeps, run: ClaimedRun, waiting: Waiting): Promise<
   return letGo(deps, run, { ...waiting, reason, waitMs }, (parking) => deps.store.write(parkRun, parking));
 }
 
-type Pause = Pick<Waiting, 'startedAt' | 'live'> & Pick<Parking, 'reason' | 'waitMs'>;
+type Pause = Pick<WaitingRun, 'startedAt' | 'live'> & Pick<ParkInput, 'reason' | 'waitMs'>;
 
 async function letGo(
   { clock, log, probe, publish, start }: ParkDeps,
   run: ClaimedRun,
   { startedAt, live, reason, waitMs }: Pause,
-  write: (parking: Parking) => Promise<ParkResult>,
+  write: (parking: ParkInput) => Promise<ParkResult>,
 ): Promise<ParkOutcome> {
   const { runId, laneKey, epoch } = run;
   // The shown message is recorded before another process continues with it.
@@ -107,7 +107,7 @@ export async function mayWaitForRoom(
 async function waitForRoom(
   deps: ParkDeps & { readonly notices: Notices },
   run: ClaimedRun,
-  waiting: Pick<Waiting, 'startedAt' | 'live'> & {
+  waiting: Pick<WaitingRun, 'startedAt' | 'live'> & {
     readonly refusal: BudgetRefusal;
     readonly calls: RunCalls;
   },

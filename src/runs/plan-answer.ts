@@ -39,7 +39,7 @@ export type Deeds = {
   readonly suppressAcknowledgements: boolean;
 };
 
-export type Shaping = {
+export type ShapingDeps = {
   readonly shaper: TextShaper;
   readonly sections: Sections;
   /** Which words mean "send nothing", by what the run has taken. */
@@ -51,7 +51,7 @@ export type Shaping = {
 /** Waits only for a text that is too long for the event loop. */
 export async function planAnswer(
   message: AgentMessage,
-  scene: AnswerScene & Shaping,
+  scene: AnswerScene & ShapingDeps,
   deeds: Deeds,
 ): Promise<ReplyPlan> {
   const { run, shaper, sections, silence, hasSeen, ...rest } = scene;

@@ -22,8 +22,8 @@ import type { LaneExit } from '../store/lanes/close-run.ts';
 import { type CommitAnswerInput, commitAnswer, endRun } from '../store/lanes/commit-answer.ts';
 import { commitToolTurn, endToolTurn, saveImage } from '../store/lanes/commit-turn.ts';
 import { markUnsendable } from '../store/lanes/mark-unsendable.ts';
-import { type Boundary, needsBoundary, type Steering, takeSteers } from '../store/lanes/steer.ts';
-import type { Framing } from '../store/lanes/take-rows.ts';
+import { type Boundary, needsBoundary, type SteerContext, takeSteers } from '../store/lanes/steer.ts';
+import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { BudgetRefusal } from '../store/money/budgets.ts';
 import { readIsSeen } from '../store/reads/read-is-seen.ts';
 import type { RunFence } from '../store/rows/run-fence.ts';
@@ -47,7 +47,7 @@ export type RecorderDeps = ToolTurnsDeps & {
   readonly calls: RunCalls;
   readonly turnLimit: number;
   readonly steerDelivery: 'one-at-a-time' | 'all';
-  framing(): Framing;
+  framing(): TextFraming;
   start(effects: Effects): void;
   readonly outbox: Outbox;
   mayKeepLane(): boolean;
@@ -180,7 +180,7 @@ export class RunRecorder {
     if (message.role !== 'assistant') return;
     const calls = toolCallsOf(message.parts);
     this.#current = calls.length === 0 ? message : undefined;
-    if (calls.length === 0 || this.#deps.isLeaving()) return;
+    if (calls.length === 0 || this.#deps.isHandingOver()) return;
     const { store, calls: tries, probe } = this.#deps;
     const modelCalls = tries.ended();
     await store.write(commitToolTurn, {
@@ -196,7 +196,7 @@ export class RunRecorder {
 
   async #toolTurnEnd({ message, toolResults }: EventOf<'turn_end'>): Promise<void> {
     const messageId = this.#tools.close();
-    if (messageId === undefined || this.#deps.isLeaving()) return;
+    if (messageId === undefined || this.#deps.isHandingOver()) return;
     const finish = finishReasonOf(message.parts);
     // A turn that broke off ends the run: what waits is left to the next one.
     const isBroken = finish === 'canceled' || finish === 'timeout' || finish === 'error';
@@ -339,7 +339,7 @@ export class RunRecorder {
     return { run: this.#run, capabilities, replyToMode, notices };
   }
 
-  #steeringAt(): RunFence & Steering {
+  #steeringAt(): RunFence & SteerContext {
     const delivery = this.#turn >= this.#deps.turnLimit ? 'none' : this.#deps.steerDelivery;
     return { ...this.#held, framing: this.#deps.framing(), delivery };
   }

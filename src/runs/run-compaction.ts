@@ -28,7 +28,7 @@ export function compactorOf<Deps extends RunCompactionDeps>(
   return { ...deps, limits, calls, model: summarizer };
 }
 
-type Compacting = {
+type CompactionDeps = {
   readonly child: ChildRun | undefined;
   readonly calls: RunCalls;
   readonly watch: StoreWatch;
@@ -39,7 +39,7 @@ type Compacting = {
 export function compactionOf(
   deps: RunCompactionDeps,
   run: ClaimedRun,
-  { child, calls, watch, onWait }: Compacting,
+  { child, calls, watch, onWait }: CompactionDeps,
 ): Required<Pick<AgentLoopConfig, 'middleware' | 'compact' | 'reloadMessages'>> {
   const { log, store } = deps;
   const { runId, laneKey } = run;

@@ -19,7 +19,7 @@ export type ToolTurnsDeps = {
   readonly live: LiveView;
   readonly suppressAcknowledgements: boolean;
   /** Whether the run was cut to continue elsewhere: what that broke off isn't recorded. */
-  isLeaving(): boolean;
+  isHandingOver(): boolean;
   onTool(call: Pick<ToolCallData, 'id' | 'name'>, state: 'started' | ReturnType<typeof endStateOf>): void;
 };
 
@@ -82,12 +82,12 @@ export class ToolTurns {
 
   async end(event: EventOf<'tool_execution_end'>): Promise<void> {
     const { callId, name, result, isError } = event;
-    const { clock, store, probe, onTool, isLeaving } = this.#deps;
+    const { clock, store, probe, onTool, isHandingOver } = this.#deps;
     const turn = this.#turn;
     const call = turn?.calls.get(callId);
     if (!turn || !call) return;
     // Left open, the process that resumes the run settles it, knowing whether it had started.
-    if (isError && isLeaving()) return onTool(call, 'failed');
+    if (isError && isHandingOver()) return onTool(call, 'failed');
     const send = isError ? undefined : parseToolSend(name, result.metadata);
     if (send) this.#toolSends = [...this.#toolSends, send];
     const state = endStateOf(event);

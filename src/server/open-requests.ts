@@ -11,7 +11,7 @@ type OpenRequests = {
 /** One of them may be the sign-out itself, whose answer is to arrive. */
 const graceMs = 400;
 
-/** Watches the requests of each sign-in. Call it behind the hook that checks access. */
+/** Watches the requests of each sign-in. Call it after the hook that checks access. */
 export function watchRequests(app: FastifyInstance): OpenRequests {
   const open = new Map<IncomingMessage, string>();
   app.addHook('onRequest', async ({ identity, raw }, reply) => {

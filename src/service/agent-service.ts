@@ -25,7 +25,7 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { readIsBusy, readLaneWork } from '../store/reads/read-busy.ts';
 import { type RunResult, readRunResult } from '../store/reads/read-run-result.ts';
 import type { AgentStreams } from './agent-streams.ts';
-import type { Lagged } from './broker.ts';
+import type { LagNote } from './broker.ts';
 import { type AgentServiceEvent, followRun } from './follow-run.ts';
 
 export type AgentServiceDeps = {
@@ -88,7 +88,7 @@ export interface AgentService {
   /** Whether a process works on the session's run now; one that waits for something outside doesn't count. */
   isStreaming(session: string): Promise<boolean>;
   /** The session's events from this call on, until the signal aborts; 64 are kept for a slow reader. */
-  events(session: string, signal: AbortSignal): AsyncIterable<AgentStreamEvent | Lagged>;
+  events(session: string, signal: AbortSignal): AsyncIterable<AgentStreamEvent | LagNote>;
   /**
    * Resolves after the commit. Throws `invalid_input` for an unknown session, an agent beside a session, and a key of
    * another message.
@@ -214,11 +214,11 @@ async function askToCompact(deps: AgentServiceDeps, lane: LaneRef): Promise<Acce
   return { runId: stored.reservedRunId ?? '', session: stored.laneKey, acceptedAt: stored.enqueuedAt };
 }
 
-type Sending = Omit<AgentMessageInput, 'session' | 'agent'>;
+type SendInput = Omit<AgentMessageInput, 'session' | 'agent'>;
 
 async function send(
   deps: AgentServiceDeps,
-  { message, key = newRowId(), attachments = [] }: Sending,
+  { message, key = newRowId(), attachments = [] }: SendInput,
   lane: LaneRef,
   place: ItemPlace = { reach: 'mode', target: 'record', authority: 'owner' },
 ): Promise<AcceptedMessage> {

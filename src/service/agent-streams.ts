@@ -5,14 +5,14 @@
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
-import { type Broker, createBroker, type Lagged } from './broker.ts';
+import { type Broker, createBroker, type LagNote } from './broker.ts';
 
 /** Publishes and follows what happens in sessions. */
 export interface AgentStreams {
   /** `make` is called only when somebody follows the lane, here or elsewhere. */
   publish(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
   /** Events from this call on, until the signal aborts. */
-  subscribe(laneKey: string, signal: AbortSignal): AsyncIterableIterator<AgentStreamEvent | Lagged>;
+  subscribe(laneKey: string, signal: AbortSignal): AsyncIterableIterator<AgentStreamEvent | LagNote>;
   /** An event of another process. */
   hear(laneKey: string, event: AgentStreamEvent): void;
   /** Another process follows the lane, for a while from now on. */

@@ -1,5 +1,5 @@
 /** Tells a subscriber that it was too slow: so many events did not fit into its buffer. */
-export type Lagged = { readonly lagged: number };
+export type LagNote = { readonly lagged: number };
 
 /** Events by topic, within this process. Publishing never blocks and never throws. */
 export interface Broker<Event> {
@@ -7,7 +7,7 @@ export interface Broker<Event> {
   /** Whether anybody would hear of the topic. */
   isHeard(topic: string): boolean;
   /** Events from this call on, until the signal aborts or the consumer stops. */
-  subscribe(topic: string, signal: AbortSignal): AsyncIterableIterator<Event | Lagged>;
+  subscribe(topic: string, signal: AbortSignal): AsyncIterableIterator<Event | LagNote>;
 }
 
 /** Creates a broker whose subscribers each buffer up to `capacity` events. */
@@ -33,7 +33,7 @@ export function createBroker<Event>(capacity = 64): Broker<Event> {
   };
 }
 
-class Subscriber<Event> implements AsyncIterableIterator<Event | Lagged> {
+class Subscriber<Event> implements AsyncIterableIterator<Event | LagNote> {
   readonly #capacity: number;
   readonly #onClose: () => void;
   readonly #buffer: Event[] = [];
@@ -60,7 +60,7 @@ class Subscriber<Event> implements AsyncIterableIterator<Event | Lagged> {
     this.#wake?.();
   };
 
-  async next(): Promise<IteratorResult<Event | Lagged, undefined>> {
+  async next(): Promise<IteratorResult<Event | LagNote, undefined>> {
     for (;;) {
       const event = this.#buffer.shift();
       if (event !== undefined) return { done: false, value: event };
@@ -76,7 +76,7 @@ class Subscriber<Event> implements AsyncIterableIterator<Event | Lagged> {
     }
   }
 
-  async return(): Promise<IteratorResult<Event | Lagged, undefined>> {
+  async return(): Promise<IteratorResult<Event | LagNote, undefined>> {
     this.close();
     this.#buffer.length = 0;
     return { done: true, value: undefined };

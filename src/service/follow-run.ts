@@ -1,7 +1,7 @@
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { RunResult } from '../store/reads/read-run-result.ts';
-import type { Lagged } from './broker.ts';
+import type { LagNote } from './broker.ts';
 
 /** An event for the caller of `run`. Exactly one is `done`, the last; it holds the whole answer or the fault. */
 export type AgentServiceEvent = {
@@ -14,10 +14,10 @@ export type AgentServiceEvent = {
   readonly done: boolean;
 };
 
-export type Following = {
+export type FollowedRun = {
   /** Resolves with the run's id once its message is stored. */
   readonly accepted: Promise<{ readonly runId: string }>;
-  readonly events: AsyncIterableIterator<AgentStreamEvent | Lagged>;
+  readonly events: AsyncIterableIterator<AgentStreamEvent | LagNote>;
   /** Resolves when the store has the run's end. Rejects only with the service. */
   ended(runId: string): Promise<RunResult>;
 };
@@ -27,7 +27,7 @@ export async function* followRun({
   accepted,
   events,
   ended,
-}: Following): AsyncGenerator<AgentServiceEvent, void, void> {
+}: FollowedRun): AsyncGenerator<AgentServiceEvent, void, void> {
   try {
     const { runId } = await accepted;
     const end = ended(runId).then((result) => ({ result }));

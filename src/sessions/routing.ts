@@ -1,5 +1,5 @@
 import { type AgentId, agentId, type ConversationId } from '#contracts/ids.ts';
-import type { Addressed } from './session-key-of.ts';
+import type { SessionAddress } from './session-key-of.ts';
 
 /** Sends what matches to an agent, as configured. Every field that is given must match. */
 export type AgentBinding = {
@@ -16,7 +16,7 @@ export type AgentBinding = {
 };
 
 /** Input of routing; an `InboundEnvelope` is one. */
-export type Routed = Addressed & {
+export type RoutingInput = SessionAddress & {
   readonly chat: { readonly parent?: ConversationId };
   /** The name of the bot account in the configuration. */
   readonly accountName?: string | undefined;
@@ -26,7 +26,11 @@ export type Routed = Addressed & {
  * The agent of the most specific binding: exact peer or group > parent > account > channel > default.
  * Between equals the one that also names account or channel wins, then the one listed first.
  */
-export function agentFor(event: Routed, bindings: readonly AgentBinding[], defaultAgent: AgentId): AgentId {
+export function agentFor(
+  event: RoutingInput,
+  bindings: readonly AgentBinding[],
+  defaultAgent: AgentId,
+): AgentId {
   let best: AgentBinding | undefined;
   for (const binding of bindings) {
     if (!matches(binding, event)) continue;
@@ -35,7 +39,7 @@ export function agentFor(event: Routed, bindings: readonly AgentBinding[], defau
   return best === undefined ? defaultAgent : agentId(best.agent);
 }
 
-function matches(binding: AgentBinding, { route, chat, sender, accountName }: Routed): boolean {
+function matches(binding: AgentBinding, { route, chat, sender, accountName }: RoutingInput): boolean {
   return (
     isAnyOr(binding.channel, route.channel) &&
     (isAnyOr(binding.account, route.account) || binding.account === accountName) &&

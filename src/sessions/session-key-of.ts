@@ -9,7 +9,7 @@ import { type DirectKeyParts, formatSessionKey, type GroupKeyParts } from './ses
 export type DmScope = 'per-account-channel-peer' | 'per-channel-peer' | 'per-peer' | 'main';
 
 /** The part of an envelope that decides its conversation. */
-export type Addressed = {
+export type SessionAddress = {
   readonly route: Pick<InboundEnvelope['route'], 'channel' | 'account' | 'conversation' | 'thread'>;
   readonly chat: Pick<InboundEnvelope['chat'], 'kind'>;
   readonly sender: Pick<InboundEnvelope['sender'], 'id'>;
@@ -22,18 +22,18 @@ export type SessionKeySettings = {
 };
 
 /** Total and deterministic for ids that are not empty; throws ParleyError `invalid_input` for those. */
-export function sessionKeyOf(event: Addressed, settings: SessionKeySettings): SessionKey {
+export function sessionKeyOf(event: SessionAddress, settings: SessionKeySettings): SessionKey {
   const within = event.chat.kind === 'group' ? groupParts(event, settings) : directParts(event, settings);
   const { thread } = event.route;
   return formatSessionKey(thread === undefined ? within : { kind: 'thread', within, thread });
 }
 
-function groupParts({ route }: Addressed, { agent }: SessionKeySettings): GroupKeyParts {
+function groupParts({ route }: SessionAddress, { agent }: SessionKeySettings): GroupKeyParts {
   const { account, channel, conversation } = route;
   return { kind: 'group', agent, account, channel, group: conversation };
 }
 
-function directParts({ route, sender }: Addressed, settings: SessionKeySettings): DirectKeyParts {
+function directParts({ route, sender }: SessionAddress, settings: SessionKeySettings): DirectKeyParts {
   const { agent, dmScope, identityLinks } = settings;
   const { account, channel } = route;
   const direct = { kind: 'direct', agent } as const;

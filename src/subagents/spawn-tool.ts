@@ -5,7 +5,7 @@ import { agentId, type SessionKey } from '#contracts/ids.ts';
 import { isLaneClass } from '#contracts/lane-class.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
-import { defineTool, type Parked, type Tool, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
+import { defineTool, type ParkRequest, type Tool, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
 import type { Models } from '../models/models.ts';
 import { formatSessionKey } from '../sessions/session-key.ts';
@@ -99,7 +99,7 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
       if (spawned.kind === 'spawned') deps.probe.reach('child-reserved');
       deps.start(spawned.effects);
       const { child, runId: childRunId } = spawned;
-      if (wait) return { parked: { reason: 'a sub-agent' } } satisfies Parked;
+      if (wait) return { parked: { reason: 'a sub-agent' } } satisfies ParkRequest;
       return answer({
         status: 'accepted',
         id: child.id,

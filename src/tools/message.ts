@@ -68,7 +68,7 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
   });
 }
 
-/** The parts of a message go one after the other, and none goes behind one that failed. */
+/** The parts of a message go one after the other, and none follows one that failed. */
 function failureOf({ sentParts, keys, problem = 'the network refused it' }: ToolSendEnd): string {
   if (sentParts === 0) return `It was not delivered: ${problem}`;
   return `Only its beginning was delivered (${sentParts} of ${keys.length} messages), the rest was not: ${problem}`;

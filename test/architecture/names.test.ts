@@ -27,6 +27,7 @@ describe('an export', () => {
       members: new Set(),
       chains: new Set(),
       events: [],
+      types: [],
       ...over,
     });
     const noun = aFile('src/store/noun.ts', {
@@ -56,6 +57,21 @@ describe('an export', () => {
     });
     const found = findUnusedExports([noun, user, test]);
     expect(found.map((each) => each.split('#')[1])).toEqual(['tested', 'inner', 'Dead']);
+  });
+});
+
+describe('a type', () => {
+  /** Nouns and adjectives of the glossary that end like participles. */
+  const nouns = /^(?:Binding|Right|Setting|Spending)$/;
+
+  it('is named for what it is: no bare participle says that', () => {
+    const named = product.flatMap(({ path, types }) => types.map((name) => `${path}#${name}`));
+    const odd = named.filter((each) => {
+      const [, name = ''] = each.split('#');
+      return /^[A-Z][a-z]+(?:ing|ed|ept|old|ught)$/.test(name) && !nouns.test(name);
+    });
+    expect(named.length).toBeGreaterThan(500);
+    expect(odd).toEqual([]);
   });
 });
 

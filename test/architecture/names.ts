@@ -18,6 +18,8 @@ export type Names = {
   readonly chains: ReadonlySet<string>;
   /** Events that it logs. */
   readonly events: readonly string[];
+  /** Types that it declares. */
+  readonly types: readonly string[];
 };
 
 export type Export = { readonly name: string; readonly isType: boolean };
@@ -46,6 +48,7 @@ function namesOf(root: string, path: string, file: SourceFile): Names {
   const members = new Set<string>();
   const chains = new Set<string>();
   const events: string[] = [];
+  const types: string[] = [];
   const visit = (node: Node): void => {
     if (is.isIdentifier(node)) identifiers.set(node.text, (identifiers.get(node.text) ?? 0) + 1);
     if (is.isPropertyAccessExpression(node) && is.isIdentifier(node.name)) members.add(node.name.text);
@@ -54,10 +57,11 @@ function namesOf(root: string, path: string, file: SourceFile): Names {
     if (node.parent?.kind === SyntaxKind.SourceFile) exported.push(...exportsOf(node));
     for (const name of importsOf(root, path, node)) imported.add(name);
     events.push(...eventsOf(node));
+    if (is.isTypeAliasDeclaration(node)) types.push(node.name.text);
     node.forEachChild(visit);
   };
   visit(file);
-  return { path, exported, imported, identifiers, members, chains, events };
+  return { path, exported, imported, identifiers, members, chains, events, types };
 }
 
 /** The chain that ends at this node, which is not the beginning of a longer one. */

@@ -81,6 +81,6 @@ describeEachDatabase('/context', (open, { sql }) => {
     const refusal = { scope: 'session', key: 'session:x', limit: 1, needs: 5, isHeld: false } as const;
     const pause = { reason: 'room', workedMs: 0, waitMs: 600_000, modelCalls: [], notice: undefined };
     await open().write(parkForBudget, { laneKey, epoch, runId, refusal, ...pause });
-    expect(await status()).toMatch(/^Paused for \d+ s until something I wait for is there; 0 waiting\.$/);
+    expect(await status()).toMatch(/^Paused \d+ s ago until a result arrives; 0 waiting\.$/);
   });
 });

@@ -33,7 +33,7 @@ it('brings a lane that nobody has worked on for 10 s to the first slot that is f
     deliver: () => undefined,
     fetch: () => undefined,
     start: () => undefined,
-    bury: async () => undefined,
+    reapDead: async () => undefined,
     drive: ({ laneKey }) => {
       looks += 1;
       if (!isFree) return false;

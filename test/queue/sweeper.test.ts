@@ -42,7 +42,7 @@ async function anHourLater(
     fetch: () => undefined,
     start: () => undefined,
     worksOn: (laneKey) => worked.has(laneKey),
-    bury: async () => undefined,
+    reapDead: async () => undefined,
     onAlarm: (laneKey, waitedMs) => void told.push(`${laneKey} waits ${waitedMs > 10_000}`),
     onAlarmOver: (laneKey) => void told.push(`${laneKey} goes on`),
     ...more(store),
@@ -86,9 +86,9 @@ it('does every part of a sweep whatever the others throw, and says so once', asy
   let told = 0;
   const broken = () => Promise.reject(new Error('broken'));
   const { alarms, woken } = await anHourLater(undefined, () => ({
-    bury: broken,
+    reapDead: broken,
     openAlarms: broken,
-    tellWaiting: async () => {
+    notifyWaiting: async () => {
       told += 1;
       if (told > 1) await broken();
     },
@@ -173,7 +173,7 @@ it('goes on behind a page on which something fails, and begins anew when a page 
   );
   const asked: unknown[] = [];
   const { woken } = await anHourLater(undefined, (store) => ({
-    tellWaiting: () => Promise.reject(new Error('nobody can be told')),
+    notifyWaiting: () => Promise.reject(new Error('nobody can be told')),
     store: {
       ...store,
       read: async (query, input) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountId, agentId, channelId, conversationId, peerId } from '#contracts/ids.ts';
-import { type AgentBinding, agentFor, type Routed } from '../../src/sessions/routing.ts';
+import { type AgentBinding, agentFor, type RoutingInput } from '../../src/sessions/routing.ts';
 import { holds } from '../support/holds.ts';
 
 const channel = channelId('net');
@@ -18,7 +18,7 @@ const bindings: readonly AgentBinding[] = [
 
 function anEvent(
   changes: { kind?: 'dm' | 'group'; in?: string; from?: string; parent?: string } = {},
-): Routed {
+): RoutingInput {
   const { kind = 'dm', from = '99', in: conversation = from, parent } = changes;
   return {
     route: { channel, account, conversation: conversationId(conversation) },
@@ -84,7 +84,7 @@ describe('routing', () => {
       fc.property(fc.array(bindingOf, { maxLength: 8 }), eventOf, kind, (fields, place, chat) => {
         const listed = fields.map((one, index) => ({ agent: `agent-${index}`, ...defined(one) }));
         const { parent } = place;
-        const event: Routed = {
+        const event: RoutingInput = {
           route: {
             channel: channelId(place.channel),
             account: accountId(place.account),
@@ -108,7 +108,7 @@ function defined(fields: { readonly [Name in keyof Fields]: string | undefined }
 }
 
 /** Said in the words of the specification, and as slowly: of all that fit, those that are exact, and so on. */
-function referenceFor(event: Routed, listed: readonly AgentBinding[]): string | undefined {
+function referenceFor(event: RoutingInput, listed: readonly AgentBinding[]): string | undefined {
   const { route, chat, sender, accountName } = event;
   let left = listed.filter((binding) => {
     if (binding.channel !== undefined && binding.channel !== route.channel) return false;

@@ -2,7 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountId, agentId, channelId, conversationId, peerId, threadId } from '#contracts/ids.ts';
 import { identityLinksFrom } from '../../src/sessions/identity-links.ts';
-import { type Addressed, type SessionKeySettings, sessionKeyOf } from '../../src/sessions/session-key-of.ts';
+import {
+  type SessionAddress,
+  type SessionKeySettings,
+  sessionKeyOf,
+} from '../../src/sessions/session-key-of.ts';
 
 type Place = {
   readonly channel: string;
@@ -13,7 +17,7 @@ type Place = {
   readonly thread?: string | undefined;
 };
 
-function anEvent(place: Partial<Place> = {}): Addressed {
+function anEvent(place: Partial<Place> = {}): SessionAddress {
   const { channel = 'net', account = '77', kind = 'dm', user = '12', conversation = user, thread } = place;
   return {
     route: {

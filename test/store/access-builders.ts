@@ -1,10 +1,14 @@
 import { hashPairingCode, newApprovalId } from '../../src/commands/one-time-code.ts';
 import type { AccountId, ChannelId, ConversationId } from '../../src/contracts/ids.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
-import { type Approval, type Approved, approvePairing } from '../../src/store/access/approve-pairing.ts';
+import {
+  type Approval,
+  type ApprovalResult,
+  approvePairing,
+} from '../../src/store/access/approve-pairing.ts';
 import type { Decider } from '../../src/store/access/decider.ts';
 import { approveOnConsole } from '../../src/store/access/operate-access.ts';
-import { type Requested, requestPairing } from '../../src/store/access/request-pairing.ts';
+import { type PairingResult, requestPairing } from '../../src/store/access/request-pairing.ts';
 import type { SenderRole } from '../../src/store/access/sender-roles.ts';
 import type { StepTx, Store, StoreQuery } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
@@ -55,7 +59,7 @@ export async function aBot(store: Store) {
 export async function askIn(
   tx: StepTx,
   { account, peer, code }: { account: string; peer: string; code: string },
-): Promise<Requested['kind']> {
+): Promise<PairingResult['kind']> {
   const [channel = '', bot = ''] = account.split('/');
   const route: ReplyRoute = {
     channel: channel as ChannelId,
@@ -108,11 +112,11 @@ export function anApproval(code: string, role: Decider['role'] = 'user'): Approv
   return { of: { codeHash: hashPairingCode(code) }, by: { ...atConsole, role } };
 }
 
-export function approve(store: Store, code: string, role?: Decider['role']): Promise<Approved> {
+export function approve(store: Store, code: string, role?: Decider['role']): Promise<ApprovalResult> {
   return store.write(approveOnConsole, anApproval(code, role));
 }
 
-export function approveIn(tx: StepTx, code: string): Promise<Approved> {
+export function approveIn(tx: StepTx, code: string): Promise<ApprovalResult> {
   return approvePairing(tx, anApproval(code), noEffects());
 }
 

@@ -11,13 +11,13 @@ import type { StopInput } from '../../src/store/intake/stop.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../../src/store/lanes/claim-lane.ts';
 import {
-  type Answered,
+  type AnswerResult,
   type CommitAnswerInput,
   commitAnswer,
-  type Ending,
   endRun,
+  type RunEndInput,
 } from '../../src/store/lanes/commit-answer.ts';
-import type { Framing } from '../../src/store/lanes/take-rows.ts';
+import type { TextFraming } from '../../src/store/lanes/take-rows.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { rate } from './call-builders.ts';
 
@@ -26,7 +26,7 @@ export const demoOnly: TurnModels = { byAgent: {}, byDefault: 'demo' };
 
 export const account = 'test/bot';
 export const holder = 'boot-1';
-export const framing: Framing = {
+export const framing: TextFraming = {
   now: '',
   contextIntro: '<context>',
   contextOutro: '</context>',
@@ -157,7 +157,7 @@ export function endWithout(
   store: Store,
   { laneKey, epoch, runId }: ClaimedRun,
   endReason: string,
-  over: Partial<Ending> = {},
+  over: Partial<RunEndInput> = {},
 ) {
   return store.write(endRun, {
     ...{ laneKey, epoch, runId, endReason, outcomeReason: endReason },
@@ -204,7 +204,11 @@ export function aWorker(
     if (claimed.kind !== 'run') throw new Error(`expected a run, got ${JSON.stringify(claimed)}`);
     return claimed.run;
   };
-  const answer = (run: ClaimedRun, text: string, over: Partial<CommitAnswerInput> = {}): Promise<Answered> =>
+  const answer = (
+    run: ClaimedRun,
+    text: string,
+    over: Partial<CommitAnswerInput> = {},
+  ): Promise<AnswerResult> =>
     store.write(commitAnswer, {
       laneKey: run.laneKey,
       epoch: run.epoch,

@@ -8,7 +8,7 @@ import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
 import { childIdOf } from '../../src/store/children/child-rows.ts';
 import { type SpawnInput, type SpawnResult, spawnChild } from '../../src/store/children/spawn-child.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import type { Answered } from '../../src/store/lanes/commit-answer.ts';
+import type { AnswerResult } from '../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, markToolStarted } from '../../src/store/lanes/commit-turn.ts';
 import { parkRun } from '../../src/store/lanes/park-run.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
@@ -90,7 +90,7 @@ export function aFamilyWorker(
     run: ClaimedRun,
     text = 'done',
     over: { readonly mayKeepLane?: boolean } = {},
-  ): Promise<Answered> =>
+  ): Promise<AnswerResult> =>
     people.answer(run, text, {
       ...{ parts: [], modelCalls: [counted(run, { cost })], mayKeepLane: false },
       ...over,

@@ -9,7 +9,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newOneTimeCode } from '../../src/commands/one-time-code.ts';
-import type { Approved } from '../../src/store/access/approve-pairing.ts';
+import type { ApprovalResult } from '../../src/store/access/approve-pairing.ts';
 import { attemptsPerMinute } from '../../src/store/access/pairing-attempts.ts';
 import { revokeAccess } from '../../src/store/access/revoke-access.ts';
 import type { StepTx } from '../../src/store/base/command.ts';
@@ -75,7 +75,7 @@ describe('a pairing code', () => {
     expect(await approveIn(clock.tx(), used)).toMatchObject({ kind: 'approved' });
     await revokeAccess(clock.tx(), { ref: 'test:withdrawn', by: atConsole });
     clock.turn(60 * minute);
-    const kinds = new Set<Approved['kind']>();
+    const kinds = new Set<ApprovalResult['kind']>();
     for (let n = 0; n < replays; n++) {
       if (n === replays / 2) clock = await clock.restart();
       // Slowly enough that each of them is looked at.

@@ -6,7 +6,7 @@ import { loadConfig } from '../../config/load-config.ts';
 import { checkChannel } from '../doctor/channel-checks.ts';
 import type { Answers } from './answers.ts';
 import { keepAnyway } from './model-questions.ts';
-import type { Prompter, Tried } from './prompter.ts';
+import type { Prompter, TrialResult } from './prompter.ts';
 
 /** The chosen network. */
 export type Network = { readonly entry: ChannelEntry; readonly setUp: ChannelSetUp };
@@ -17,7 +17,7 @@ export type ChosenNetwork = Network & { readonly isSignedIn: boolean };
 /** The network's settings; without a network the page and the terminal remain. */
 export type NetworkAnswers = Answers & { readonly network?: ChosenNetwork };
 
-type Asked = {
+type QuestionDeps = {
   readonly ask: Prompter;
   readonly channels: readonly ChannelEntry[];
   readonly environment: Environment;
@@ -25,7 +25,7 @@ type Asked = {
 };
 
 /** Asks for one network and signs in there, which changes nothing on it. */
-export async function askNetwork(asked: Asked): Promise<NetworkAnswers> {
+export async function askNetwork(asked: QuestionDeps): Promise<NetworkAnswers> {
   const { ask } = asked;
   const network = await chooseNetwork(asked);
   if (network === undefined) return { variables: {}, settings: {} };
@@ -40,7 +40,7 @@ export async function askNetwork(asked: Asked): Promise<NetworkAnswers> {
   }
 }
 
-async function chooseNetwork({ ask, channels }: Asked): Promise<Network | undefined> {
+async function chooseNetwork({ ask, channels }: QuestionDeps): Promise<Network | undefined> {
   const networks = await Promise.all(
     channels.map(async (entry) => ({ entry, setUp: await entry.setUp?.() })),
   );
@@ -54,7 +54,7 @@ async function chooseNetwork({ ask, channels }: Asked): Promise<Network | undefi
 
 type Variables = Readonly<Record<string, string>>;
 
-async function askFields({ ask, environment }: Asked, { fields }: ChannelSetUp): Promise<Variables> {
+async function askFields({ ask, environment }: QuestionDeps, { fields }: ChannelSetUp): Promise<Variables> {
   const variables: Record<string, string> = {};
   const known: Readonly<Record<string, string | undefined>> = environment.values;
   for (const { variable, question, isSecret, byDefault, make } of fields) {
@@ -73,10 +73,10 @@ async function askFields({ ask, environment }: Asked, { fields }: ChannelSetUp):
 
 /** Asks the network who this is, with settings that are nowhere written yet. */
 async function signIn(
-  { channels, environment, home }: Asked,
+  { channels, environment, home }: QuestionDeps,
   { id }: ChannelEntry,
   variables: Variables,
-): Promise<Tried & { readonly canKeep: boolean }> {
+): Promise<TrialResult & { readonly canKeep: boolean }> {
   try {
     const config = loadConfig({ ...environment, values: { ...environment.values, ...variables } }, home);
     const account = configuredAccounts(channels, config).find(({ line }) => line === id);

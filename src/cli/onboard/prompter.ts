@@ -7,7 +7,7 @@ export type Option<Value extends string> = {
 };
 
 /** The result of something that was tried. */
-export type Tried = { readonly isWell: boolean; readonly text: string };
+export type TrialResult = { readonly isWell: boolean; readonly text: string };
 
 /** Asks the person at the terminal. Each question throws `PersonLeft` when they leave instead (Ctrl-C). */
 export interface Prompter {
@@ -20,7 +20,7 @@ export interface Prompter {
   /** As `text`, and shows no character of it. */
   secret(question: string, problemOf: (value: string) => string | undefined): Promise<string>;
   /** Shows that something is tried, and then what came of it. */
-  attempt<Result extends Tried>(what: string, work: () => Promise<Result>): Promise<Result>;
+  attempt<Result extends TrialResult>(what: string, work: () => Promise<Result>): Promise<Result>;
   say(text: string): void;
 }
 

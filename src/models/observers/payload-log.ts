@@ -105,9 +105,9 @@ class Answer {
   }
 }
 
-type Writing = { redact(text: string): string; readonly dropped: number };
+type WriteOptions = { redact(text: string): string; readonly dropped: number };
 
-async function lineOf(entry: Entry, { redact, dropped }: Writing): Promise<string> {
+async function lineOf(entry: Entry, { redact, dropped }: WriteOptions): Promise<string> {
   const { call, answer, outcome, at, durationMs } = entry;
   const { messages, ...rest } = call.request;
   const json = (value: unknown) => JSON.stringify(value, (_key, part: unknown) => shown(part, redact));

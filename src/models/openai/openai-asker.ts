@@ -23,7 +23,7 @@ const learnedForMs = 3_600_000;
 
 /** Asks one model of one server, and remembers what that server does not take. */
 export class OpenAiAsker {
-  readonly #asking: Asking;
+  readonly #asking: AskerDeps;
 
   constructor(access: ApiAccess & { readonly clock?: Pick<Clock, 'now'> }, model: OpenAiModel) {
     const { clock = systemClock } = access;
@@ -40,7 +40,7 @@ export class OpenAiAsker {
   }
 }
 
-type Asking = {
+type AskerDeps = {
   readonly clients: OpenAiClients;
   readonly keys: readonly string[];
   readonly model: OpenAiModel;
@@ -51,12 +51,12 @@ type Asking = {
 
 /** One request, and how far it has come. */
 class Question {
-  readonly #asking: Asking;
+  readonly #asking: AskerDeps;
   readonly #request: ModelRequest;
   #made: OpenAiRequest | undefined;
   #isAnswered = false;
 
-  constructor(asking: Asking, request: ModelRequest) {
+  constructor(asking: AskerDeps, request: ModelRequest) {
     this.#asking = asking;
     this.#request = request;
   }

@@ -23,7 +23,7 @@ export type OpenAiRequest = {
 };
 
 /** Names of things that the server has refused and is not sent again: parameters, and the following four. */
-export type Unsupported = ReadonlySet<string>;
+export type UnsupportedNames = ReadonlySet<string>;
 
 /** The model sees none; it is told that there was one. */
 export const IMAGES = 'images';
@@ -34,7 +34,7 @@ export const UNSIGNED_CALLS = 'unsigned calls';
 /** Messages without reasoning: another model's, or one that was written without. */
 export const UNREASONED = 'messages without reasoning';
 
-type Terms = { readonly model: OpenAiModel; readonly unsupported: Unsupported };
+type Terms = { readonly model: OpenAiModel; readonly unsupported: UnsupportedNames };
 
 /** Marks a signature that holds reasoning to be given back under the wire's own name. */
 export const REASONING_DETAILS = 'reasoning_details:';
@@ -128,7 +128,7 @@ function partOf(block: UserBlock): ChatCompletionContentPart[] {
   }
 }
 
-type Called = {
+type WireCall = {
   id: string;
   type: 'function';
   function: { name: string; arguments: string };
@@ -136,15 +136,15 @@ type Called = {
 };
 
 /** Fields of servers that want their model's reasoning back. */
-type Reasoned = { reasoning_details?: unknown[]; reasoning_content?: string };
+type ReasoningFields = { reasoning_details?: unknown[]; reasoning_content?: string };
 
 function assistantMessage(
   blocks: readonly AssistantBlock[],
   { model, unsupported }: Terms,
 ): ChatCompletionMessageParam {
   const texts: string[] = [];
-  const calls: Called[] = [];
-  const reasoned: Reasoned = {};
+  const calls: WireCall[] = [];
+  const reasoned: ReasoningFields = {};
   for (const block of blocks) {
     if (block.type === 'text' && !isBlank(block.text)) texts.push(block.text);
     if (block.type === 'tool_use') calls.push(toCall(block, model));
@@ -162,7 +162,7 @@ function assistantMessage(
 function toCall(
   { id, name, input, signature }: Extract<AssistantBlock, { type: 'tool_use' }>,
   model: OpenAiModel,
-): Called {
+): WireCall {
   const called = {
     id,
     type: 'function',
@@ -174,7 +174,7 @@ function toCall(
 
 function giveBack(
   { signature, thinking }: Extract<AssistantBlock, { type: 'thinking' }>,
-  reasoned: Reasoned,
+  reasoned: ReasoningFields,
 ): void {
   if (signature === REASONING_CONTENT) {
     reasoned.reasoning_content = (reasoned.reasoning_content ?? '') + thinking;

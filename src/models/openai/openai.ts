@@ -93,7 +93,7 @@ function answerIn(answer: ChatCompletion, termsOf: (text: string) => AnswerTerms
   return { text, ...spent, ...(counted === undefined && { isUncounted: true }) };
 }
 
-/** Hands on the last event as soon as it is there: the stream's own end may be a while behind it. */
+/** Hands on the last event as soon as it is there: the stream's own end may come a while later. */
 async function* translate(
   chunks: AsyncIterator<ChatCompletionChunk>,
   { connection, reader }: { readonly connection: Connection; readonly reader: ChunkReader },

@@ -65,7 +65,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
     registers: [registry],
   });
   const tallies = createTallies(deps);
-  const count = async (): Promise<Counted> => ({
+  const count = async (): Promise<StoreCounts> => ({
     open: await deps.store.read(readOpenCounts, {}),
     messages: await tallies.count('messages'),
     runs: await tallies.count('runs'),
@@ -92,7 +92,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
   };
 }
 
-type Counted = {
+type StoreCounts = {
   readonly open: OpenCounts;
   readonly messages: Tally;
   readonly runs: Tally;
@@ -100,7 +100,7 @@ type Counted = {
   readonly children: Tally;
 };
 
-async function unlessAway(counting: Promise<Counted>): Promise<Counted | undefined> {
+async function unlessAway(counting: Promise<StoreCounts>): Promise<StoreCounts | undefined> {
   const ended = new AbortController();
   const counted = counting.catch((error: unknown) => {
     if (isAway(error)) return undefined;
@@ -261,7 +261,7 @@ function showLoop(
 type Shown = ReturnType<typeof messageGauges> & ReturnType<typeof queueGauges>;
 
 /** Old figures that look like new ones would hide the very trouble they are for: without a store there are none. */
-function showMessages(show: Shown, counted: Counted | undefined): void {
+function showMessages(show: Shown, counted: StoreCounts | undefined): void {
   const { ended, unaccounted, provisional } = show;
   for (const gauge of [ended, unaccounted, show.runs, show.parts, show.accepted, provisional]) gauge.reset();
   if (counted === undefined) {
@@ -281,7 +281,7 @@ function showMessages(show: Shown, counted: Counted | undefined): void {
   for (const state of partStates) show.parts.set({ state }, parts[state] ?? 0);
 }
 
-function showQueue(show: Shown, counted: Counted | undefined): void {
+function showQueue(show: Shown, counted: StoreCounts | undefined): void {
   const { queued, oldest, longParts, oldestPart } = show;
   for (const gauge of [queued, show.lanes, oldest, longParts, oldestPart]) gauge.reset();
   if (counted === undefined) {

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '#contracts/clock.ts';
 import type { Store } from '../../store/base/command.ts';
-import { type Slice, type Tallied, tallyRows } from '../../store/reads/tally-rows.ts';
+import { type Slice, type TalliedTable, tallyRows } from '../../store/reads/tally-rows.ts';
 
 /** How many rows are where, over all that was ever stored. */
 export type Tally = Readonly<Record<string, number>>;
 
 export interface Tallies {
-  count(of: Tallied): Promise<Tally>;
+  count(of: TalliedTable): Promise<Tally>;
 }
 
 /** A few milliseconds of the event loop on SQLite. */
@@ -22,7 +22,7 @@ const restFactor = 20;
 
 /** Counts at the moment it is asked, slice by slice, so that nobody waits long for the event loop. */
 export function createTallies(deps: { readonly store: Store; readonly clock: Clock }): Tallies {
-  const counters = new Map<Tallied, () => Promise<Tally>>();
+  const counters = new Map<TalliedTable, () => Promise<Tally>>();
   return {
     count: (of) => {
       const known = counters.get(of) ?? createCounter(deps, of);
@@ -32,7 +32,10 @@ export function createTallies(deps: { readonly store: Store; readonly clock: Clo
   };
 }
 
-function createCounter({ store, clock }: { store: Store; clock: Clock }, of: Tallied): () => Promise<Tally> {
+function createCounter(
+  { store, clock }: { store: Store; clock: Clock },
+  of: TalliedTable,
+): () => Promise<Tally> {
   const settled = new Map<number, Slice>();
   let last: { readonly tally: Tally; readonly until: number } | undefined;
   let counting: Promise<Tally> | undefined;

@@ -8,7 +8,7 @@ import type { StepTx, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json } from '../base/json.ts';
 import { ensureConversation, maxMoves } from '../delivery/insert-part.ts';
-import type { Deciding } from './decider.ts';
+import type { OpenDecision } from './decider.ts';
 
 /** An unlisted group in which an owner speaks to the bot. */
 export type GroupRequest = { readonly id: string; readonly route: ReplyRoute };
@@ -27,7 +27,7 @@ export async function askInGroup(tx: StepTx, { id, route }: GroupRequest): Promi
   return askQuestion(tx, { id, route, text, choices });
 }
 
-export async function admitGroup(tx: StepTx, { approval, by }: Deciding): Promise<string> {
+export async function admitGroup(tx: StepTx, { approval, by }: OpenDecision): Promise<string> {
   const { route } = approval.details;
   if (route !== undefined) await setAdmitted(tx, json.route(route), by.ref);
   return fillNotice(tx.texts.groupAdmitted, { by: by.label });

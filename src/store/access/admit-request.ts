@@ -11,7 +11,7 @@ import { acceptEntry } from '../rows/item-states.ts';
 import { ensureLane } from '../rows/lane-row.ts';
 import { leaveFiles } from '../rows/left-files.ts';
 import { blankNotice } from './blank-notice.ts';
-import type { Decider, Deciding } from './decider.ts';
+import type { Decider, OpenDecision } from './decider.ts';
 import { lockAttempts } from './pairing-attempts.ts';
 import { personLabel } from './person-label.ts';
 import { lockAccount, type Role } from './sender-roles.ts';
@@ -26,7 +26,7 @@ export async function lockRequest(tx: Tx, { details }: Approval, by?: Decider): 
  * Lets the person in on the account that showed them the code, tells them, and puts the message that was kept
  * of them into their lane. The row of the request is deleted with it, and its content.
  */
-export async function admitRequest(tx: StepTx, { approval, by, effects }: Deciding): Promise<string> {
+export async function admitRequest(tx: StepTx, { approval, by, effects }: OpenDecision): Promise<string> {
   const request = await tx.db
     .deleteFrom('pairings')
     .where('id', '=', approval.subject)

@@ -20,11 +20,11 @@ export type Approval = {
   readonly offeredIn?: string;
 };
 
-export type Approved =
+export type ApprovalResult =
   | { readonly kind: 'approved'; readonly ref: string; readonly name: string; readonly role: Role }
-  | Unapproved;
+  | ApprovalRefusal;
 
-type Unapproved =
+type ApprovalRefusal =
   | { readonly kind: 'unknown' }
   /** Too many codes within a minute: this one was not even looked at. */
   | { readonly kind: 'limited' };
@@ -33,7 +33,11 @@ type Unapproved =
  * A code lets in the very person who was shown it, on the account that showed it, once: the row that
  * holds it is deleted with the approval. Repeating it is an attempt with an unknown code.
  */
-export async function approvePairing(tx: StepTx, approval: Approval, effects: Effects): Promise<Approved> {
+export async function approvePairing(
+  tx: StepTx,
+  approval: Approval,
+  effects: Effects,
+): Promise<ApprovalResult> {
   if ((await takeAttempt(tx)) === 'limited') return { kind: 'limited' };
   const { by, offeredIn } = approval;
   const request = await findRequest(tx, approval.of);
@@ -49,7 +53,7 @@ export async function approvePairing(tx: StepTx, approval: Approval, effects: Ef
 }
 
 /** A pairing request as it was shown to an approver. */
-export type Showing = {
+export type ShownRequest = {
   readonly of: RequestName;
   /** Who may confirm the approval then, and where; the last one who was shown the request. */
   readonly offer?: { readonly to: string; readonly in: string };
@@ -58,8 +62,8 @@ export type Showing = {
 /** Who asks so; counts as an attempt like an approval. Lets nobody in. */
 export async function showRequest(
   tx: Tx,
-  { of, offer }: Showing,
-): Promise<{ readonly kind: 'asks'; readonly ref: string; readonly name: string } | Unapproved> {
+  { of, offer }: ShownRequest,
+): Promise<{ readonly kind: 'asks'; readonly ref: string; readonly name: string } | ApprovalRefusal> {
   if ((await takeAttempt(tx)) === 'limited') return { kind: 'limited' };
   const found = await findRequest(tx, of);
   if (!found) return { kind: 'unknown' };

@@ -17,7 +17,7 @@ import type { StepTx, StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { admitGroup, describeGroup } from './admit-group.ts';
 import { admitRequest, dropRequest, lockRequest } from './admit-request.ts';
-import type { Decider, Deciding } from './decider.ts';
+import type { Decider, OpenDecision } from './decider.ts';
 
 export type Decision = {
   readonly id: string;
@@ -28,14 +28,14 @@ export type Decision = {
 };
 
 /** The result of an answer, also in words. */
-export type Decided = { readonly kind: PressResult; readonly text: string };
+export type DecisionResult = { readonly kind: PressResult; readonly text: string };
 
 /** Effects of each answer to a kind of question. */
 type KindSteps = {
   /** Takes the locks that come before the question's own row. `by`: absent when it expires. */
   lock?(tx: StepTx, approval: Approval, by?: Decider): Promise<void>;
   /** Carries the approval out; returns what takes the question's place. */
-  approve(tx: StepTx, deciding: Deciding): Promise<string>;
+  approve(tx: StepTx, deciding: OpenDecision): Promise<string>;
   /** Refused or expired; returns what takes the question's place. */
   drop(tx: StepTx, approval: Approval, end: Pick<ApprovalEnd, 'state' | 'by'>): Promise<string>;
 };
@@ -46,7 +46,11 @@ const steps: Readonly<Record<ApprovalKind, KindSteps>> = {
 };
 
 /** Safe to repeat: a question is decided once, by compare and set on its row. */
-export async function decideApproval(tx: StepTx, decision: Decision, effects: Effects): Promise<Decided> {
+export async function decideApproval(
+  tx: StepTx,
+  decision: Decision,
+  effects: Effects,
+): Promise<DecisionResult> {
   const { id, verdict, by, pressed } = decision;
   const approval = await readApproval(tx, id);
   if (!approval) return { kind: 'unknown', text: tx.texts.approvalUnknown };
@@ -65,7 +69,7 @@ export async function decideApproval(tx: StepTx, decision: Decision, effects: Ef
 }
 
 /** Answers somebody whose answer doesn't count. */
-function told({ texts, now }: StepTx, approval: Approval, kind: 'foreign' | 'late'): Decided {
+function told({ texts, now }: StepTx, approval: Approval, kind: 'foreign' | 'late'): DecisionResult {
   if (approval.state !== 'open') return { kind, text: describeEnd(texts, approval) };
   const isOver = approval.expiresAt <= now;
   return { kind, text: isOver ? texts.approvalExpired : texts.approvalForeign };
@@ -88,7 +92,7 @@ function describeEnd(texts: Notices, { state, decidedBy }: Approval): string {
 /** An answer from the page. */
 export const decideOnPage: StoreCommand<
   Omit<Decision, 'pressed'>,
-  { readonly decided: Decided; readonly effects: Effects }
+  { readonly decided: DecisionResult; readonly effects: Effects }
 > = {
   name: 'decideOnPage',
   run: async (tx, decision) => {

@@ -14,7 +14,7 @@ export type Decider = {
 };
 
 /** A question that is being decided. */
-export type Deciding = {
+export type OpenDecision = {
   readonly approval: Approval;
   readonly by: Decider;
   readonly effects: Effects;

@@ -1,17 +1,17 @@
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
-import { type Approval, type Approved, approvePairing } from './approve-pairing.ts';
-import { type Revocation, type Revoked, revokeAccess } from './revoke-access.ts';
+import { type Approval, type ApprovalResult, approvePairing } from './approve-pairing.ts';
+import { type Revocation, type RevokeResult, revokeAccess } from './revoke-access.ts';
 import type { Role } from './sender-roles.ts';
 
 /** Approves on the console; a running gateway delivers the notice with its next sweep. */
-export const approveOnConsole: StoreCommand<Approval, Approved> = {
+export const approveOnConsole: StoreCommand<Approval, ApprovalResult> = {
   name: 'approveOnConsole',
   run: (tx, approval) => approvePairing(tx, approval, noEffects()),
 };
 
 /** Revokes on the console; a running gateway stops what runs when it next renews its leases. */
-export const revokeOnConsole: StoreCommand<Revocation, Revoked> = {
+export const revokeOnConsole: StoreCommand<Revocation, RevokeResult> = {
   name: 'revokeOnConsole',
   run: revokeAccess,
 };

@@ -36,7 +36,7 @@ export type PairingRequest = {
   readonly isStart: boolean;
 };
 
-export type Requested = {
+export type PairingResult = {
   readonly kind:
     | 'new'
     /** Asked already, within the life of the code. */
@@ -47,7 +47,7 @@ export type Requested = {
   readonly isKept: boolean;
 };
 
-type Requesting = {
+type PairingInput = {
   readonly account: string;
   readonly peerId: string;
   readonly noticeKey: string;
@@ -60,9 +60,9 @@ type Requesting = {
  */
 export async function requestPairing(
   tx: StepTx,
-  requesting: Requesting,
+  requesting: PairingInput,
   effects: Effects,
-): Promise<Requested> {
+): Promise<PairingResult> {
   const { account, peerId, request } = requesting;
   await forgetExpired(tx, account, effects);
   const requests = await tx.db
@@ -89,7 +89,7 @@ export async function requestPairing(
   return { kind: 'new', isKept: request.kept !== undefined };
 }
 
-async function open(tx: StepTx, requesting: Requesting, effects: Effects): Promise<void> {
+async function open(tx: StepTx, requesting: PairingInput, effects: Effects): Promise<void> {
   const { account, peerId, noticeKey, request } = requesting;
   const { id, ref, name, code, codeHash, command, kept, route, validMs, owners } = request;
   await tx.db
@@ -125,7 +125,7 @@ async function open(tx: StepTx, requesting: Requesting, effects: Effects): Promi
 }
 
 /** The first message that can be answered later; what follows it is not kept. */
-async function keep(tx: StepTx, { account, peerId }: Requesting, kept: KeptMessage): Promise<void> {
+async function keep(tx: StepTx, { account, peerId }: PairingInput, kept: KeptMessage): Promise<void> {
   await tx.db
     .updateTable('pairings')
     .set({ kept: JSON.stringify(kept) })
@@ -137,7 +137,7 @@ async function keep(tx: StepTx, { account, peerId }: Requesting, kept: KeptMessa
 /** Opening the chat never goes unanswered; another message of a stranger who waits does. */
 async function sayAtStart(
   tx: StepTx,
-  { noticeKey: key, request }: Requesting,
+  { noticeKey: key, request }: PairingInput,
   { text, effects }: { readonly text: string; readonly effects: Effects },
 ): Promise<void> {
   if (!request.isStart) return;

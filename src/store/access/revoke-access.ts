@@ -5,7 +5,7 @@ import type { Decider } from './decider.ts';
 import { endWorkOf } from './end-work.ts';
 import { lockAccount } from './sender-roles.ts';
 
-export type Revoked = {
+export type RevokeResult = {
   /** How many approvals ended: one per bot account. */
   readonly people: number;
   /** How many requests were turned down. */
@@ -25,7 +25,7 @@ export type Revocation = {
  * waiting ends as refused, and what runs for them is stopped, sub-agents too, in the same transaction; as it holds
  * the accounts' rows, nothing they send afterwards is taken in. Repeating it changes nothing.
  */
-export async function revokeAccess(tx: StepTx, { ref, by }: Revocation): Promise<Revoked> {
+export async function revokeAccess(tx: StepTx, { ref, by }: Revocation): Promise<RevokeResult> {
   for (const account of await accountsOf(tx, ref)) await lockAccount(tx, account);
   const people = await tx.db
     .deleteFrom('people')

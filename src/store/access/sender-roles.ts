@@ -9,10 +9,10 @@ export type Role = 'owner' | 'user';
 /** A sender's stored access; the configuration is applied on top. */
 export type SenderRole = Role | 'none';
 
-type Asking = { readonly account: string; readonly peerIds: readonly string[] };
+type RoleRequest = { readonly account: string; readonly peerIds: readonly string[] };
 
 /** The stored roles of these senders of one bot account, by peer id; one look at an index. */
-export const readStandings: StoreQuery<Asking, ReadonlyMap<string, Role>> = {
+export const readStandings: StoreQuery<RoleRequest, ReadonlyMap<string, Role>> = {
   query: 'readStandings',
   run: async (tx, { account, peerIds }) => {
     if (peerIds.length === 0) return new Map();
@@ -41,7 +41,7 @@ export const readRolesOf: StoreQuery<{ readonly refs: readonly string[] }, Reado
   },
 };
 
-type Judged = { readonly senderId: string; readonly standing?: SenderRole };
+type JudgedSender = { readonly senderId: string; readonly standing?: SenderRole };
 
 /**
  * Asserts that each sender's access is unchanged since intake read it. The caller holds the account's row,
@@ -50,7 +50,7 @@ type Judged = { readonly senderId: string; readonly standing?: SenderRole };
  */
 export async function assertRolesUnchanged(
   tx: Tx,
-  { account, proposals }: { readonly account: string; readonly proposals: readonly Judged[] },
+  { account, proposals }: { readonly account: string; readonly proposals: readonly JudgedSender[] },
 ): Promise<void> {
   const judged = proposals.filter(({ standing, senderId }) => standing !== undefined && senderId !== '');
   const peerIds = [...new Set(judged.map(({ senderId }) => senderId))];

@@ -53,9 +53,9 @@ async function endOld(tx: Tx, { kind, subject }: Pick<Alert, 'kind' | 'subject'>
   return row?.count ?? 0;
 }
 
-type Reopened = { readonly kind: AlertKind; readonly subject: string; readonly details: string };
+type ReopenInput = { readonly kind: AlertKind; readonly subject: string; readonly details: string };
 
-async function reopen(tx: Tx, { kind, subject, details }: Reopened): Promise<boolean> {
+async function reopen(tx: Tx, { kind, subject, details }: ReopenInput): Promise<boolean> {
   const row = await tx.db
     .updateTable('ownerNotices')
     .set((eb) => ({ details, endedAt: null, lastAt: tx.now, isPending: 0, count: eb('count', '+', 1) }))

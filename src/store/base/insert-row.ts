@@ -6,7 +6,7 @@ import type { Tables } from './tables.ts';
 type Row<Table extends keyof Tables> = Insertable<Tables[Table]>;
 
 /** Columns that the database computes as it inserts the row, from the row's other values. */
-export type Computed = Readonly<
+export type ComputedColumns = Readonly<
   Record<string, (of: QueryParams<Record<string, unknown>>) => RawBuilder<unknown>>
 >;
 
@@ -15,7 +15,7 @@ export async function insertRow<Table extends keyof Tables, Name extends keyof R
   tx: Tx,
   table: Table,
   row: Omit<Row<Table>, Name>,
-  computed?: Computed & Readonly<Record<Name, unknown>>,
+  computed?: ComputedColumns & Readonly<Record<Name, unknown>>,
 ): Promise<void> {
   await insertOf(table, row, 'throw', computed).post(tx, row);
 }
@@ -25,7 +25,7 @@ export async function insertNewRow<Table extends keyof Tables, Name extends keyo
   tx: Tx,
   table: Table,
   row: Omit<Row<Table>, Name>,
-  computed?: Computed & Readonly<Record<Name, unknown>>,
+  computed?: ComputedColumns & Readonly<Record<Name, unknown>>,
 ): Promise<boolean> {
   return (await insertOf(table, row, 'skip', computed).run(tx, row)) > 0;
 }
@@ -48,7 +48,7 @@ function insertOf(
   table: keyof Tables,
   row: object,
   onConflict: OnConflict,
-  computed: Computed = {},
+  computed: ComputedColumns = {},
 ): PreparedQuery<object, unknown> {
   const columns = Object.keys(row);
   const name = `${onConflict} ${table} ${columns.join()} ${Object.keys(computed).join()}`;

@@ -9,9 +9,8 @@ export type LockingQuery<Values, Row> = Pick<PreparedQuery<Values, Row>, 'all' |
 
 /**
  * Like `prepared`, and the rows belong to the transaction until its end. The one writer of SQLite has
- * them all anyway. PostgreSQL may make it wait for somebody who stands still with the row in hand, so
- * `tx.now` is then what the clock said *behind* the wait: a lease that is judged or begun by the time
- * from before it would be over as it begins.
+ * them all anyway. PostgreSQL may block on the lock, so `tx.now` is refreshed once it is granted: a lease
+ * that is judged or begun by an earlier time would be over as it begins.
  */
 export function locking<Values, Row>(
   build: (db: Kysely<Tables>, of: QueryParams<Values>, dialect: Tx['dialect']) => Rows<Row>,

@@ -194,7 +194,7 @@ export type OutboxTable = {
   /** Place in the session's timeline. */
   seq: number | null;
   runId: string | null;
-  /** Parts of one answer; a permanent failure of one ends those behind it. */
+  /** Parts of one answer; a permanent failure of one ends those after it. */
   answer: string | null;
   purpose: 'reply' | 'notice' | 'preview' | 'tool';
   route: string;

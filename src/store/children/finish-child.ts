@@ -58,10 +58,10 @@ const chargeSession = prepared((db, of: QueryParams<{ sessionId: string; cost: n
     .where('id', '=', of.sessionId),
 );
 
-type Telling = { readonly child: Child; readonly report: ChildReport };
+type ChildNews = { readonly child: Child; readonly report: ChildReport };
 
 /** The call that waits for it, or else an item in the parent's lane, or nobody. */
-async function tellParent(tx: Tx, telling: Telling, effects: Effects): Promise<ChildTold> {
+async function tellParent(tx: Tx, telling: ChildNews, effects: Effects): Promise<ChildTold> {
   const { child, report } = telling;
   if (isCascade(child.stopReason)) return 'none';
   if (child.mode === 'wait' && (await settleWaitingCall(tx, telling, effects))) return 'tool';
@@ -98,7 +98,7 @@ async function findHeir(tx: Tx, child: Child): Promise<Child | undefined> {
 }
 
 /** Gives the result to the call that spawned it, if its run still waits for it. */
-async function settleWaitingCall(tx: Tx, { child, report }: Telling, effects: Effects): Promise<boolean> {
+async function settleWaitingCall(tx: Tx, { child, report }: ChildNews, effects: Effects): Promise<boolean> {
   const { parentRunId: runId, parentCallId: callId, parentLaneKey } = child;
   const lane = await lockLane(tx, parentLaneKey);
   if (!lane) return false;

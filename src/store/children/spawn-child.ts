@@ -105,24 +105,27 @@ function taskKeyOf(id: string): string {
   return `spawn:${id}`;
 }
 
-type Asked = { readonly depth: number; readonly sessionId: string; readonly limits: SpawnLimits };
-type Refused = Extract<SpawnResult, { kind: 'refused' }>;
+type LimitInput = { readonly depth: number; readonly sessionId: string; readonly limits: SpawnLimits };
+type SpawnRefusalResult = Extract<SpawnResult, { kind: 'refused' }>;
 
 /** The parent's own limits. Its lane's lock keeps its children from being counted twice at once. */
-async function refusalOf(tx: Tx, { depth, sessionId, limits }: Asked): Promise<Refused | undefined> {
+async function refusalOf(
+  tx: Tx,
+  { depth, sessionId, limits }: LimitInput,
+): Promise<SpawnRefusalResult | undefined> {
   if (depth > limits.depth) return { kind: 'refused', reason: 'too_deep', limit: limits.depth };
   const live = await readLiveChildren(tx, { sessionIds: [sessionId] });
   if (live.length < limits.children) return undefined;
   return { kind: 'refused', reason: 'too_many_children', limit: limits.children };
 }
 
-type Reserving = { readonly treeId: string; readonly sessionId: string; readonly limits: SpawnLimits };
+type ReserveInput = { readonly treeId: string; readonly sessionId: string; readonly limits: SpawnLimits };
 
 /** Counts a new node of the tree, under its row's lock: runs of several lanes share it. */
 async function reserve(
   tx: Tx,
-  { treeId, sessionId, limits }: Reserving,
-): Promise<Refused | { readonly kind: 'reserved'; readonly deadlineAt: number }> {
+  { treeId, sessionId, limits }: ReserveInput,
+): Promise<SpawnRefusalResult | { readonly kind: 'reserved'; readonly deadlineAt: number }> {
   const fresh = { live: 0, total: 0, createdAt: tx.now, deadlineAt: tx.now + limits.treeMs };
   await ensureRow(tx, 'trees', { id: treeId, sessionId, ...fresh });
   const { live, total, deadlineAt } = await lockedTree.one(tx, { treeId });
@@ -142,10 +145,10 @@ const lockedTree = locking((db, of: QueryParams<{ treeId: string }>) =>
   db.selectFrom('trees').selectAll().where('id', '=', of.treeId),
 );
 
-type Opening = { readonly child: Child; readonly input: SpawnInput };
+type OpenChildInput = { readonly child: Child; readonly input: SpawnInput };
 
 /** Makes the child's lane and session with its task as the first item. */
-async function openSession(tx: Tx, { child, input }: Opening, effects: Effects): Promise<void> {
+async function openSession(tx: Tx, { child, input }: OpenChildInput, effects: Effects): Promise<void> {
   const { id, parentSessionId } = child;
   await enqueueItem(
     tx,

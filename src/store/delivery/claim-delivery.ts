@@ -120,7 +120,7 @@ export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
     const isRecorded = isAhead(input, asked);
     if (!isRecorded) await recordSend(tx, input, asked);
     if (!input.claimsNext) return leave(tx, input, { kind: 'empty' });
-    // Anything else that has become of the part may have changed what comes behind it.
+    // Anything else that has become of the part may have changed what comes after it.
     const head = input.result.kind === 'sent' ? next : await headPart.first(tx, input);
     return claimPart(tx, input, head && asUnclaimed(head, isRecorded ? input : undefined));
   },
@@ -217,7 +217,7 @@ export const headPart = prepared((db, of: QueryParams<{ conversationKey: string 
 
 type HeadPart = NonNullable<Awaited<ReturnType<typeof headPart.first>>>;
 
-/** The one behind a part that is about to end. */
+/** The part after one that is about to end. */
 const nextPart = prepared((db, of: QueryParams<{ conversationKey: string; partKey: string }>) =>
   partsOf(db, of).where('key', '<>', of.partKey).limit(1),
 );

@@ -3,7 +3,7 @@ import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
-type Holding = {
+type DeliveryLease = {
   conversationKey: string;
   epoch: number;
   holder: string;
@@ -12,7 +12,7 @@ type Holding = {
 };
 
 /** Grants the lease, or renews it. */
-export const holdDelivery = prepared((db, of: QueryParams<Holding>) =>
+export const holdDelivery = prepared((db, of: QueryParams<DeliveryLease>) =>
   db
     .updateTable('conversations')
     .set({ deliveryEpoch: of.epoch, deliveryHolder: of.holder })
@@ -21,7 +21,7 @@ export const holdDelivery = prepared((db, of: QueryParams<Holding>) =>
 );
 
 /** Grants the lease with the places of a reply whose first part begins it: one statement for both. */
-export const holdWithPlaces = prepared((db, of: QueryParams<Holding & { nextPart: number }>) =>
+export const holdWithPlaces = prepared((db, of: QueryParams<DeliveryLease & { nextPart: number }>) =>
   db
     .updateTable('conversations')
     .set({ nextPart: of.nextPart, deliveryEpoch: of.epoch, deliveryHolder: of.holder })

@@ -65,7 +65,7 @@ export async function endPart(
     await openAlert(tx, { kind: 'delivery-unknown', subject: row.conversationKey });
 }
 
-type Undelivered = {
+type UndeliveredPart = {
   readonly laneKey: string;
   readonly state: 'unknown' | 'failed';
   readonly problem: string | undefined;
@@ -74,7 +74,7 @@ type Undelivered = {
 /** A failed delivery is an event: the agent reads of it at its next turn. */
 async function tellAgent(
   tx: Tx,
-  { laneKey, state, problem = 'no reason known' }: Undelivered,
+  { laneKey, state, problem = 'no reason known' }: UndeliveredPart,
 ): Promise<void> {
   const what = state === 'failed' ? 'was not delivered' : 'may or may not have arrived';
   const prompt = `[Note from the gateway] A message of yours ${what}: ${problem}.`;

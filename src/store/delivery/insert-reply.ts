@@ -18,7 +18,10 @@ export type StoredReply = {
   readonly isUnreachable: boolean;
 };
 
-type Delivering = { readonly sender?: DeliveryPolicy | undefined; readonly seen?: Conversation | undefined };
+type ReplyDelivery = {
+  readonly sender?: DeliveryPolicy | undefined;
+  readonly seen?: Conversation | undefined;
+};
 
 /**
  * Stores the parts of one reply, all to one conversation and stored by no step before, in that conversation's order.
@@ -29,7 +32,7 @@ type Delivering = { readonly sender?: DeliveryPolicy | undefined; readonly seen?
 export async function insertReply(
   tx: StepTx,
   parts: readonly NewPart[],
-  { sender, seen }: Delivering,
+  { sender, seen }: ReplyDelivery,
 ): Promise<StoredReply> {
   const [first] = parts;
   if (!first) return { waiting: undefined, claimed: undefined, isUnreachable: false };

@@ -51,7 +51,7 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   await endAskedWait(tx, fromKey, true);
 }
 
-type Late = {
+type MovedPart = {
   readonly part: { readonly answer: string | null };
   readonly conversationKey: string;
   /** Moved together with the part, in their order. */
@@ -61,7 +61,7 @@ type Late = {
 /** A part in flight during the move still precedes the rest of its answer. */
 async function placeBeforeRest(
   tx: Tx,
-  { part, conversationKey, isMoved }: Late,
+  { part, conversationKey, isMoved }: MovedPart,
 ): Promise<number | undefined> {
   if (part.answer === null) return undefined;
   const rest = await tx.db

@@ -88,13 +88,13 @@ async function lockPlaceOf(tx: Tx, key: string): Promise<void> {
   if (part) await lockConversation(tx, part.conversationKey);
 }
 
-type Changed = {
+type ChangedPart = {
   readonly runId: string | null;
   readonly answer: string | null;
   readonly conversationKey: string;
 };
 
-async function operated(tx: Tx, key: string, changed: Changed | undefined): Promise<OperatorResult> {
+async function operated(tx: Tx, key: string, changed: ChangedPart | undefined): Promise<OperatorResult> {
   if (changed) {
     const { runId, answer } = changed;
     if (runId !== null && answer !== null) await reviseOutcome(tx, { runId, answer });

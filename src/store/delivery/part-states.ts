@@ -97,7 +97,7 @@ export async function requeueParts(tx: Tx, keys: readonly string[]): Promise<voi
     .execute();
 }
 
-type Closing = {
+type PartEnd = {
   key: string;
   state: 'sent' | 'unknown' | 'failed';
   problem: string | null;
@@ -107,7 +107,7 @@ type Closing = {
 };
 
 /** Ends the part. */
-export const closePart = prepared((db, of: QueryParams<Closing>) =>
+export const closePart = prepared((db, of: QueryParams<PartEnd>) =>
   db
     .updateTable('outbox')
     .set({ state: of.state, problem: of.problem, receipts: of.receipts, endedAt: of.endedAt })

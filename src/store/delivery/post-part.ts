@@ -10,7 +10,7 @@ import type { RunFence } from '../rows/run-fence.ts';
 import { insertPart } from './insert-part.ts';
 
 /** A message that a tool sends, as its step gets it. */
-export type Posting = RunFence & {
+export type PostInput = RunFence & {
   /** Made of run and call: a repeated call re-attaches to the part it made before. */
   readonly key: string;
   readonly route: ReplyRoute;
@@ -20,7 +20,7 @@ export type Posting = RunFence & {
 };
 
 /** The stored parts of a tool send. */
-export type Posted = {
+export type PostResult = {
   readonly keys: readonly string[];
   readonly route: ReplyRoute;
   readonly conversationKey: string;
@@ -31,7 +31,7 @@ export type Posted = {
  * conversation's transcript, so that the recipient's reply makes sense. Throws `invalid_input` when
  * nobody has ever written there, and for a run that was asked to stop.
  */
-export const storeToolParts: StoreCommand<Posting, Posted> = {
+export const storeToolParts: StoreCommand<PostInput, PostResult> = {
   name: 'storeToolParts',
   run: async (tx, input) => {
     const { toLane } = input;
@@ -110,7 +110,7 @@ export const readLastRoute: StoreQuery<{ readonly laneKey: string }, ReplyRoute 
   },
 };
 
-async function noteSpoken(tx: Tx, lane: Lane, { contents, key }: Posting): Promise<void> {
+async function noteSpoken(tx: Tx, lane: Lane, { contents, key }: PostInput): Promise<void> {
   const said = contents.flatMap((content) => (content.kind === 'text' ? [content.text.text] : [])).join('\n');
   // No turn of this conversation: a run that is at work here must not take it for its own answer.
   const text = `From another conversation you have said here: ${said}`;

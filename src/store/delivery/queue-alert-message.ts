@@ -74,7 +74,7 @@ function valuesIn(details: string): StoredNotice['values'] {
   }
 }
 
-export type Telling = {
+export type AlertMessageInput = {
   readonly id: string;
   readonly step: 'raised' | 'ended';
   /** Absent: nothing is said. */
@@ -87,7 +87,7 @@ export type Telling = {
  * Puts the message to the owner into the outbox and marks the notice told, in one transaction. Safe to
  * repeat: each step is told once. Returns the conversation to deliver in, if there is one.
  */
-export const queueAlertMessage: StoreCommand<Telling, string | undefined> = {
+export const queueAlertMessage: StoreCommand<AlertMessageInput, string | undefined> = {
   name: 'queueAlertMessage',
   run: async (tx, { id, step, text, route }) => {
     const [row] = await lockRows(tx, tx.db.selectFrom('ownerNotices').selectAll().where('id', '=', id));

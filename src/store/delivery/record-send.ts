@@ -67,7 +67,7 @@ export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWai
   }
 }
 
-type Failed = Extract<SendResult, { kind: 'failed' }>;
+type FailedSend = Extract<SendResult, { kind: 'failed' }>;
 
 /** How a failed part can still be delivered; undefined when it cannot. */
 type Repair =
@@ -78,9 +78,13 @@ type Repair =
 
 const unauthorisedRetryMs = 30_000;
 
-type Refused = { readonly route: ReplyRoute; readonly content: StoredContent };
+type RefusedPart = { readonly route: ReplyRoute; readonly content: StoredContent };
 
-function mendOf(failure: SendFailure, { route, content }: Refused, { texts }: StepTx): Repair | undefined {
+function mendOf(
+  failure: SendFailure,
+  { route, content }: RefusedPart,
+  { texts }: StepTx,
+): Repair | undefined {
   switch (failure.kind) {
     case 'markup': {
       const plain = withoutSpans(content);
@@ -125,7 +129,7 @@ async function followMove(
 async function settleFailure(
   tx: StepTx,
   { conversationKey, partKey, mayStandSince }: PartEnd,
-  { failure, reason: problem }: Failed,
+  { failure, reason: problem }: FailedSend,
 ): Promise<void> {
   const part = await tx.db
     .selectFrom('outbox')

@@ -7,7 +7,7 @@ export function waitingNoticeKeyOf(inboxId: string): string {
   return `${inboxId}${suffix}`;
 }
 
-/** Whether the part tells somebody that their message waits. It never holds up what is behind it. */
+/** Whether the part tells somebody that their message waits. It never holds up what follows it. */
 export function isWaitingNotice(partKey: string): boolean {
   return partKey.endsWith(suffix);
 }

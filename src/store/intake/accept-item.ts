@@ -79,9 +79,9 @@ async function lockedView(
   return { known: made, open: await readOpenItems(tx, spec.key) };
 }
 
-type Arrived = { readonly item: NewItem; readonly open: readonly OpenItem[] };
+type ArrivalScene = { readonly item: NewItem; readonly open: readonly OpenItem[] };
 
-async function resetIfDue(tx: Tx, lane: Lane, { item, open }: Arrived): Promise<Lane> {
+async function resetIfDue(tx: Tx, lane: Lane, { item, open }: ArrivalScene): Promise<Lane> {
   const { resetBefore, newSessionId } = item.lane;
   const isDue = resetBefore !== undefined && lane.lastActivityAt < resetBefore && lane.runId === null;
   const isEmpty = open.every((row) => row.state !== 'waiting');
@@ -92,14 +92,14 @@ async function resetIfDue(tx: Tx, lane: Lane, { item, open }: Arrived): Promise<
   return { ...lane, sessionId: newSessionId };
 }
 
-type Joined = { readonly name: string; readonly dueAt: number; readonly isOpen: boolean };
+type JoinedBundle = { readonly name: string; readonly dueAt: number; readonly isOpen: boolean };
 
 /** Parts of one bundle share one gate decision: as soon as one part passes, all do. A command is part of none. */
 async function joinBundle(
   tx: Tx,
   lane: Lane,
-  { item, accepting, open }: Arrived & { readonly accepting: AcceptEventInput },
-): Promise<Joined | undefined> {
+  { item, accepting, open }: ArrivalScene & { readonly accepting: AcceptEventInput },
+): Promise<JoinedBundle | undefined> {
   const { senderId, conversationKey } = accepting.proposal;
   // A lane may serve several conversations, and ids of people are alike on several networks.
   const within = ({ name, windowMs }: Bundle) => ({ name: bundleKey(name, conversationKey), windowMs });
@@ -207,17 +207,17 @@ async function flush(tx: Tx, open: readonly OpenItem[], { name }: Bundle): Promi
   await rows.where('isFetching', '=', 0).execute();
 }
 
-type Gathering = {
-  readonly bundle: Joined | undefined;
+type DueInput = {
+  readonly bundle: JoinedBundle | undefined;
   readonly isFetching: boolean;
   readonly open: readonly OpenItem[];
 };
 
 /**
- * When the row may be taken. `collect` behind an active run waits for a quiet window, which each
+ * When the row may be taken. `collect` during an active run waits for a quiet window, which each
  * arrival begins anew, up to `longestWindows` of them; that is another setting than the debounce before a first run.
  */
-async function decideDue(tx: Tx, lane: Lane, { bundle, isFetching, open }: Gathering): Promise<number> {
+async function decideDue(tx: Tx, lane: Lane, { bundle, isFetching, open }: DueInput): Promise<number> {
   if (isFetching) return tx.now + fetchWaitMs;
   if (bundle) return bundle.dueAt;
   if (lane.mode !== 'collect') return tx.now;

@@ -138,10 +138,10 @@ export async function applyReaction(
   return { kind: 'noted', effect: 'reaction' };
 }
 
-type Reacted = { readonly laneKey: string; readonly message: string };
+type ReactionPlace = { readonly laneKey: string; readonly message: string };
 
 /** Somebody's message, or one of the agent's own. */
-async function findReacted(tx: Tx, accepting: AcceptEventInput): Promise<Reacted | undefined> {
+async function findReacted(tx: Tx, accepting: AcceptEventInput): Promise<ReactionPlace | undefined> {
   const found = await findMessage(tx, accepting);
   if (found) {
     const { prompt } = json.content(found.row.content);

@@ -11,7 +11,7 @@ export type EnqueueInput = {
   readonly claims?: ClaimTerms;
 };
 
-export type Enqueued = {
+export type EnqueueResult = {
   /** In the order of the input. */
   readonly items: readonly EnqueuedItem[];
   readonly effects: Effects;
@@ -24,7 +24,7 @@ export type Enqueued = {
  * once. Safe to repeat: each is there once under its source key. Throws `invalid_input` for a lane that is
  * named by its key and is not there.
  */
-export const enqueueItems: StoreCommand<EnqueueInput, Enqueued> = {
+export const enqueueItems: StoreCommand<EnqueueInput, EnqueueResult> = {
   name: 'enqueueItems',
   run: async (tx, { items, claims }) => {
     const effects = noEffects();

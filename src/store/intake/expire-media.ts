@@ -48,14 +48,14 @@ export const expireMedia: StoreCommand<{ readonly files: readonly MediaFile[] },
   },
 };
 
-type Named = {
+type MediaReference = {
   readonly use: 'needed' | 'idle';
   readonly content: InboxContent;
   readonly stored: readonly StoredAttachment[];
   readonly transcriptId: string | null;
 };
 
-async function findUse(tx: Tx, file: MediaFile): Promise<Named | { readonly use: 'unnamed' }> {
+async function findUse(tx: Tx, file: MediaFile): Promise<MediaReference | { readonly use: 'unnamed' }> {
   const row = await tx.db
     .selectFrom('inbox')
     .leftJoin('runs', 'runs.id', 'inbox.runId')
@@ -85,7 +85,7 @@ async function isToBeSent(tx: Tx, { name }: MediaFile): Promise<boolean> {
   return (await part.executeTakeFirst()) !== undefined;
 }
 
-async function markExpired(tx: StepTx, file: MediaFile, { content, stored, transcriptId }: Named) {
+async function markExpired(tx: StepTx, file: MediaFile, { content, stored, transcriptId }: MediaReference) {
   const marked = stored.map((each): StoredAttachment => {
     return isFile(each, file) ? { kind: 'missing', name: each.name, reason: tx.texts.fileExpired } : each;
   });

@@ -8,7 +8,7 @@ import { type Lane, lockAndReadLanes, lockLane } from '../rows/lane-row.ts';
 export type LaneView = { readonly lane: Lane | undefined; readonly open: readonly OpenItem[] };
 
 /**
- * The lanes' views, read behind their locks. Each counts once, since the item that it lets in changes what it shows;
+ * The lanes' views, read under their locks. Each counts once, since the item that it lets in changes what it shows;
  * a lane's second item has another one read.
  */
 export class LaneViews {

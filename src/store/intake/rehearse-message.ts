@@ -6,7 +6,7 @@ import { newRowId } from '../base/row-id.ts';
 import { recordDelivery } from '../delivery/claim-delivery.ts';
 import type { ClaimTerms } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
-import { type Answered, commitAnswer } from '../lanes/commit-answer.ts';
+import { type AnswerResult, commitAnswer } from '../lanes/commit-answer.ts';
 import { callIdOf } from '../money/model-calls.ts';
 import { claimAccount } from '../processes/accounts.ts';
 import { acceptBatch } from './accept-batch.ts';
@@ -70,7 +70,7 @@ function aMessage(): Proposal {
 
 const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-function answer(tx: StepTx, terms: ClaimTerms, run: ClaimedRun): Promise<Answered> {
+function answer(tx: StepTx, terms: ClaimTerms, run: ClaimedRun): Promise<AnswerResult> {
   const { laneKey, epoch, runId, sessionId, model } = run;
   const text = { text: 'hello', spans: [] };
   const end = { state: 'settled', usage, cost: 1, model } as const;
@@ -87,7 +87,7 @@ function answer(tx: StepTx, terms: ClaimTerms, run: ClaimedRun): Promise<Answere
   });
 }
 
-async function deliver(tx: StepTx, terms: ClaimTerms, { claimed }: Answered): Promise<void> {
+async function deliver(tx: StepTx, terms: ClaimTerms, { claimed }: AnswerResult): Promise<void> {
   if (claimed?.delivery.kind !== 'part') return;
   const { conversationKey, delivery } = claimed;
   await recordDelivery.run(tx, {

@@ -20,7 +20,7 @@ export type StopInput = {
 };
 
 type StopScene = Pick<CommandScene, 'account' | 'senderId' | 'effects'>;
-type Stopping = { readonly scene: StopScene; readonly input: StopInput };
+type StopStepInput = { readonly scene: StopScene; readonly input: StopInput };
 
 /** Result of a stop. The run is another sender's: `withdrawn` if messages of the sender's own ended, else `not-permitted`. */
 export type StopResult = 'done' | 'withdrawn' | 'nothing' | 'not-permitted';
@@ -29,7 +29,7 @@ export type StopResult = 'done' | 'withdrawn' | 'nothing' | 'not-permitted';
  * Aborts the active run and cancels the sender's waiting messages (`all`: everybody's), also those that the
  * cap has summarised and those that were steered into the run.
  */
-export async function stop(tx: Tx, lane: Lane, stopping: Stopping): Promise<StopResult> {
+export async function stop(tx: Tx, lane: Lane, stopping: StopStepInput): Promise<StopResult> {
   const { linked } = stopping.input;
   const isElsewhere = linked !== undefined && linked.formerLane !== lane.key;
   // Both lanes are locked by now; what is below either is locked with the other's, depth by depth.
@@ -42,7 +42,7 @@ export async function stop(tx: Tx, lane: Lane, stopping: Stopping): Promise<Stop
   return stoppedThere;
 }
 
-async function stopLane(tx: Tx, lane: Lane, { scene, input }: Stopping): Promise<StopResult> {
+async function stopLane(tx: Tx, lane: Lane, { scene, input }: StopStepInput): Promise<StopResult> {
   if (input.isAll && !input.isPrivileged) return 'not-permitted';
   const isTheirs = senderOf(scene, input);
   const waiting = await cancelWaiting(tx, lane, isTheirs);

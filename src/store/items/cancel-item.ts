@@ -23,7 +23,7 @@ import {
 import { excerptOf } from './item-excerpt.ts';
 import { reviveSummary } from './revive-summary.ts';
 
-export type Cancelling = {
+export type CancelInput = {
   readonly actor: Actor;
 };
 
@@ -37,7 +37,7 @@ type InTransaction = { readonly effects: Effects };
 export async function cancel(
   tx: StepTx,
   lane: Lane,
-  { number, actor, effects }: ItemAsked & Cancelling & InTransaction,
+  { number, actor, effects }: ItemAsked & CancelInput & InTransaction,
 ): Promise<ItemChangeResult> {
   const row = await findItem(tx, lane, number);
   if (!row) return { kind: 'unknown' };
@@ -62,7 +62,7 @@ export async function cancel(
 export async function cancelAll(
   tx: StepTx,
   lane: Lane,
-  { actor, effects }: Cancelling & InTransaction,
+  { actor, effects }: CancelInput & InTransaction,
 ): Promise<number> {
   const open = await tx.db
     .selectFrom('inbox')
@@ -99,10 +99,10 @@ function ending({ ref }: Actor) {
   return { outcome: 'cancelled', outcomeReason: `by ${ref}` } as const;
 }
 
-type Settling = Cancelling & InTransaction & { readonly row: ItemRow };
+type CancelledRow = CancelInput & InTransaction & { readonly row: ItemRow };
 
-/** On record; told to a sender who did not ask for it and cannot see it; and what waited behind it may be due. */
-async function finishCancel(tx: StepTx, lane: Lane, { row, actor, effects }: Settling): Promise<void> {
+/** On record; told to a sender who did not ask for it and cannot see it; and what waited after it may be due. */
+async function finishCancel(tx: StepTx, lane: Lane, { row, actor, effects }: CancelledRow): Promise<void> {
   await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'cancel', by: actor.ref });
   wakeIfIdle(tx, lane, effects);
   // Nobody in a conversation waits for what Parley has put in by itself.
@@ -114,11 +114,11 @@ async function finishCancel(tx: StepTx, lane: Lane, { row, actor, effects }: Set
 }
 
 /** Safe to repeat: a message is cancelled once. */
-export const cancelItem = itemStep<ItemAsked & Cancelling>('cancelItem', cancel);
+export const cancelItem = itemStep<ItemAsked & CancelInput>('cancelItem', cancel);
 
 /** Safe to repeat: what is cancelled waits no more. */
 export const cancelItems: StoreCommand<
-  Cancelling & { readonly laneKey: string },
+  CancelInput & { readonly laneKey: string },
   { readonly count: number; readonly effects: Effects }
 > = {
   name: 'cancelItems',

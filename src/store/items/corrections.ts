@@ -29,7 +29,7 @@ export function markCorrection(prompt: string): string {
   return `(Correction of an earlier message.) ${prompt}`;
 }
 
-type Correcting = {
+type CorrectionInput = {
   readonly found: LockedItem;
   readonly text: string;
   readonly prompt: string;
@@ -38,7 +38,10 @@ type Correcting = {
 };
 
 /** The newest wording is what counts: a correction that has not been read yet is replaced, not followed. */
-export async function correct(tx: Tx, { found, text, prompt, newId, effects }: Correcting): Promise<void> {
+export async function correct(
+  tx: Tx,
+  { found, text, prompt, newId, effects }: CorrectionInput,
+): Promise<void> {
   const { row, lane } = found;
   const { attachments: _, stored: __, ...rest } = json.content(row.content);
   const corrected: InboxContent = {

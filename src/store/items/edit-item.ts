@@ -19,7 +19,7 @@ import {
 } from './item-change.ts';
 
 /** New words for an item. */
-export type Rewording = {
+export type NewWords = {
   readonly text: string;
   /** The text as the model reads it, in the name and with the rights of the message's own sender. */
   readonly prompt: string;
@@ -34,7 +34,7 @@ export type Rewording = {
 export async function edit(
   tx: Tx,
   lane: Lane,
-  { number, actor, effects, ...words }: ItemAsked & Rewording & { readonly effects: Effects },
+  { number, actor, effects, ...words }: ItemAsked & NewWords & { readonly effects: Effects },
 ): Promise<ItemChangeResult> {
   const row = await findItem(tx, lane, number);
   if (!row) return { kind: 'unknown' };
@@ -47,9 +47,9 @@ export async function edit(
   return changed;
 }
 
-type Reworded = { readonly row: ItemRow; readonly words: Rewording; readonly effects: Effects };
+type RewordInput = { readonly row: ItemRow; readonly words: NewWords; readonly effects: Effects };
 
-async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Promise<ItemChangeResult> {
+async function reword(tx: Tx, lane: Lane, { row, words, effects }: RewordInput): Promise<ItemChangeResult> {
   const { text, newId } = words;
   const content = json.content(row.content);
   const prompt = withQuotePrefix(content, words.prompt);
@@ -74,7 +74,7 @@ async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Pr
 }
 
 /** Safe to repeat: the same words change nothing more. */
-export const editItem = itemStep<ItemAsked & Rewording>('editItem', edit);
+export const editItem = itemStep<ItemAsked & NewWords>('editItem', edit);
 
 /** The fixed part of a message: whose words the model reads. */
 export type Author = {

@@ -11,7 +11,7 @@ import type { Lane } from '../rows/lane-row.ts';
 import type { NewItem } from './new-item.ts';
 import type { OpenItem } from './open-items.ts';
 
-type Arriving = {
+type CapInput = {
   readonly lane: Lane;
   readonly item: NewItem;
   readonly accepting: EventStep;
@@ -25,7 +25,7 @@ type Arriving = {
  */
 export async function enforceCap(
   tx: StepTx,
-  { lane, item, accepting, open }: Arriving,
+  { lane, item, accepting, open }: CapInput,
 ): Promise<'room' | 'refused'> {
   if (item.kind === 'command') return 'room';
   // Parley's own items are never dropped and don't count. The oldest is dropped, also in favor of a promoted
@@ -83,7 +83,7 @@ async function readContentAndRoute(tx: Tx, id: string): Promise<Said> {
 const mostSummaries = 200;
 
 /**
- * The row becomes one line in front of the next run and ends merged into it. Returns the oldest line when there are
+ * The row becomes one line before the next run and ends merged into it. Returns the oldest line when there are
  * too many: it is taken out.
  */
 async function summarize(

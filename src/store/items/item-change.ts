@@ -29,7 +29,7 @@ export type ItemChangeResult =
   | { readonly kind: 'ended'; readonly outcome: string }
   /** A command of the lane keeps its words and its place; it can be cancelled. */
   | { readonly kind: 'kept' }
-  /** A `/new` waits in front of it, which nothing passes. */
+  /** A `/new` waits before it, which nothing passes. */
   | { readonly kind: 'behind' }
   | { readonly kind: 'not-permitted' }
   | { readonly kind: 'unknown' };

@@ -23,7 +23,7 @@ export async function putAhead(tx: Tx, lane: Lane, ids: readonly string[]): Prom
 
 /**
  * `interrupt`: the newest message runs next, and those that waited with it come along as its context.
- * What has another route or authority keeps its order behind them. Behind a `/new` that waits nobody is
+ * What has another route or authority keeps its order after them. After a `/new` that waits nobody is
  * put ahead: that run ends by the command, and what was sent after it is read in the order of arrival.
  */
 export async function putNewestAhead(

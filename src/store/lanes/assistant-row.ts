@@ -18,13 +18,13 @@ export type AssistantImage = {
   readonly model: string | undefined;
 };
 
-type Writing = {
+type AssistantRowInput = {
   readonly message: AssistantImage;
   readonly runId: string;
   readonly isFinished: boolean;
   /** The calls that wrote it, once they are over. */
   readonly calls?: readonly ModelCallEnd[];
-  /** Both as the caller has read them behind its lane's lock. */
+  /** Both as the caller has read them under its lane's lock. */
   readonly before?: { readonly known: StoredImage | undefined; readonly open: OpenCalls };
 };
 
@@ -34,7 +34,7 @@ type Writing = {
  */
 export async function writeAssistant(
   tx: Tx,
-  { message, runId, isFinished, calls = [], before }: Writing,
+  { message, runId, isFinished, calls = [], before }: AssistantRowInput,
 ): Promise<boolean> {
   const { id, sessionId, parts, model } = message;
   const { known, open } = before ?? { known: await storedMessage.first(tx, { id }), open: undefined };

@@ -53,7 +53,7 @@ export async function claimDue(
 
 type Wake = Effects['wakes'][number];
 
-/** Facts of the lanes, in one go; a sub-agent's are read behind the claims before it, since its class has a limit. */
+/** Facts of the lanes, in one go; a sub-agent's are read after the claims before it, since its class has a limit. */
 async function lockAhead(tx: StepTx, wakes: readonly Wake[]): Promise<Map<string, ClaimFacts>> {
   const keys = [...new Set(wakes.map(({ laneKey }) => laneKey))].filter((key) => !isChildLane(key));
   return keys.length === 0 ? new Map() : lockForClaims(tx, keys);

@@ -23,7 +23,7 @@ import { hasWaitedInVain } from '../waits/budget-waits.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
 import { type ClaimFacts, lockForClaim } from './lock-claim.ts';
-import { type Framing, takeRows } from './take-rows.ts';
+import { type TextFraming, takeRows } from './take-rows.ts';
 import { enqueueTitle, openingRunOf, sessionNamedIn } from './titles.ts';
 
 /** The lane to claim and the limits of the claim; times in ms. */
@@ -33,7 +33,7 @@ export type ClaimInput = {
   readonly leaseMs: number;
   /** Id of the run to begin, should one begin whose first item has not reserved another. */
   readonly newRunId: string;
-  readonly framing: Framing;
+  readonly framing: TextFraming;
   /** A run that was found unfinished this often is given up with a notice. */
   readonly maxAttempts: number;
   /**
@@ -145,9 +145,12 @@ async function mayRun(tx: Tx, lane: Lane, { caps }: ClaimInput): Promise<boolean
   return cap === undefined || hasRoom(tx, lane, cap);
 }
 
-type Beginning = Work & ClaimFacts & { readonly input: ClaimInput };
+type BeginRunInput = Work & ClaimFacts & { readonly input: ClaimInput };
 
-async function begin(tx: StepTx, { lane, input, kind, rows, session, context }: Beginning): Promise<Claim> {
+async function begin(
+  tx: StepTx,
+  { lane, input, kind, rows, session, context }: BeginRunInput,
+): Promise<Claim> {
   const [head] = rows;
   const last = rows.at(-1);
   if (!head || !last) return { kind: 'idle' };

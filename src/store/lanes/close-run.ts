@@ -9,7 +9,7 @@ import type { Lane } from '../rows/lane-row.ts';
 import { finishRun } from '../rows/run-states.ts';
 import { endTitleRun } from './titles.ts';
 
-export type Closing = {
+export type CloseRunInput = {
   readonly runId: string;
   readonly endReason: string;
   readonly detail?: string | undefined;
@@ -36,7 +36,7 @@ export type LaneExit =
 export async function closeRun(
   tx: Tx,
   lane: Lane,
-  closing: Closing,
+  closing: CloseRunInput,
   waiting: readonly { readonly dueAt: number }[],
 ): Promise<LaneExit> {
   const { runId, endReason, detail = null, outcome, outcomeReason = null, parts, effects } = closing;

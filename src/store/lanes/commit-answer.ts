@@ -26,7 +26,14 @@ import { type AssistantImage, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { closeRun, type LaneExit, stopChildrenOf } from './close-run.ts';
 import { lockForAnswer } from './lock-answer.ts';
-import { asSteers, type Boundary, chooseFor, readSteered, type Steering, type SteerTarget } from './steer.ts';
+import {
+  asSteers,
+  type Boundary,
+  chooseFor,
+  readSteered,
+  type SteerContext,
+  type SteerTarget,
+} from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
 /** A part of a reply, before its key is made. */
@@ -38,7 +45,7 @@ export type RoutedPart = {
 
 /** The final message of a run, with the parts to send. */
 export type CommitAnswerInput = RunFence &
-  Steering & {
+  SteerContext & {
     readonly message: AssistantImage;
     /** The model calls that wrote the message. */
     readonly modelCalls?: readonly ModelCallEnd[];
@@ -58,7 +65,7 @@ export type CommitAnswerInput = RunFence &
   };
 
 /** The result of committing an answer. */
-export type Answered = Boundary & {
+export type AnswerResult = Boundary & {
   /** How the lane was left; undefined when a steer extends the run, or it was asked to stop. */
   readonly next: LaneExit | undefined;
   readonly effects: Effects;
@@ -69,12 +76,12 @@ export type Answered = Boundary & {
 
 /**
  * Steps 6 and 7 for a message without tool calls: message, reply parts, the outcome of what it answers,
- * and either the steers that extend the run or its end, in one transaction. A message that arrives is in
- * front of this step and taken, or behind it and starts the next run. Of a run that was asked to stop
+ * and either the steers that extend the run or its end, in one transaction. A message arrives before this step
+ * and is taken, or after it and starts the next run. Of a run that was asked to stop
  * before this step nothing is written: it is left for `endRun`. The finished message is the idempotency
  * key of its reply.
  */
-export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
+export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
   name: 'commitAnswer',
   run: async (tx, input) => {
     const { message, runId, modelCalls: calls, mayKeepLane, framing } = input;
@@ -177,7 +184,7 @@ const advanceSeqs = prepared((db, of: QueryParams<{ laneKey: string; parts: numb
     .where('key', '=', of.laneKey),
 );
 
-export type Ending = RunFence & {
+export type RunEndInput = RunFence & {
   readonly endReason: string;
   readonly detail: string | undefined;
   readonly outcome: Outcome;
@@ -196,7 +203,7 @@ export type Ending = RunFence & {
  * Step 7 for a run that did not end by itself: timeout, abort, error. What it has answered stays answered; the
  * rest of what it took ends with `outcome`. The lane still drains.
  */
-export const endRun: StoreCommand<Ending, { readonly next: LaneExit; readonly effects: Effects }> = {
+export const endRun: StoreCommand<RunEndInput, { readonly next: LaneExit; readonly effects: Effects }> = {
   name: 'endRun',
   run: async (tx, input) => {
     const lane = await lockLineageAt(tx, input.laneKey, input.epoch);

@@ -8,7 +8,7 @@ import { appendMessage } from '../rows/append-transcript.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 import type { LaneExit } from './close-run.ts';
-import { type Ending, endRun } from './commit-answer.ts';
+import { endRun, type RunEndInput } from './commit-answer.ts';
 import { readSteered } from './steer.ts';
 
 /** A summary of a session and where the session is cut. */
@@ -25,7 +25,7 @@ export type SummaryInput = RunFence & {
   /** Calls that are over and not closed yet: those that wrote the summary. */
   readonly modelCalls: readonly ModelCallEnd[];
   /** End of a run that did nothing else, in the same transaction. */
-  readonly end?: Omit<Ending, keyof RunFence | 'message'> | undefined;
+  readonly end?: Omit<RunEndInput, keyof RunFence | 'message'> | undefined;
 };
 
 /** `stopped`: somebody stopped the run that was only there for it, and nothing was written. */

@@ -8,7 +8,7 @@ import { endCall, insertCall, type StoredResult, startCall } from '../rows/call-
 import { lockLaneAt, takeSeq } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 import { type AssistantImage, writeAssistant } from './assistant-row.ts';
-import { type Boundary, type Steering, steerAt } from './steer.ts';
+import { type Boundary, type SteerContext, steerAt } from './steer.ts';
 
 /**
  * Freshens the stored image of a message that streams. Rides along with another commit; a message
@@ -71,7 +71,7 @@ export const storeToolResults: StoreCommand<ToolResults, void> = {
 
 /** `message`: its state at the end of the turn; the results of its calls may have changed its finish. */
 export type ToolTurnEnd = ToolResults &
-  Steering & {
+  SteerContext & {
     readonly message: AssistantImage;
     /** The first try of the next turn, if there is one and it needs no budget. */
     readonly nextCall?: NewModelCall | undefined;

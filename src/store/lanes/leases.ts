@@ -12,14 +12,14 @@ export type Renewal = {
   readonly runs: readonly RunFence[];
 };
 
-export type Renewed = {
+export type RenewResult = {
   /** Runs whose lane another worker has claimed: they must stop. */
   readonly lost: readonly string[];
   readonly cancels: readonly { readonly runId: string; readonly reason: string }[];
 };
 
 /** Renews every lane lease of a process at once, and reads the cancel flags of its runs. */
-export const renewLeases: StoreCommand<Renewal, Renewed> = {
+export const renewLeases: StoreCommand<Renewal, RenewResult> = {
   name: 'renewLeases',
   run: async (tx, input) => {
     const lost: string[] = [];

@@ -11,7 +11,7 @@ import type { RunFence } from '../rows/run-fence.ts';
 import type { StoredImage } from './assistant-row.ts';
 import { type SteerTarget, steerTarget } from './steer.ts';
 
-/** All that the answer of a run goes by, read behind the lock of its lane. */
+/** All that the answer of a run goes by, read under the lock of its lane. */
 export type AnswerFacts = {
   readonly lane: Lane;
   readonly waiting: readonly WaitingRow[];

@@ -11,7 +11,7 @@ type SessionFacts = {
   readonly isBegun: boolean;
 };
 
-/** All that a claim goes by, read behind the lane's lock. */
+/** All that a claim goes by, read under the lane's lock. */
 export type ClaimFacts = {
   readonly lane: Lane;
   readonly waiting: readonly WaitingRow[];

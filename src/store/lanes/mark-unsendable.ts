@@ -3,12 +3,12 @@ import type { StoreCommand } from '../base/command.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 
-export type Marking = RunFence & {
+export type MarkInput = RunFence & {
   readonly marks: readonly { readonly id: string; readonly unsendable: Unsendable }[];
 };
 
 /** Records what no request may hold any more, so that it is searched for once. Safe to repeat: marks are set, not added to. */
-export const markUnsendable: StoreCommand<Marking, void> = {
+export const markUnsendable: StoreCommand<MarkInput, void> = {
   name: 'markUnsendable',
   run: async (tx, input) => {
     await lockLaneAt(tx, input.laneKey, input.epoch);

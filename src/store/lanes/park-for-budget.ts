@@ -5,10 +5,10 @@ import { insertNotice } from '../delivery/insert-notice.ts';
 import type { BudgetRefusal } from '../money/budgets.ts';
 import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-calls.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
-import { leaveParked, type Parking, type ParkResult } from './park-run.ts';
+import { leaveParked, type ParkInput, type ParkResult } from './park-run.ts';
 import { readSteered } from './steer.ts';
 
-export type BudgetParking = Parking & {
+export type BudgetParking = ParkInput & {
   readonly refusal: BudgetRefusal;
   /** Every model call that is not closed yet. */
   readonly modelCalls: readonly ModelCallEnd[];

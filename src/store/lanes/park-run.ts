@@ -11,7 +11,7 @@ import { pauseRun } from '../rows/run-states.ts';
 import { settleCall } from '../waits/settle-call.ts';
 
 /** A run that is to wait, and for how long at most. */
-export type Parking = RunFence & {
+export type ParkInput = RunFence & {
   /** Reason for waiting, for the page and the log. */
   readonly reason: string;
   /** How long the run has worked in all, ms. */
@@ -34,10 +34,10 @@ export type ParkResult = ParkOutcome & { readonly effects: Effects };
 
 /**
  * Step 8: the run waits for its started calls, without holder, until `waitMs` are over, and its clock
- * stops. Its next claim is no failed attempt. A settlement is in front of this step and found here, or behind
- * it and wakes the lane. A repeat is refused as stale: who has parked a run has no right to it any more.
+ * stops. Its next claim is no failed attempt. A settlement comes before this step and is found here, or after it
+ * and wakes the lane. A repeat is refused as stale: who has parked a run has no right to it any more.
  */
-export const parkRun: StoreCommand<Parking, ParkResult> = {
+export const parkRun: StoreCommand<ParkInput, ParkResult> = {
   name: 'parkRun',
   run: async (tx, input) => {
     const { laneKey, epoch, runId } = input;
@@ -52,7 +52,7 @@ export const parkRun: StoreCommand<Parking, ParkResult> = {
   },
 };
 
-type Leaving = Parking & {
+type ParkedLaneInput = ParkInput & {
   /** False: there is nothing to wait for. */
   readonly waits: boolean;
   readonly effects: Effects;
@@ -64,7 +64,7 @@ type Leaving = Parking & {
 export async function leaveParked(
   tx: Tx,
   lane: Lane,
-  { runId, epoch, reason, workedMs, waitMs, budgetWait, waits, effects }: Leaving,
+  { runId, epoch, reason, workedMs, waitMs, budgetWait, waits, effects }: ParkedLaneInput,
 ): Promise<ParkResult> {
   const pause = { id: runId, parkReason: reason, workedMs, ...(budgetWait !== undefined && { budgetWait }) };
   await pauseRun(tx, pause, waits);
@@ -93,7 +93,7 @@ export const readStartedCall: StoreQuery<
   },
 };
 
-export type Settling = {
+export type SettleInput = {
   readonly runId: string;
   readonly callId: string;
   readonly isError: boolean;
@@ -109,7 +109,7 @@ export type SettleResult = {
 };
 
 /** Settles a call of a run wherever its lane is; see `settleCall`. */
-export const settleParkedCall: StoreCommand<Settling, SettleResult> = {
+export const settleParkedCall: StoreCommand<SettleInput, SettleResult> = {
   name: 'settleParkedCall',
   run: async (tx, { parts, ...answer }) => {
     const effects = noEffects();

@@ -11,10 +11,10 @@ import { chooseSteers, type SteerDelivery } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { type Framing, takeRows } from './take-rows.ts';
+import { type TextFraming, takeRows } from './take-rows.ts';
 
 /** How steers are framed and delivered. */
-export type Steering = { readonly framing: Framing; readonly delivery: SteerDelivery };
+export type SteerContext = { readonly framing: TextFraming; readonly delivery: SteerDelivery };
 
 /** Input that a run takes between two turns. */
 export type Boundary = {
@@ -27,7 +27,7 @@ export type Boundary = {
  * A boundary of the active run: takes in what was sent meanwhile and reads the cancel flag. Throws
  * `stale_epoch`. A repeat takes nothing twice: a taken row is no longer waiting.
  */
-export const takeSteers: StoreCommand<RunFence & Steering, Boundary> = {
+export const takeSteers: StoreCommand<RunFence & SteerContext, Boundary> = {
   name: 'takeSteers',
   run: async (tx, input) => steerAt(tx, await lockLaneAt(tx, input.laneKey, input.epoch), input),
 };
@@ -82,7 +82,7 @@ const runById = prepared((db, of: QueryParams<{ runId: string }>) =>
     .where('id', '=', of.runId),
 );
 
-export async function steerAt(tx: StepTx, lane: Lane, input: RunFence & Steering): Promise<Boundary> {
+export async function steerAt(tx: StepTx, lane: Lane, input: RunFence & SteerContext): Promise<Boundary> {
   const run = await readSteered(tx, input.runId);
   if (run.cancelReason !== undefined) return { steers: [], cancelReason: run.cancelReason };
   const { runId, framing, delivery } = input;
@@ -115,7 +115,7 @@ export function steerTarget({ route, authority, cancelReason, nextOrdinal }: Run
   return { target: json.target(route), authority, cancelReason: cancelReason ?? undefined, nextOrdinal };
 }
 
-type Choosing = {
+type SteerChoiceInput = {
   readonly run: SteerTarget;
   readonly waiting: readonly WaitingRow[];
   readonly delivery: SteerDelivery;
@@ -123,7 +123,10 @@ type Choosing = {
 };
 
 /** Items of `waiting` that the run takes. The caller has checked that it isn't cancelled. */
-export function chooseFor(lane: Lane, { run, waiting, delivery, now }: Choosing): readonly WaitingRow[] {
+export function chooseFor(
+  lane: Lane,
+  { run, waiting, delivery, now }: SteerChoiceInput,
+): readonly WaitingRow[] {
   const { target, authority } = run;
   return chooseSteers(waiting, { mode: lane.mode as QueueMode, target, authority, delivery, now });
 }

@@ -38,14 +38,14 @@ export type Sweep = {
 
 /** How far the sweep has come with each kind of row that may be more than a page. */
 export type SweepPlace = {
-  readonly item: Reached<Pick<DueItem, 'dueAt' | 'laneKey'>>;
-  readonly lane: Reached<Pick<UnfinishedLane, 'leaseUntil' | 'key'>>;
-  readonly conversation: Reached<{ readonly conversationKey: string }>;
-  readonly run: Reached<WaitPlace>;
+  readonly item: PageEnd<Pick<DueItem, 'dueAt' | 'laneKey'>>;
+  readonly lane: PageEnd<Pick<UnfinishedLane, 'leaseUntil' | 'key'>>;
+  readonly conversation: PageEnd<{ readonly conversationKey: string }>;
+  readonly run: PageEnd<WaitPlace>;
 };
 
 /** The last row that was read, or the end of all rows: until the other kinds are at theirs, the first page is read again. */
-type Reached<Row> = Row | 'end';
+type PageEnd<Row> = Row | 'end';
 
 /** So many rows of each kind are read at once: what it takes must not grow with what waits. */
 const page = 500;
@@ -117,7 +117,7 @@ export const readSweep: StoreQuery<
   },
 };
 
-function from<Row, First>(before: Reached<Row> | undefined, first: First): Row | First {
+function from<Row, First>(before: PageEnd<Row> | undefined, first: First): Row | First {
   return before === undefined || before === 'end' ? first : before;
 }
 
@@ -126,7 +126,7 @@ function lastOf<Row>(rows: readonly Row[]): Row | undefined {
   return rows.length < page ? undefined : rows.at(-1);
 }
 
-function reached<Row>(before: Reached<Row> | undefined, last: Row | undefined): Reached<Row> {
+function reached<Row>(before: PageEnd<Row> | undefined, last: Row | undefined): PageEnd<Row> {
   return before === 'end' || last === undefined ? 'end' : last;
 }
 
@@ -260,14 +260,14 @@ const childrenToTend = prepared((db, of: QueryParams<{ now: number; archiveBefor
     .limit(sql.lit(page)),
 );
 
-type Delivering = { after: string; now: number; later: number };
+type DeliveryPage = { after: string; now: number; later: number };
 
 /**
- * Conversations with parts to deliver, by key, each found behind the one before it: to read all their
+ * Conversations with parts to deliver, by key, each found after the one before it: to read all their
  * parts would take the longer the more wait, as they do while a network is away. A part that seems to wait beyond
  * `later` was stored by a clock that has been set back since, and is due.
  */
-const openConversations = prepared((db, of: QueryParams<Delivering>) => {
+const openConversations = prepared((db, of: QueryParams<DeliveryPage>) => {
   const query = sql<{ conversationKey: string; isDue: number }>`
     with recursive found("conversationKey", place) as (
       select min("conversationKey"), 1 from outbox

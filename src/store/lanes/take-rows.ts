@@ -12,7 +12,7 @@ import { takeItem } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 
 /** How text that is not the prompt itself is framed for the model; holds this turn's random boundary. */
-export type Framing = {
+export type TextFraming = {
   /** Sentence that tells the model the time; it is stored with the message, so that no later request differs. */
   readonly now: string;
   readonly contextIntro: string;
@@ -20,10 +20,10 @@ export type Framing = {
   readonly overflowIntro: string;
 };
 
-export type Taking = {
+export type TakeInput = {
   readonly lane: Lane;
   readonly runId: string;
-  readonly framing: Framing;
+  readonly framing: TextFraming;
   readonly rows: readonly WaitingRow[];
   /** Messages of the lane that no run was shown, if the caller has read them. */
   readonly context?: readonly string[];
@@ -39,7 +39,7 @@ export type Taking = {
  */
 export async function takeRows(
   tx: StepTx,
-  { lane, runId, framing, rows, context, merges, isKept = false }: Taking,
+  { lane, runId, framing, rows, context, merges, isKept = false }: TakeInput,
 ): Promise<readonly AgentMessage[]> {
   const messages: AgentMessage[] = [];
   const append = async (role: 'user' | 'system', parts: readonly MessagePart[], note?: string) => {
@@ -71,7 +71,7 @@ export async function takeRows(
 }
 
 /** In groups each message has a label that says who wrote it and when. */
-function noteOf({ chatKind }: Lane, row: WaitingRow, { now }: Framing): string | undefined {
+function noteOf({ chatKind }: Lane, row: WaitingRow, { now }: TextFraming): string | undefined {
   const isLabelled = chatKind === 'group' && row.sourceKey === null;
   if (isLabelled || now === '') return undefined;
   const name = cleanLabel(row.content.sender.name);
@@ -81,7 +81,7 @@ function noteOf({ chatKind }: Lane, row: WaitingRow, { now }: Framing): string |
 /** Summarized items are merged into this run: their rows name it. */
 async function takeOverflow(
   tx: Tx,
-  { lane, runId, framing }: Pick<Taking, 'lane' | 'runId' | 'framing'>,
+  { lane, runId, framing }: Pick<TakeInput, 'lane' | 'runId' | 'framing'>,
 ): Promise<string | undefined> {
   const summaries = json.summaries(lane.overflow);
   if (summaries.length === 0) return undefined;
@@ -96,7 +96,7 @@ async function takeOverflow(
 async function showContext(
   tx: Tx,
   context: readonly string[],
-  { laneKey, runId, framing }: { laneKey: string; runId: string; framing: Framing },
+  { laneKey, runId, framing }: { laneKey: string; runId: string; framing: TextFraming },
 ): Promise<string | undefined> {
   if (context.length === 0) return undefined;
   await tx.db

@@ -34,7 +34,7 @@ export function sessionNamedIn(laneKey: string): string | undefined {
   return /^title:([^:]+)$/.exec(laneKey)?.[1];
 }
 
-type Opening = {
+type TitleInput = {
   readonly lane: Lane;
   readonly rows: readonly WaitingRow[];
   /** As the rows have become. */
@@ -45,7 +45,7 @@ type Opening = {
  * Enqueues the run that names the session, whose first messages these are. Sub-agents and titles get none. The
  * source key makes it one per session; the sweep finds it, since nobody waits for it.
  */
-export async function enqueueTitle(tx: Tx, { lane, rows, messages }: Opening): Promise<void> {
+export async function enqueueTitle(tx: Tx, { lane, rows, messages }: TitleInput): Promise<void> {
   if (lane.class === 'background' || isChildLane(lane.key)) return;
   const text = openingOf(rows, messages);
   if (text === '') return;

@@ -68,7 +68,10 @@ export type RemoveResult =
   | { readonly kind: 'removed'; readonly route: ReplyRoute };
 
 /** Stored with a code until it is used. */
-type Asked = Omit<NewCode, 'codeHash' | 'ttlMs'> & { readonly route: ReplyRoute; readonly laneKey: string };
+type StoredLinkRequest = Omit<NewCode, 'codeHash' | 'ttlMs'> & {
+  readonly route: ReplyRoute;
+  readonly laneKey: string;
+};
 
 /** Locks all changes of links, and redacts expired codes. Every other step here comes after it. */
 export async function beginLinkStep(tx: StepTx): Promise<void> {
@@ -86,7 +89,7 @@ export async function issueCode(tx: StepTx, scene: CommandScene, newCode: NewCod
   const { codeHash, ttlMs, ...account } = newCode;
   const { peer } = account;
   await takeCode(tx, { peer });
-  const asked: Asked = { ...account, route: scene.route, laneKey: scene.laneKey };
+  const asked: StoredLinkRequest = { ...account, route: scene.route, laneKey: scene.laneKey };
   const [answerKey, expiresAt] = [scene.partKey('answer'), tx.now + ttlMs];
   await tx.db
     .insertInto('linkCodes')
@@ -132,15 +135,15 @@ export async function redeemCode(tx: StepTx, scene: CommandScene, input: RedeemI
   return { kind: 'linked', other, isUneven, asker: { route, laneKey } };
 }
 
-type Meeting = {
+type MeetingPeers = {
   readonly peer: string;
-  readonly asked: Asked;
+  readonly asked: StoredLinkRequest;
   readonly mine: string | undefined;
   readonly theirs: string | undefined;
 };
 
 /** Why the two cannot be linked, in either step. */
-function hindranceOf({ peer, asked, mine, theirs }: Meeting) {
+function hindranceOf({ peer, asked, mine, theirs }: MeetingPeers) {
   if (asked.peer === peer) return 'self';
   if (mine === undefined || theirs === undefined) return undefined;
   return mine === theirs ? 'already' : 'elsewhere';
@@ -189,7 +192,7 @@ async function lockBoth(
  * Who asked with this code. One that was offered to somebody is good for nobody else; one that is confirmed
  * must have been offered to this account, in this conversation. The caller holds the lock of all links.
  */
-async function findCode(tx: Tx, step: RedeemInput, place: string): Promise<Asked | undefined> {
+async function findCode(tx: Tx, step: RedeemInput, place: string): Promise<StoredLinkRequest | undefined> {
   const row = await tx.db
     .selectFrom('linkCodes')
     .select(['asked', 'offeredTo', 'offeredIn'])
@@ -200,7 +203,7 @@ async function findCode(tx: Tx, step: RedeemInput, place: string): Promise<Asked
   const isOffered = row.offeredTo === step.peer && row.offeredIn === place;
   const isFree = row.offeredTo === null || row.offeredTo === step.peer;
   const isGood = step.isConfirmed ? isOffered : isFree;
-  return isGood ? (JSON.parse(row.asked) as Asked) : undefined;
+  return isGood ? (JSON.parse(row.asked) as StoredLinkRequest) : undefined;
 }
 
 /** The scene's answer shows the code, in place of that of an earlier offer. */

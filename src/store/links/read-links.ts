@@ -63,7 +63,7 @@ export type SeenLinks = {
 
 /**
  * Proves that what decided on lanes and rights is still so. Throws `access_changed`: decide again. A
- * message that meets a change of links is then either before it or behind it, with all that follows.
+ * message that meets a change of links is then either before it or after it, with all that follows.
  */
 export async function proveLinks(tx: Tx, seen: SeenLinks): Promise<void> {
   const { accounts } = await readLinks.run(tx, seen);

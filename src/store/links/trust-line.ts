@@ -10,7 +10,7 @@ export type Rights = {
   readonly approved: Authority;
 };
 
-type Joining = {
+type JoinedPeers = {
   readonly peers: readonly string[];
   /** Including accounts already linked. */
   readonly identities: readonly string[];
@@ -18,7 +18,7 @@ type Joining = {
 };
 
 /** Whether those who would become one person have different rights now. */
-export async function crossesTrustLine(tx: Tx, { peers, identities, rights }: Joining): Promise<boolean> {
+export async function crossesTrustLine(tx: Tx, { peers, identities, rights }: JoinedPeers): Promise<boolean> {
   const linked =
     identities.length === 0
       ? []

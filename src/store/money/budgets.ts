@@ -1,7 +1,7 @@
 /**
  * Writes what budgets have spent and hold, and nothing else does. A call is judged and held in one statement, so
- * that calls which race for the last dollar can't both have it: PostgreSQL judges the row anew behind its lock,
- * SQLite has one writer. Callers hold their lane; keys are taken in order, behind sessions and before conversations.
+ * that calls which race for the last dollar can't both have it: PostgreSQL judges the row anew under its lock,
+ * SQLite has one writer. Callers hold their lane; keys are taken in order, after sessions and before conversations.
  */
 import { type SqlBool, sql } from 'kysely';
 import type { BudgetScope } from '#contracts/model.ts';
@@ -72,9 +72,9 @@ export async function settleBudgets(
   for (const key of keys.toSorted()) await settle.post(tx, { key, ...amounts, now: tx.now });
 }
 
-type Settling = { key: string; reserved: number; cost: number; now: number };
+type BudgetSettlement = { key: string; reserved: number; cost: number; now: number };
 
-const settle = prepared((db, of: QueryParams<Settling>) =>
+const settle = prepared((db, of: QueryParams<BudgetSettlement>) =>
   db
     .updateTable('budgets')
     .set((eb) => ({

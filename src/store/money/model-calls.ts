@@ -130,7 +130,7 @@ export async function closeModelCalls(
   return { cost, usage };
 }
 
-type Closing = Usage & {
+type CallEndRow = Usage & {
   id: string;
   runId: string;
   state: 'settled' | 'unknown' | 'void';
@@ -141,7 +141,7 @@ type Closing = Usage & {
   now: number;
 };
 
-const closeRow = prepared((db, of: QueryParams<Closing>) =>
+const closeRow = prepared((db, of: QueryParams<CallEndRow>) =>
   db
     .updateTable('modelCalls')
     .set((eb) => ({

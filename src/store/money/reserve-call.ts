@@ -12,7 +12,7 @@ import {
   openNewModelCall,
 } from './model-calls.ts';
 
-export type Reserving = RunFence & {
+export type ReserveInput = RunFence & {
   /** `reserved` is held in each of the budgets. */
   readonly call: NewModelCall & { readonly reserved: number };
   readonly limits: readonly BudgetLimit[];
@@ -29,7 +29,7 @@ export type Reservation =
  * Opens a try's row and holds its bound in every budget that applies, before the call leaves. Without room in one
  * of them nothing is held, and the owner hears of one that is spent. The call's id makes it safe to repeat. Throws `stale_epoch`.
  */
-export const reserveCall: StoreCommand<Reserving, Reservation> = {
+export const reserveCall: StoreCommand<ReserveInput, Reservation> = {
   name: 'reserveCall',
   run: async (tx, { laneKey, epoch, runId, call, limits, ends }) => {
     await lockLaneAt(tx, laneKey, epoch);

@@ -4,7 +4,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Outgoing } from './outgoing.ts';
 
 /** A statement that a connection has sent under a name; its columns are known from its first answer on. */
-type Prepared = { columns: readonly Column[] | undefined };
+type PreparedStatement = { columns: readonly Column[] | undefined };
 
 type Column = { readonly name: string; readonly read: (text: string) => unknown };
 
@@ -21,7 +21,7 @@ export type Answer = { readonly rows: readonly Row[]; readonly done: string };
 export type Row = Readonly<Record<string, unknown>>;
 
 /** One statement of a round trip, and who hears of it. */
-type Asked = {
+type AskedStatement = {
   readonly query: Statement;
   onAnswer(answer: Answer): void;
   /** Its own failure, or that of one before it. */
@@ -29,7 +29,7 @@ type Asked = {
 };
 
 /** A connection's memory, for all its round trips. */
-export type Memory = { readonly outgoing: Outgoing; readonly prepared: Map<string, Prepared> };
+export type Memory = { readonly outgoing: Outgoing; readonly prepared: Map<string, PreparedStatement> };
 
 /**
  * Statements that leave in one write and are answered together: PostgreSQL sends nothing before the last of them,
@@ -38,7 +38,7 @@ export type Memory = { readonly outgoing: Outgoing; readonly prepared: Map<strin
  */
 export class RoundTrip implements pg.Submittable {
   readonly #memory: Memory;
-  readonly #asked: Asked[] = [];
+  readonly #asked: AskedStatement[] = [];
   readonly #onEnd: () => void;
   #answered = 0;
   #columns: readonly Column[] | undefined;
@@ -49,7 +49,7 @@ export class RoundTrip implements pg.Submittable {
     this.#onEnd = onEnd;
   }
 
-  ask(asked: Asked): void {
+  ask(asked: AskedStatement): void {
     this.#asked.push(asked);
   }
 
@@ -110,7 +110,7 @@ export class RoundTrip implements pg.Submittable {
     this.#onEnd();
   }
 
-  #known(): Prepared | undefined {
+  #known(): PreparedStatement | undefined {
     return this.#memory.prepared.get(this.#asked[this.#answered]?.query.statement ?? '');
   }
 }

@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts';
 /** Lends a connection of the pool to one user, and gives it back, or throws it away, behind them. */
 export type Lender = <T>(use: (connection: Connection) => Promise<T>) => Promise<T>;
 
-type Shared = {
+type BorrowedConnection = {
   readonly connection: Promise<Connection>;
   users: number;
   giveBack(): void;
@@ -15,7 +15,7 @@ type Shared = {
  * who come then have another connection.
  */
 export function sharing(lend: Lender): Lender {
-  let shared: Shared | undefined;
+  let shared: BorrowedConnection | undefined;
   return async (use) => {
     shared ??= borrow(lend);
     const mine = shared;
@@ -35,7 +35,7 @@ export function sharing(lend: Lender): Lender {
   };
 }
 
-function borrow(lend: Lender): Shared {
+function borrow(lend: Lender): BorrowedConnection {
   const { promise: connection, resolve, reject } = Promise.withResolvers<Connection>();
   const { promise: ended, resolve: giveBack } = Promise.withResolvers<void>();
   lend(async (lent) => {

@@ -15,7 +15,7 @@ export type ProcessRole = 'all' | 'gateway' | 'worker';
 /** Which calls to platforms a process that ended had begun, and which ended is not on record. */
 export type JournaledSends = { readonly holder: string; readonly begun: readonly string[] };
 
-export type Ended = {
+export type EndedProcesses = {
   /** Their boots. */
   readonly ids: readonly string[];
   /** Journals that could be read; the other processes' sends are unknown. */
@@ -47,7 +47,7 @@ export const addProcess: StoreCommand<Boot, void> = {
 };
 
 /** Voids what ended processes held. Several may find the same one dead: repeating it changes nothing. */
-export const voidProcesses: StoreCommand<Ended, void> = { name: 'voidProcesses', run: voidLeases };
+export const voidProcesses: StoreCommand<EndedProcesses, void> = { name: 'voidProcesses', run: voidLeases };
 
 /** The processes of a data folder that have begun and were not found dead. */
 export const readBoots: StoreQuery<{ readonly folder: string }, readonly string[]> = {
@@ -69,7 +69,7 @@ async function bootsIn(tx: Tx, folder: string): Promise<readonly string[]> {
   return rows.map((boot) => boot.id);
 }
 
-async function voidLeases(tx: Tx, { ids, sends }: Ended): Promise<void> {
+async function voidLeases(tx: Tx, { ids, sends }: EndedProcesses): Promise<void> {
   if (ids.length === 0) return;
   await voidLaneLeases(tx, ids);
   await voidAccountLeases(tx, ids);

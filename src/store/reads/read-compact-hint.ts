@@ -12,9 +12,9 @@ export const readCompactHint: StoreQuery<{ readonly runId: string }, string | un
       .where('state', '=', 'taken')
       .executeTakeFirst();
     // Made by the command's `load`.
-    const loaded = json.content(row?.content ?? '{}').command?.input as Loaded | undefined;
+    const loaded = json.content(row?.content ?? '{}').command?.input as CompactInput | undefined;
     return loaded?.input?.hint;
   },
 };
 
-type Loaded = { readonly input?: { readonly hint?: string } };
+type CompactInput = { readonly input?: { readonly hint?: string } };

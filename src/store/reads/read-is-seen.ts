@@ -19,12 +19,12 @@ export const readIsSeen: StoreQuery<SeenQuestion, boolean> = {
   },
 };
 
-type Asked = Omit<SeenQuestion['run'], 'target'> & {
+type SeenInput = Omit<SeenQuestion['run'], 'target'> & {
   readonly route: ReplyRoute;
   readonly messageId: string;
 };
 
-async function wasTaken(tx: Tx, { route, sessionId, messageId }: Asked): Promise<boolean> {
+async function wasTaken(tx: Tx, { route, sessionId, messageId }: SeenInput): Promise<boolean> {
   const taken = await tx.db
     .selectFrom('inbox')
     .innerJoin('transcript', 'transcript.id', 'inbox.transcriptId')
@@ -37,7 +37,7 @@ async function wasTaken(tx: Tx, { route, sessionId, messageId }: Asked): Promise
 }
 
 /** Group messages that didn't address the agent are shown once, beside one that did. */
-async function wasContext(tx: Tx, { route, laneKey, sessionId, messageId }: Asked): Promise<boolean> {
+async function wasContext(tx: Tx, { route, laneKey, sessionId, messageId }: SeenInput): Promise<boolean> {
   const shown = await tx.db
     .selectFrom('groupContext')
     .innerJoin('runs', 'runs.id', 'groupContext.shownInRun')

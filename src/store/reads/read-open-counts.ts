@@ -28,7 +28,7 @@ export type OpenCounts = {
     readonly sending: number;
     /** When the oldest of them was stored, ms since the epoch. */
     readonly oldestSince: number | undefined;
-    /** Their platform has made them wait for five minutes, or asks for more; those behind them are among them. */
+    /** Their platform has made them wait for five minutes, or asks for more; those after them are among them. */
     readonly asked: number;
     /** Others that were stored more than five minutes ago. */
     readonly late: number;
@@ -135,7 +135,7 @@ async function countParts(tx: Tx) {
   return { pending: of('pending'), sending: of('sending'), oldestSince };
 }
 
-/** A part that its platform has made wait for long, or asks to, holds up all that is behind it. */
+/** A part that its platform has made wait for long, or asks to, holds up all that follows it. */
 async function countLongWaits(tx: Tx): Promise<{ readonly asked: number; readonly late: number }> {
   const asked = sql<boolean>`"outbox"."conversationKey" in (
     select "conversationKey" from "outbox" where ${isOpenPart()} and (

@@ -62,14 +62,14 @@ export const readRunResult: StoreQuery<{ readonly runId: string }, RunResult> = 
   },
 };
 
-type Ended = {
+type EndedItem = {
   readonly outcome: string | null;
   readonly outcomeReason: string | null;
   readonly answer: string | null;
 };
 
 /** Gives a merged item the end of the item it was merged into: one answer is for all of them. */
-async function endOf(tx: Tx, runId: string, item: Ended): Promise<Ended> {
+async function endOf(tx: Tx, runId: string, item: EndedItem): Promise<EndedItem> {
   if (item.outcome !== 'merged') return item;
   const into = await tx.db
     .selectFrom('inbox')

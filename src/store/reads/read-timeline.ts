@@ -25,7 +25,7 @@ export const readTimeline: StoreQuery<TimelineRequest, readonly TimelineItem[]> 
 
 /**
  * Where the lane ended: everything before it is stored. Each question sees the commits of its own moment, so an answer
- * may be seen and a message before it not; the client would go on behind both.
+ * may be seen and a message before it not; the client would go on after both.
  */
 async function readEnd(tx: Tx, laneKey: string): Promise<number> {
   const lane = await tx.db
@@ -74,14 +74,14 @@ function storedLabel(file: StoredAttachment): string {
   return file.kind === 'stored' ? file.name : `${file.name} (${file.reason})`;
 }
 
-type Ended = {
+type EndedRow = {
   readonly outcome: string | null;
   readonly runId: string | null;
   readonly answer: string | null;
 };
 
 /** Until its parts have ended, that a message is answered is provisional. As the index on the parts of a run finds them. */
-async function answersOnTheirWay(tx: Tx, rows: readonly Ended[]): Promise<ReadonlySet<string | null>> {
+async function answersOnTheirWay(tx: Tx, rows: readonly EndedRow[]): Promise<ReadonlySet<string | null>> {
   const runIds = rows.flatMap(({ outcome, runId }) => (outcome === 'answered' && runId ? [runId] : []));
   if (runIds.length === 0) return new Set();
   const open = await tx.db

@@ -61,7 +61,7 @@ const columns = [
   'position',
 ] as const;
 
-/** A summary is appended behind the messages that it leaves, so the range from the cut on holds it too. */
+/** A summary is appended after the messages that it leaves, so the range from the cut on holds it too. */
 const context = prepared((db, of: QueryParams<{ sessionId: string }>) =>
   db
     .selectFrom('sessions')

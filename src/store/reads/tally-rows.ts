@@ -7,10 +7,10 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 
 /** The tables that are counted. */
-export type Tallied = 'messages' | 'runs' | 'parts' | 'children';
+export type TalliedTable = 'messages' | 'runs' | 'parts' | 'children';
 
 export type SliceRequest = {
-  readonly of: Tallied;
+  readonly of: TalliedTable;
   /** The last row id of the slice before; 0 to begin. */
   readonly after: number;
   readonly size: number;
@@ -48,8 +48,8 @@ export const tallyRows: StoreQuery<SliceRequest, Slice> = {
   },
 };
 
-type Counted = { readonly place: string; readonly count: number; readonly newest: number };
-type Statement = (slice: RawBuilder<unknown>) => RawBuilder<Counted>;
+type TallyRow = { readonly place: string; readonly count: number; readonly newest: number };
+type Statement = (slice: RawBuilder<unknown>) => RawBuilder<TallyRow>;
 
 /**
  * The conservation law as a statement. Each accepted event is in one place: its row waits, is held for the
@@ -66,7 +66,7 @@ const place = sql`case
   else 'lost' end`;
 
 /** The first half finds the row by its id. A part of a bundle whose gate is undecided is found by its message. */
-const messages: Statement = (slice) => sql<Counted>`
+const messages: Statement = (slice) => sql<TallyRow>`
   select ${place} as "place", count(*) as "count", max("of"."at") as "newest"
     from "ledger" as "of"
     left join "inbox" on "inbox"."id" = "of"."inboxId"
@@ -80,27 +80,27 @@ const messages: Statement = (slice) => sql<Counted>`
     left join "runs" on "runs"."id" = "inbox"."runId"
     where "of"."outcome" = 'held' ${slice} group by 1`;
 
-const runs: Statement = (slice) => sql<Counted>`
+const runs: Statement = (slice) => sql<TallyRow>`
   select case when "of"."state" <> 'finished' then 'active' else coalesce("of"."endReason", 'unknown') end
       as "place", count(*) as "count", max("of"."startedAt") as "newest"
     from "runs" as "of" where true ${slice} group by 1`;
 
 /** Previews are no messages of their own: the answer takes them over. */
-const parts: Statement = (slice) => sql<Counted>`
+const parts: Statement = (slice) => sql<TallyRow>`
   select "of"."state" as "place", count(*) as "count", max("of"."createdAt") as "newest"
     from "outbox" as "of" where "of"."purpose" <> 'preview' ${slice} group by 1`;
 
-const children: Statement = (slice) => sql<Counted>`
+const children: Statement = (slice) => sql<TallyRow>`
   select case when "of"."endedAt" is null then 'live'
       else coalesce("of"."status", 'unknown') || ':' || cast("of"."depth" as text) end as "place",
       count(*) as "count", max("of"."createdAt") as "newest"
     from "children" as "of" where true ${slice} group by 1`;
 
-const statements: Readonly<Record<Tallied, Statement>> = { messages, runs, parts, children };
+const statements: Readonly<Record<TalliedTable, Statement>> = { messages, runs, parts, children };
 
 const tables = { messages: 'ledger', runs: 'runs', parts: 'outbox', children: 'children' } as const;
 
-async function lastRow(tx: Tx, of: Tallied): Promise<number> {
+async function lastRow(tx: Tx, of: TalliedTable): Promise<number> {
   const { rows } = await sql<{ last: number | null }>`
     select max(rowid) as "last" from ${sql.table(tables[of])}`.execute(tx.db);
   return Number(rows[0]?.last ?? 0);

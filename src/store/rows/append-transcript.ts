@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { MessagePart } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
-import { type Computed, insertRow } from '../base/insert-row.ts';
+import { type ComputedColumns, insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 
@@ -51,7 +51,7 @@ export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> 
 /** The count includes the message. */
 const atTheEnd = {
   position: (of) => sql`(select "messageCount" from "sessions" where "id" = ${of.sessionId})`,
-} satisfies Computed;
+} satisfies ComputedColumns;
 
 const countMessage = prepared((db, of: QueryParams<{ sessionId: string; now: number }>) =>
   db

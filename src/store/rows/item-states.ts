@@ -7,7 +7,7 @@ import { type Insertable, sql } from 'kysely';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { type Computed, insertNewRow, insertRow } from '../base/insert-row.ts';
+import { type ComputedColumns, insertNewRow, insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { Tables } from '../base/tables.ts';
 
@@ -30,7 +30,7 @@ export async function insertItem(tx: Tx, { isHeld, ...item }: NewItem): Promise<
 
 const lastTaken = {
   seq: (of) => sql`(select "nextSeq" - 1 from "lanes" where "key" = ${of.laneKey})`,
-} satisfies Computed;
+} satisfies ComputedColumns;
 
 /** The one outcome of an item, and the reason for it. */
 export type ItemEnd = { readonly outcome: Outcome; readonly outcomeReason: string };
@@ -73,7 +73,7 @@ export async function reopenSummarized(tx: Tx, id: string): Promise<void> {
     .execute();
 }
 
-/** The reason of an item that the cap made into one line in front of the next run. */
+/** The reason of an item that the cap made into one line before the next run. */
 export const summarized = 'summarized';
 
 /** Lets held items run: a sibling of their bundle has passed the mention gate. */
@@ -216,9 +216,9 @@ export async function endAnswered(tx: Tx, { outcomeReason, ...rows }: AnsweredIt
   await answerTaken.post(tx, { ...rows, outcomeReason: outcomeReason ?? null });
 }
 
-type Answered = { runId: string; answer: string; outcome: string; outcomeReason: string | null };
+type AnsweredRun = { runId: string; answer: string; outcome: string; outcomeReason: string | null };
 
-const answerTaken = prepared((db, of: QueryParams<Answered>) =>
+const answerTaken = prepared((db, of: QueryParams<AnsweredRun>) =>
   db
     .updateTable('inbox')
     .set((eb) => ({

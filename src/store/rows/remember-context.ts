@@ -2,7 +2,7 @@ import type { Tx } from '../base/command.ts';
 import type { InboxContent } from '../base/json.ts';
 import { takeSeq } from './lane-row.ts';
 
-type Remembered = {
+type ContextEntry = {
   readonly laneKey: string;
   /** Empty for what the gateway notes: nobody changes that. */
   readonly conversationKey: string;
@@ -14,7 +14,7 @@ type Remembered = {
 /** Keeps an unmentioned message for the next triggering one; only the newest `limit` are kept. */
 export async function rememberContext(
   tx: Tx,
-  { laneKey, conversationKey, messageId, content, limit }: Remembered,
+  { laneKey, conversationKey, messageId, content, limit }: ContextEntry,
 ): Promise<void> {
   const seq = await takeSeq(tx, laneKey);
   await tx.db

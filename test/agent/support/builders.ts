@@ -11,7 +11,7 @@ import {
   transcriptId,
 } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
-import type { Parked, Tool, ToolContext, ToolOutput, ToolRun } from '#contracts/tool.ts';
+import type { ParkRequest, Tool, ToolContext, ToolOutput, ToolRun } from '#contracts/tool.ts';
 import { createConverter } from '../../../src/agent/convert.ts';
 import type { AgentContext, AgentLoopConfig } from '../../../src/agent/loop-config.ts';
 import { type ScriptedModel, scriptedModel } from './scripted-model.ts';
@@ -68,7 +68,7 @@ export function aConfig({ model = scriptedModel(), ...changes }: ConfigChanges =
 }
 
 export type ToolChanges = Partial<Omit<Tool, 'execute'>> & {
-  readonly execute?: (input: unknown, ctx: ToolContext) => Promise<ToolOutput | Parked>;
+  readonly execute?: (input: unknown, ctx: ToolContext) => Promise<ToolOutput | ParkRequest>;
 };
 
 /** A tool that answers with its own name, unless told otherwise. */

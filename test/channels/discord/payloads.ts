@@ -5,7 +5,7 @@ import { botOf, isSnowflake, timeOf } from '../../../channels/discord/ids.ts';
 import {
   type Dispatch,
   type MappingContext,
-  type Reading,
+  type ReadResult,
   readDispatch,
 } from '../../../channels/discord/inbound.ts';
 import type { User } from '../../../channels/discord/payload-schema.ts';
@@ -81,7 +81,7 @@ export type Scene = {
   readonly directory: Directory;
   readonly authors: Map<string, Sender>;
   readonly people: Map<string, User>;
-  read(t: string, d: unknown, s?: number): Reading;
+  read(t: string, d: unknown, s?: number): ReadResult;
   readonly around: MappingContext;
 };
 
@@ -108,7 +108,7 @@ export function aScene(guild: Fields = aGuild()): Scene {
 }
 
 /** The one event that a reading must hold. */
-export function only(reading: Reading) {
+export function only(reading: ReadResult) {
   if (reading.kind !== 'events' || reading.events.length !== 1)
     throw new Error(`expected one event, got ${JSON.stringify(reading)}`);
   const [envelope] = reading.events;

@@ -4,7 +4,7 @@ import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Spool, type Spooled } from '../../../channels/signal/spool.ts';
+import { Spool, type SpoolEntry } from '../../../channels/signal/spool.ts';
 import { aFolder } from '../../support/own-folder.ts';
 
 let folder: string;
@@ -19,11 +19,11 @@ const open = async (maxBytes = 10_000_000) => {
   await spool.ready();
   return spool;
 };
-const entry = (at: number, raw = `{"n":${at}}`): Spooled => ({ at, raw });
+const entry = (at: number, raw = `{"n":${at}}`): SpoolEntry => ({ at, raw });
 
 /** Takes everything out, page by page. */
-async function drain(spool: Spool): Promise<readonly Spooled[]> {
-  const taken: Spooled[] = [];
+async function drain(spool: Spool): Promise<readonly SpoolEntry[]> {
+  const taken: SpoolEntry[] = [];
   while (!spool.isEmpty) {
     const { entries, end } = await spool.peek();
     taken.push(...entries);

@@ -5,10 +5,10 @@ import { type OwnerSearch, readOwnerRoute } from '../../../src/store/alerts/owne
 import { dropPart } from '../../../src/store/delivery/operator-actions.ts';
 import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import {
+  type AlertMessageInput,
   queueAlertMessage,
   readOpenNotices,
   readPendingNotices,
-  type Telling,
 } from '../../../src/store/delivery/queue-alert-message.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
 import { aLane, aMessage, aRoute, aWorker, unique } from '../builders.ts';
@@ -20,7 +20,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
   const pendingOf = async (subject: string) =>
     (await open().read(readPendingNotices, { limit: 1000 })).filter((one) => one.subject === subject);
   const raise = (trouble: Alert) => open().write(raiseAlert, trouble);
-  const tell = (id: string, over: Partial<Telling> = {}) =>
+  const tell = (id: string, over: Partial<AlertMessageInput> = {}) =>
     open().write(queueAlertMessage, {
       id,
       step: 'raised',

@@ -96,10 +96,10 @@ async function countAhead(tx: Tx, { laneKey, rank, seq }: Row): Promise<number> 
   return Number(row?.count ?? 0);
 }
 
-type Taking = Pick<ItemFacts, 'joined' | 'takenAt'>;
+type TakenFacts = Pick<ItemFacts, 'joined' | 'takenAt'>;
 
 /** A run takes its first messages in the transaction that begins it; what it takes later has steered it. */
-async function readTaking(tx: Tx, { runId, transcriptId }: Row): Promise<Taking> {
+async function readTaking(tx: Tx, { runId, transcriptId }: Row): Promise<TakenFacts> {
   if (runId === null || transcriptId === null) return { joined: undefined, takenAt: undefined };
   const row = await tx.db
     .selectFrom('transcript')

@@ -51,7 +51,7 @@ async function findOwn(tx: Tx, id: string): Promise<TraceSubject | undefined> {
 const mostChildren = 20;
 
 /** Sub-agents whose ids begin so, as people see them in lists. */
-async function findChildren(tx: Tx, id: string): Promise<readonly Named[]> {
+async function findChildren(tx: Tx, id: string): Promise<readonly NamedCandidate[]> {
   const beginning = id.toLowerCase();
   if (!/^[a-z2-7]{5,15}$/.test(beginning)) return [];
   const rows = await tx.db
@@ -68,11 +68,15 @@ async function findChildren(tx: Tx, id: string): Promise<readonly Named[]> {
   }));
 }
 
-type Named = { readonly asked: TraceSubject; readonly candidate: Candidate };
+type NamedCandidate = { readonly asked: TraceSubject; readonly candidate: Candidate };
 
 /** An event key is unique for a bot account only; it may be given with the account, as `<account>:<event key>`. */
-async function findEvents(tx: Tx, accounts: readonly string[], id: string): Promise<readonly Named[]> {
-  const named: Named[] = [];
+async function findEvents(
+  tx: Tx,
+  accounts: readonly string[],
+  id: string,
+): Promise<readonly NamedCandidate[]> {
+  const named: NamedCandidate[] = [];
   for (const account of accounts) {
     const eventKey = id.startsWith(`${account}:`) ? id.slice(account.length + 1) : id;
     const row = await tx.db
@@ -91,8 +95,12 @@ async function findEvents(tx: Tx, accounts: readonly string[], id: string): Prom
   return named;
 }
 
-async function findMessages(tx: Tx, accounts: readonly string[], id: string): Promise<readonly Named[]> {
-  const found = new Map<string, Named>();
+async function findMessages(
+  tx: Tx,
+  accounts: readonly string[],
+  id: string,
+): Promise<readonly NamedCandidate[]> {
+  const found = new Map<string, NamedCandidate>();
   const add = (what: Candidate['what'], { conversationKey, messageId, at }: MessageLocation) => {
     const name = `${conversationKey}/${messageId}`;
     if (!found.has(name))
