@@ -283,7 +283,10 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
       createIntake(deps, { account: key, epoch, holder, botName: () => account.name, accountName }),
     onReceiving: registrar.register,
     onState: (line, state) => owner?.onState(line, state),
-    onGap: (channel, gap) => owner?.onGap(channel, gap),
+    onGap: (channel, gap) => {
+      stage.meters.missed(channel.definition.id);
+      owner?.onGap(channel, gap);
+    },
   });
 }
 

@@ -41,6 +41,8 @@ export type GatewayDeps = {
   onTrouble(problem: ChannelTrouble | undefined): void;
 };
 
+/** A longer pause is shown with its end. */
+const longPauseMs = 30_000;
 /** A blink is no trouble. */
 const blinkMs = 5_000;
 /** A socket that stood for less has not proved that all is well: the pauses go on growing. */
@@ -61,6 +63,8 @@ export class Gateway {
   #isContentRefused = false;
   /** Why events do not flow; undefined while they do. */
   #setback: Setback | undefined;
+  /** When Discord is dialled again, where that is not soon. */
+  #nextTryAt: number | undefined;
   /** Ends when events flow. */
   #blink: AbortController | undefined;
 
@@ -94,7 +98,7 @@ export class Gateway {
       if (setback.kind === 'intents-refused' && this.#goOnWithoutContent()) continue;
       const pauseMs = pauseAfter(setback, inRow);
       log.info({ reason: setback.detail, pauseMs }, 'discord.gateway-interrupted');
-      this.#interrupted(setback);
+      this.#interrupted(setback, pauseMs);
       await clock.wait(pauseMs, signal);
     }
   }
@@ -117,7 +121,7 @@ export class Gateway {
     const { waitMs } = pace;
     if (waitMs > blinkMs) log.warn({ waitMs, today: pace.today }, 'discord.sessions-delayed');
     if (waitMs > blinkMs)
-      this.#interrupted({ kind: 'unreachable', detail: 'too many sessions were begun today' });
+      this.#interrupted({ kind: 'unreachable', detail: 'too many sessions were begun today' }, waitMs);
     if (waitMs > 0) await clock.wait(waitMs, signal);
     try {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(callTimeoutMs)]);
@@ -193,9 +197,10 @@ export class Gateway {
   }
 
   /** Told at once when it will last, and after a blink when it may be over by then. */
-  #interrupted(setback: Setback): void {
+  #interrupted(setback: Setback, pauseMs: number): void {
     const isTold = this.#setback !== undefined && this.#blink === undefined;
     this.#setback = setback;
+    this.#nextTryAt = pauseMs > longPauseMs ? this.#deps.clock.now() + pauseMs : undefined;
     if (setback.kind === 'refused' || setback.kind === 'unauthorised' || isTold) this.#tell();
     else if (this.#blink === undefined) void this.#tellLater();
   }
@@ -211,7 +216,8 @@ export class Gateway {
     this.#blink?.abort();
     this.#blink = undefined;
     if (this.#setback === undefined || this.#stopped.signal.aborted) return;
-    this.#deps.onTrouble(troubleOf(this.#setback));
+    const nextTryAt = this.#nextTryAt;
+    this.#deps.onTrouble({ ...troubleOf(this.#setback), ...(nextTryAt !== undefined && { nextTryAt }) });
     this.#begun.resolve();
   }
 

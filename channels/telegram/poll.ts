@@ -234,9 +234,16 @@ class PollLoop {
     this.#failures += 1;
     this.#isProven = false;
     const refusal = readRefusal(error);
-    const problem = this.#troubleOf(error, refusal);
+    const longestMs = refusal === undefined ? longestAbsenceMs : longestBackoffMs;
+    const fallbackMs = backoffMs(this.#failures, { firstMs: firstBackoffMs, longestMs });
+    const waitMs = retryAfterMs(refusal?.askedWaitMs, { fallbackMs });
+    const isLong = waitMs > longestBackoffMs;
+    const problem = {
+      ...this.#troubleOf(error, refusal),
+      ...(isLong && { nextTryAt: this.#deps.clock.now() + waitMs }),
+    };
     this.#deps.log.warn({ ...problem, failures: this.#failures }, 'telegram.poll-failed');
-    if (problem.kind !== this.#trouble || problem.isOver) this.#intake.trouble(problem);
+    if (problem.kind !== this.#trouble || problem.isOver || isLong) this.#intake.trouble(problem);
     this.#trouble = problem.kind;
     if (problem.kind === 'conflict') this.#deps.contest.isOn = true;
     if (problem.isOver) {
@@ -245,9 +252,7 @@ class PollLoop {
     }
     // A conflict is another poller, or a webhook that someone set: the latter can be removed.
     if (problem.kind === 'conflict') this.#mayHaveWebhook = true;
-    const longestMs = refusal === undefined ? longestAbsenceMs : longestBackoffMs;
-    const fallbackMs = backoffMs(this.#failures, { firstMs: firstBackoffMs, longestMs });
-    await this.#deps.clock.wait(retryAfterMs(refusal?.askedWaitMs, { fallbackMs }), this.#signal);
+    await this.#deps.clock.wait(waitMs, this.#signal);
   }
 
   /**

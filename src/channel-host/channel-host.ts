@@ -313,7 +313,10 @@ async function intakeOf(
   const show = () => {
     const { name } = hosted.account;
     if (latest && !latest.isDegraded)
-      setState({ kind: 'trouble', problem: latest.kind, reason: latest.detail, code: latest.code });
+      setState({
+        ...{ kind: 'trouble', problem: latest.kind, reason: latest.detail, code: latest.code },
+        ...(latest.nextTryAt !== undefined && { nextTryAt: latest.nextTryAt }),
+      });
     else setState({ kind: 'on', account: name, ...(latest && { reason: latest.detail }) });
   };
   const trouble = (problem: ChannelTrouble | undefined) => {
@@ -323,6 +326,13 @@ async function intakeOf(
     if (!problem || problem.isDegraded) retries.proven();
     show();
     if (problem?.isOver || problem?.kind === 'unauthorised') ended.abort(new RefusedByNetwork(problem));
+  };
+  const gap = (one: ChannelGap) => {
+    deps.log.warn(
+      { channel: connectionName(channel.id, channel.accountName), ...one },
+      'channel.gap-reported',
+    );
+    deps.onGap(hosted, one);
   };
   const { accept } = deps.intakeFor(hosted, { account, epoch, cursor });
   return {
@@ -334,6 +344,9 @@ async function intakeOf(
       if (closed.aborted) throw new ParleyError('stale_epoch', 'Receiving has ended.');
       const answers = await accept(batch);
       if (isOnProbation && batch.events.length > 0) trouble(undefined);
+      // They may be messages. One that was told again is known already.
+      const unread = answers.slice(batch.events.length).filter(({ kind }) => kind === 'refused').length;
+      if (unread > 0) gap({ code: 'lost', reason: `unreadable events: ${unread}; \`why\` shows each` });
       return answers;
     },
     trouble,
@@ -342,13 +355,7 @@ async function intakeOf(
       hosted.account.name = name;
       show();
     },
-    gap: (one) => {
-      deps.log.warn(
-        { channel: connectionName(channel.id, channel.accountName), ...one },
-        'channel.gap-reported',
-      );
-      deps.onGap(hosted, one);
-    },
+    gap,
     started: show,
     trusted: () => {
       if (isOnProbation) trouble(undefined);

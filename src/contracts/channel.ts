@@ -202,6 +202,8 @@ export type ChannelTrouble = {
   /** In English, for the log, the page and the command line. */
   readonly detail: string;
   readonly code?: TroubleCode;
+  /** When the adapter itself tries again, ms since the epoch; absent where that is within seconds. */
+  readonly nextTryAt?: number;
   /** The channel works with something missing: it stays on, and the detail is shown beside it. */
   readonly isDegraded?: true;
   /** The adapter has given up: it wants to be started again, slowly. `unauthorised` always does. */

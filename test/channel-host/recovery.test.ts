@@ -1,8 +1,15 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import type { BotAccount, ChannelDefinition, ChannelTrouble, Intake } from '#contracts/channel.ts';
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type {
+  BotAccount,
+  ChannelDefinition,
+  ChannelGap,
+  ChannelTrouble,
+  Intake,
+} from '#contracts/channel.ts';
 import { type ErrorCode, ParleyError } from '#contracts/errors.ts';
-import { accountId, channelId } from '#contracts/ids.ts';
+import { accountId, channelId, eventKey } from '#contracts/ids.ts';
 import { type ChannelState, createChannelHost } from '../../src/channel-host/channel-host.ts';
 import { createRetries } from '../../src/channel-host/retries.ts';
 import { noLiveEvents } from '../../src/queue/live-events.ts';
@@ -27,6 +34,8 @@ async function aHostedNetwork() {
   const onIdentify: (() => Promise<void>)[] = [];
   const onStart: ((intake: Intake) => Promise<void>)[] = [];
   const states: ChannelState[] = [];
+  const gaps: ChannelGap[] = [];
+  const accepted: Acceptance[] = [];
   const clock = createSteppedClock(async () => {
     await turns();
     // Writes are done in their order: behind this one, what went before it is done too.
@@ -63,11 +72,11 @@ async function aHostedNetwork() {
     receives: true,
     intakeFor: ({ account }) => {
       accounts.push(account);
-      return { accept: async () => [] };
+      return { accept: async () => accepted };
     },
     onReceiving: () => undefined,
     onState: (_line, state) => void states.push(state),
-    onGap: () => undefined,
+    onGap: (_channel, gap) => void gaps.push(gap),
   });
   onTestFinished(async () => {
     const stopped = host.stopReceiving();
@@ -76,7 +85,7 @@ async function aHostedNetwork() {
   });
   const began = clock.now();
   return {
-    ...{ clock, calls, known, accounts, onIdentify, onStart, states },
+    ...{ clock, calls, known, accounts, onIdentify, onStart, states, gaps, accepted },
     began,
     begin: () => {
       void host.run({ id: net, load: async () => definition, settings: {}, deps: { dataDir: dataDir() } });
@@ -108,6 +117,38 @@ describe('a channel that is degraded', () => {
     });
     network.intake().trouble(undefined);
     expect(network.state()).toEqual({ kind: 'on', account: '@bot' });
+  });
+});
+
+describe('a channel that is asked to wait', () => {
+  it('says when it tries again', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    const nextTryAt = network.clock.now() + 4 * minute;
+    network.intake().trouble({ kind: 'unreachable', detail: '429', nextTryAt });
+    const state = network.state();
+    expect(state).toMatchObject({ kind: 'trouble', nextTryAt });
+    const readiness = readinessOf({ needed: [], problems: [] }, [
+      { id: 'net', state: state as ChannelState },
+    ]);
+    const shown = { name: 'net', state: 'down', nextTryAt: new Date(nextTryAt).toISOString() };
+    expect(readyAnswer(readiness, '/readyz')).toMatchObject({ code: 503, body: { components: [shown] } });
+    expect(channelStatus({ id: 'net', state: state as ChannelState })).toMatchObject({ nextTryAt });
+  });
+});
+
+describe('an event that nobody can read', () => {
+  it('is reported as one that may have been missed, once', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    const unreadable = { eventKey: eventKey('unreadable:7'), raw: '{', problem: 'too long' };
+    network.accepted.push({ kind: 'refused', reason: 'unreadable' });
+    await network.intake().accept({ events: [], unreadable: [unreadable] });
+    expect(network.gaps).toEqual([{ code: 'lost', reason: expect.stringContaining('unreadable events: 1') }]);
+    const of = { outcome: 'refused', reason: 'unreadable' };
+    network.accepted.splice(0, 1, { kind: 'duplicate', of });
+    await network.intake().accept({ events: [], unreadable: [unreadable] });
+    expect(network.gaps).toHaveLength(1);
   });
 });
 

@@ -49,6 +49,28 @@ export const remoteMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'a long wait without its end',
+    invariant: 'a channel that was asked to wait for minutes says when it tries again',
+    edit: {
+      in: 'PollLoop',
+      find: 'const isLong = waitMs > longestBackoffMs;',
+      replace: 'const isLong = waitMs > longestBackoffMs && refusal === undefined;',
+    },
+    test: {
+      file: 'test/channels/telegram/remote-numbers.test.ts',
+      name: 'when it is told to wait for 3000000 s',
+    },
+  },
+  {
+    name: 'an unreadable event that nobody learns of',
+    invariant: 'an event that could not be read is reported to the owner, once',
+    edit: { in: 'intakeOf', find: 'if (unread > 0) gap', replace: 'if (unread < 0) gap' },
+    test: {
+      file: 'test/channel-host/recovery.test.ts',
+      name: 'is reported as one that may have been missed, once',
+    },
+  },
+  {
     name: 'the first name for ever',
     invariant: 'the next message to the new name of a renamed bot is addressed to it',
     edit: {

@@ -18,7 +18,12 @@ it('asks a database that is slow to answer once, however many ask how the proces
     version: '1',
     model: { name: 'demo', isDemo: true },
     channels: () => [],
-    meters: { metrics: async () => '', delivered: () => undefined, overflowed: () => undefined },
+    meters: {
+      metrics: async () => '',
+      delivered: () => undefined,
+      overflowed: () => undefined,
+      missed: () => undefined,
+    },
     isRedisReady: () => true,
     redact: (text) => text,
   });

@@ -189,14 +189,18 @@ it('do not hide a fault of their own as an outage', async () => {
   await expect(metrics.metrics()).rejects.toThrow('no such column');
 });
 
-it('count what came to a full lane, from the first request on', async () => {
+it('count what came to a full lane, and what may have been missed, from the first request on', async () => {
   const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), true);
   metrics.overflowed('summarize');
+  metrics.missed('telegram');
   await metrics.metrics();
   metrics.overflowed('new');
+  metrics.missed('signal');
   const figures = await read(metrics);
   expect(figures.get('parley_queue_overflows_total{drop="new"}')).toBe(1);
   expect(figures.has('parley_queue_overflows_total{drop="summarize"}')).toBe(false);
+  expect(figures.get('parley_events_missed_total{channel="signal"}')).toBe(1);
+  expect(figures.has('parley_events_missed_total{channel="telegram"}')).toBe(false);
 });
 
 it('count deliveries and their latency from the first request on', async () => {

@@ -8,6 +8,8 @@ export interface Metrics {
   delivered(part: DeliveredPart): void;
   /** Counts a message dropped from a full lane; costs as little. */
   overflowed(drop: string): void;
+  /** Counts a report that messages of a channel may have been missed, or could not be read; the same. */
+  missed(channel: string): void;
 }
 
 /** Nothing is loaded, counted or kept before the first call of `metrics`: a process nobody asks stays as small. */
@@ -26,5 +28,6 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     },
     delivered: (part) => registry?.delivered(part),
     overflowed: (drop) => registry?.overflowed(drop),
+    missed: (channel) => registry?.missed(channel),
   };
 }

@@ -34,6 +34,7 @@ export interface Registry {
   text(): Promise<string>;
   delivered(part: DeliveredPart): void;
   overflowed(drop: string): void;
+  missed(channel: string): void;
 }
 
 /** A database that does not even refuse is away. */
@@ -64,6 +65,12 @@ export function createRegistry(deps: MetricsDeps): Registry {
     labelNames: ['drop'],
     registers: [registry],
   });
+  const missed = new Counter({
+    name: 'parley_events_missed_total',
+    help: 'Reports that events of a channel may have been missed, or could not be read.',
+    labelNames: ['channel'],
+    registers: [registry],
+  });
   const tallies = createTallies(deps);
   const count = async (): Promise<StoreCounts> => ({
     open: await deps.store.read(readOpenCounts, {}),
@@ -89,6 +96,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
       if (result === 'sent') deliveries.observe({ channel }, ageMs / 1000);
     },
     overflowed: (drop) => overflows.inc({ drop }),
+    missed: (channel) => missed.inc({ channel }),
   };
 }
 

@@ -281,6 +281,7 @@ describe('a number of the gateway', () => {
       await bot.begin();
       expect(intake.troubles.at(-1)).toMatchObject({ detail: expect.stringContaining('no further session') });
       await hears(bot, intake, 'allowed');
+      expect(intake.troubles.some((problem) => problem?.nextTryAt !== undefined)).toBe(true);
       const waits = time.waits.filter((ms) => ms >= 60_000);
       expect(Math.max(...waits)).toBeLessThanOrEqual(15 * 60_000);
     },

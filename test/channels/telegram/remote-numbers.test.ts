@@ -52,6 +52,12 @@ describe('the polls of a bot are paced', () => {
     await begin();
     await clock.until(() => intake.texts.length === 1);
     expect(clock.now() - began).toBeGreaterThanOrEqual(12 * shortestGapMs);
+    // A wait of minutes is shown with its end.
+    const isLong = typeof seconds === 'number' && seconds > 30;
+    const shown = intake.troubles.filter((problem) => problem?.nextTryAt !== undefined);
+    expect(shown.map((problem) => problem?.nextTryAt)).toEqual(
+      Array.from({ length: isLong ? 12 : 0 }, (_, index) => began + (index + 1) * longestWaitMs),
+    );
     for (const waitMs of clock.waits) expect(waitMs <= longestWaitMs).toBe(true);
   });
 

@@ -3,7 +3,7 @@ import type { DiscordServer } from '../../platforms/discord/server.ts';
 import type { StandingMessage, Wire } from '../../platforms/discord/types.ts';
 import type { DiscordSide } from '../discord-side.ts';
 import type { Stage } from '../stage.ts';
-import { type Hands, type Network, nested, type Outage, type SendFault } from './network.ts';
+import { type Hands, type Network, nested, type Outage, type SendFault, tooMany } from './network.ts';
 
 export function discordOf({ discord }: Stage): DiscordSide {
   if (discord === undefined) throw new Error('test error: the stage was opened without Discord');
@@ -95,6 +95,7 @@ const poison: readonly (readonly [string, Wire])[] = [
   ['MESSAGE_REACTION_ADD', { emoji: 7, channel_id: {}, note: 'kept-4' }],
   ['INTERACTION_CREATE', { id: 7, type: [], note: 'kept-5' }],
   ['MESSAGE_DELETE_BULK', { ids: 'all', note: 'kept-6' }],
+  ['MESSAGE_CREATE', { id: '8', channel_id: '8', note: 'kept-7', mentions: tooMany }],
 ];
 
 /** What people wrote to the bot, the latest last. */
@@ -138,7 +139,7 @@ function handsOf(stage: Stage): Hands {
     redeliver: (count) => tellAgain(server, written(server).slice(-count)),
     sendsPoison: async () => {
       for (const [t, data] of poison) server.gateway.dispatch({ t, data: () => data });
-      return [1, 2, 3, 4, 5, 6].map((mark) => `kept-${mark}`);
+      return [1, 2, 3, 4, 5, 6, 7].map((mark) => `kept-${mark}`);
     },
   };
 }

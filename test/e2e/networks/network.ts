@@ -66,6 +66,9 @@ export type Hands = {
 };
 
 /** Nested deeper than any reader should follow. */
+/** More values than any honest event has, in 150 kB. */
+export const tooMany = Array.from({ length: 50_001 }, () => ({}));
+
 export function nested(depth: number): unknown {
   let value: unknown = 'deep';
   for (let level = 0; level < depth; level++) value = { reply_to_message: value };

@@ -3,7 +3,7 @@ import type { SignalServer } from '../../platforms/signal/server.ts';
 import type { SignalSide } from '../signal-side.ts';
 import type { Stage } from '../stage.ts';
 import { until } from '../until.ts';
-import { type Hands, type Network, nested, type SendFault } from './network.ts';
+import { type Hands, type Network, nested, type SendFault, tooMany } from './network.ts';
 
 export function signalOf({ signal }: Stage): SignalSide {
   if (signal === undefined) throw new Error('test error: the stage was opened without Signal');
@@ -110,7 +110,11 @@ function handsOf(deliver: (server: SignalServer, raw: string) => Promise<void>):
         server.emit({ account, envelope: { ...envelope, dataMessage: { message: 7, note: 'kept-4' } } });
         await deliver(server, '{"envelope": "kept-5');
         await deliver(server, '["kept-6"]');
-        return [1, 2, 3, 4, 5, 6].map((mark) => `kept-${mark}`);
+        server.emit({
+          account,
+          envelope: { note: 'kept-7', ...envelope, dataMessage: { mentions: tooMany } },
+        });
+        return [1, 2, 3, 4, 5, 6, 7].map((mark) => `kept-${mark}`);
       },
     };
   };

@@ -1,7 +1,7 @@
 import type { Fault } from '../../platforms/telegram/faults.ts';
 import type { Stage } from '../stage.ts';
 import type { Hands, Network, SendFault } from './network.ts';
-import { nested } from './network.ts';
+import { nested, tooMany } from './network.ts';
 
 const refusal = (code: number, description: string, retryAfter?: number): Fault => ({
   ...{ kind: 'refuse', code, description },
@@ -64,6 +64,8 @@ const poison: readonly (readonly [number, Record<string, unknown>])[] = [
   [500_000_003, { edited_message: null, note: 'kept-3' }],
   [500_000_004, { message_reaction: { chat: { id: {} }, note: 'kept-4' } }],
   [500_000_005, { callback_query: { id: 7, from: [], note: 'kept-5' } }],
+  [500_000_006, { message: { note: 'kept-7', text: 'x'.repeat(20_000_000) } }],
+  [500_000_007, { message: { note: 'kept-8', photo: tooMany } }],
 ];
 
 const handsOf: Network['handsOf'] = ({ telegram }): Hands => ({
@@ -88,7 +90,7 @@ const handsOf: Network['handsOf'] = ({ telegram }): Hands => ({
   sendsPoison: async () => {
     for (const [updateId, body] of poison) telegram.updates.pushRaw({ update_id: updateId, ...body });
     telegram.updates.pushRaw({ note: 'kept-6' } as never);
-    return [1, 2, 3, 4, 5, 6].map((mark) => `kept-${mark}`);
+    return [1, 2, 3, 4, 5, 6, 7, 8].map((mark) => `kept-${mark}`);
   },
 });
 
