@@ -12,6 +12,7 @@ import type { Mode, SignalApi } from './api.ts';
 import { BackgroundCalls } from './background-calls.ts';
 import type { SignalConfig } from './config.ts';
 import { DurableIntake } from './durable-intake.ts';
+import { notificationSchema } from './envelope-schema.ts';
 import { boundFrame, parseFrame } from './frame.ts';
 import { GroupBook } from './groups.ts';
 import type { ChannelHealth } from './health.ts';
@@ -43,8 +44,12 @@ const spoolMaxBytes = 64 * 1024 * 1024;
 const askServerEveryMs = 60_000;
 /** A server that was changed may leave everything standing, and say nothing more. */
 const askAnywayEveryMs = 3_600_000;
+/** The messages of an account that nobody knows wait for the answer. */
+const askAboutEveryMs = 5_000;
 /** How long the webhook has for what the socket shows as well. */
 const graceMs = 2000;
+
+const addressed = notificationSchema.pick({ account: true });
 
 const nothingKnown = { events: [], unreadable: [], changedGroups: [] };
 
@@ -60,6 +65,8 @@ export class Receiver {
   #isFirstStart = true;
   #askedAt = 0;
   #askAnywayAt = 0;
+  /** Accounts whose messages the webhook brings as well. */
+  readonly #others = new Set<string>();
   #stopping = new AbortController();
   #source: { stop(): Promise<void> } | undefined;
   #alive: Promise<void> | undefined;
@@ -214,10 +221,11 @@ export class Receiver {
    * A server that was started again in the other mode, or whose account has another number now, refuses us for good:
    * then everything about it is asked for anew.
    */
-  #askServer(used: Mode): void {
+  #askServer(used: Mode, stranger?: string): void {
     const { api, clock, onMode } = this.#deps;
     const now = clock.now();
-    if (now >= this.#askedAt && now < this.#askedAt + askServerEveryMs) return;
+    const everyMs = stranger === undefined ? askServerEveryMs : askAboutEveryMs;
+    if (now >= this.#askedAt && now < this.#askedAt + everyMs) return;
     this.#askedAt = now;
     this.#askAnywayAt = now + askAnywayEveryMs;
     this.#background.add('server', async (signal) => {
@@ -230,7 +238,11 @@ export class Receiver {
       const { number } = this.#bot();
       const accounts = await api.accounts(signal);
       // One that has none at all is still starting.
-      if (signal.aborted || accounts.length === 0 || accounts.includes(number)) return;
+      if (signal.aborted || accounts.length === 0) return;
+      if (accounts.includes(number)) {
+        for (const account of [...accounts, ...(stranger ? [stranger] : [])]) this.#others.add(account);
+        return;
+      }
       this.#changed(`signal-cli-rest-api has no account ${number} any more`);
     });
   }
@@ -284,12 +296,20 @@ export class Receiver {
 
   #read(entries: readonly SpoolEntry[]) {
     const { recent } = this.#deps;
-    const bot = this.#deps.connection()?.bot;
-    if (bot === undefined) return undefined;
+    const { bot, mode } = this.#deps.connection() ?? {};
+    if (bot === undefined || mode === undefined) return undefined;
     const notifications = entries.map(({ raw }) => {
       const frame = parseFrame(raw);
       return frame.kind === 'notification' ? frame.value : raw;
     });
+    // Ours under another number, it may be: the server is asked at once, and what has come is kept until it answers.
+    const stranger = notifications
+      .map(accountIn)
+      .find((account) => account !== undefined && account !== bot.number && !this.#others.has(account));
+    if (stranger !== undefined) {
+      if (this.#intake !== undefined) this.#askServer(mode, stranger);
+      return undefined;
+    }
     const known = {
       bot,
       nameOf: (aci: string) => recent.nameOf(aci),
@@ -336,6 +356,11 @@ export class Receiver {
       api.call('POST /v1/receipts/{number}', number, { request, signal }),
     );
   }
+}
+
+/** The number of the account that a notification is for, if it says so. */
+function accountIn(notification: unknown): string | undefined {
+  return addressed.safeParse(notification).data?.account;
 }
 
 /** Whether the files of the message are fetched, now or once its sender is let in. */

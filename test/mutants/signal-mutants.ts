@@ -98,4 +98,10 @@ export const signalMutants: readonly Mutant[] = [
       name: 'are read again at the next message after an hour',
     },
   },
+  {
+    name: 'messages of a number that nobody knows are dropped',
+    invariant: 'no message is lost when the account’s number changes',
+    edit: { in: 'Receiver', find: 'if (stranger !== undefined) {', replace: 'if (stranger === "") {' },
+    test: { file: receiving, name: 'which is kept for it' },
+  },
 ];

@@ -472,6 +472,21 @@ describe('an account', () => {
     server.people.writes({ from: ada, text: 'to the new number' });
     await again.waitFor(() => again.texts.includes('to the new number'));
   });
+
+  it('that has another number by then is asked for at its first message, which is kept for it', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    const adapter = await begin(intake);
+    Object.assign(server.account, { number: '+15550009999' });
+    for (const text of ['first', 'second']) server.people.writes({ from: ada, text });
+    await server.waitFor(() => server.posts.filter(({ status }) => status === 200).length === 2);
+    await intake.waitFor(() => intake.troubles.find((one) => one?.isOver));
+    await adapter.stop();
+    const again = intake.restarted();
+    await begin(again);
+    await again.waitFor(() => again.texts.length === 2);
+    expect(again.texts).toEqual(['first', 'second']);
+  });
 });
 
 describe('groups', () => {
