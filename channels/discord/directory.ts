@@ -3,7 +3,6 @@
  * administers a guild and what the bot may read there. It holds no messages and no members.
  */
 import { ChannelType, PermissionFlagsBits } from 'discord.js';
-import { cleanText } from '#channel-kit/clean-text.ts';
 import type { Chat } from '#contracts/envelope.ts';
 import { conversationId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -38,7 +37,6 @@ export type ChannelLocation = {
 };
 
 type KnownGuild = {
-  readonly name: string | undefined;
   readonly ownerId: string | undefined;
   readonly roles: Map<string, KnownRole>;
   readonly ownRoles: readonly string[];
@@ -146,12 +144,7 @@ export class Directory {
   #guildPlace(channel: Channel): ChannelLocation {
     const { id, guild_id: guildId = '', parent_id: parent } = channel;
     const isThread = threadTypes.has(channel.type) && parent != null;
-    const title = this.#titleOf(channel);
-    const chat: Chat = {
-      kind: 'group',
-      ...(title === '' ? {} : { title }),
-      parent: conversationId(guildId),
-    };
+    const chat: Chat = { kind: 'group', parent: conversationId(guildId) };
     const route = isThread ? { ...this.#route(parent), thread: threadId(id) } : this.#route(id);
     return { id, guildId, route, chat };
   }
@@ -162,14 +155,6 @@ export class Directory {
       account: this.#bot.account,
       conversation: conversationId(conversation),
     };
-  }
-
-  /** `Guild #channel`, and the thread behind it. */
-  #titleOf({ name, parent_id: parent, type, guild_id: guildId = '' }: Channel): string {
-    const guild = this.#guilds.get(guildId)?.name ?? '';
-    const parentName = threadTypes.has(type) ? this.#channels.get(parent ?? '')?.name : undefined;
-    const where = parentName == null ? `#${name ?? ''}` : `#${parentName}: ${name ?? ''}`;
-    return cleanText(`${guild} ${where}`.trim());
   }
 
   /** Every channel and active thread of the guild that holds messages. */
@@ -259,10 +244,9 @@ export class Directory {
   #learnGuild(data: unknown): void {
     const parsed = guildSchema.safeParse(data);
     if (!parsed.success || parsed.data.unavailable === true) return;
-    const { id, name, owner_id: ownerId, roles, channels = [], threads = [], members = [] } = parsed.data;
+    const { id, owner_id: ownerId, roles, channels = [], threads = [], members = [] } = parsed.data;
     const known = this.#guilds.get(id);
     this.#guilds.set(id, {
-      name: name ?? known?.name,
       ownerId: ownerId ?? known?.ownerId,
       roles: roles === undefined ? (known?.roles ?? new Map()) : new Map(roles.map(roleEntry)),
       ownRoles: known?.ownRoles ?? [],

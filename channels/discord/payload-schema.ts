@@ -141,7 +141,6 @@ export const roleSchema = z.object({
 
 export const guildSchema = z.object({
   id,
-  name: name.optional(),
   owner_id: optionalId,
   unavailable: z.boolean().optional(),
   roles: z.array(roleSchema).optional(),

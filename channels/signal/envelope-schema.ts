@@ -32,7 +32,6 @@ const targetSchema = z.object({ targetAuthorUuid: id, targetSentTimestamp: times
 
 const groupInfoSchema = z.object({
   groupId: z.string().min(1).max(128),
-  groupName: name,
   revision: z.int().nullish(),
   type: z.string().max(32).nullish(),
 });

@@ -6,7 +6,6 @@ import { type Bot, readAci, routeOf } from './ids.ts';
 import type { GroupChange } from './inbound.ts';
 
 export type KnownGroup = {
-  readonly title?: string;
   /** By ACI. */
   readonly admins: ReadonlySet<string>;
   readonly isMember: boolean;
@@ -28,7 +27,7 @@ const unknownForMs = 60_000;
 const mostOutside = 1_000;
 
 /**
- * Facts that messages lack about their groups: title, administrators, and whether the bot is in. Asked in the
+ * Facts that messages lack about their groups: administrators, and whether the bot is in. Asked in the
  * background and answered from memory, because a webhook that asks before it answers would wait for ever: the
  * server reads no answers meanwhile.
  */
@@ -83,24 +82,23 @@ export class GroupBook {
     }
   }
 
-  #membership(id: string, { isMember, title }: KnownGroup, sender: Sender): InboundEnvelope {
+  #membership(id: string, { isMember }: KnownGroup, sender: Sender): InboundEnvelope {
     const { now, bot } = this.#deps;
     const at = now();
     return {
       eventKey: keyOf('membership', id, isMember ? 'in' : 'out', at),
       sentAt: at,
       route: routeOf(bot(), id),
-      chat: { kind: 'group', ...(title === undefined ? {} : { title }) },
+      chat: { kind: 'group' },
       sender,
       event: { kind: 'membership', isMember },
     };
   }
 }
 
-function readGroup({ name, admins, members, member }: ListedGroup, bot: Bot): KnownGroup {
+function readGroup({ admins, members, member }: ListedGroup, bot: Bot): KnownGroup {
   const isIn = (members ?? []).some((one) => isBot(one, bot));
   return {
-    ...(name ? { title: name } : {}),
     admins: new Set((admins ?? []).flatMap((one) => aciOf(one, bot) ?? [])),
     isMember: member ?? isIn,
   };

@@ -23,13 +23,13 @@ import { attachmentsOf, type Names, provenanceOf, readMessage, textOf } from './
 /** Facts that the messages themselves lack. */
 export type Known = Names & {
   /** Groups by the id that messages carry. */
-  groupOf(id: string): { readonly title?: string; readonly admins: ReadonlySet<string> } | undefined;
+  groupOf(id: string): { readonly admins: ReadonlySet<string> } | undefined;
   /** The message as it was first sent: edits of edits, and reactions to them, may name a later version. */
   originalOf(ref: { readonly author: string; readonly timestamp: number }): number;
 };
 
 export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & {
-  /** Groups whose members, title or rights have changed, by whom. */
+  /** Groups whose members or rights have changed, by whom. */
   readonly changedGroups: readonly GroupChange[];
 };
 
@@ -195,7 +195,6 @@ type GroupFields = Partial<Pick<Content, 'groupInfo'>>;
 function eventIn({ groupInfo }: GroupFields, act: Act, known: Known, event: InboundEvent): ReadResult {
   const { actor, peer, timestamp } = act;
   const group = groupInfo ? known.groupOf(groupInfo.groupId) : undefined;
-  const title = groupInfo?.groupName || group?.title;
   const isAdmin = group?.admins.has(actor.aci);
   const sender = { ...senderOf(act, known), ...(isAdmin !== undefined && { isAdmin }) };
   const replyTo = event.kind === 'message' ? { author: actor.aci, timestamp } : undefined;
@@ -205,7 +204,7 @@ function eventIn({ groupInfo }: GroupFields, act: Act, known: Known, event: Inbo
       eventKey: keyOf(event.kind, actor.aci, actor.device, timestamp, ...versionOf(event)),
       sentAt: timestamp,
       route: routeOf(known.bot, groupInfo?.groupId ?? peer, replyTo),
-      chat: groupInfo ? { kind: 'group', ...(title ? { title: cleanText(title) } : {}) } : { kind: 'dm' },
+      chat: { kind: groupInfo ? 'group' : 'dm' },
       sender,
       event,
     },

@@ -29,8 +29,7 @@ export function anonymousSender(speaker: TelegramChat, place: TelegramChat, sign
 }
 
 export function chatOf(chat: TelegramChat): Chat {
-  if (chat.type === 'private') return { kind: 'dm' };
-  return { kind: 'group', ...(chat.title ? { title: cleanText(chat.title) } : {}) };
+  return { kind: chat.type === 'private' ? 'dm' : 'group' };
 }
 
 /** The label of a forwarded or quoted author: untrusted, for display. */

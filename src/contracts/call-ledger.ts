@@ -83,11 +83,3 @@ export type CallRate = {
   readonly promptTokens: number;
   readonly answerTokens: number;
 };
-
-/** Bounds the cost of a call with such a prompt and answer, micro-dollars. */
-export function boundOf(
-  rate: CallRate,
-  tokens: { readonly prompt: number; readonly answer: number },
-): number {
-  return Math.ceil((tokens.prompt * rate.input + tokens.answer * rate.output) / 1_000_000);
-}

@@ -23,7 +23,6 @@ export type InboundEnvelope = {
 /** The conversation an event happened in. */
 export type Chat = {
   readonly kind: 'dm' | 'group';
-  readonly title?: string;
   /** The guild, community or parent channel, where the platform has one. */
   readonly parent?: ConversationId;
 };

@@ -5,7 +5,6 @@
  */
 import {
   BudgetSpentError,
-  boundOf,
   type CallEnd,
   type CallLedger,
   type CallOpening,
@@ -27,7 +26,7 @@ import {
 import type { Store } from '../store/base/command.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { BudgetLimit, BudgetRefusal } from '../store/money/budgets.ts';
-import { callIdOf, type ModelCallEnd, type NewModelCall } from '../store/money/model-calls.ts';
+import { boundOf, callIdOf, type ModelCallEnd, type NewModelCall } from '../store/money/model-calls.ts';
 import { reserveCall } from '../store/money/reserve-call.ts';
 
 /** Parts that the ledger of an attempt needs. */

@@ -9,7 +9,7 @@
  * claim's epoch, so a repeated step finds the row that it has written; an end that is there stays.
  */
 import { sql } from 'kysely';
-import { boundOf, type CallEnd, type CallRate } from '#contracts/call-ledger.ts';
+import type { CallEnd, CallRate } from '#contracts/call-ledger.ts';
 import type { ModelPurpose, Usage } from '#contracts/model.ts';
 import type { Tx } from '../base/command.ts';
 import { ensureRow, insertNewRow } from '../base/insert-row.ts';
@@ -242,4 +242,12 @@ function boundOfRow({ reserved, rate, bytes }: BoundRow): number {
   const terms = JSON.parse(rate) as CallRate;
   const prompt = Math.min(terms.promptTokens, Number(bytes) + promptOverhead);
   return boundOf(terms, { prompt, answer: terms.answerTokens });
+}
+
+/** Bounds the cost of a call with such a prompt and answer, micro-dollars. */
+export function boundOf(
+  rate: CallRate,
+  tokens: { readonly prompt: number; readonly answer: number },
+): number {
+  return Math.ceil((tokens.prompt * rate.input + tokens.answer * rate.output) / 1_000_000);
 }

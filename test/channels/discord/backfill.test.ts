@@ -214,7 +214,7 @@ describe('a guild that is away for a while', () => {
       event: { kind: 'membership', isMember: true },
       sender: { id: ada.id, isSelf: false },
       route: { conversation: lobby.id },
-      chat: { kind: 'group', title: 'Club #lobby', parent: club.id },
+      chat: { kind: 'group', parent: club.id },
     });
   });
 });

@@ -36,7 +36,7 @@ describe('a message', () => {
       sentAt: timeOf(message.id),
       receivedAt: timeOf(message.id),
       route: { channel: 'discord', account: bot.id, conversation: general, replyTo: message.id },
-      chat: { kind: 'group', title: 'Team #general', parent: guildId },
+      chat: { kind: 'group', parent: guildId },
       sender: { id: ada.id, name: 'Ada', isBot: false, isSelf: false, isAdmin: false },
       event: {
         kind: 'message',
@@ -55,7 +55,7 @@ describe('a message', () => {
     const { read } = aScene();
     const { envelope } = only(read('MESSAGE_CREATE', aMessage({ channel_id: thread })));
     expect(envelope.route).toMatchObject({ conversation: forum, thread });
-    expect(envelope.chat).toEqual({ kind: 'group', title: 'Team #ideas: a plan', parent: guildId });
+    expect(envelope.chat).toEqual({ kind: 'group', parent: guildId });
   });
 
   it('without a guild is a direct one, whatever Discord says of the type of its channel', () => {

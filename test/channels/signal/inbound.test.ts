@@ -223,11 +223,11 @@ describe('a quote', () => {
 });
 
 describe('a group', () => {
-  it('is named by the id that messages carry, with its title', () => {
+  it('is named by the id that messages carry', () => {
     server.people.writes({ from: ada, to: team, text: 'hi' });
     expect(only()).toMatchObject({
       route: { conversation: team.internalId },
-      chat: { kind: 'group', title: 'Team' },
+      chat: { kind: 'group' },
     });
   });
 

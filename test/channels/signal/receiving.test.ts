@@ -542,7 +542,7 @@ describe('groups', () => {
     expect(out).toMatchObject({
       event: { isMember: false },
       route: { conversation: team.internalId },
-      chat: { kind: 'group', title: 'Team' },
+      chat: { kind: 'group' },
     });
     server.people.changesGroup(ada, team, (group) => void group.members.push(account));
     const isIn = ({ event }: InboundEnvelope) => event.kind === 'membership' && event.isMember;
