@@ -160,7 +160,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'take not in one transaction with the transcript',
     invariant: 'leaving the queue and standing in the transcript are one commit',
-    edit: { in: 'Connection', find: 'this.post(beginning);', replace: '' },
+    edit: { in: 'Connection', find: 'this.post(beginning, []);', replace: '' },
     test: { file: tornSteps, name: 'leaves nothing behind' },
     needsPostgres: true,
   },

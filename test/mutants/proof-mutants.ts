@@ -35,8 +35,8 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'statements reach PostgreSQL in the order in which a step asks for them',
     edit: {
       in: 'Connection',
-      find: 'this.#ask(query, ignore, ignore);',
-      replace: 'setImmediate(() => this.#ask(query, ignore, ignore));',
+      find: 'this.#ask(query, parameters, ignore, ignore);',
+      replace: 'setImmediate(() => this.#ask(query, parameters, ignore, ignore));',
     },
     test: { file: pipelined, name: 'has them in their order' },
     needsPostgres: true,
@@ -84,7 +84,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'no plan made for a small table survives its growth',
     edit: {
       in: 'Connection',
-      find: "this.post({ sql: 'discard plans', parameters: [] });",
+      find: 'this.post(discarding, []);',
       replace: '',
     },
     test: { file: pipelined, name: 'has its plan made anew as its table grows' },

@@ -1,4 +1,4 @@
-import type { CompiledQuery, Kysely, Selectable } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { RunKind } from '#contracts/run-kind.ts';
@@ -17,11 +17,24 @@ export type Tx = {
   readonly dialect: 'sqlite' | 'postgres';
   /** Moves `now` on after a wait for a row; undefined where nothing waits for rows. */
   readonly advanceNow: ((now: number) => void) | undefined;
-  /** Sends a write without waiting for its answer; absent where a statement has run when it is asked for. */
-  readonly post?: (query: CompiledQuery) => void;
+  /** Absent where a statement has run when it is asked for. */
+  readonly remote?: RemoteStatements;
   /** Absent where statements travel to a server. */
   readonly inPlace?: InPlaceStatements;
 };
+
+/** A statement's text, and the name under which a server keeps it prepared; without one it is parsed anew each time. */
+export type NamedStatement = { readonly sql: string; readonly statement?: string | undefined };
+
+/** Sends statements to a server in the order in which they are asked for. A promise rejects with what it says. */
+export type RemoteStatements = {
+  ask(statement: NamedStatement, parameters: readonly unknown[]): Promise<RemoteAnswer>;
+  /** Sends a write without waiting for its answer. */
+  post(statement: NamedStatement, parameters: readonly unknown[]): void;
+};
+
+/** A server's answer: rows, and how many a write has changed. */
+export type RemoteAnswer = { readonly rows: readonly unknown[]; readonly changed: number };
 
 /** Runs statements in this thread, without a promise for each. They throw what the database throws. */
 export type InPlaceStatements = {

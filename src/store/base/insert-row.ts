@@ -41,28 +41,42 @@ export async function ensureRow<Table extends keyof Tables>(
 
 type OnConflict = 'throw' | 'skip';
 
+type Insert = {
+  readonly onConflict: OnConflict;
+  readonly columns: readonly string[];
+  readonly computed: ComputedColumns | undefined;
+  readonly query: PreparedQuery<object, unknown>;
+};
+
 /** One for each table and set of columns, of which the callers have few. */
-const inserts = new Map<string, PreparedQuery<object, unknown>>();
+const inserts = new Map<keyof Tables, Insert[]>();
 
 function insertOf(
   table: keyof Tables,
   row: object,
   onConflict: OnConflict,
-  computed: ComputedColumns = {},
+  computed?: ComputedColumns,
 ): PreparedQuery<object, unknown> {
+  const ofTable = inserts.get(table) ?? [];
+  inserts.set(table, ofTable);
   const columns = Object.keys(row);
-  const name = `${onConflict} ${table} ${columns.join()} ${Object.keys(computed).join()}`;
-  const known = inserts.get(name);
-  if (known) return known;
-  const made = prepared((db, of: QueryParams<Record<string, unknown>>) => {
+  const known = ofTable.find(
+    (one) => one.onConflict === onConflict && one.computed === computed && areSame(one.columns, columns),
+  );
+  if (known) return known.query;
+  const query = prepared((db, of: QueryParams<Record<string, unknown>>) => {
     // Row has said that these are the table's columns and their types.
     const values = Object.fromEntries([
       ...columns.map((column) => [column, of[column]]),
-      ...Object.entries(computed).map(([column, compute]) => [column, compute(of)]),
+      ...Object.entries(computed ?? {}).map(([column, compute]) => [column, compute(of)]),
     ]) as never;
     const insert = db.insertInto(table).values(values);
     return onConflict === 'skip' ? insert.onConflict((c) => c.doNothing()) : insert;
   }) as PreparedQuery<object, unknown>;
-  inserts.set(name, made);
-  return made;
+  ofTable.push({ onConflict, columns, computed, query });
+  return query;
+}
+
+function areSame(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && some.every((one, index) => one === others[index]);
 }

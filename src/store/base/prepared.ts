@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
-import type { Tx } from './command.ts';
+import type { NamedStatement, RemoteStatements, Tx } from './command.ts';
 import type { Tables } from './tables.ts';
 
 /** Placeholder in a prepared query for the value of that name. */
@@ -22,8 +22,7 @@ export type PreparedQuery<Values, Row> = {
   post(tx: Tx, values: Values): Promise<void>;
 };
 
-/** A query with the name under which PostgreSQL keeps it prepared. */
-export type NamedQuery<Row = unknown> = CompiledQuery<Row> & { readonly statement?: string };
+type NamedQuery<Row> = CompiledQuery<Row> & NamedStatement;
 
 /**
  * Building and compiling a query takes Kysely longer than SQLite takes to answer it, so the queries that
@@ -40,28 +39,26 @@ export function prepared<Values, Row>(
   build: (db: Kysely<Tables>, of: QueryParams<Values>, dialect: Tx['dialect']) => Compilable<Row>,
 ): PreparedQuery<Values, Row> {
   const plans: { [Dialect in Tx['dialect']]?: NamedQuery<Row> } = {};
-  const planFor = ({ db, dialect }: Tx) => {
-    plans[dialect] ??= named(build(db, slots as QueryParams<Values>, dialect).compile());
-    return plans[dialect];
+  const planFor = (tx: Tx) => {
+    const plan = plans[tx.dialect] ?? named(build(tx.db, slots as QueryParams<Values>, tx.dialect).compile());
+    plans[tx.dialect] = plan;
+    return plan;
   };
-  const execute = ({ db }: Tx, plan: NamedQuery<Row>, parameters: readonly unknown[]) => {
-    const query: NamedQuery<Row> = { ...plan, parameters };
-    return db.executeQuery<Row>(query);
+  // Its rows are those of the query it was built as.
+  const all = async (tx: Tx, values: Values) => {
+    const plan = planFor(tx);
+    const parameters = bind(plan, values);
+    if (tx.inPlace) return tx.inPlace.all(plan.sql, parameters) as readonly Row[];
+    return (await remoteOf(tx).ask(plan, parameters)).rows as readonly Row[];
   };
   const first = async (tx: Tx, values: Values) => {
     const plan = planFor(tx);
     const parameters = bind(plan, values);
-    // Its rows are those of the query it was built as.
     if (tx.inPlace) return tx.inPlace.first(plan.sql, parameters) as Row | undefined;
-    return (await execute(tx, plan, parameters)).rows[0];
+    return (await remoteOf(tx).ask(plan, parameters)).rows[0] as Row | undefined;
   };
   return {
-    all: async (tx, values) => {
-      const plan = planFor(tx);
-      const parameters = bind(plan, values);
-      if (tx.inPlace) return tx.inPlace.all(plan.sql, parameters) as readonly Row[];
-      return (await execute(tx, plan, parameters)).rows;
-    },
+    all,
     first,
     one: async (tx, values) => {
       const row = await first(tx, values);
@@ -72,16 +69,20 @@ export function prepared<Values, Row>(
       const plan = planFor(tx);
       const parameters = bind(plan, values);
       if (tx.inPlace) return tx.inPlace.run(plan.sql, parameters);
-      return Number((await execute(tx, plan, parameters)).numAffectedRows ?? 0);
+      return (await remoteOf(tx).ask(plan, parameters)).changed;
     },
     post: async (tx, values) => {
       const plan = planFor(tx);
       const parameters = bind(plan, values);
       if (tx.inPlace) tx.inPlace.run(plan.sql, parameters);
-      else if (tx.post) tx.post({ ...plan, parameters });
-      else await execute(tx, plan, parameters);
+      else remoteOf(tx).post(plan, parameters);
     },
   };
+}
+
+function remoteOf({ remote }: Tx): RemoteStatements {
+  if (remote) return remote;
+  throw new ParleyError('internal', 'A transaction has neither a file nor a server.');
 }
 
 function named<Row>(plan: CompiledQuery<Row>): NamedQuery<Row> {

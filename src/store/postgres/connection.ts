@@ -1,10 +1,11 @@
-import { DefaultQueryExecutor, Kysely, PostgresDialect, type QueryResult } from 'kysely';
+import { type CompiledQuery, DefaultQueryExecutor, Kysely, PostgresDialect, type QueryResult } from 'kysely';
 import type pg from 'pg';
 import { ParleyError } from '#contracts/errors.ts';
+import type { NamedStatement, RemoteStatements } from '../base/command.ts';
 import { notShared } from '../base/not-shared.ts';
 import type { Tables } from '../base/tables.ts';
 import type { Outgoing } from './outgoing.ts';
-import { type Answer, type Memory, RoundTrip, type Statement } from './round-trip.ts';
+import { type Answer, type Memory, RoundTrip } from './round-trip.ts';
 
 /** Transactions and reads after which a connection first plans its statements anew; doubled each time, up to the last. */
 const firstPlans = 50;
@@ -18,11 +19,12 @@ const lastPlans = 10_000;
  * are then: a plan for an empty table would read a full one from end to end. So plans are thrown away each time the
  * number of transactions and reads has doubled, as a table hardly grows faster than that.
  */
-export class Connection {
+export class Connection implements RemoteStatements {
   readonly #client: pg.PoolClient;
   readonly #silenceMs: number;
   readonly #memory: Memory;
   #gathering: RoundTrip | undefined;
+  #db: Kysely<Tables> | undefined;
   #underWay: NodeJS.Timeout | undefined;
   #failure: unknown;
   #uses = 0;
@@ -40,11 +42,17 @@ export class Connection {
     return this.#failure !== undefined;
   }
 
+  /** For reads, which need no transaction. */
+  get db(): Kysely<Tables> {
+    this.#db ??= kyselyOver(this);
+    return this.#db;
+  }
+
   /** Begins a transaction; `onClock`, if given, learns the database's time, ms since the epoch, before any later answer. */
   begin(onClock: ((now: number) => void) | undefined): void {
-    this.post(beginning);
+    this.post(beginning, []);
     this.#count();
-    if (onClock) this.#ask(clock, ({ rows: [row] }) => onClock(Number(row?.now)), ignore);
+    if (onClock) this.#ask(clock, [], ({ rows: [row] }) => onClock(Number(row?.now)), ignore);
   }
 
   /** Begins a read, whose statements each see the last commit. Others may read at the same time. */
@@ -54,45 +62,43 @@ export class Connection {
 
   /** Throws what a statement that nobody waited for has failed with: nothing was committed then. */
   async commit(): Promise<void> {
-    const { done } = await this.#answerTo(committing);
+    const { done } = await this.ask(committing, []);
     if (this.#failure !== undefined) throw this.#failure;
     // PostgreSQL's answer to the end of a transaction in which a statement has failed.
     if (done !== 'COMMIT') throw new ParleyError('internal', 'A failed statement was passed over.');
   }
 
   rollback(): Promise<unknown> {
-    return this.#answerTo(rollingBack);
+    return this.ask(rollingBack, []);
   }
 
   /** The database's time, ms since the epoch. */
   async readClock(): Promise<number> {
-    const { rows } = await this.#answerTo(clock);
+    const { rows } = await this.ask(clock, []);
     return Number(rows[0]?.now);
   }
 
-  async execute<Row>(query: Statement): Promise<QueryResult<Row>> {
-    const { rows, done } = await this.#answerTo(query);
-    const count = Number(done.slice(done.lastIndexOf(' ') + 1));
-    // The caller knows the type of the rows from the query it has built.
-    return { rows: rows as unknown as Row[], ...(count >= 0 && { numAffectedRows: BigInt(count) }) };
+  ask(query: NamedStatement, parameters: readonly unknown[]): Promise<Answer> {
+    return new Promise((resolve, reject) => this.#ask(query, parameters, resolve, reject));
   }
 
   /** Asks for the statement; its failure is the transaction's. */
-  post(query: Statement): void {
-    this.#ask(query, ignore, ignore);
+  post(query: NamedStatement, parameters: readonly unknown[]): void {
+    this.#ask(query, parameters, ignore, ignore);
   }
 
-  #answerTo(query: Statement): Promise<Answer> {
-    return new Promise((resolve, reject) => this.#ask(query, resolve, reject));
-  }
-
-  #ask(query: Statement, onAnswer: (answer: Answer) => void, onFailure: (error: unknown) => void): void {
+  #ask(
+    query: NamedStatement,
+    parameters: readonly unknown[],
+    onAnswer: (answer: Answer) => void,
+    onFailure: (error: unknown) => void,
+  ): void {
     const fail = (error: unknown) => {
       // Behind a failure PostgreSQL refuses everything, which says nothing.
       this.#failure ??= error;
       onFailure(this.#failure);
     };
-    this.#gather().ask({ query, onAnswer, onFailure: fail });
+    this.#gather().ask({ query, parameters, onAnswer, onFailure: fail });
   }
 
   /** Counts a transaction or a read. */
@@ -100,7 +106,7 @@ export class Connection {
     this.#uses += 1;
     if (this.#uses < this.#plansUntil) return;
     this.#plansUntil = this.#uses + Math.min(this.#uses, lastPlans);
-    this.post({ sql: 'discard plans', parameters: [] });
+    this.post(discarding, []);
   }
 
   /** The round trip that leaves when everything that follows without waiting has been asked for. */
@@ -128,19 +134,18 @@ export class Connection {
 
 const ignore = () => undefined;
 
-const beginning: Statement = { sql: 'begin', parameters: [], statement: 'begin' };
-const committing: Statement = { sql: 'commit', parameters: [], statement: 'commit' };
-const rollingBack: Statement = { sql: 'rollback', parameters: [], statement: 'rollback' };
-const clock: Statement = {
+const beginning: NamedStatement = { sql: 'begin', statement: 'begin' };
+const committing: NamedStatement = { sql: 'commit', statement: 'commit' };
+const rollingBack: NamedStatement = { sql: 'rollback', statement: 'rollback' };
+const discarding: NamedStatement = { sql: 'discard plans' };
+const clock: NamedStatement = {
   sql: 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now',
-  parameters: [],
   statement: 'clock',
 };
 
 /** Kysely for one user of a connection, who says himself where a transaction begins and ends. */
-export function kyselyOver(execute: DefaultQueryExecutor['executeQuery']): Kysely<Tables> {
-  const executor = new ConnectionExecutor(execute);
-  return new Kysely<Tables>({ config: { dialect }, dialect, driver, executor });
+export function kyselyOver(remote: Pick<RemoteStatements, 'ask'>): Kysely<Tables> {
+  return new Kysely<Tables>({ config: { dialect }, dialect, driver, executor: new RemoteExecutor(remote) });
 }
 
 const dialect = new PostgresDialect({ pool: () => Promise.reject(notShared()) });
@@ -148,11 +153,17 @@ const driver = dialect.createDriver();
 const compiler = dialect.createQueryCompiler();
 const adapter = dialect.createAdapter();
 
-class ConnectionExecutor extends DefaultQueryExecutor {
-  override readonly executeQuery: DefaultQueryExecutor['executeQuery'];
+class RemoteExecutor extends DefaultQueryExecutor {
+  readonly #remote: Pick<RemoteStatements, 'ask'>;
 
-  constructor(execute: DefaultQueryExecutor['executeQuery']) {
+  constructor(remote: Pick<RemoteStatements, 'ask'>) {
     super(compiler, adapter, { provideConnection: () => Promise.reject(notShared()) });
-    this.executeQuery = execute;
+    this.#remote = remote;
+  }
+
+  override async executeQuery<Row>(query: CompiledQuery<unknown>): Promise<QueryResult<Row>> {
+    const { rows, changed } = await this.#remote.ask(query, query.parameters);
+    // Its caller knows the type of the rows from the query it has built.
+    return { rows: rows as Row[], ...(changed >= 0 && { numAffectedRows: BigInt(changed) }) };
   }
 }

@@ -1,8 +1,16 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { ParleyError } from '#contracts/errors.ts';
-import type { StepTx, Store, StoreCommand, StoreQuery, StoreSetup, Tx } from '../base/command.ts';
-import type { NamedQuery } from '../base/prepared.ts';
+import type {
+  NamedStatement,
+  RemoteAnswer,
+  RemoteStatements,
+  StepTx,
+  Store,
+  StoreCommand,
+  StoreQuery,
+  StoreSetup,
+} from '../base/command.ts';
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
 import { Connection, kyselyOver } from './connection.ts';
@@ -64,9 +72,8 @@ export async function openPostgresStore(options: PostgresOptions, setup: StoreSe
       lend(async (connection) => {
         connection.beginReading();
         const now = query.usesClock ? await connection.readClock() : Date.now();
-        const db = kyselyOver((statement) => connection.execute(statement));
-        const tx: Tx = { db, now, dialect: 'postgres', advanceNow: undefined };
-        return query.run(tx, input);
+        const { db } = connection;
+        return query.run({ db, now, dialect: 'postgres', advanceNow: undefined, remote: connection }, input);
       }),
     );
   // The only connection of a pool would never be free for a write while there is always somebody who reads.
@@ -166,19 +173,25 @@ function withoutUncaughtErrors(pool: pg.Pool): pg.Pool {
   return pool;
 }
 
-class PostgresTx implements StepTx {
+class PostgresTx implements StepTx, RemoteStatements {
   readonly dialect = 'postgres';
   readonly texts: StepTx['texts'];
   readonly chatCommands: StepTx['chatCommands'];
-  readonly db: Kysely<Tables>;
+  readonly remote: RemoteStatements = this;
+  #db: Kysely<Tables> | undefined;
   #connection: Connection | undefined;
   #now: number | undefined;
 
   constructor(connection: Connection, { texts, chatCommands }: Pick<StoreSetup, 'texts' | 'chatCommands'>) {
     this.#connection = connection;
-    this.db = kyselyOver(async (statement) => this.#open().execute(statement));
     this.texts = texts;
     this.chatCommands = chatCommands;
+  }
+
+  /** Made for steps that build a query: most have all of theirs prepared. */
+  get db(): Kysely<Tables> {
+    this.#db ??= kyselyOver(this);
+    return this.#db;
   }
 
   get now(): number {
@@ -190,8 +203,12 @@ class PostgresTx implements StepTx {
     this.#now = Math.max(this.#now ?? 0, now);
   }
 
-  post(query: NamedQuery): void {
-    this.#open().post(query);
+  ask(statement: NamedStatement, parameters: readonly unknown[]): Promise<RemoteAnswer> {
+    return this.#open().ask(statement, parameters);
+  }
+
+  post(statement: NamedStatement, parameters: readonly unknown[]): void {
+    this.#open().post(statement, parameters);
   }
 
   /** A part of the step that goes on after another has failed it reaches nobody else's transaction. */

@@ -1,6 +1,5 @@
 import pg from 'pg';
-import { cleanText } from '#channel-kit/clean-text.ts';
-import { ParleyError } from '#contracts/errors.ts';
+import type { NamedStatement } from '../base/command.ts';
 import type { Outgoing } from './outgoing.ts';
 
 /** A statement that a connection has sent under a name; its columns are known from its first answer on. */
@@ -8,21 +7,15 @@ type PreparedStatement = { columns: readonly Column[] | undefined };
 
 type Column = { readonly name: string; readonly read: (text: string) => unknown };
 
-export type Statement = {
-  readonly sql: string;
-  readonly parameters: readonly unknown[];
-  /** The name under which it is kept; absent: it is parsed for this one use. */
-  readonly statement?: string | undefined;
-};
+/** A statement's answer: its rows, how many it has changed, and PostgreSQL's word for what it did, such as `UPDATE`. */
+export type Answer = { readonly rows: readonly Row[]; readonly changed: number; readonly done: string };
 
-/** A statement's answer: its rows, and PostgreSQL's word for what it did, such as `UPDATE 1`. */
-export type Answer = { readonly rows: readonly Row[]; readonly done: string };
-
-export type Row = Readonly<Record<string, unknown>>;
+type Row = Readonly<Record<string, unknown>>;
 
 /** One statement of a round trip, and who hears of it. */
 type AskedStatement = {
-  readonly query: Statement;
+  readonly query: NamedStatement;
+  readonly parameters: readonly unknown[];
   onAnswer(answer: Answer): void;
   /** Its own failure, or that of one before it. */
   onFailure(error: unknown): void;
@@ -55,12 +48,12 @@ export class RoundTrip implements pg.Submittable {
 
   submit({ stream }: pg.Connection): void {
     const { outgoing, prepared } = this.#memory;
-    for (const { query } of this.#asked) {
-      const { sql, statement = '', parameters } = query;
+    for (const { query, parameters } of this.#asked) {
+      const { sql, statement = '' } = query;
       const known = prepared.get(statement);
       if (!known) outgoing.parse(statement, sql);
       if (!known && statement !== '') prepared.set(statement, { columns: undefined });
-      outgoing.bind(statement, parameters.map(textOf));
+      outgoing.bind(statement, parameters);
       if (known?.columns === undefined) outgoing.describe();
       outgoing.execute();
     }
@@ -93,7 +86,8 @@ export class RoundTrip implements pg.Submittable {
     this.#columns = undefined;
     const asked = this.#asked[this.#answered];
     this.#answered += 1;
-    asked?.onAnswer({ rows, done: text });
+    const [done = ''] = text.split(' ', 1);
+    asked?.onAnswer({ rows, changed: Number(text.slice(text.lastIndexOf(' ') + 1)), done });
   }
 
   /** No statement is empty. */
@@ -120,30 +114,4 @@ const int8 = 20;
 /** Our integers are milliseconds and counters, far below 2^53. */
 function readerOf(type: number): (text: string) => unknown {
   return type === int8 ? Number : pg.types.getTypeParser(type, 'text');
-}
-
-function textOf(value: unknown): string | null {
-  if (value === null || value === undefined) return null;
-  if (typeof value === 'string') return storable(value);
-  if (typeof value === 'object')
-    throw new ParleyError('internal', 'A statement’s values are texts and numbers.');
-  return String(value);
-}
-
-/**
- * PostgreSQL refuses U+0000 in a text, and where it reads JSON also the escapes of U+0000 and of half a pair, which
- * `JSON.stringify` writes. Every value of every statement passes here, so nothing is stored with one, and what is looked
- * up by one isn't found.
- */
-function storable(value: string): string {
-  const text = value.includes('\0') ? cleanText(value) : value;
-  return isJson.test(text) && text.includes('\\u') ? text.replaceAll(escapes, cleanEscape) : text;
-}
-
-const isJson = /^[[{]/;
-/** Escapes of JSON one after the other, a pair of surrogates as one: a backslash that is escaped itself begins none. */
-const escapes = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}|[^u])/g;
-
-function cleanEscape(written: string): string {
-  return /^\\u(?:0000|[dD][89a-fA-F][\da-fA-F]{2})$/.test(written) ? '\ufffd' : written;
 }
