@@ -1,7 +1,8 @@
 /**
  * The gateway as a process of its own, with a probe that kills it: `kill -9` of it and its
  * Redis when the point named in KILL_AT (`<point>:<nth time>`) is reached. With STOP_AT it only stands
- * still there, until somebody sends it SIGCONT. CLOCK_AHEAD_MS sets its clock forward.
+ * still there, until somebody sends it SIGCONT. CLOCK_AHEAD_MS sets its clock forward; with HASTY_START what is to wait for a
+ * minute after the start waits for a moment.
  */
 
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
@@ -40,9 +41,13 @@ const extra =
     ? []
     : [((await import(process.env.TEST_PLUGIN)) as { plugin: PluginDefinition }).plugin];
 const aheadMs = Number(process.env.CLOCK_AHEAD_MS ?? 0);
+let isHasty = process.env.HASTY_START !== undefined;
 const gateway = await startWithRetry({
   config,
-  clock: { ...systemClock, now: () => systemClock.now() + aheadMs },
+  clock: {
+    now: () => systemClock.now() + aheadMs,
+    wait: (ms, signal) => systemClock.wait(isHasty && ms === 60_000 ? 100 : ms, signal),
+  },
   log: logger.log,
   version: '0.0.0-test',
   probe: process.env.STOP_AT
@@ -81,6 +86,7 @@ process.on('SIGUSR2', () => {
   logger.log.info({}, 'settings.reloaded');
 });
 await gateway.settled;
+isHasty = false;
 process.send?.({ kind: 'ready', url: gateway.url ?? '', link: gateway.signInLink?.() ?? '' });
 process.once('SIGTERM', async () => {
   await gateway.stop();

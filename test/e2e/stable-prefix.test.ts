@@ -1,11 +1,15 @@
 /** What the provider may cache: from call to call only the end of a request changes, unless a named cause says why. */
 import { createHash } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
 import { describe, test } from 'vitest';
+import { mediaFolder, newMediaName } from '../../src/inbound/media-names.ts';
 import { blocksOf, isTimeNote, type WireBody } from '../platforms/anthropic/wire.ts';
 import { readStore, untilAtRest } from './conservation.ts';
 import { ada, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { until } from './until.ts';
 
 const hourMs = 3_600_000;
 /** Runs on either side of the restart and the hour, and model calls of each; the restart's own counts too. */
@@ -22,12 +26,32 @@ function contentsOf({ messages }: WireBody): readonly string[] {
   );
 }
 
+/** Gives the first message two files, so many days old, while no process runs; returns their paths. */
+async function giveFiles(dataDir: string, days: readonly number[]): Promise<readonly string[]> {
+  const [row] = readStore(dataDir, 'select id, content from inbox order by seq limit 1');
+  const names = days.map(() => newMediaName(String(row?.id)));
+  const paths = names.map((name) => join(mediaFolder(dataDir), name));
+  await mkdir(mediaFolder(dataDir), { recursive: true });
+  for (const [index, path] of paths.entries()) {
+    const at = Date.now() / 1000 - (days[index] ?? 0) * 86_400;
+    await writeFile(path, 'bytes');
+    await utimes(path, at, at);
+  }
+  const file = { kind: 'stored', mimeType: 'application/pdf', sizeBytes: 5, name: 'a.pdf' };
+  const stored = names.map((path) => ({ ...file, path }));
+  const db = new BetterSqlite3(join(dataDir, 'parley.db'));
+  const content = JSON.stringify({ ...JSON.parse(String(row?.content)), stored });
+  db.prepare('update inbox set content = ? where id = ?').run(content, row?.id);
+  db.close();
+  return paths;
+}
+
 describe('the prefix of a request', () => {
   test('stays the same, byte for byte, over turns, runs, a restart and an hour between', async ({
     expect,
     onTestFinished,
   }) => {
-    const gateway = await startTelegramGateway({}, onTestFinished);
+    const gateway = await startTelegramGateway({ config: { media: { keepDays: 40 } } }, onTestFinished);
     const { telegram, model, dataDir } = gateway;
     model.script((body) => {
       expect(body.messages.at(-1)?.role).toBe('user');
@@ -45,7 +69,8 @@ describe('the prefix of a request', () => {
     };
     for (let run = 0; run < runs + 1; run += 1) await ask(`How long is our conversation ${run}?`);
     await gateway.parley().stop();
-    await gateway.start({ CLOCK_AHEAD_MS: String(hourMs) });
+    const [old = '', young = ''] = await giveFiles(dataDir, [41, 39]);
+    await gateway.start({ CLOCK_AHEAD_MS: String(hourMs), HASTY_START: '1' });
     for (let run = 0; run < runs; run += 1) await ask(`After an hour ${run}?`);
 
     const bodies = model.requests.map(({ body }) => body);
@@ -76,6 +101,15 @@ describe('the prefix of a request', () => {
     if (runs > 1)
       console.log(`${calls.length} calls read ${((100 * read) / readable).toFixed(2)} % of what they could`);
     expect(read / readable).toBeGreaterThan(0.95);
+
+    // Beside it all the file of a message was removed that was kept for longer than it is to be.
+    await until(() => !existsSync(old), { what: 'the removal of an old file' });
+    expect(existsSync(young)).toBe(true);
+    const [message] = readStore(dataDir, 'select content from inbox order by seq limit 1');
+    expect(JSON.parse(String(message?.content)).stored).toMatchObject([
+      { kind: 'missing' },
+      { kind: 'stored' },
+    ]);
 
     // The one cause that is played here: somebody has changed what the agent is told.
     const workspace = join(dataDir, 'workspace');

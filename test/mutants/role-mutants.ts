@@ -52,6 +52,12 @@ export const roleMutants: readonly Mutant[] = [
     test: { file: 'test/roles/stale-alerts.test.ts', name: 'ends the alerts' },
   },
   {
+    name: 'files are kept for as long as by default',
+    invariant: 'the gateway keeps files of messages for as long as the settings say',
+    edit: { in: 'wireMedia', find: 'config.media.keepDays * dayMs', replace: '30 * dayMs' },
+    test: { file: 'test/e2e/stable-prefix.test.ts', name: 'stays the same' },
+  },
+  {
     name: 'the living are buried',
     invariant: 'only the leases of a process that has ended are void before their time',
     edit: {
