@@ -55,8 +55,17 @@ export const modeMutants: readonly Mutant[] = [
   {
     name: 'steer given back to whoever took it back',
     invariant: '/stop cancels what its sender has steered in',
-    edit: { in: 'stopLane', find: 'await dropRetained(tx, lane.runId, isTheirs);', replace: '' },
+    edit: { in: 'stopLane', find: 'await dropRetained(tx, lane.runId, ends);', replace: '' },
     test: { file: kept, name: 'is cancelled by its own sender’s /stop' },
+  },
+  {
+    name: 'announcement outlives /stop',
+    invariant: 'after a /stop no run begins that reports what its sender’s sub-agents have found',
+    edit: { in: 'stopLane', find: 'isTheirs(row) || announced.has(row.id)', replace: 'isTheirs(row)' },
+    test: {
+      file: 'test/store/intake/stop-rights.test.ts',
+      name: 'of who asked for a sub-agent cancels what it has announced and nobody has read',
+    },
   },
   {
     name: 'steer given back to somebody whose access ended',

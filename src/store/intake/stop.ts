@@ -1,7 +1,7 @@
 import type { CommandScene, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { readLiveChildren } from '../children/child-rows.ts';
+import { readChild, readLiveChildren } from '../children/child-rows.ts';
 import { lockBelow, stopTree } from '../children/stop-tree.ts';
 import { endSummaries } from '../items/end-summaries.ts';
 import { dropRetained } from '../items/retained-steers.ts';
@@ -27,7 +27,7 @@ export type StopResult = 'done' | 'withdrawn' | 'nothing' | 'not-permitted';
 
 /**
  * Aborts the active run and cancels the sender's waiting messages (`all`: everybody's), also those that the
- * cap has summarised and those that were steered into the run.
+ * cap has summarised and those that were steered into the run, and what the sender's sub-agents have announced.
  */
 export async function stop(tx: Tx, lane: Lane, stopping: StopStepInput): Promise<StopResult> {
   const { linked } = stopping.input;
@@ -44,22 +44,55 @@ export async function stop(tx: Tx, lane: Lane, stopping: StopStepInput): Promise
 
 async function stopLane(tx: Tx, lane: Lane, { scene, input }: StopStepInput): Promise<StopResult> {
   if (input.isAll && !input.isPrivileged) return 'not-permitted';
+  const mayStop = async (runId: string) => input.isPrivileged || (await startedBy(tx, runId, scene.senderId));
   const isTheirs = senderOf(scene, input);
-  const waiting = await cancelWaiting(tx, lane, isTheirs);
+  const announced = await readAnnouncements(tx, lane, mayStop);
+  const ends = (row: Row) => isTheirs(row) || announced.has(row.id);
+  const waiting = await cancelWaiting(tx, lane, ends);
   const isCancelled = waiting + (await endSummaries(tx, lane, { isTheirs, end: stopped })) > 0;
   if (isCancelled) await reviveSummary(tx, lane.key, scene.effects);
-  const mayStop = async (runId: string) => input.isPrivileged || (await startedBy(tx, runId, scene.senderId));
   const stoppedBelow = await stopChildren(tx, lane, { mayStop, effects: scene.effects });
   const hasStopped = isCancelled || stoppedBelow > 0;
   if (lane.runId === null) return hasStopped ? 'done' : 'nothing';
   if (!(await mayStop(lane.runId))) return hasStopped ? 'withdrawn' : 'not-permitted';
-  await dropRetained(tx, lane.runId, isTheirs);
+  await dropRetained(tx, lane.runId, ends);
   await cancelRun(tx, lane, { reason: 'stop', effects: scene.effects });
   return 'done';
 }
 
+type MayStop = (runId: string) => Promise<boolean>;
+
+/**
+ * Reads the ids of what sub-agents of runs that the sender may stop have announced here and nobody has used yet:
+ * waiting, or steered into the run and retained. Left alone, it would begin a run as soon as this one has stopped.
+ */
+async function readAnnouncements(tx: Tx, lane: Lane, mayStop: MayStop): Promise<ReadonlySet<string>> {
+  const announcements = tx.db
+    .selectFrom('inbox')
+    .select(['id', 'sourceKey'])
+    .where('source', '=', 'child')
+    .where('sourceKey', 'like', `${announcementKeys}%`);
+  const waiting = await announcements.where('laneKey', '=', lane.key).where(isOpenItem()).execute();
+  const retained =
+    lane.runId === null
+      ? []
+      : await announcements
+          .where('runId', '=', lane.runId)
+          .where('state', '=', 'taken')
+          .where('isKept', '=', 1)
+          .execute();
+  const ids = new Set<string>();
+  for (const { id, sourceKey } of [...waiting, ...retained]) {
+    const child = await readChild(tx, sourceKey?.slice(announcementKeys.length) ?? '');
+    if (child && (await mayStop(child.treeId))) ids.add(id);
+  }
+  return ids;
+}
+
+const announcementKeys = 'child:';
+
 type StoppingChildren = {
-  readonly mayStop: (runId: string) => Promise<boolean>;
+  readonly mayStop: MayStop;
   readonly effects: Effects;
 };
 
@@ -79,6 +112,7 @@ const stopped = { outcome: 'cancelled', outcomeReason: 'stop' } as const;
 
 type Sender = { readonly account: string; readonly senderId: string };
 type IsTheirs = (row: Sender) => boolean;
+type Row = Sender & { readonly id: string };
 
 /** A sender is somebody on one network: in a lane that people of several share, ids alone may be alike. */
 function senderOf(sender: Sender, { isAll, linked }: StopInput): IsTheirs {
@@ -86,7 +120,7 @@ function senderOf(sender: Sender, { isAll, linked }: StopInput): IsTheirs {
   return (row) => isAll || people.has(nameOf(row));
 }
 
-async function cancelWaiting(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<number> {
+async function cancelWaiting(tx: Tx, lane: Lane, ends: (row: Row) => boolean): Promise<number> {
   const waiting = await tx.db
     .selectFrom('inbox')
     .select(['id', 'account', 'senderId'])
@@ -94,8 +128,8 @@ async function cancelWaiting(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<nu
     .where(isOpenItem())
     .where('kind', '=', 'message')
     .execute();
-  const theirs = waiting.filter(isTheirs).map(({ id }) => id);
-  return endItems(tx, theirs, stopped);
+  const ids = waiting.filter(ends).map(({ id }) => id);
+  return endItems(tx, ids, stopped);
 }
 
 /** `channel:peer`; an account's key begins with its channel. */

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
+import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { saidIn } from '../../runs/said-in.ts';
 import { aConversation } from '../a-conversation.ts';
-import { aCommand } from '../builders.ts';
+import { aCommand, endWithout, framing } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker } from '../family.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -76,4 +77,21 @@ describeEachDatabase('/stop in a group', (open) => {
     expect(await stop('bob')).toEqual({ became: 'refused', runs: [], children: [] });
     expect(await stop('ann')).toEqual({ became: 'command', runs: [report.runId], children: [next.id] });
   });
+
+  it.each(['waiting', 'retained'])(
+    'of who asked for a sub-agent cancels what it has announced and nobody has read (%s)',
+    async (kind) => {
+      const worker = aFamilyWorker(open());
+      const { run, lane, conversation } = await worker.begin('steer-backlog');
+      const child = await worker.spawnOne(run);
+      await worker.answer(await worker.claimRun(child.laneKey), 'found');
+      if (kind === 'retained') await open().write(takeSteers, { ...run, framing, delivery: 'all' });
+      const effect = { kind: 'stop', isPrivileged: false, isAll: false } as const;
+      await worker.accept(aCommand(conversation, effect, 'bob', lane));
+      await worker.accept(aCommand(conversation, effect, 'ann', lane));
+      await endWithout(open(), run, 'stop');
+      const { inbox } = await readLane(open(), lane.key);
+      expect(inbox.map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled']);
+    },
+  );
 });
