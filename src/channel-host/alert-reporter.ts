@@ -1,26 +1,15 @@
 import type { ChannelGap, HostedChannel } from '#contracts/channel.ts';
-import type { Clock } from '#contracts/clock.ts';
 import { channelOfConnection } from '#contracts/connection-name.ts';
 import type { ChannelId } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
-import { createOwnerAlerts, type OwnerAlerts } from '../outbox/owner-alerts.ts';
+import { createOwnerAlerts, type OwnerAlerts, type OwnerAlertsDeps } from '../outbox/owner-alerts.ts';
 import { readOpenAlerts } from '../store/alerts/note-alert.ts';
-import type { Store } from '../store/base/command.ts';
 import { accountKeyOf, conversationKeyOf } from '../store/base/conversation-key.ts';
-import type { Notices } from '../texts/notices.ts';
 import type { ChannelState } from './channel-host.ts';
 import { createChannelWatch } from './channel-watch.ts';
 
-export type AlertReporterDeps = {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly notices: Notices;
-  /** `<channel>:<peer>`. */
-  readonly owners: readonly string[];
+export type AlertReporterDeps = Omit<OwnerAlertsDeps, 'avoid'> & {
   /** Channels of this machine: the machine's user sees the page. */
   readonly localChannels: readonly ChannelId[];
-  deliver(conversationKey: string): void;
 };
 
 /** Everything the stages report that an owner may have to know. */

@@ -128,9 +128,13 @@ export type AgentSettings = {
 export type Binding = {
   readonly agent: AgentId;
   readonly channel?: string;
+  /** The bot's own id on the network, or the account's name in the configuration. */
   readonly account?: string;
+  /** One chat, group or channel, by its platform id. */
   readonly conversation?: string;
+  /** A person, in their direct conversation with the bot. */
   readonly peer?: string;
+  /** The guild, community or parent channel of a group. */
   readonly parent?: string;
 };
 

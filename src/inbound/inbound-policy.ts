@@ -1,11 +1,10 @@
 import type { AgentId } from '#contracts/ids.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { QueueLevel } from '../commands/chat-command.ts';
-import type { Config } from '../config/config.ts';
+import type { Binding, Config } from '../config/config.ts';
 import { namedOwners } from '../config/load-config.ts';
 import { type IdentityLinks, identityLinksFrom } from '../sessions/identity-links.ts';
 import type { ResetSettings } from '../sessions/reset-policy.ts';
-import type { AgentBinding } from '../sessions/routing.ts';
 import type { DmScope } from '../sessions/session-key-of.ts';
 import type { Notices } from '../texts/notices.ts';
 import { type AccessPolicy, accessPolicyFrom } from './access-policy.ts';
@@ -19,7 +18,7 @@ export type InboundPolicy = {
   readonly pairing: PairingSettings;
   /** Owners that the configuration names, apart from this machine's user: `channel:peer`. */
   readonly namedOwners: readonly string[];
-  readonly bindings: readonly AgentBinding[];
+  readonly bindings: readonly Binding[];
   readonly defaultAgent: AgentId;
   readonly dmScope: DmScope;
   readonly identityLinks: IdentityLinks;

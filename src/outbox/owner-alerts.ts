@@ -25,6 +25,7 @@ import {
 } from '../store/delivery/queue-alert-message.ts';
 import type { Notices } from '../texts/notices.ts';
 
+/** Everything that telling an owner needs. */
 export type OwnerAlertsDeps = {
   readonly store: Store;
   readonly clock: Clock;

@@ -1,19 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountId, agentId, channelId, conversationId, peerId } from '#contracts/ids.ts';
-import { type AgentBinding, agentFor, type RoutingInput } from '../../src/sessions/routing.ts';
+import type { Binding } from '../../src/config/config.ts';
+import { agentFor, type RoutingInput } from '../../src/sessions/routing.ts';
 import { holds } from '../support/holds.ts';
 
 const channel = channelId('net');
 const account = accountId('77');
 const general = agentId('main');
 
-const bindings: readonly AgentBinding[] = [
-  { agent: 'of-channel', channel },
-  { agent: 'of-account', channel, account },
-  { agent: 'of-parent', channel, parent: 'guild' },
-  { agent: 'of-group', channel, conversation: '-100' },
-  { agent: 'of-peer', channel, peer: peerId('12') },
+const bindings: readonly Binding[] = [
+  { agent: agentId('of-channel'), channel },
+  { agent: agentId('of-account'), channel, account },
+  { agent: agentId('of-parent'), channel, parent: 'guild' },
+  { agent: agentId('of-group'), channel, conversation: '-100' },
+  { agent: agentId('of-peer'), channel, peer: peerId('12') },
 ];
 
 function anEvent(
@@ -48,19 +49,19 @@ describe('routing', () => {
 
   it('prefers the binding that names the account between equals, then the first', () => {
     const peer = peerId('12');
-    const equals: AgentBinding[] = [
-      { agent: 'first', channel, peer },
-      { agent: 'second', channel, peer },
-      { agent: 'exact', channel, account, peer },
+    const equals: Binding[] = [
+      { agent: agentId('first'), channel, peer },
+      { agent: agentId('second'), channel, peer },
+      { agent: agentId('exact'), channel, account, peer },
     ];
     expect(agentFor(anEvent({ from: '12' }), equals, general)).toBe('exact');
     expect(agentFor(anEvent({ from: '12' }), equals.slice(0, 2), general)).toBe('first');
   });
 
   it('knows an account by its name in the configuration as well as by its id', () => {
-    const named: AgentBinding[] = [
-      { agent: 'of-work', channel, account: 'work' },
-      { agent: 'of-id', channel, account },
+    const named: Binding[] = [
+      { agent: agentId('of-work'), channel, account: 'work' },
+      { agent: agentId('of-id'), channel, account },
     ];
     const elsewhere = { ...anEvent().route, account: accountId('78') };
     expect(agentFor({ ...anEvent(), route: elsewhere, accountName: 'work' }, named, general)).toBe('of-work');
@@ -82,7 +83,7 @@ describe('routing', () => {
     const kind = fc.constantFrom('dm' as const, 'group' as const);
     holds(
       fc.property(fc.array(bindingOf, { maxLength: 8 }), eventOf, kind, (fields, place, chat) => {
-        const listed = fields.map((one, index) => ({ agent: `agent-${index}`, ...defined(one) }));
+        const listed = fields.map((one, index) => ({ agent: agentId(`agent-${index}`), ...defined(one) }));
         const { parent } = place;
         const event: RoutingInput = {
           route: {
@@ -101,14 +102,14 @@ describe('routing', () => {
   });
 });
 
-type Fields = Omit<AgentBinding, 'agent'>;
+type Fields = Omit<Binding, 'agent'>;
 
 function defined(fields: { readonly [Name in keyof Fields]: string | undefined }): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /** Said in the words of the specification, and as slowly: of all that fit, those that are exact, and so on. */
-function referenceFor(event: RoutingInput, listed: readonly AgentBinding[]): string | undefined {
+function referenceFor(event: RoutingInput, listed: readonly Binding[]): string | undefined {
   const { route, chat, sender, accountName } = event;
   let left = listed.filter((binding) => {
     if (binding.channel !== undefined && binding.channel !== route.channel) return false;
@@ -118,7 +119,7 @@ function referenceFor(event: RoutingInput, listed: readonly AgentBinding[]): str
     if (binding.peer !== undefined && (chat.kind === 'group' || binding.peer !== sender.id)) return false;
     return binding.parent === undefined || (chat.kind === 'group' && binding.parent === chat.parent);
   });
-  const ranks: readonly ((binding: AgentBinding) => boolean)[] = [
+  const ranks: readonly ((binding: Binding) => boolean)[] = [
     ({ peer, conversation }) => peer !== undefined || conversation !== undefined,
     ({ parent }) => parent !== undefined,
     (binding) => binding.account !== undefined,

@@ -5,6 +5,7 @@ export type SignInsTable = {
   secretHash: string;
   /** Names the access token that it was made under. */
   issuer: string;
+  /** The browser's name, as printable text. */
   browser: string;
   createdAt: number;
   lastSeenAt: number;

@@ -1,20 +1,15 @@
-import type { AlertKind } from '#contracts/owner-alert.ts';
+import type { Selectable } from 'kysely';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { isPending, markTold, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { lockRows } from '../base/row-locks.ts';
+import type { OwnerNoticesTable } from '../base/tables.ts';
 import { insertPart } from './insert-part.ts';
 
 /** An alert as it is stored. */
-export type StoredNotice = {
-  readonly id: string;
-  readonly kind: AlertKind;
-  readonly subject: string;
+export type StoredNotice = Omit<AlertRow, 'details' | 'endedAt'> & {
   readonly values: Readonly<Record<string, string>>;
-  readonly count: number;
-  readonly raisedAt: number;
-  readonly lastAt: number;
   readonly endedAt: number | undefined;
 };
 
@@ -51,16 +46,9 @@ export const readOpenNotices: StoreQuery<{ readonly limit: number }, readonly St
   },
 };
 
-function storedNotice(row: {
-  readonly id: string;
-  readonly kind: AlertKind;
-  readonly subject: string;
-  readonly details: string;
-  readonly count: number;
-  readonly raisedAt: number;
-  readonly lastAt: number;
-  readonly endedAt: number | null;
-}): StoredNotice {
+type AlertRow = Pick<Selectable<OwnerNoticesTable>, (typeof columns)[number]>;
+
+function storedNotice(row: AlertRow): StoredNotice {
   const { details, endedAt, ...rest } = row;
   return { ...rest, values: valuesIn(details), endedAt: endedAt ?? undefined };
 }

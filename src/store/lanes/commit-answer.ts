@@ -43,21 +43,24 @@ export type RoutedPart = {
   readonly purpose: 'reply' | 'notice';
 };
 
+type AnswerFacts = RunFence & {
+  /** Every model call that is not closed yet. */
+  readonly modelCalls?: readonly ModelCallEnd[];
+  /** All to the run's route. */
+  readonly parts: readonly RoutedPart[];
+  /** The preview that the parts replace or take away. */
+  readonly preview: string | undefined;
+  readonly outcome: Outcome;
+  readonly outcomeReason?: string;
+  readonly mayKeepLane: boolean;
+};
+
 /** The final message of a run, with the parts to send. */
-export type CommitAnswerInput = RunFence &
+export type CommitAnswerInput = AnswerFacts &
   SteerContext & {
     readonly message: AssistantImage;
-    /** The model calls that wrote the message. */
-    readonly modelCalls?: readonly ModelCallEnd[];
     /** The first try of the turn that answers steers, if it needs no budget. */
     readonly nextCall?: NewModelCall | undefined;
-    /** All to the run's route. */
-    readonly parts: readonly RoutedPart[];
-    /** The preview that the parts replace or take away. */
-    readonly preview: string | undefined;
-    readonly outcome: Outcome;
-    readonly outcomeReason?: string;
-    readonly mayKeepLane: boolean;
     /** Claims the reply's first part for a holder that sends at once; absent when another process sends. */
     readonly sender?: DeliveryPolicy | undefined;
     /** Claims the lane's next run with the end of this one; absent when the holder yields. */
@@ -184,19 +187,11 @@ const advanceSeqs = prepared((db, of: QueryParams<{ laneKey: string; parts: numb
     .where('key', '=', of.laneKey),
 );
 
-export type RunEndInput = RunFence & {
+export type RunEndInput = AnswerFacts & {
   readonly endReason: string;
   readonly detail: string | undefined;
-  readonly outcome: Outcome;
-  readonly outcomeReason?: string;
-  /** Every model call that is not closed yet. */
-  readonly modelCalls?: readonly ModelCallEnd[];
   /** The message that was cut off, with its finish part. */
   readonly message: AssistantImage | undefined;
-  readonly parts: readonly RoutedPart[];
-  /** The preview that the parts take away. */
-  readonly preview: string | undefined;
-  readonly mayKeepLane: boolean;
 };
 
 /**

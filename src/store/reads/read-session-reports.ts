@@ -3,23 +3,20 @@ import { textOf } from '#contracts/message.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { titleLaneOf } from '../lanes/titles.ts';
+import type { SessionSummary } from './read-sessions.ts';
 import { readContext } from './read-transcript.ts';
 
+/** Facts about the last run alone, and about the choice of its model. */
+type LastRun = 'promptTokens' | 'completionTokens' | 'instructionTokens' | 'toolTokens' | 'model';
+
 /** A conversation as lists show it; times in ms, cost in micro-dollars. */
-export type SessionReport = {
-  readonly id: string;
-  readonly key: string;
-  readonly agentId: string;
-  readonly title: string | undefined;
-  readonly messageCount: number;
+export type SessionReport = Omit<SessionSummary, LastRun> & {
   /** Sums of all its model calls; those of its sub-agents are listed with them. */
   readonly tokens: { readonly prompt: number; readonly completion: number };
   /** With its title and its sub-agents. */
   readonly cost: number;
   /** Whether a summary stands for its beginning. */
   readonly isSummarised: boolean;
-  readonly createdAt: number;
-  readonly updatedAt: number;
   /** When another session took its place. */
   readonly endedAt: number | undefined;
 };

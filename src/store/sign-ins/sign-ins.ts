@@ -4,16 +4,10 @@
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { ensureRow } from '../base/insert-row.ts';
+import type { SignInsTable } from '../base/sign-in-tables.ts';
 
 /** A browser that is signed in. */
-export type SignIn = {
-  readonly id: string;
-  /** The browser's name, as printable text. */
-  readonly browser: string;
-  readonly createdAt: number;
-  readonly lastSeenAt: number;
-  readonly expiresAt: number;
-};
+export type SignIn = Readonly<Omit<SignInsTable, 'secretHash' | 'issuer'>>;
 
 /** Those of one access token; another token's sign-ins are nobody's. */
 type OfIssuer = { readonly issuer: string; readonly at: number };

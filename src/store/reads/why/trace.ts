@@ -1,3 +1,5 @@
+import type { ModelCallsTable } from '../../base/run-tables.ts';
+
 /**
  * A message's trace from the store: names, states, times and counts. Holds no message text except requested
  * excerpts.
@@ -104,7 +106,7 @@ export type RunFacts = {
   readonly transcript: readonly { readonly id: string; readonly role: string; readonly at: number }[];
 };
 
-/** A tool call, as `why` shows it. */
+/** A sub-agent, as `why` shows it. */
 export type ChildFacts = {
   readonly id: string;
   readonly depth: number;
@@ -140,22 +142,20 @@ export type ToolCallFacts = {
 };
 
 /** A model call, as `why` shows it. */
-export type ModelCallFacts = {
-  readonly model: string;
-  /** `turn`, `title` or `summary`. */
-  readonly purpose: string;
-  readonly state: 'open' | 'settled' | 'unknown' | 'void';
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  /** Micro-dollars. */
-  readonly cost: number;
-  readonly latencyMs: number;
+export type ModelCallFacts = Omit<ModelCallsTable, ModelCallKeys | 'withoutTools'> & {
   /** The model takes no tools, and was asked without. */
   readonly isWithoutTools: boolean;
-  readonly at: number;
 };
+
+type ModelCallKeys =
+  | 'id'
+  | 'runId'
+  | 'sessionId'
+  | 'provider'
+  | 'reserved'
+  | 'budgetKeys'
+  | 'rate'
+  | 'openedAt';
 
 /** A part, as `why` shows it. */
 export type PartFacts = {
