@@ -1,5 +1,6 @@
 /** The calls to the network. One connection each: so it is certain whether one ever stood. */
 import { type IncomingMessage, request } from 'node:http';
+import { readJson } from '#channel-kit/bounded-json.ts';
 import type { ExampleConfig } from './config.ts';
 import type { Answer, CallEnd } from './outbound.ts';
 
@@ -13,7 +14,7 @@ export function call(config: ExampleConfig, wanted: Request, signal: AbortSignal
   })
     .then(async (response) => {
       // The server is the other half of this folder; a real one needs a schema here.
-      const body = JSON.parse(await readText(response)) as Answer;
+      const body = (await readJson(response)) as Answer;
       return { kind: 'answer', status: response.statusCode ?? 0, body } as const;
     })
     .catch((error: unknown) => {
@@ -37,10 +38,4 @@ export function open(
     sent.on('error', reject);
     sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
-}
-
-async function readText(response: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const chunk of response) text += String(chunk);
-  return text;
 }
