@@ -35,8 +35,8 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'statements reach PostgreSQL in the order in which a step asks for them',
     edit: {
       in: 'Connection',
-      find: 'this.#ask(query, parameters, ignore, ignore);',
-      replace: 'setImmediate(() => this.#ask(query, parameters, ignore, ignore));',
+      find: 'this.#gather().ask({ query, parameters });',
+      replace: 'setImmediate(() => this.#gather().ask({ query, parameters }));',
     },
     test: { file: pipelined, name: 'has them in their order' },
     needsPostgres: true,

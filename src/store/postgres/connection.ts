@@ -5,7 +5,7 @@ import type { NamedStatement, RemoteStatements } from '../base/command.ts';
 import { notShared } from '../base/not-shared.ts';
 import type { Tables } from '../base/tables.ts';
 import type { Outgoing } from './outgoing.ts';
-import { type Answer, type Memory, RoundTrip } from './round-trip.ts';
+import { type Answer, type Memory, type Owner, RoundTrip } from './round-trip.ts';
 
 /** Transactions and reads after which a connection first plans its statements anew; doubled each time, up to the last. */
 const firstPlans = 50;
@@ -19,7 +19,7 @@ const lastPlans = 10_000;
  * are then: a plan for an empty table would read a full one from end to end. So plans are thrown away each time the
  * number of transactions and reads has doubled, as a table hardly grows faster than that.
  */
-export class Connection implements RemoteStatements {
+export class Connection implements RemoteStatements, Owner {
   readonly #client: pg.PoolClient;
   readonly #silenceMs: number;
   readonly #memory: Memory;
@@ -52,7 +52,8 @@ export class Connection implements RemoteStatements {
   begin(onClock: ((now: number) => void) | undefined): void {
     this.post(beginning, []);
     this.#count();
-    if (onClock) this.#ask(clock, [], ({ rows: [row] }) => onClock(Number(row?.now)), ignore);
+    const onAnswer = ({ rows: [row] }: Answer) => onClock?.(Number(row?.now));
+    if (onClock) this.#gather().ask({ query: clock, parameters: [], onAnswer });
   }
 
   /** Begins a read, whose statements each see the last commit. Others may read at the same time. */
@@ -79,26 +80,14 @@ export class Connection implements RemoteStatements {
   }
 
   ask(query: NamedStatement, parameters: readonly unknown[]): Promise<Answer> {
-    return new Promise((resolve, reject) => this.#ask(query, parameters, resolve, reject));
+    return new Promise((onAnswer, onFailure) =>
+      this.#gather().ask({ query, parameters, onAnswer, onFailure }),
+    );
   }
 
   /** Asks for the statement; its failure is the transaction's. */
   post(query: NamedStatement, parameters: readonly unknown[]): void {
-    this.#ask(query, parameters, ignore, ignore);
-  }
-
-  #ask(
-    query: NamedStatement,
-    parameters: readonly unknown[],
-    onAnswer: (answer: Answer) => void,
-    onFailure: (error: unknown) => void,
-  ): void {
-    const fail = (error: unknown) => {
-      // Behind a failure PostgreSQL refuses everything, which says nothing.
-      this.#failure ??= error;
-      onFailure(this.#failure);
-    };
-    this.#gather().ask({ query, parameters, onAnswer, onFailure: fail });
+    this.#gather().ask({ query, parameters });
   }
 
   /** Counts a transaction or a read. */
@@ -112,7 +101,7 @@ export class Connection implements RemoteStatements {
   /** The round trip that leaves when everything that follows without waiting has been asked for. */
   #gather(): RoundTrip {
     if (!this.#gathering) {
-      this.#gathering = new RoundTrip(this.#memory, () => this.#end());
+      this.#gathering = new RoundTrip(this.#memory, this);
       process.nextTick(() => this.#send());
     }
     return this.#gathering;
@@ -125,14 +114,18 @@ export class Connection implements RemoteStatements {
     this.#gathering = undefined;
   }
 
-  #end(): void {
+  /** Behind a failure PostgreSQL refuses everything, which says nothing: all are told the first. */
+  onFailure(error: unknown): unknown {
+    this.#failure ??= error;
+    return this.#failure;
+  }
+
+  onEnd(): void {
     clearTimeout(this.#underWay);
     this.#underWay = undefined;
     if (this.#gathering) process.nextTick(() => this.#send());
   }
 }
-
-const ignore = () => undefined;
 
 const beginning: NamedStatement = { sql: 'begin', statement: 'begin' };
 const committing: NamedStatement = { sql: 'commit', statement: 'commit' };

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { NamedStatement } from '../base/command.ts';
+import type { NamedStatement, RemoteAnswer } from '../base/command.ts';
 import type { Outgoing } from './outgoing.ts';
 
 /** A statement that a connection has sent under a name; its columns are known from its first answer on. */
@@ -7,22 +7,40 @@ type PreparedStatement = { columns: readonly Column[] | undefined };
 
 type Column = { readonly name: string; readonly read: (text: string) => unknown };
 
-/** A statement's answer: its rows, how many it has changed, and PostgreSQL's word for what it did, such as `UPDATE`. */
-export type Answer = { readonly rows: readonly Row[]; readonly changed: number; readonly done: string };
-
 type Row = Readonly<Record<string, unknown>>;
 
-/** One statement of a round trip, and who hears of it. */
+/** A statement's answer: its rows, and PostgreSQL's word for what it did, such as `UPDATE 1`. */
+export class Answer implements RemoteAnswer {
+  readonly rows: readonly Row[];
+  readonly done: string;
+
+  constructor(rows: readonly Row[], done: string) {
+    this.rows = rows;
+    this.done = done;
+  }
+
+  get changed(): number {
+    return Number(this.done.slice(this.done.lastIndexOf(' ') + 1));
+  }
+}
+
+/** One statement of a round trip, and who hears of it, if anybody waits for it. */
 type AskedStatement = {
   readonly query: NamedStatement;
   readonly parameters: readonly unknown[];
-  onAnswer(answer: Answer): void;
-  /** Its own failure, or that of one before it. */
-  onFailure(error: unknown): void;
+  readonly onAnswer?: (answer: Answer) => void;
+  readonly onFailure?: (error: unknown) => void;
 };
 
 /** A connection's memory, for all its round trips. */
 export type Memory = { readonly outgoing: Outgoing; readonly prepared: Map<string, PreparedStatement> };
+
+/** Hears of the round trip as a whole. */
+export type Owner = {
+  /** A statement has failed, or the connection; returns what those are told that wait. */
+  onFailure(error: unknown): unknown;
+  onEnd(): void;
+};
 
 /**
  * Statements that leave in one write and are answered together: PostgreSQL sends nothing before the last of them,
@@ -31,36 +49,49 @@ export type Memory = { readonly outgoing: Outgoing; readonly prepared: Map<strin
  */
 export class RoundTrip implements pg.Submittable {
   readonly #memory: Memory;
+  readonly #owner: Owner;
   readonly #asked: AskedStatement[] = [];
-  readonly #onEnd: () => void;
+  /** One for each statement that was sent; undefined for one without a name. */
+  readonly #known: (PreparedStatement | undefined)[] = [];
   #answered = 0;
   #columns: readonly Column[] | undefined;
-  #rows: Row[] = [];
+  #rows: Row[] | undefined;
 
-  constructor(memory: Memory, onEnd: () => void) {
+  constructor(memory: Memory, owner: Owner) {
     this.#memory = memory;
-    this.#onEnd = onEnd;
+    this.#owner = owner;
   }
 
   ask(asked: AskedStatement): void {
     this.#asked.push(asked);
   }
 
-  submit({ stream }: pg.Connection): void {
-    const { outgoing, prepared } = this.#memory;
-    for (const { query, parameters } of this.#asked) {
-      const { sql, statement = '' } = query;
-      const known = prepared.get(statement);
-      if (!known) outgoing.parse(statement, sql);
-      if (!known && statement !== '') prepared.set(statement, { columns: undefined });
-      outgoing.bind(statement, parameters);
-      if (known?.columns === undefined) outgoing.describe();
-      outgoing.execute();
+  /** Returns what the client fails it with: a value that can't be sent. */
+  submit({ stream }: pg.Connection): unknown {
+    const { outgoing } = this.#memory;
+    try {
+      for (const asked of this.#asked) this.#write(asked);
+    } catch (error) {
+      outgoing.take();
+      return error;
     }
     outgoing.sync();
     const bytes = outgoing.take();
     // One that is gone says so itself.
     if (stream.writable) stream.write(bytes);
+    return undefined;
+  }
+
+  #write({ query: { sql, statement = '' }, parameters }: AskedStatement): void {
+    const { outgoing, prepared } = this.#memory;
+    const before = prepared.get(statement);
+    const known = before ?? (statement === '' ? undefined : { columns: undefined });
+    if (!before) outgoing.parse(statement, sql);
+    if (!before && known) prepared.set(statement, known);
+    this.#known.push(known);
+    outgoing.bind(statement, parameters);
+    if (known?.columns === undefined) outgoing.describe();
+    outgoing.execute();
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly pg.FieldDef[] }): void {
@@ -68,26 +99,26 @@ export class RoundTrip implements pg.Submittable {
   }
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
-    this.#columns ??= this.#known()?.columns ?? [];
+    this.#columns ??= this.#known[this.#answered]?.columns ?? [];
     const row: Record<string, unknown> = {};
     for (let index = 0; index < fields.length; index++) {
       const column = this.#columns[index];
       const text = fields[index] ?? null;
       if (column) row[column.name] = text === null ? null : column.read(text);
     }
+    this.#rows ??= [];
     this.#rows.push(row);
   }
 
   handleCommandComplete({ text }: { readonly text: string }): void {
-    const known = this.#known();
+    const known = this.#known[this.#answered];
     if (known) known.columns ??= this.#columns ?? [];
-    const rows = this.#rows;
-    this.#rows = [];
+    const rows = this.#rows ?? none;
+    this.#rows = undefined;
     this.#columns = undefined;
     const asked = this.#asked[this.#answered];
     this.#answered += 1;
-    const [done = ''] = text.split(' ', 1);
-    asked?.onAnswer({ rows, changed: Number(text.slice(text.lastIndexOf(' ') + 1)), done });
+    asked?.onAnswer?.(new Answer(rows, text));
   }
 
   /** No statement is empty. */
@@ -95,19 +126,18 @@ export class RoundTrip implements pg.Submittable {
 
   /** Ends the round trip: the statement that was to be answered next has failed, or the connection has. */
   handleError(error: unknown): void {
-    for (const { onFailure } of this.#asked.slice(this.#answered)) onFailure(error);
+    const told = this.#owner.onFailure(error);
+    for (const { onFailure } of this.#asked.slice(this.#answered)) onFailure?.(told);
     this.#answered = this.#asked.length;
-    this.#onEnd();
+    this.#owner.onEnd();
   }
 
   handleReadyForQuery(): void {
-    this.#onEnd();
-  }
-
-  #known(): PreparedStatement | undefined {
-    return this.#memory.prepared.get(this.#asked[this.#answered]?.query.statement ?? '');
+    this.#owner.onEnd();
   }
 }
+
+const none: readonly Row[] = [];
 
 const int8 = 20;
 

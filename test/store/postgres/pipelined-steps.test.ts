@@ -95,6 +95,17 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     await expect(together).rejects.toThrow('duplicate key');
   });
 
+  it('fails with a value that is neither a text nor a number', async ({ onTestFinished, expect }) => {
+    const { store } = await aStore(onTestFinished, { poolSize: 1 });
+    const account = unique('account');
+    const refused = inStep(store, async (tx) => {
+      await insertRow(tx, 'anchors', row(account));
+      await sql`select ${{ not: 'a text' }}`.execute(tx.db);
+    });
+    await expect(refused).rejects.toThrow('texts and numbers');
+    expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toEqual([]);
+  });
+
   it('leaves its connection to nobody, whatever the failure was made into', async ({
     onTestFinished,
     expect,
