@@ -333,7 +333,8 @@ function routeOf(bot: Bot, chat: TelegramChat['id'], place: TopicFields = {}): R
   };
 }
 
-function updateIdOf(update: unknown): number | undefined {
+/** The id of an update; undefined when it has none that an offset can be made of. */
+export function updateIdOf(update: unknown): number | undefined {
   const fields = update instanceof UnparsedJson ? update.fields : update;
   const id =
     typeof fields === 'object' && fields !== null && 'update_id' in fields ? fields.update_id : undefined;

@@ -18,7 +18,7 @@ import type { BotApi } from './bot-api.ts';
 import { type ApiRefusal, networkReason, readRefusal } from './failures.ts';
 import type { Identity } from './identity.ts';
 import { readCursor } from './ids.ts';
-import { allowedUpdates, joinBatches, type ReadBatch, readBatch } from './inbound.ts';
+import { allowedUpdates, joinBatches, type ReadBatch, readBatch, updateIdOf } from './inbound.ts';
 
 /** The calls that receiving needs. */
 export type PollApi = Pick<BotApi, 'getUpdates' | 'deleteWebhook'>;
@@ -79,6 +79,13 @@ export function startPoll(deps: PollDeps, intake: Intake): Poll {
   };
 }
 
+/** An answer that nothing can be done with. */
+class StrangeAnswer extends Error {}
+
+function reasonOf(error: unknown): string {
+  return error instanceof StrangeAnswer ? error.message : networkReason(error);
+}
+
 class PollLoop {
   readonly #deps: PollDeps;
   readonly #intake: Intake;
@@ -126,7 +133,9 @@ class PollLoop {
       this.#fetch(isQuick ? 0 : this.#deps.pollSeconds),
       this.#deps.identity.refresh(this.#signal),
     ]);
-    this.#recovered();
+    // Without a single id nothing can be confirmed: the same answer comes again, and nothing else.
+    const isLost = updates.length > 0 && updates.every((update) => updateIdOf(update) === undefined);
+    if (!isLost) this.#recovered();
     const isNews = updates.length > 0 ? await this.#handOver(updates) : isQuick;
     // A clock that was set back must not stretch the gap.
     const gapMs = shortestGapMs - Math.max(0, clock.now() - began);
@@ -151,7 +160,7 @@ class PollLoop {
       },
       signal,
     );
-    if (!Array.isArray(updates)) throw new Error('what answers there is not the Bot API');
+    if (!Array.isArray(updates)) throw new StrangeAnswer('what answers there is not the Bot API');
     return updates.slice(0, mostUpdates);
   }
 
@@ -169,8 +178,7 @@ class PollLoop {
     this.#deps.onStored(events, acceptances);
     // The batch just stored goes first: the next poll only waits, and writing it takes 0.3 ms.
     await otherWorkDone();
-    // Without a single id nothing can be confirmed and the same answer comes again.
-    if (batch.nextOffset === undefined) return false;
+    if (batch.nextOffset === undefined) throw new StrangeAnswer('Telegram sends updates without an id');
     const hasMoved = this.#offset === undefined || batch.nextOffset > this.#offset;
     this.#offset = batch.nextOffset;
     return hasMoved || acceptances.some(({ kind }) => kind !== 'duplicate');
@@ -260,8 +268,7 @@ class PollLoop {
    * itself.
    */
   #troubleOf(error: unknown, refusal: ApiRefusal | undefined): ChannelTrouble {
-    if (refusal === undefined)
-      return { kind: 'unreachable', code: 'no-answer', detail: networkReason(error) };
+    if (refusal === undefined) return { kind: 'unreachable', code: 'no-answer', detail: reasonOf(error) };
     const { code, description: detail } = refusal;
     if (code === 401 || code === 404)
       return { kind: 'unauthorised', code: 'bad-credentials', detail, isOver: true };

@@ -49,6 +49,19 @@ export const remoteMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'answers that nothing can be done with count as well',
+    invariant: 'a channel that gets no further is shown as down',
+    edit: {
+      in: 'PollLoop',
+      find: 'if (!isLost) this.#recovered();',
+      replace: 'this.#recovered(); void isLost;',
+    },
+    test: {
+      file: 'test/channels/telegram/remote-numbers.test.ts',
+      name: 'when each is answered at once with an update without an id',
+    },
+  },
+  {
     name: 'a long wait without its end',
     invariant: 'a channel that was asked to wait for minutes says when it tries again',
     edit: {

@@ -63,13 +63,13 @@ describe('the polls of a bot are paced', () => {
 
   it.each([
     ['nothing', []],
-    ['an object', {}],
-    ['words', 'no'],
-    ['null', null],
-    ['an update without an id', [{ message: {} }]],
-    ['an id of 1e300', [{ update_id: 1e300, message: {} }]],
+    ['an object', {}, 'not the Bot API'],
+    ['words', 'no', 'not the Bot API'],
+    ['null', null, 'not the Bot API'],
+    ['an update without an id', [{ message: {} }], 'without an id'],
+    ['an id of 1e300', [{ update_id: 1e300, message: {} }], 'without an id'],
     ['one update again and again', [{ update_id: 7, message: {} }]],
-  ])('when each is answered at once with %s', async (_, result) => {
+  ])('when each is answered at once with %s', async (_, result, shown = undefined) => {
     const { clock, intake, begin } = await anAdapter();
     server.fault({ kind: 'answer', result }, { method: 'getUpdates', times: 12 });
     server.userSends({ from: ada, text: 'still arrives' });
@@ -78,6 +78,11 @@ describe('the polls of a bot are paced', () => {
     await clock.until(() => intake.texts.length === 1);
     // The first one asks whether anybody is there, the next may still bring news, and 12 faults are 12 polls.
     expect(clock.now() - began).toBeGreaterThanOrEqual(9 * shortestGapMs);
+    // What keeps everything behind it away is shown, once, until it is over.
+    const problems =
+      shown === undefined ? [] : [{ kind: 'unreachable', detail: expect.stringContaining(shown) }];
+    expect(intake.troubles.slice(0, -1)).toEqual(problems.map((problem) => expect.objectContaining(problem)));
+    expect(intake.troubles.at(-1)).toBeUndefined();
   });
 
   it('but nobody waits for a full batch, nor for what is new', async () => {
