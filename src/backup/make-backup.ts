@@ -23,7 +23,8 @@ export type BackupOptions = {
  * Makes a backup beside the processes that run: first the database at one commit, then the files it may name, which are
  * written before their rows. Every file was read back. Throws ParleyError; what was begun is removed then.
  */
-export async function makeBackup(options: BackupOptions, now = new Date()): Promise<FoundBackup> {
+export async function makeBackup(options: BackupOptions): Promise<FoundBackup> {
+  const now = new Date();
   const { dataDir, to = backupsIn(dataDir), settings } = options;
   await assertCopiesNoBackup(dataDir, to);
   const seen = await seenUndisturbed(dataDir);

@@ -50,7 +50,8 @@ export type RestoreResult = { readonly kept: string; readonly keptSchema?: strin
  * Restores a backup into the data folder, which the caller holds alone. Throws ParleyError before anything was replaced, or
  * when the database refuses.
  */
-export async function restoreBackup(options: RestoreOptions, now = new Date()): Promise<RestoreResult> {
+export async function restoreBackup(options: RestoreOptions): Promise<RestoreResult> {
+  const now = new Date();
   const { dataDir, databaseUrl, backup } = options;
   const { manifest, path } = backup;
   refuseOtherKind(manifest, databaseUrl);

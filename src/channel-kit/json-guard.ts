@@ -16,8 +16,8 @@ export function jsonProblem(value: unknown, limits: ShapeLimits = widestShape): 
 }
 
 /** Throws for it. */
-export function assertSafeJson(value: unknown, limits: ShapeLimits = widestShape): void {
-  const problem = jsonProblem(value, limits);
+export function assertSafeJson(value: unknown): void {
+  const problem = jsonProblem(value);
   if (problem !== undefined) throw new Error(problem);
 }
 

@@ -1,6 +1,6 @@
-import { assertSafeJson, type ShapeLimits, widestShape } from './json-guard.ts';
+import { assertSafeJson } from './json-guard.ts';
 
-/** Longest text that is parsed where no narrower limit is named, UTF-16 units. */
+/** Longest text that is parsed, UTF-16 units. */
 const longest = 32 * 1024 * 1024;
 
 /**
@@ -8,12 +8,9 @@ const longest = 32 * 1024 * 1024;
  * values longer, deeper or larger than the limits, so callers can copy, compare and write the value without
  * running out of stack.
  */
-export function parseJson(
-  text: string,
-  { maxLength = longest, ...shape }: Partial<ShapeLimits> & { readonly maxLength?: number } = {},
-): unknown {
-  if (text.length > maxLength) throw new Error(`longer than ${maxLength} characters`);
+export function parseJson(text: string): unknown {
+  if (text.length > longest) throw new Error(`longer than ${longest} characters`);
   const value: unknown = JSON.parse(text);
-  assertSafeJson(value, { ...widestShape, ...shape });
+  assertSafeJson(value);
   return value;
 }

@@ -150,16 +150,16 @@ const developerNames: ReadonlySet<string> = new Set([
  * The variables a child process may see: what programs need to run, and no credential. An allow-list,
  * so that a secret added later is left out without anyone thinking of it.
  */
-export function childEnvironment(source: NodeJS.ProcessEnv = process.env): Record<string, string> {
+export function childEnvironment(): Record<string, string> {
   const child: Record<string, string> = {};
   for (const name of ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR']) {
-    const value = source[name];
+    const value = process.env[name];
     if (value !== undefined) child[name] = value;
   }
   return child;
 }
 
 /** True where people look at the output: pretty logs, colours. */
-export function isInteractive(stream: { readonly isTTY?: boolean } = process.stdout): boolean {
-  return stream.isTTY === true;
+export function isInteractive(): boolean {
+  return process.stdout.isTTY === true;
 }
