@@ -8,13 +8,13 @@ import { brace, bracket, closingBrace, closingBracket, comma, JsonMarks } from '
 import { takingTurns } from './take-turns.ts';
 import { UnparsedJson, UnparsedReader } from './unparsed-json.ts';
 
-/** A text within these is parsed and mapped in 20 ms at worst: 25,000 keys of 80 characters, no two of them alike. */
-export const textBound = { bytes: 2 * 1024 * 1024, marks: 25_000 } as const;
+/** A text within these is parsed and mapped in 20 ms at worst: 25,000 keys of 40 characters, no two of them alike. */
+export const textBound = { bytes: 1024 * 1024, marks: 25_000 } as const;
 /** A whole reply: a hundred messages at their longest are half of it. */
 const replyBound = { bytes: 32 * 1024 * 1024, marks: 1_000_000, elements: 10_000 } as const;
 
 /** A message of a socket, bytes: one that is longer ends the connection, since it comes in one piece. */
-export const longestFrame = 8 * textBound.bytes;
+export const longestFrame = 16 * textBound.bytes;
 
 const sliceBytes = 65_536;
 

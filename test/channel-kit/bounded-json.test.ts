@@ -103,6 +103,15 @@ it('the fields of an object within are found, whatever else there is', () => {
   expect(UnparsedJson.of(text, 'long', 2).fields).toEqual({ id: '7', n: -1500, is: true, none: null });
 });
 
+it('of endless fields only the first are looked at', () => {
+  const most = watchParsing();
+  const text = `{"update_id":7,${Array.from({ length: 100_000 }, (_, at) => `"${at}":1`).join()}}`;
+  const { fields } = UnparsedJson.of(text, 'long');
+  expect(fields).toMatchObject({ update_id: 7 });
+  expect(Object.keys(fields).length).toBeLessThan(1_000);
+  expect(most.times).toBeLessThan(2_000);
+});
+
 it('others have their turn whenever the work has taken long enough', async () => {
   let now = 0;
   let turns = 0;

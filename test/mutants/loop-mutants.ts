@@ -66,6 +66,12 @@ export const loopMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'every field of what is left unparsed',
+    invariant: 'looking at a text that is left unparsed takes milliseconds, whatever it holds',
+    edit: { in: 'FieldScan', find: '|| this.#fields.size >= mostFields', replace: '' },
+    test: { file: 'test/channel-kit/bounded-json.test.ts', name: 'of endless fields only the first' },
+  },
+  {
     name: 'an update too large to be read has no id',
     invariant: 'an update that is left unparsed is passed once it is recorded',
     edit: {

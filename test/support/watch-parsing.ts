@@ -1,14 +1,15 @@
 import { onTestFinished } from 'vitest';
 import { JsonMarks } from '#channel-kit/json-marks.ts';
 
-/** The longest text, and the most values in one, that JSON.parse was given since; until the end of the test. */
-export function watchParsing(): { bytes: number; marks: number } {
-  const most = { bytes: 0, marks: 0 };
+/** How often JSON.parse was called since, its longest text, and the most values in one; until the end of the test. */
+export function watchParsing(): { bytes: number; marks: number; times: number } {
+  const most = { bytes: 0, marks: 0, times: 0 };
   const parse = JSON.parse;
   onTestFinished(() => {
     JSON.parse = parse;
   });
   JSON.parse = (text: string, reviver?: Parameters<typeof parse>[1]) => {
+    most.times += 1;
     const marks = new JsonMarks();
     let count = 0;
     for (let at = 0; at < text.length; at += 1) if (marks.isMark(text.charCodeAt(at))) count += 1;
