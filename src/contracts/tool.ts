@@ -24,7 +24,7 @@ export interface Tool<Input = unknown> {
   prepareArguments?(raw: unknown): unknown;
   /**
    * Throws for failures the model should read; the message goes to the model. A `durable` tool whose
-   * answer comes from outside, later, gives back `Parked` once its effect is stored: its run then waits
+   * answer comes from outside, later, gives back `ParkRequest` once its effect is stored: its run then waits
    * without slot or lease until somebody settles the call.
    */
   execute(input: Input, ctx: ToolContext): Promise<ToolOutput | ParkRequest>;

@@ -52,7 +52,8 @@ function brokenTree(): SourceTree {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a file
     'src/server/page.ts': "export const names = ['teleport', `teleport:${1}`, 'teleporter'];\n",
     'src/helpers/thing.ts': "import '../redis/down.ts';\nimport '../../channels/teleport/index.ts';\n",
-    'src/cli/odd.ts': '/** What is odd. Whoever sees it stands\n * in awe. */\n// Whatever stands out.\n',
+    'src/cli/odd.ts':
+      '/** What is odd. Whoever sees it stands\n * in awe. */\n// Whatever stands out, as in former.ts and row.ts.\n',
     'src/agent/odd.ts':
       'export let state = 1;\nexport default state;\nexport enum Kind { A }\nexport const size = (x: any) => x!.y + process.env.HOME;\n// @ts-ignore\n',
     'src/commands/list.ts': "import './warp.ts';\n",
@@ -248,6 +249,11 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     'every path that a document names exists',
     rules.documentedPathsExist,
     [/names src\/nowhere\.ts/, /names docs\/gone\.md/],
+  ],
+  [
+    'every source file that a comment names exists',
+    rules.commentedFilesExist,
+    [/cli\/odd\.ts names former\.ts/],
   ],
 ];
 

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Module, SourceTree } from './source-tree.ts';
 
 /** Looks at a tree and names what breaks the rule, one line each. */
@@ -407,6 +407,17 @@ export const documentedPathsExist: Rule = (tree) =>
       )
       .map((path) => `${document} names ${path}, which is not there`);
   });
+
+/** Every source file that a comment names. */
+export const commentedFilesExist: Rule = ({ modules }) => {
+  const known = new Set(modules.map(({ path }) => basename(path)));
+  return modules.filter(isIn('src', 'channels', 'plugins')).flatMap(({ path, text }) =>
+    (text.match(/\/\*[\s\S]*?\*\/|(?:^|\s)\/\/[^\n]*/g) ?? [])
+      .flatMap((comment) => comment.match(/[\w-]+(?:\.[\w-]+)*\.ts\b/g) ?? [])
+      .filter((name) => !known.has(name))
+      .map((name) => `${path} names ${name}, which is not there`),
+  );
+};
 
 /** Every document of the project, relative to `root`. */
 export function documentsOf(root: string): readonly string[] {

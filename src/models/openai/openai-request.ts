@@ -181,7 +181,7 @@ function giveBack(
     return;
   }
   if (!signature.startsWith(REASONING_DETAILS)) return;
-  // Written by openai-reasoning.ts; the store keeps it as it was.
+  // Written by openai-events.ts; the store keeps it as it was.
   const details = JSON.parse(signature.slice(REASONING_DETAILS.length)) as unknown[];
   reasoned.reasoning_details = [...(reasoned.reasoning_details ?? []), ...details];
 }
