@@ -92,7 +92,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
       const claimed = await worker.claim(lane.key);
       if (claimed.kind === 'run') held = claimed.run;
     }
-    expect(await outcomes()).toEqual(['failed', 'none', 'none']);
+    expect(await outcomes()).toEqual(['failed: gave_up', 'none', 'none']);
     expect(await told()).toEqual(['first']);
   });
 
