@@ -1,5 +1,5 @@
 /** URLs, paths and ids: names that a summary must not lose, since nobody can guess them. */
-import { createTimeSlice } from '#channel-kit/time-slice.ts';
+import { takingTurns } from '#channel-kit/take-turns.ts';
 import { type AgentMessage, textOf } from '#contracts/message.ts';
 
 const [shortest, longest] = [5, 300];
@@ -32,9 +32,9 @@ export async function lostIdentifiers(
   const kept = new Set(identifiersIn(summary));
   const lost: string[] = [];
   let room = units;
-  const rest = createTimeSlice();
+  const turn = takingTurns();
   for (const text of sources) {
-    await rest();
+    await turn();
     for (const name of identifiersIn(text)) {
       if (kept.has(name)) continue;
       room -= name.length + lineLength;

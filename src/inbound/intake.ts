@@ -1,4 +1,4 @@
-import { createTimeSlice } from '#channel-kit/time-slice.ts';
+import { takingTurns } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -155,9 +155,9 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
   const byKey = new Map(known.conversations.map((fact) => [fact.key, fact]));
   const { sections = noSections } = deps;
   const proposals: Proposal[] = [];
-  const rest = createTimeSlice();
+  const turn = takingTurns();
   for (const [index, envelope] of events.entries()) {
-    await rest();
+    await turn();
     const arrival: Arrival = {
       envelope,
       facts: byKey.get(conversationKeyOf(envelope.route)),

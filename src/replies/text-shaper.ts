@@ -2,7 +2,7 @@
  * Makes the messages of a text. What the parser reads in a few milliseconds is shaped at once; a longer
  * text, or one full of signs, is parsed at the desk and cut in slices, so that nobody else waits for it.
  */
-import { createTimeSlice } from '#channel-kit/time-slice.ts';
+import { takingTurns } from '#channel-kit/take-turns.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import type { Sections } from '#contracts/section.ts';
@@ -44,10 +44,10 @@ async function cutInSlices(
   limits: Capabilities['text'],
 ): Promise<readonly FormattedText[]> {
   const chunks: FormattedText[] = [];
-  const rest = createTimeSlice();
+  const turn = takingTurns();
   for (const chunk of chunksOf(formatted, limits)) {
     chunks.push(chunk);
-    await rest();
+    await turn();
   }
   return chunks;
 }

@@ -28,7 +28,7 @@ export const loopMutants: readonly Mutant[] = [
   {
     name: 'batch without a turn for others',
     invariant: 'messages that come at once do not hold the event loop together',
-    edit: { in: 'proposeAll', find: 'await rest();', replace: '' },
+    edit: { in: 'proposeAll', find: 'await turn();', replace: '' },
     test: {
       file: 'test/inbound/mention-gate.test.ts',
       name: 'of a batch lets others work between two messages',

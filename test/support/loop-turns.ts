@@ -1,6 +1,6 @@
-/** For longer than a slice. */
+/** Holds the event loop for longer than one may without a turn for others. */
 export function holdLoop(): void {
-  const until = performance.now() + 6;
+  const until = performance.now() + 12;
   while (performance.now() < until) Math.sqrt(until);
 }
 
