@@ -2,12 +2,15 @@
  * Looks after the connections: makes each adapter, finds out its account, holds the account's lease,
  * lets it receive, and starts it again after trouble. One channel's trouble is never another's.
  */
+import { parleyCommand } from '#channel-kit/own-commands.ts';
+import type { Acceptance } from '#contracts/acceptance.ts';
 import type {
   ChannelDefinition,
   ChannelDeps,
   ChannelGap,
   ChannelTrouble,
   HostedChannel,
+  InboundBatch,
   Intake,
   TroubleCode,
 } from '#contracts/channel.ts';
@@ -344,9 +347,8 @@ async function intakeOf(
       if (closed.aborted) throw new ParleyError('stale_epoch', 'Receiving has ended.');
       const answers = await accept(batch);
       if (isOnProbation && batch.events.length > 0) trouble(undefined);
-      // They may be messages. One that was told again is known already.
-      const unread = answers.slice(batch.events.length).filter(({ kind }) => kind === 'refused').length;
-      if (unread > 0) gap({ code: 'lost', reason: `unreadable events: ${unread}; \`why\` shows each` });
+      const missed = unreadIn(batch, answers);
+      if (missed) gap(missed);
       return answers;
     },
     trouble,
@@ -362,4 +364,16 @@ async function intakeOf(
       else retries.proven();
     },
   };
+}
+
+/** Events that nobody could read may be messages. One that was told again is known already. */
+function unreadIn(
+  { events, unreadable = [] }: InboundBatch,
+  answers: readonly Acceptance[],
+): ChannelGap | undefined {
+  const unread = unreadable.filter((_, index) => answers[events.length + index]?.kind === 'refused');
+  const last = unread.at(-1)?.eventKey;
+  if (last === undefined) return undefined;
+  const reason = `unreadable events: ${unread.length}; for the last, \`${parleyCommand} why ${last}\``;
+  return { code: 'lost', reason };
 }
