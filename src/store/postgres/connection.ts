@@ -4,8 +4,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { NamedStatement, RemoteStatements } from '../base/command.ts';
 import { notShared } from '../base/not-shared.ts';
 import type { Tables } from '../base/tables.ts';
-import type { Outgoing } from './outgoing.ts';
-import { type Answer, type Memory, type Owner, RoundTrip } from './round-trip.ts';
+import { type Answer, type Owner, type PreparedStatements, RoundTrip } from './round-trip.ts';
 
 /** Transactions and reads after which a connection first plans its statements anew; doubled each time, up to the last. */
 const firstPlans = 50;
@@ -22,7 +21,7 @@ const lastPlans = 10_000;
 export class Connection implements RemoteStatements, Owner {
   readonly #client: pg.PoolClient;
   readonly #silenceMs: number;
-  readonly #memory: Memory;
+  readonly #prepared: PreparedStatements = new Map();
   #gathering: RoundTrip | undefined;
   #db: Kysely<Tables> | undefined;
   #underWay: NodeJS.Timeout | undefined;
@@ -31,10 +30,9 @@ export class Connection implements RemoteStatements, Owner {
   #plansUntil = firstPlans;
 
   /** `silenceMs`: a server that doesn't answer for so long is away. */
-  constructor(client: pg.PoolClient, { outgoing, silenceMs }: { outgoing: Outgoing; silenceMs: number }) {
+  constructor(client: pg.PoolClient, silenceMs: number) {
     this.#client = client;
     this.#silenceMs = silenceMs;
-    this.#memory = { outgoing, prepared: new Map() };
   }
 
   /** Whether a statement has failed: the connection may then be in any state. */
@@ -101,7 +99,7 @@ export class Connection implements RemoteStatements, Owner {
   /** The round trip that leaves when everything that follows without waiting has been asked for. */
   #gather(): RoundTrip {
     if (!this.#gathering) {
-      this.#gathering = new RoundTrip(this.#memory, this);
+      this.#gathering = new RoundTrip(this.#prepared, this);
       process.nextTick(() => this.#send());
     }
     return this.#gathering;

@@ -14,7 +14,6 @@ import type {
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
 import { Connection, kyselyOver } from './connection.ts';
-import { Outgoing } from './outgoing.ts';
 import { type Lender, sharing } from './shared-connection.ts';
 
 /**
@@ -103,10 +102,9 @@ export async function openPostgresStore(options: PostgresOptions, setup: StoreSe
 
 function lender(pool: pg.Pool, { silenceMs = longestSilenceMs }: PostgresOptions): Lender {
   const connections = new WeakMap<pg.PoolClient, Connection>();
-  const outgoing = new Outgoing();
   return async (use) => {
     const client = await connectTo(pool);
-    const connection = connections.get(client) ?? new Connection(client, { outgoing, silenceMs });
+    const connection = connections.get(client) ?? new Connection(client, silenceMs);
     connections.set(client, connection);
     let isSound = true;
     try {

@@ -1,6 +1,7 @@
 import pg from 'pg';
+import { serialize } from 'pg-protocol';
 import type { NamedStatement, RemoteAnswer } from '../base/command.ts';
-import type { Outgoing } from './outgoing.ts';
+import { sentValue } from './sent-value.ts';
 
 /** A statement that a connection has sent under a name; its columns are known from its first answer on. */
 type PreparedStatement = { columns: readonly Column[] | undefined };
@@ -32,8 +33,8 @@ type AskedStatement = {
   readonly onFailure?: (error: unknown) => void;
 };
 
-/** A connection's memory, for all its round trips. */
-export type Memory = { readonly outgoing: Outgoing; readonly prepared: Map<string, PreparedStatement> };
+/** Statements that a connection has prepared, by name, for all its round trips. */
+export type PreparedStatements = Map<string, PreparedStatement>;
 
 /** Hears of the round trip as a whole. */
 export type Owner = {
@@ -48,7 +49,7 @@ export type Owner = {
  * time only. The pool's client calls what begins with `handle`.
  */
 export class RoundTrip implements pg.Submittable {
-  readonly #memory: Memory;
+  readonly #prepared: PreparedStatements;
   readonly #owner: Owner;
   readonly #asked: AskedStatement[] = [];
   /** One for each statement that was sent; undefined for one without a name. */
@@ -57,8 +58,8 @@ export class RoundTrip implements pg.Submittable {
   #columns: readonly Column[] | undefined;
   #rows: Row[] | undefined;
 
-  constructor(memory: Memory, owner: Owner) {
-    this.#memory = memory;
+  constructor(prepared: PreparedStatements, owner: Owner) {
+    this.#prepared = prepared;
     this.#owner = owner;
   }
 
@@ -68,30 +69,28 @@ export class RoundTrip implements pg.Submittable {
 
   /** Returns what the client fails it with: a value that can't be sent. */
   submit({ stream }: pg.Connection): unknown {
-    const { outgoing } = this.#memory;
+    let bytes: Buffer;
     try {
-      for (const asked of this.#asked) this.#write(asked);
+      bytes = Buffer.concat([...this.#asked.flatMap((asked) => this.#messagesOf(asked)), serialize.sync()]);
     } catch (error) {
-      outgoing.take();
       return error;
     }
-    outgoing.sync();
-    const bytes = outgoing.take();
     // One that is gone says so itself.
     if (stream.writable) stream.write(bytes);
     return undefined;
   }
 
-  #write({ query: { sql, statement = '' }, parameters }: AskedStatement): void {
-    const { outgoing, prepared } = this.#memory;
-    const before = prepared.get(statement);
+  #messagesOf({ query: { sql, statement = '' }, parameters }: AskedStatement): readonly Buffer[] {
+    const before = this.#prepared.get(statement);
     const known = before ?? (statement === '' ? undefined : { columns: undefined });
-    if (!before) outgoing.parse(statement, sql);
-    if (!before && known) prepared.set(statement, known);
+    if (!before && known) this.#prepared.set(statement, known);
     this.#known.push(known);
-    outgoing.bind(statement, parameters);
-    if (known?.columns === undefined) outgoing.describe();
-    outgoing.execute();
+    return [
+      ...(before ? [] : [serialize.parse({ name: statement, text: sql })]),
+      serialize.bind({ statement, values: parameters.map(sentValue) }),
+      ...(known?.columns === undefined ? [serialize.describe({ type: 'P' })] : []),
+      serialize.execute(),
+    ];
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly pg.FieldDef[] }): void {
