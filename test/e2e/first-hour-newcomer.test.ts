@@ -251,7 +251,7 @@ describe("the newcomer's first hour", () => {
     });
     const [row] = readStore(home.dataDir, `select content from inbox where content like '%note.txt%'`);
     const [kept] = JSON.parse(String(row?.content)).stored;
-    expect(await readFile(kept.path, 'utf8')).toBe(file.body);
+    expect(await readFile(join(home.dataDir, 'media', kept.path), 'utf8')).toBe(file.body);
     const read = async (path: string) => JSON.parse((await send({ port, path, headers: { cookie } })).body);
     expect((await read(`/api/why?id=${id}`)).text).toContain('answered');
     telegram.fault({ kind: 'drop-answer' }, { method: 'sendMessage' });
