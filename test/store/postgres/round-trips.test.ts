@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/base/command.ts';
 import { recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
@@ -10,18 +10,10 @@ import { openStore } from '../../support/open-store.ts';
 import { countRoundTrips } from '../../support/round-trips.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
+import { oneDatabase } from './one-database.ts';
 
 describe.skipIf(databaseServer === undefined)('a message and its answer', () => {
-  const close: (() => Promise<void>)[] = [];
-  const opened: { store?: Store } = {};
-  beforeAll(async () => {
-    const { url } = await makeDatabase((end) => close.push(end));
-    opened.store = await openStore({ kind: 'postgres', url });
-  });
-  afterAll(async () => {
-    await opened.store?.close();
-    for (const end of close) await end();
-  });
+  const opened = oneDatabase();
 
   it('take ten round trips, however many come at once', async () => {
     const { store } = opened;

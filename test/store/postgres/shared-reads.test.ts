@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
-import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
-import { openStore } from '../../support/open-store.ts';
+import { describe, expect, it } from 'vitest';
+import type { StoreQuery } from '../../../src/store/base/command.ts';
+import { databaseServer } from '../../e2e/own-database.ts';
 import { countRoundTrips } from '../../support/round-trips.ts';
+import { oneDatabase } from './one-database.ts';
 
 const divide: StoreQuery<number, number | undefined> = {
   query: 'divide',
@@ -16,16 +16,7 @@ const divide: StoreQuery<number, number | undefined> = {
 
 // SQLite has a connection of its own for reads, on which they run at once.
 describe.skipIf(databaseServer === undefined)('reads that are asked for at the same time', () => {
-  const close: (() => Promise<void>)[] = [];
-  const opened: { store?: Store } = {};
-  beforeAll(async () => {
-    const { url } = await makeDatabase((end) => close.push(end));
-    opened.store = await openStore({ kind: 'postgres', url });
-  });
-  afterAll(async () => {
-    await opened.store?.close();
-    for (const end of close) await end();
-  });
+  const opened = oneDatabase();
   const read = (by: number) => opened.store?.read(divide, by);
 
   it('share a round trip', async () => {
