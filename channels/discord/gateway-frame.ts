@@ -44,8 +44,8 @@ export function readFrame(text: string): Frame | undefined {
 }
 
 /**
- * An event that would hold the event loop goes on with what is known of it, so that it is recorded and not sent again.
- * Without its number the session is lost: what it told is then read from the history.
+ * Passes on the plain fields of an event that is too large to parse, so that it is recorded and Discord doesn't send it
+ * again. Without its number the session is dropped, and the history read instead.
  */
 function readUnparsed(text: string, problem: string): Frame | undefined {
   const { op, t, s } = UnparsedJson.of(text, problem).fields;

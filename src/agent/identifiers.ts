@@ -16,7 +16,8 @@ export function identifiersIn(text: string): readonly string[] {
 
 /**
  * The identifiers of the messages and of the earlier summary that the summary lacks, newest first, at most
- * `units` UTF-16 units of them. What was said counts before what was passed to tools, and that before results. In slices, since a history may have megabytes.
+ * `units` UTF-16 units of them: first those of the conversation itself, then those passed to tools, then those in
+ * results. It works in slices, since a history may be megabytes long.
  */
 export async function lostIdentifiers(
   messages: readonly AgentMessage[],
