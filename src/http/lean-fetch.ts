@@ -1,5 +1,5 @@
-import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { requestHttp, requestHttps } from './node-http.ts';
 
 /** A connection that does not stand after this long is given up: nothing was sent over it, ms. */
 const connectTimeoutMs = 10_000;
@@ -16,7 +16,7 @@ const maxBodyBytes = 64 * 1024 * 1024;
 export const leanFetch: typeof globalThis.fetch = async (input, init = {}) => {
   const { body } = init;
   const isPlain = body === undefined || body === null || typeof body === 'string';
-  if (!isPlain || input instanceof Request) return fetch(input, init);
+  if (!isPlain || !(typeof input === 'string' || input instanceof URL)) return fetch(input, init);
   const url = new URL(input);
   const answer = await exchange(url, { ...init, body: body ?? undefined });
   const status = answer.statusCode ?? 0;
@@ -70,12 +70,11 @@ function exchange(url: URL, { method = 'GET', headers, body, signal }: Exchange)
   });
 }
 
-/** By name in lower case. A plain object needs no `Headers`, whose iterator sorts. */
+/** By name in lower case. A plain object needs no `Headers`, which would load Node's undici and whose iterator sorts. */
 function fieldsOf(headers: RequestInit['headers'] = {}): Record<string, string> {
-  if (headers instanceof Headers) return Object.fromEntries(headers);
   if (Array.isArray(headers)) return Object.fromEntries(new Headers(headers));
-  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]);
-  return Object.fromEntries(named);
+  const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
+  return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
 
 function limitConnecting(call: ClientRequest): NodeJS.Timeout {

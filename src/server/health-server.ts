@@ -3,11 +3,12 @@
  * own server, since a worker has no other use for the page's. The same rules hold as on the page: only
  * its own names as Host, no foreign Origin, and `/metrics` for the access token only.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
+import { createServer } from '../http/node-http.ts';
 import { allowedOrigins } from './allowed-origins.ts';
 import { createAttemptLimiter, type Lockouts } from './attempt-limiter.ts';
 import { connectionLimits, limitConnections, serverOptionsOf } from './connection-limits.ts';

@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { neverLeft } from '#channel-kit/network-fault.ts';
 import { nodeFlags } from '../../bin/node-settings.mjs';
@@ -39,6 +40,19 @@ describe('the lean fetch', () => {
     expect(lean.headers.get('content-type')).toBe(plain.headers.get('content-type'));
     expect(lean.headers.getSetCookie()).toEqual(plain.headers.getSetCookie());
     expect(await lean.json()).toEqual(await plain.json());
+  });
+
+  it("calls without loading Node's own undici, as an import of node:http does", async () => {
+    const url = await serving(echo);
+    const program = `
+      import { leanFetch } from ${JSON.stringify(new URL('../../src/http/lean-fetch.ts', import.meta.url))};
+      const answer = await leanFetch('${url}', ${JSON.stringify(post)});
+      const isLoaded = () => process.moduleLoadList.some((name) => name.includes('deps/undici'));
+      const lean = isLoaded();
+      await import('node:http');
+      console.log(answer.status, (await answer.json()).said, lean, isLoaded());`;
+    const run = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+    expect(run.stdout).toBe(`200 ${post.body} false true\n`);
   });
 
   it('hands the body on while it comes', async () => {
