@@ -12,7 +12,7 @@ export type OwnDatabase = {
 export async function makeDatabase(atEnd: (end: () => Promise<void>) => void): Promise<OwnDatabase> {
   const name = `parley_${crypto.randomUUID().replaceAll('-', '')}`;
   const server = databaseServer ?? '';
-  await query(server, `create database ${name}`);
+  await query(server, `create database ${name} strategy file_copy`);
   atEnd(async () => {
     await query(server, `drop database ${name} with (force)`);
   });

@@ -1,20 +1,36 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { until } from '../e2e/until.ts';
 import { aFolder } from '../support/own-folder.ts';
+import { shareOf } from '../support/turn.ts';
 
 const run = promisify(execFile);
+
+/** As npm does, every third day: it takes 15 s to copy 400 MB. On the others the package finds its dependencies here. */
+async function install(archive: string, home: string): Promise<void> {
+  const [isNpmsTurn = false] = shareOf([true], 3);
+  if (isNpmsTurn) {
+    await run('npm', ['install', '--global', '--prefix', home, '--prefer-offline', archive]);
+    return;
+  }
+  const packages = join(home, 'lib/node_modules');
+  await mkdir(join(home, 'bin'));
+  await mkdir(packages, { recursive: true });
+  await run('tar', ['--extract', '--file', archive, '--directory', packages]);
+  await symlink(join(import.meta.dirname, '../../node_modules'), join(packages, 'package/node_modules'));
+  await symlink(join(packages, 'package/bin/parley.mjs'), join(home, 'bin/parley'));
+}
 
 it('the package that "npm pack" makes can be installed, started and talked to', async () => {
   const home = aFolder();
   await run('npm', ['pack', '--pack-destination', home]);
   const [archive = ''] = await readdir(home);
-  await run('npm', ['install', '--global', '--prefix', home, '--prefer-offline', join(home, archive)]);
+  await install(join(home, archive), home);
   const parley = join(home, 'bin/parley');
   const env = { PATH: process.env.PATH, HOME: home, PARLEY_DATA_DIR: join(home, 'data'), PARLEY_PORT: '0' };
 

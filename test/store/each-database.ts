@@ -54,7 +54,7 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
     let store: Store | undefined;
     const settings = () => ({ kind: 'postgres', url: url() }) as const;
     beforeAll(async () => {
-      await runSql(admin ?? '', `create database ${database}`);
+      await runSql(admin ?? '', `create database ${database} strategy file_copy`);
       store = await openStore(settings());
     });
     afterAll(async () => {
