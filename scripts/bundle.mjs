@@ -12,7 +12,11 @@ import { benchBundleFolder, bundleFolder, packedFolder, testBundleFolder } from 
 /** By the name of its file; what they start by its address is found on the way. */
 const entries = { main: 'src/main.ts' };
 const benchEntries = { 'lane-process': 'bench/lanes/process.ts' };
-const testEntries = { ...entries, 'parley-under-test': 'test/e2e/parley-under-test.ts' };
+const testModules = ['parley-under-test', 'effect-plugin', 'slow-tool', 'faulty-tools'];
+const testEntries = {
+  ...entries,
+  ...Object.fromEntries(testModules.map((name) => [name, `test/e2e/${name}.ts`])),
+};
 
 /** How many builds a clone keeps: a process that began with an earlier one may still load from it. */
 const keptBuilds = 5;

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
@@ -6,6 +5,7 @@ import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf, lastUserText } from '../platforms/anthropic/wire.ts';
 import type { StandingMessage } from '../platforms/telegram/types.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { loadable } from './parley-process.ts';
 import { shareGateway, type Talk } from './shared-gateway.ts';
 import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
@@ -108,7 +108,7 @@ const unsaid: readonly {
   },
 ];
 
-const TEST_PLUGIN = join(import.meta.dirname, 'faulty-tools.ts');
+const TEST_PLUGIN = loadable('faulty-tools');
 const aTalk = shareGateway({ config: impatient, env: { TEST_PLUGIN } });
 
 describe.concurrent('a message that the model answers with', () => {

@@ -12,7 +12,7 @@ import type { Account, Asked } from './crowd-report.ts';
 import { checkCrowd } from './crowd-report.ts';
 import { type DiscordSide, openDiscordSide } from './discord-side.ts';
 import { makeDatabase } from './own-database.ts';
-import { type ParleyProcess, startParley } from './parley-process.ts';
+import { loadable, type ParleyProcess, startParley } from './parley-process.ts';
 import { type OwnRedis, startOwnRedis } from './redis-faults.ts';
 import { until } from './until.ts';
 
@@ -102,7 +102,7 @@ export async function openInstallation(
         PARLEY_LOG_LEVEL: 'info',
         PARLEY_CONFIG: configFile,
         EFFECTS_FILE: effectsFile,
-        TEST_PLUGIN: join(import.meta.dirname, 'effect-plugin.ts'),
+        TEST_PLUGIN: loadable('effect-plugin'),
       },
     });
     members.set(name, parley);

@@ -5,6 +5,7 @@
  * minute after the start waits for a moment.
  */
 
+import { flushCompileCache } from 'node:module';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { secretsOf } from '../../src/config/secrets-of.ts';
@@ -87,6 +88,8 @@ process.on('SIGUSR2', () => {
 });
 await gateway.settled;
 isHasty = false;
+// As `parley start` does: most of these processes are killed, and the next ones are to find it.
+flushCompileCache();
 process.send?.({ kind: 'ready', url: gateway.url ?? '', link: gateway.signInLink?.() ?? '' });
 process.once('SIGTERM', async () => {
   await gateway.stop();

@@ -10,7 +10,7 @@ import type { TgUser } from '../platforms/telegram/types.ts';
 import { countEvents, countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
 import { databaseServer, makeDatabase, type OwnDatabase } from './own-database.ts';
-import type { ParleyProcess } from './parley-process.ts';
+import { loadable, type ParleyProcess } from './parley-process.ts';
 import { webClient } from './person.ts';
 import { type Fleet, type FleetSettings, startFleet } from './role-fleet.ts';
 import { ada, bob, said, untilSaid } from './telegram-gateway.ts';
@@ -72,8 +72,7 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
     const folder = await mkdtemp(join(tmpdir(), 'parley-slow-'));
     atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
     [effectsFile, goFile] = [join(folder, 'effects'), join(folder, 'go')];
-    const plugin = join(import.meta.dirname, 'slow-tool.ts');
-    const env = { TEST_PLUGIN: plugin, EFFECTS_FILE: effectsFile, GO_FILE: goFile };
+    const env = { TEST_PLUGIN: loadable('slow-tool'), EFFECTS_FILE: effectsFile, GO_FILE: goFile };
     const config = { channels: { telegram: { pollSeconds: 5 }, terminal: { enabled: false } } };
     fleet = await startThree({ env, config }, atEnd);
     workers = fleet.workers;

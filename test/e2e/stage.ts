@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
 import { type DiscordSide, openDiscordSide } from './discord-side.ts';
-import { aDataFolder, type ParleyOptions, type ParleyProcess, startParley } from './parley-process.ts';
+import {
+  aDataFolder,
+  loadable,
+  type ParleyOptions,
+  type ParleyProcess,
+  startParley,
+} from './parley-process.ts';
 import { type Person, telegramPerson, terminalPerson, webPerson } from './person.ts';
 import { openSignalSide, type SignalSide } from './signal-side.ts';
 
@@ -117,7 +123,7 @@ function environmentFor({ telegram, model }: Pick<Stage, 'telegram' | 'model'>) 
     ANTHROPIC_BASE_URL: model.url,
     PARLEY_DM_POLICY: 'open',
     PARLEY_GROUP_POLICY: 'open',
-    TEST_PLUGIN: join(import.meta.dirname, 'effect-plugin.ts'),
+    TEST_PLUGIN: loadable('effect-plugin'),
   };
 }
 

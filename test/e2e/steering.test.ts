@@ -5,6 +5,7 @@ import { type WireBody, withoutNotes } from '../platforms/anthropic/wire.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { shareOf } from '../support/turn.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { loadable } from './parley-process.ts';
 import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
@@ -25,7 +26,7 @@ describe.concurrent('a message that is sent while a tool works', () => {
     async ({ steerTail, ran, second }, { expect, onTestFinished }) => {
       const folder = aFolder();
       const [EFFECTS_FILE, GO_FILE] = [join(folder, 'effects'), join(folder, 'go')];
-      const env = { TEST_PLUGIN: join(import.meta.dirname, 'slow-tool.ts'), EFFECTS_FILE, GO_FILE };
+      const env = { TEST_PLUGIN: loadable('slow-tool'), EFFECTS_FILE, GO_FILE };
       const settings = { env, config: { run: { steerTail } } };
       const { telegram, model, dataDir } = await startTelegramGateway(settings, onTestFinished);
       const slow = { name: 'slow', input: {} };
