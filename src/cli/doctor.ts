@@ -74,6 +74,6 @@ async function readConfiguration(
     return { check: ok(name, settingsSources(config)), config };
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
-    return { check: failed(name, detail, 'fix the lines above') };
+    return { check: failed(name, detail, 'fix the problems listed above') };
   }
 }

@@ -61,7 +61,7 @@ export async function runPairRevoke(ref: string): Promise<ExitCode> {
   if (!isRef(ref))
     throw new ParleyError(
       'invalid_input',
-      `“${ref}” isn't of the form channel:id. See: ${parleyCommand} pair list`,
+      `“${ref}” isn't in the form channel:id. See: ${parleyCommand} pair list`,
     );
   const config = loadConfig();
   const { people, requests } = await withStore(

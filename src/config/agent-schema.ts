@@ -37,7 +37,7 @@ export const agent = z.strictObject({
     .min(1)
     .exactOptional()
     .describe(
-      'Folder of its files, from the data folder: by default workspace, for further agents workspace-<id>. It may hold nothing that is Parley’s own.',
+      'Folder of its files, relative to the data folder. Default: workspace, or workspace-<id> for further agents. It may contain nothing of Parley’s own.',
     ),
   profile: z.string().exactOptional().describe('Text put before its instructions.'),
   model: z

@@ -155,6 +155,6 @@ function findDoubles(secrets: readonly NamedSecret[]): readonly Problem[] {
     const other = secrets[first];
     return first === index || !other
       ? []
-      : [{ where, what: `is the same as ${other.where}; an account can be configured once` }];
+      : [{ where, what: `is the same as ${other.where}; an account can be configured only once` }];
   });
 }

@@ -69,7 +69,7 @@ function findRepeated(json: string, path: string): readonly Problem[] {
     if (group === undefined || name === undefined || isKey === undefined) continue;
     group.name = name.slice(1, -1);
     const where = `${open.flatMap((each) => each.name || []).join('.')} in ${path}`;
-    if (group.names.has(group.name)) problems.push({ where, what: 'is there twice; join the two' });
+    if (group.names.has(group.name)) problems.push({ where, what: 'appears twice; merge the two' });
     group.names.add(group.name);
   }
   return problems;

@@ -82,7 +82,7 @@ function findRedisProblem(value: string, rules: CredentialRules): string | undef
   const password = decode(url.password);
   if (password !== '') return passwordProblem(password);
   if (isLoopback(url.hostname) || rules.allowInsecureRedis) return undefined;
-  return `leads to another machine without a password; use ${url.protocol}//:password@host:port, or set allowInsecureRedis to true if only Parley can reach it`;
+  return `points to another machine without a password; use ${url.protocol}//:password@host:port, or set allowInsecureRedis to true if only Parley can reach it`;
 }
 
 function findDatabaseProblem(value: string): string | undefined {

@@ -62,7 +62,7 @@ function findCut(text: string, values: ReadonlyMap<string, string | undefined>):
       /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*([^\s'"`#](?:[^#]*[^\s#])?)#/.exec(line) ?? [];
     if (value === undefined || values.get(name) !== value) return [];
     return [
-      `${name} goes on behind a #, which begins a comment; put the value into quotes, or a space before the #`,
+      `${name} continues after a #, which starts a comment; quote the value, or put a space before the #`,
     ];
   });
 }
@@ -70,7 +70,7 @@ function findCut(text: string, values: ReadonlyMap<string, string | undefined>):
 /** A quote that isn't closed takes in the lines up to the next one. */
 function findOverlong(values: readonly (readonly [string, string | undefined])[]): readonly string[] {
   return values.flatMap(([name, value]) =>
-    value?.includes('\n') ? [`${name} goes on in the next line; close its quotes`] : [],
+    value?.includes('\n') ? [`${name} continues on the next line; close its quotes`] : [],
   );
 }
 

@@ -27,14 +27,14 @@ export const providers = z
       baseUrl: httpUrl.exactOptional().describe('Address of its API, for example http://127.0.0.1:11434/v1.'),
       keysEnv: variableName
         .exactOptional()
-        .describe('Variable of its API keys, separated by commas. Default: <NAME>_API_KEY.'),
+        .describe('Variable that holds its API keys, separated by commas. Default: <NAME>_API_KEY.'),
       headersEnv: variableName
         .exactOptional()
-        .describe('Variable of headers for this server alone: name=value, separated by commas.'),
+        .describe('Variable that holds headers for this server only: name=value, separated by commas.'),
     }),
   )
   .default({})
-  .describe('Servers of models. Built in: anthropic, openai, openrouter, ollama, demo.');
+  .describe('Model servers. Built in: anthropic, openai, openrouter, ollama, demo.');
 
 /** Where spans of runs, model calls and tool calls go. */
 export const tracing = z
@@ -46,7 +46,7 @@ export const tracing = z
       ),
     headersEnv: variableName
       .default('OTEL_EXPORTER_OTLP_HEADERS')
-      .describe('Variable of the headers it wants: name=value, separated by commas.'),
+      .describe('Variable that holds the headers it wants: name=value, separated by commas.'),
   })
   .prefault({});
 
@@ -98,11 +98,11 @@ export const models = z
       tools: z
         .boolean()
         .exactOptional()
-        .describe('Whether it is offered tools. Default: until its server says that it takes none.'),
+        .describe('Whether it is offered tools. Default: yes, until its server says that it takes none.'),
       fallbacks: z
         .array(modelName)
         .default([])
-        .describe('Models that are asked in this order when it fails; each may be of another provider.'),
+        .describe('Models to try, in this order, when it fails; each may be from another provider.'),
     }),
   )
   .default({})

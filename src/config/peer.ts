@@ -8,9 +8,9 @@ export const peer = z.string().check(({ value, issues }) => {
 
 function findPeerProblem(value: string): string | undefined {
   const [, id] = /^[a-z][a-z0-9-]*:(\S+)$/.exec(value) ?? [];
-  if (id === undefined) return `"${value}" isn't of the form channel:id, for example telegram:123456789`;
+  if (id === undefined) return `"${value}" isn't in the form channel:id, for example telegram:123456789`;
   if (id.startsWith('@')) return `"${value}" is a name, and names can change hands; use the permanent id`;
-  if (id.includes('*')) return `"${value}" holds a wildcard; to admit everyone write the policy "open"`;
+  if (id.includes('*')) return `"${value}" contains a wildcard; to admit everyone, set the policy to "open"`;
   return undefined;
 }
 

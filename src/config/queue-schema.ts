@@ -10,16 +10,16 @@ const queueFields = {
     .min(0)
     .max(3_600_000)
     .describe(
-      `Debounce before a first run, ms. Each message begins it anew, up to ${longestWindows} times its length.`,
+      `Debounce before a first run, ms. Each message restarts it, up to ${longestWindows} times its length.`,
     ),
   quietMs: z
     .int()
     .min(0)
     .max(3_600_000)
     .describe(
-      `Quiet window of collect after an active run, ms. Each message begins it anew, up to ${longestWindows} times its length.`,
+      `Quiet window of collect after an active run, ms. Each message restarts it, up to ${longestWindows} times its length.`,
     ),
-  cap: z.int().min(1).max(1000).describe('Most waiting messages.'),
+  cap: z.int().min(1).max(1000).describe('How many messages may wait.'),
   drop: z.enum(dropPolicies).describe('Messages to drop when the cap is reached.'),
 };
 

@@ -17,7 +17,7 @@ const budgets = z
   .strictObject(budgetLimits)
   .prefault({})
   .describe(
-    'Most dollars that models may cost. Absent = no limit. Each call is held to it before it is made.',
+    'The most that models may cost, in dollars. Absent = no limit. Checked before each call.',
   );
 
 const binding = z.strictObject({
@@ -40,7 +40,7 @@ const access = z
     pairing: z
       .strictObject({
         validMinutes: z.int().min(1).max(1440).default(60).describe('How long a code is valid, minutes.'),
-        maxPending: count(3, 100).describe('Most pending requests, per bot account.'),
+        maxPending: count(3, 100).describe('How many requests may be pending, per bot account.'),
       })
       .prefault({}),
     groupPolicy: z
@@ -95,7 +95,7 @@ const groups = z
     mentionPatterns: z
       .array(mentionPattern)
       .max(50)
-      .refine(areQuickTogether, 'the patterns are too large together; shorten them, or use fewer')
+      .refine(areQuickTogether, 'the patterns are too large in total; shorten them, or use fewer')
       .default([])
       .describe(
         'RE2 patterns (no look-around, no back-references) that count as a mention; case is ignored.',
@@ -118,7 +118,7 @@ const run = z
       .max(longestSilenceMs)
       .default(120_000)
       .describe('Longest silence of a model, ms.'),
-    turns: count(50, 1000).describe('Most turns of a run: model calls with their tools.'),
+    turns: count(50, 1000).describe('Longest run, in turns: model calls with their tools.'),
     repeatedCalls: count(3, 100).describe('How many times in a row the same tool call may be made.'),
     steerTail: z
       .enum(['skip', 'finish'])
@@ -165,7 +165,7 @@ const lanes = z
       })
       .prefault({})
       .describe(
-        'Lanes of each class at work at once: main, schedule and background in each process, those of sub-agents over all processes.',
+        'How many lanes of each class work at once: main, schedule and background in each process, those of sub-agents across all processes.',
       ),
     maxRunsPerClaim: count(5, 1000).describe('A lane lets others run after this many runs in a row …'),
     maxHoldMs: milliseconds(60_000).describe('… or after this time, ms.'),
@@ -223,7 +223,7 @@ const resetRule = z
       .min(1)
       .max(525_600)
       .exactOptional()
-      .describe('After so many minutes without a message.'),
+      .describe('After this many minutes without a message.'),
   })
   .describe('When the next message starts a new session; empty = never.');
 
@@ -256,7 +256,7 @@ export const fileSchema = z.strictObject({
         .refine(isHost, "isn't a host as browsers send it, for example parley.home or parley.home:8443"),
     )
     .default([])
-    .describe('Further names of the page: `parley.home` on every port, `parley.home:8443` on that one.'),
+    .describe('More host names of the page: `parley.home` on every port, `parley.home:8443` on that one.'),
   trustedProxies: z
     .array(z.string().refine(isAddressRange, "isn't an IP address or CIDR range"))
     .max(100)
@@ -265,7 +265,7 @@ export const fileSchema = z.strictObject({
   logLevel: z
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')
-    .describe('Least severe log line that is written.'),
+    .describe('Least severe log line written.'),
   timeZone: z
     .string()
     .refine(isTimeZone, "isn't an IANA time zone, for example Europe/Berlin")
@@ -279,12 +279,12 @@ export const fileSchema = z.strictObject({
   texts: z
     .record(z.string(), z.string().min(1))
     .default({})
-    .describe('Replaces single texts of src/texts/english.ts, by their names there.'),
+    .describe('Replaces individual texts, by their names in src/texts/english.ts.'),
   allowInsecureRedis: z.boolean().default(false).describe('Accept a remote Redis without a password.'),
   role: z
     .enum(['all', 'gateway', 'worker'])
     .default('all')
-    .describe('What this process does; `--role` of the command `start` overrides it.'),
+    .describe('What this process does; `start --role` overrides it.'),
   health: z
     .strictObject({
       port: z
@@ -304,7 +304,7 @@ export const fileSchema = z.strictObject({
   model: modelName
     .exactOptional()
     .describe(
-      'Answers unless an agent or a conversation has another: an alias, or provider/id. Default: by the API key in the environment; without any the demo.',
+      'The model that answers, unless an agent or a conversation has its own: an alias, or provider/id. Default: chosen by the API key in the environment; the demo without one.',
     ),
   titles: z
     .boolean()
@@ -318,7 +318,7 @@ export const fileSchema = z.strictObject({
   bindings: z
     .array(binding)
     .default([])
-    .describe('Which agent answers where; every field that is given must match, and the most specific wins.'),
+    .describe('Which agent answers where; every field given must match, and the most specific binding wins.'),
   dmScope: z
     .enum(['per-account-channel-peer', 'per-channel-peer', 'per-peer', 'main'])
     .default('per-account-channel-peer')
@@ -343,13 +343,13 @@ export const fileSchema = z.strictObject({
   reset,
   media: z
     .strictObject({
-      maxMb: z.number().min(0.1).max(2000).default(20).describe('Largest file that is taken in, megabytes.'),
+      maxMb: z.number().min(0.1).max(2000).default(20).describe('Largest file that is accepted, megabytes.'),
       keepDays: count(30, 36_500).describe('Days until the files of messages that are done are removed.'),
     })
     .prefault({}),
   rateLimit: z
     .strictObject({
-      perSenderPerMinute: count(60, 100_000).describe('Messages one sender may have accepted.'),
+      perSenderPerMinute: count(60, 100_000).describe('How many messages of one sender are accepted.'),
     })
     .prefault({}),
   channels,
@@ -361,7 +361,7 @@ export const fileSchema = z.strictObject({
     })
     .prefault({}),
   shutdownMs: milliseconds(15_000).describe(
-    'Longest time that a stop takes, ms; what is unfinished then goes on after the next start.',
+    'Longest time that a stop takes, ms; what is unfinished then continues after the next start.',
   ),
 });
 

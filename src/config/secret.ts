@@ -43,7 +43,7 @@ export type SecretKind = 'telegram-token' | 'discord-token' | 'api-key' | 'acces
 /** Why a credential cannot be used, in words that hold none of it; undefined when it can. */
 export function findSecretProblem(value: string, kind: SecretKind): string | undefined {
   if (value.trim() === '') return 'is empty';
-  if (value !== value.trim()) return 'has white space around it';
+  if (value !== value.trim()) return 'has whitespace around it';
   if (isPlaceholder(value)) return 'is a placeholder, not a credential';
   return kindProblems[kind](value);
 }
@@ -63,13 +63,13 @@ const kindProblems: Record<SecretKind, (value: string) => string | undefined> = 
     if (value.length < 8) return 'is shorter than 8 characters';
     // It goes into a header: only printable ASCII can.
     return /[^!-~]/.test(value)
-      ? 'holds white space or other characters that no key has (commas separate keys)'
+      ? 'contains whitespace or other characters that no key has (commas separate keys)'
       : undefined;
   },
   // 22 base64url characters carry 128 bits.
   'access-token': (value) => {
     if (value.length < 22) return 'is shorter than 22 characters (128 bits)';
-    return new Set(value).size < 10 ? 'repeats too few different characters to be random' : undefined;
+    return new Set(value).size < 10 ? 'has too few different characters to be random' : undefined;
   },
   password: () => undefined,
 };

@@ -85,7 +85,7 @@ function findIdProblems(
   return (['peer', 'conversation', 'parent'] as const).flatMap((name) => {
     const [, channel = '', id] = /^([a-z]+):(.+)$/.exec(binding[name] ?? '') ?? [];
     if (!channels.includes(channel)) return [];
-    const what = `is the id alone in a binding; write "channel": "${channel}", "${name}": "${id}"`;
+    const what = `must be the id alone in a binding; write "channel": "${channel}", "${name}": "${id}"`;
     return [{ where: `${where}.${name}`, what }];
   });
 }
@@ -119,7 +119,7 @@ function findScopeProblems({ dmScope, access: { dmPolicy } }: FileSettings): rea
   return [
     {
       where: 'dmScope',
-      what: '"main" puts everybody who may write into one conversation, and access.dmPolicy "open" lets strangers write; use another of the two',
+      what: '"main" puts everybody who may write into one conversation, and access.dmPolicy "open" lets strangers write; change one of the two',
     },
   ];
 }

@@ -127,7 +127,7 @@ function quoted(value: string): string {
   if (/^[\w:./@,+=-]*$/.test(value)) return value;
   const mark = ["'", '"', '`'].find((each) => !value.includes(each));
   if (mark === undefined || /[\r\n]/.test(value))
-    throw new ParleyError('invalid_input', "A value with line breaks or all kinds of quotes can't be kept.");
+    throw new ParleyError('invalid_input', "A value with line breaks or every kind of quote can't be kept.");
   return `${mark}${value}${mark}`;
 }
 

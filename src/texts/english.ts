@@ -99,7 +99,7 @@ export const english = {
   whoamiMenu: 'Show your id on this network and your permissions',
   startMenu: 'Say hello',
   greeting:
-    'Hello! I’m {agent}, an AI agent: I read text and photos, see other files by name, work on files in my own folder, and can set others to work. /help shows the commands, and SOUL.md in my workspace shapes who I am.',
+    'Hello! I’m {agent}, an AI agent: I read text and photos, see other files by name, work on files in my own folder, and can delegate to sub-agents. /help shows the commands, and SOUL.md in my workspace shapes who I am.',
   whoami: 'You are {ref}, here as {authority}.',
   whoamiAdmin: 'You are {ref}, here as {authority} and as an administrator of this group.',
   whoamiAgent: 'Agent: {agent}',

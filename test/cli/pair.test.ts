@@ -73,7 +73,7 @@ it('says what is wrong, and changes nothing', { timeout: 300_000 }, async () => 
     [['approve', 'ABCD2346'], /^There is no such pending request\./],
     [['approve', 'open'], /^“open” isn't a code/],
     [['revoke', 'test:7'], /^test:7 has no approval or pending request/],
-    [['revoke', '@ann'], /^“@ann” isn't of the form channel:id/],
+    [['revoke', '@ann'], /^“@ann” isn't in the form channel:id/],
   ];
   for (const [args, reason] of wrong) {
     const { status, stderr } = parley('pair', ...args);

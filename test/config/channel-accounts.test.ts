@@ -56,7 +56,7 @@ describe('several accounts of one network', () => {
       { telegram: { accounts: { work: { tokenEnv: 'TELEGRAM_BOT_TOKEN' } } } },
       { TELEGRAM_BOT_TOKEN: tokenOf(1) },
     );
-    expect(problem).toContain('an account can be configured once');
+    expect(problem).toContain('an account can be configured only once');
   });
 
   it('are off together, and each for itself', () => {
@@ -109,7 +109,7 @@ describe('several accounts of one network', () => {
       'two names of one variable',
       { 'a-b': {}, a_b: {} },
       { TELEGRAM_BOT_TOKEN_A_B: tokenOf(1) },
-      'an account can be configured once',
+      'an account can be configured only once',
     ],
     [
       'a token without its account',

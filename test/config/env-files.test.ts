@@ -55,7 +55,7 @@ it('refuses a value that would be read as less or more than it is, and reads wha
   const cut = aCheckout({ beside: 'PARLEY_HOST=127.0.0.2 # here\nMY_KEY=abc#def\nexport A=1#2\n' });
   expect(() => load(cut)).toThrow(/2 problems:\n.*\.env: MY_KEY goes on behind a #.*quotes.*\n.*\.env: A /);
   const open = aCheckout({ beside: 'MY_KEY="abc\nPARLEY_PORT="1001"\n' });
-  expect(() => load(open)).toThrow(/\.env: MY_KEY goes on in the next line; close its quotes/);
+  expect(() => load(open)).toThrow(/\.env: MY_KEY continues on the next line; close its quotes/);
   const token = 'Zx9#mQ2vB7nK4pL8wR3tY6uJ1hG5fD0s';
   const quoted = aCheckout({
     beside: `\uFEFFPARLEY_PORT=1001\r\nexport PARLEY_TOKEN="${token}"\r\n# A=1#2\r\n`,

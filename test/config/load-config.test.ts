@@ -344,7 +344,7 @@ describe('a broken configuration', () => {
 });
 
 describe('the address of Redis (threat 14)', () => {
-  const isOpen = 'leads to another machine without a password';
+  const isOpen = 'points to another machine without a password';
   const isOther = "isn't a Redis address";
 
   it.each([

@@ -23,7 +23,7 @@ describe('Redis as an attacker (threat 14)', () => {
     const dataDir = aFolder(onTestFinished);
     // Every other way to stand open: test/config/load-config.test.ts.
     const start = startParley({ dataDir, env: { REDIS_URL: 'redis://10.255.255.1:6379' } });
-    await expect(start).rejects.toThrow('leads to another machine without a password');
+    await expect(start).rejects.toThrow('points to another machine without a password');
   });
 
   test.concurrent('starts no run, ends no worker and learns nothing by a thousand forged jobs', {

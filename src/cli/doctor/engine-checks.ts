@@ -27,7 +27,7 @@ export async function checkRedis({ redisUrl }: Config): Promise<DoctorCheck> {
     return failed(
       name,
       `REDIS_URL isn't reachable: ${found.reason}`,
-      'start it, correct REDIS_URL, or unset it and Parley runs its own',
+      'start it, correct REDIS_URL, or unset it to let Parley run its own',
     );
   const { version, policy } = found;
   if (!isRecentEnough(version)) return failed(name, `Redis ${version} is too old`, 'install 6.2 or newer');
@@ -64,7 +64,7 @@ function checkTools(config: Config, refusals: ReadonlyMap<string, number>): read
     return [
       warning(
         'tools',
-        `${model} takes no tools, as its server said on ${since}, and is asked without them`,
+        `its server said on ${since} that ${model} takes no tools, so it is asked without them`,
         'choose a model that takes tools, or set models.<alias>.tools to false for this one',
       ),
     ];

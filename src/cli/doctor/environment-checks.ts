@@ -8,17 +8,17 @@ import { type DoctorCheck, failed, ok, warning } from './check.ts';
 export function checkEnvironment(differing: readonly Disagreement[]): readonly DoctorCheck[] {
   return differing.map(({ process: { pid, role }, lacking, extra }) => {
     const name = 'environment';
-    const who = `the ${role === 'worker' ? 'worker' : 'gateway'} that runs (process ${pid})`;
-    const fix = `run this with its environment, or put the variables into ${homeFolder()}/.env, which all of them read`;
+    const who = `the running ${role === 'worker' ? 'worker' : 'gateway'} (process ${pid})`;
+    const fix = `run this command in its environment, or put the variables in ${homeFolder()}/.env, which every process reads`;
     if (lacking.length === 0)
       return warning(
         name,
-        `${who} doesn't have ${extra.join(', ')}, which are set here`,
+        `${who} lacks ${extra.join(', ')}, set only here`,
         `restart it, or ${fix}`,
       );
     return warning(
       name,
-      `${who} has ${lacking.join(', ')}, which aren't set here; what follows is what it says itself`,
+      `${who} has ${lacking.join(', ')}, set only there; the lines below are its own answers`,
       fix,
     );
   });
@@ -31,8 +31,8 @@ export async function askAboutParts(config: Config): Promise<readonly DoctorChec
     return [
       warning(
         'gateway',
-        "it can't be asked about its database, model and networks from here",
-        'run this with its environment',
+        "can't be asked about its database, model and networks from here",
+        'run this command in its environment',
       ),
     ];
   const { model, channels, problems } = answer.status;

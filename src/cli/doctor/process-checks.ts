@@ -14,7 +14,7 @@ export async function checkProcesses(
 
 /** With PostgreSQL it may run on another machine, which this one can't see. */
 function lacksWorker({ databaseUrl }: Pick<Config, 'databaseUrl'>): DoctorCheck {
-  const words = 'a gateway runs and no worker: messages are kept, and nobody answers them';
+  const words = 'a gateway is running but no worker: messages are kept, but nobody answers them';
   const fix = `start one: ${parleyCommand} start --role worker`;
   return databaseUrl === undefined
     ? failed('worker', words, fix)

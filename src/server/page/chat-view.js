@@ -64,7 +64,7 @@ function Greeting({ status }) {
   return html`<div class="greeting">
     <img src="/page/icon.svg" alt="" width="64" height="64" />
     <h2>What's on your mind?</h2>
-    <p>I read text and photos, see other files by name, work on files in my own folder, and can set others to work. Write more while I
+    <p>I read text and photos, see other files by name, work on files in my own folder, and can delegate to sub-agents. Write more while I
       work; <code>/</code> shows the commands.</p>
     <p><code>SOUL.md</code>, <code>AGENTS.md</code> and others in my workspace shape who I am:${' '}
       <code>${parleyCommand} agent init</code> creates them.</p>
@@ -77,7 +77,7 @@ const setUpCommand = `${parleyCommand} onboard`;
 
 function SetUp() {
   return html`<div class="set-up card">
-    <p>So far a scripted demo model answers, and no network is connected. To set both up, run this in Parley's folder:</p>
+    <p>A scripted demo model answers for now, and no network is connected. To set up both, run this in Parley's folder:</p>
     <div class="code-block"><pre tabindex="0"><code>${setUpCommand}</code></pre>
       <${CopyButton} text=${setUpCommand} what="command" /></div>
   </div>`;
