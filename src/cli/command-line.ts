@@ -44,7 +44,7 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
     finish,
   );
   addOutboxCommands(program.command('outbox').description('manage undelivered messages'), finish);
-  addSessionCommands(program.command('sessions').description('look at conversations'), finish);
+  addSessionCommands(program.command('sessions').description('show conversations'), finish);
   addSubagentCommands(program.command('subagents').description('manage sub-agents'), finish);
   addPairCommands(program.command('pair').description('manage who may write to the bot'), finish);
   addSignInCommands(program.command('sign-ins').description('manage signed-in browsers'), finish);
@@ -97,7 +97,7 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
 function addSetupCommands(program: Command, entry: EntryCommands, finish: Finish): void {
   program
     .command('onboard')
-    .description('set Parley up: model, network, owner and groups')
+    .description('set up Parley: model, network, owner and groups')
     .action(async () => {
       const { runOnboard } = await import('./onboard.ts');
       await finish(runOnboard(entry.parts.channels));
@@ -307,7 +307,7 @@ function addBackupCommands(program: Command, finish: Finish): void {
     });
   program
     .command('restore [backup]')
-    .description('bring a backup back and keep what it replaces; without a name: list the backups')
+    .description('restore a backup and keep what it replaces; without a name: list the backups')
     .action(async (name: string | undefined) => {
       const { runRestore } = await import('./backup.ts');
       await finish(runRestore(name === undefined ? {} : { name }));
@@ -316,7 +316,7 @@ function addBackupCommands(program: Command, finish: Finish): void {
     .command('import')
     .description('move to another database')
     .command('sqlite [from]')
-    .description('copy parley.db, or another file, into the empty database of DATABASE_URL')
+    .description('copy parley.db, or another file, into the empty database at DATABASE_URL')
     .action(async (from: string | undefined) => {
       const { runImportSqlite } = await import('./backup.ts');
       await finish(runImportSqlite(from === undefined ? {} : { from }));
@@ -326,7 +326,7 @@ function addBackupCommands(program: Command, finish: Finish): void {
 function addServiceCommands(program: Command, finish: Finish): void {
   program
     .command('reload')
-    .description('read the configuration anew, without a restart where that is possible')
+    .description('read the configuration again, without a restart where possible')
     .action(async () => {
       const { runReload } = await import('./reload.ts');
       await finish(runReload());
@@ -334,7 +334,7 @@ function addServiceCommands(program: Command, finish: Finish): void {
   const service = program.command('service').description('run Parley as a service (systemd)');
   service
     .command('install')
-    .description('start it now and with the machine')
+    .description('start it now, and whenever the machine starts')
     .option('--system', 'for the machine, as root (default: for you)')
     .option('--print', 'only show the unit')
     .action(async ({ system = false, print = false }: { system?: boolean; print?: boolean }) => {
@@ -358,7 +358,7 @@ function addServiceCommands(program: Command, finish: Finish): void {
   for (const parent of [service, program]) {
     parent
       .command('logs')
-      .description('show what the service has logged')
+      .description('show the service log')
       .option('-f, --follow', 'follow until interrupted')
       .action(async ({ follow = false }: { follow?: boolean }) => {
         const { runLogs } = await import('./service.ts');

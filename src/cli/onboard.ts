@@ -50,7 +50,7 @@ export async function onboard({ channels, home, read, check, open }: OnboardDeps
   const config = loadConfig(usable, home);
   // Else the answers would be typed in vain.
   await assertWritable(environment, home);
-  const ask = await open('Setting Parley up. Each credential is tried as you type it.');
+  const ask = await open('Let’s set up Parley. Each credential is tested as you enter it.');
   try {
     const setting = { channels, environment: usable, config, home, check };
     const { answers, network, isPaired } = await askAll(ask, setting);
@@ -122,7 +122,7 @@ async function keep(
   const ofShell: Readonly<Record<string, unknown>> = { ...others, ...values };
   const hidden = names.filter((name) => name in ofShell && !files.some((file) => file.names.includes(name)));
   return [
-    `Secrets: ${path} (${names.join(', ')}; readable by you alone)`,
+    `Secrets: ${path} (${names.join(', ')}; readable only by you)`,
     ...(hidden.length > 0
       ? [`This shell's environment sets ${hidden.join(', ')} too and counts first: unset it there.`]
       : []),

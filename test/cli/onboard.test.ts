@@ -72,27 +72,27 @@ describe('the model that onboarding is told', () => {
     await choose(ownServer);
     expect(await settings()).toEqual({ model: 'server/qwen3', providers: { server: { baseUrl: house } } });
     const { said } = await choose(claude);
-    expect(said).toContain('The model that answers: anthropic/claude-sonnet-5-5\n');
+    expect(said).toContain('Model: anthropic/claude-sonnet-5-5\n');
     expect(await settings()).toMatchObject({ model: 'anthropic/claude-sonnet-5-5' });
   });
 
   it('answers from then on: GPT beside a key of Anthropic', async () => {
     await choose(claude);
     const { said } = await choose(gpt);
-    expect(said).toContain('The model that answers: openai/gpt-6-luna\n');
+    expect(said).toContain('Model: openai/gpt-6-luna\n');
   });
 
   it('answers from then on: the demo beside a key', async () => {
     await choose(gpt);
-    expect((await choose(demo)).said).toContain('The model that answers: demo\n');
+    expect((await choose(demo)).said).toContain('Model: demo\n');
   });
 
   it('is asked for also while the configured one lacks its key', async () => {
     await choose(claude);
     await rm(join(home, '.env'));
-    expect((await choose(gpt)).said).toContain('The model that answers: openai/gpt-6-luna\n');
+    expect((await choose(gpt)).said).toContain('Model: openai/gpt-6-luna\n');
     await rm(join(home, '.env'));
-    expect((await choose(demo)).said).toContain('The model that answers: demo\n');
+    expect((await choose(demo)).said).toContain('Model: demo\n');
     await writeFile(join(home, 'parley.config.json'), '{"model":"openai/x","logLevel":"loud"}');
     await expect(choose(demo)).rejects.toThrow('logLevel in ');
   });
@@ -110,7 +110,7 @@ describe('the model that onboarding is told', () => {
     const { asked, said } = await choose(gpt);
     expect(asked).toEqual([{ kind: 'openai', apiKeys: [expect.anything()] }]);
     expect(said).toContain('(removed: providers.openai.baseUrl)');
-    expect(said).toContain('The model that answers: openai/gpt-6-luna\n');
+    expect(said).toContain('Model: openai/gpt-6-luna\n');
     expect(await settings()).toEqual({ port: 7500, model: 'openai/gpt-6-luna' });
   });
 
@@ -119,7 +119,7 @@ describe('the model that onboarding is told', () => {
     await writeFile(join(home, 'parley.config.json'), before);
     const { said } = await choose(gpt);
     expect(said).toContain('"model": "openai/gpt-6-luna"\n}\nAnd remove from it: providers.openai.baseUrl');
-    expect(said).toContain('The model that answers: openai/qwen3 at 127.0.0.1:9\n');
+    expect(said).toContain('Model: openai/qwen3 at 127.0.0.1:9\n');
   });
 
   it('is named with what hides it', async () => {
@@ -128,7 +128,7 @@ describe('the model that onboarding is told', () => {
     expect(first.said).toContain(
       `PARLEY_MODEL in ${join(home, '.env')} counts instead of model: unset it there.`,
     );
-    expect(first.said).toContain('The model that answers: demo\n');
+    expect(first.said).toContain('Model: demo\n');
     const second = await choose(gpt, { PARLEY_MODEL: '', OPENAI_BASE_URL: house });
     expect(second.asked).toMatchObject([{ baseUrl: house }]);
     expect(second.said).toContain(
@@ -141,7 +141,7 @@ describe('the model that onboarding is told', () => {
     await writeFile(join(home, 'parley.config.json'), '{"agents":[{"id":"main","model":"demo"}]}');
     const { said } = await choose(gpt);
     expect(said).toContain('The agent main names its own model in ');
-    expect(said).toContain('The model that answers: demo\n');
+    expect(said).toContain('Model: demo\n');
   });
 });
 

@@ -41,8 +41,8 @@ export async function askModel(ask: Prompter, deps: ModelDeps): Promise<Answers>
     config.model === 'demo' ? [] : [{ value: 'keep', label: `Keep ${config.model}` }];
   const choice = await ask.choose<Vendor | 'server' | 'demo' | 'keep'>('Which model answers?', [
     ...kept,
-    { value: 'anthropic', label: 'Claude', hint: 'with an API key of Anthropic' },
-    { value: 'openai', label: 'GPT', hint: 'with an API key of OpenAI' },
+    { value: 'anthropic', label: 'Claude', hint: 'with an Anthropic API key' },
+    { value: 'openai', label: 'GPT', hint: 'with an OpenAI API key' },
     { value: 'server', label: 'A server of your own', hint: 'Ollama, llama.cpp, vLLM, OpenRouter' },
     { value: 'demo', label: 'The demo model for now', hint: 'a script; needs no key' },
   ]);
@@ -65,11 +65,11 @@ async function askKey(ask: Prompter, vendor: Vendor, deps: ModelDeps): Promise<A
   // One in the file is removed below: the person chose the vendor.
   const baseUrl = environment.values[addressVariable];
   const asked = baseUrl === undefined ? name : new URL(baseUrl).host;
-  ask.say(`You find your key at ${where}.`);
+  ask.say(`You’ll find your key at ${where}.`);
   if (baseUrl !== undefined)
     ask.say(`${addressVariable} is set, so ${asked} gets the key and the messages, not ${name}.`);
   for (;;) {
-    const key = await ask.secret(`API key of ${name}`, (value) => keyProblem(value));
+    const key = await ask.secret(`${name} API key`, (value) => keyProblem(value));
     const tried = await ask.attempt(`Asking ${asked} for its models, which is free`, async () => {
       const [answer] = await check(
         { kind: vendor, apiKeys: [new Secret(key)], ...(baseUrl !== undefined && { baseUrl }) },
@@ -120,7 +120,7 @@ function wordsFor(name: string, answer: KeyAnswer | undefined) {
 export async function keepAnyway(ask: Prompter, what: string): Promise<boolean> {
   const choice = await ask.choose(`${what} doesn't work yet.`, [
     { value: 'again', label: 'Type it again' },
-    { value: 'keep', label: 'Keep it all the same' },
+    { value: 'keep', label: 'Keep it anyway' },
   ]);
   return choice === 'keep';
 }
@@ -164,7 +164,7 @@ async function askModelId(ask: Prompter, models: readonly string[]): Promise<str
     const chosen = await ask.choose('Which of its models?', options);
     if (chosen !== other) return chosen;
   }
-  return ask.text('The id of the model', {
+  return ask.text('The model’s id', {
     ...(models[0] !== undefined && { example: models[0] }),
     problemOf: (value) => (/^\S+$/.test(value) ? undefined : 'Write its id without spaces.'),
   });

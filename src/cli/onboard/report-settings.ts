@@ -28,7 +28,7 @@ export function wordsForEffect(config: Config, changed: SettingsChange): readonl
     ...(isOwnModel && 'model' in changed
       ? [`The agent ${agent.id} names its own model in ${config.configPath}: change it there.`]
       : []),
-    `The model that answers: ${describeModel(agent?.model ?? config.model, config)}`,
+    `Model: ${describeModel(agent?.model ?? config.model, config)}`,
   ];
 }
 
