@@ -21,6 +21,12 @@ const testEntries = {
 /** How many builds a clone keeps: a process that began with an earlier one may still load from it. */
 const keptBuilds = 5;
 
+/**
+ * ASCII without comments: V8 keeps the source of what runs, with two bytes for each character of a file in which one
+ * needs them. A gateway at rest takes 9 MB less. The lines stay, for traces.
+ */
+const lean = { charset: 'ascii', comments: false };
+
 /** Makes it unless it is there. Safe beside another build and when killed: a folder appears whole or not at all. */
 export async function makeBundle({ root, target = bundleFolder(root), input = entries }) {
   if (existsSync(target)) return;
@@ -44,7 +50,7 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
       onLog: (level, log, pass) => !['UNRESOLVED_IMPORT', 'EVAL'].includes(log.code) && pass(level, log),
     });
     const names = { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' };
-    await build.write({ dir: making, format: 'esm', ...names });
+    await build.write({ dir: making, format: 'esm', ...names, ...lean });
     await build.close();
     await cp(join(root, 'src/server/page'), join(making, 'page'), { recursive: true });
     // Whoever comes second has made the same.
