@@ -8,6 +8,10 @@ const flags = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // One process for all pages, none for a page that may come, and nothing drawn that only moves.
+  '--renderer-process-limit=1',
+  '--disable-features=SpareRendererForSitePerProcess,Translate,OptimizationHints,MediaRouter,HttpsUpgrades',
+  '--force-prefers-reduced-motion',
 ];
 
 /** The system's Chromium, headless, talking to nobody but the test. */
