@@ -25,6 +25,7 @@ export default defineConfig({
     // Most tests wait for other processes: three files at a time even where there are only two cores.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
+    globalSetup: ['test/support/drop-spares.ts'],
     setupFiles: ['test/support/compiled-once.ts', 'test/support/patient-vitest.ts'],
     expect: { poll: { timeout: patienceMs, interval: 20 } },
     // Both only end what hangs; a test has its own patience.

@@ -221,7 +221,9 @@ describe('the store', () => {
     await writeFile(join(dataDir, 'parley.config.json'), JSON.stringify(settings));
     const config = { ...loadConfig(readEnvironment({}), dataDir), dataDir };
     const [, ...others] = await checkStore(config);
-    const detail = expect.stringMatching(/^its server said on \d{4}-\d\d-\d\d that ollama\/refuses takes no tools/);
+    const detail = expect.stringMatching(
+      /^its server said on \d{4}-\d\d-\d\d that ollama\/refuses takes no tools/,
+    );
     expect(others).toMatchObject([{ name: 'tools', result: 'warning', detail }]);
   });
 

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import type { Store } from '../../src/store/base/command.ts';
 import type { StoreSettings } from '../../src/store/open-store.ts';
 import { openStore } from '../support/open-store.ts';
+import { type SpareDatabase, takeDatabase } from './spare-databases.ts';
 
 export type OpenStore = () => Store;
 
@@ -49,17 +50,19 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
 
   const admin = process.env.PARLEY_TEST_DATABASE_URL;
   describe.skipIf(admin === undefined)(`${name} on PostgreSQL`, () => {
-    const database = `parley_${crypto.randomUUID().replaceAll('-', '')}`;
-    const url = () => Object.assign(new URL(admin ?? ''), { pathname: `/${database}` }).href;
+    let database: SpareDatabase | undefined;
     let store: Store | undefined;
+    const url = () => database?.url ?? '';
     const settings = () => ({ kind: 'postgres', url: url() }) as const;
     beforeAll(async () => {
-      await runSql(admin ?? '', `create database ${database} strategy file_copy`);
+      database = await takeDatabase(admin ?? '', async (made) =>
+        (await openStore({ kind: 'postgres', url: made })).close(),
+      );
       store = await openStore(settings());
     });
     afterAll(async () => {
       await store?.close();
-      await runSql(admin ?? '', `drop database ${database} with (force)`);
+      await database?.giveBack();
     });
     suite(() => opened(store), {
       dialect: 'postgres',
