@@ -5,6 +5,7 @@ import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
 import { patienceMs } from '../support/patience.ts';
+import { shareOf } from '../support/turn.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { crowdOf, forCrowd, gatherCrowd } from './crowd.ts';
 import { discordNetwork } from './networks/discord.ts';
@@ -158,112 +159,115 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
   });
 });
 
-// Beside those in a row, not behind them.
-describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when $name', (network) => {
-  const { outages, renewToken } = network;
-  const troubles = inTime(outages).map(({ what }) => what);
-  test(`${troubles.join(', ')}: each for ${awayMs / 1000} s while answers are due and people go on writing`, {
-    timeout: outages.length * (awayMs + 60_000) + 60_000,
-  }, async ({ expect, onTestFinished }) => {
-    const stage = await openAlone(network, forCrowd);
-    onTestFinished(() => stage.close());
-    const { model, dataDir } = stage;
-    await stage.start();
-    const crowd = crowdOf(peopleOn(stage, network, 5));
-    for (const { begin, end } of inTime(outages)) {
-      const [answered, asked] = [crowd.answered(), model.requests.length];
-      const gate = createGate();
-      model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-      crowd.speaks();
-      await model.waitForRequest(asked + 5);
-      await begin(stage);
-      gate.open();
-      const open = `select state, problem is not null as isTried from outbox where state <> 'sent'`;
-      const waiting = Array.from({ length: 5 }, () => ({ state: 'pending', isTried: 1 }));
-      await expect.poll(() => readStore(dataDir, open)).toEqual(waiting);
-      crowd.speaks();
-      // How long it is away is the fault itself.
-      await pause(awayMs);
-      expect(crowd.answered()).toBe(answered);
-      await end(stage);
-      await untilAtRest(dataDir, crowd.count());
-    }
-    expect(crowd.breaches(dataDir)).toEqual([]);
-  });
-
-  test(`brings 200 messages at once${network.whileDown === 'kept' ? ', written while Parley was dead' : ''}`, {
-    timeout: 300_000,
-  }, async ({ onTestFinished }) => {
-    const stage = await openAlone(network, {
-      access: { dmPolicy: 'open' },
-      queue: { dm: { mode: 'collect', cap: 200 } },
+// Beside those in a row, not behind them; each with gateways of its own, so one network a day.
+describe.concurrent.for(shareOf(networks, 3))(
+  'Parley loses nothing and doubles nothing when $name',
+  (network) => {
+    const { outages, renewToken } = network;
+    const troubles = inTime(outages).map(({ what }) => what);
+    test(`${troubles.join(', ')}: each for ${awayMs / 1000} s while answers are due and people go on writing`, {
+      timeout: outages.length * (awayMs + 60_000) + 60_000,
+    }, async ({ expect, onTestFinished }) => {
+      const stage = await openAlone(network, forCrowd);
+      onTestFinished(() => stage.close());
+      const { model, dataDir } = stage;
+      await stage.start();
+      const crowd = crowdOf(peopleOn(stage, network, 5));
+      for (const { begin, end } of inTime(outages)) {
+        const [answered, asked] = [crowd.answered(), model.requests.length];
+        const gate = createGate();
+        model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+        crowd.speaks();
+        await model.waitForRequest(asked + 5);
+        await begin(stage);
+        gate.open();
+        const open = `select state, problem is not null as isTried from outbox where state <> 'sent'`;
+        const waiting = Array.from({ length: 5 }, () => ({ state: 'pending', isTried: 1 }));
+        await expect.poll(() => readStore(dataDir, open)).toEqual(waiting);
+        crowd.speaks();
+        // How long it is away is the fault itself.
+        await pause(awayMs);
+        expect(crowd.answered()).toBe(answered);
+        await end(stage);
+        await untilAtRest(dataDir, crowd.count());
+      }
+      expect(crowd.breaches(dataDir)).toEqual([]);
     });
-    onTestFinished(() => stage.close());
-    const { dataDir } = stage;
-    const people = peopleOn(stage, network, 20);
-    const crowd = crowdOf(people);
-    const parley = await stage.start();
-    crowd.speaks();
-    await untilAtRest(dataDir, 20);
-    if (network.whileDown === 'kept') {
-      await parley.kill();
-      await network.untilLeft?.(stage);
-    }
-    const texts = Array.from({ length: 10 }, (_, nth) =>
-      people.map((person, index) => ({ person, text: `Number ${nth} of person ${index}.` })),
-    ).flat();
-    for (const { person, text } of texts) person.says(text);
-    if (network.whileDown === 'kept') await stage.start();
-    await untilAtRest(dataDir, 220);
-    const told = countTold(
-      dataDir,
-      texts.map(({ text }) => text),
-    );
-    expect(texts.filter((_, index) => told[index] !== 1)).toEqual([]);
-    const unanswered = texts.filter(
-      ({ person, text }) => person.standing().filter((answer) => answer.includes(text)).length !== 1,
-    );
-    expect(unanswered).toEqual([]);
-    expect(crowd.breaches(dataDir)).toEqual([]);
-  });
 
-  const change = renewToken === undefined ? '' : ' with another token, the old one being refused';
-  test(`delivers twice, in another order, and again after a restart while it ${outages[0].what}${change}`, {
-    timeout: 300_000,
-  }, async ({ onTestFinished }) => {
-    const stage = await openAlone(network, forCrowd);
-    onTestFinished(() => stage.close());
-    const { dataDir } = stage;
-    const hands = network.handsOf(stage);
-    const crowd = crowdOf(peopleOn(stage, network, 6));
-    const first = await stage.start();
-    hands.inDisorder(() => crowd.speaks());
-    hands.redeliver(6);
-    await untilAnswered(crowd, 6);
-    hands.redeliver(6);
-    crowd.speaks();
-    await untilAtRest(dataDir, 12);
-    await renewToken?.(stage);
-    if (renewToken !== undefined) {
-      const isRefused = async () => (await channelShown(first.url, network.channel)).state === 'trouble';
-      await until(isRefused, { what: 'the refusal on show' });
+    test(`brings 200 messages at once${network.whileDown === 'kept' ? ', written while Parley was dead' : ''}`, {
+      timeout: 300_000,
+    }, async ({ onTestFinished }) => {
+      const stage = await openAlone(network, {
+        access: { dmPolicy: 'open' },
+        queue: { dm: { mode: 'collect', cap: 200 } },
+      });
+      onTestFinished(() => stage.close());
+      const { dataDir } = stage;
+      const people = peopleOn(stage, network, 20);
+      const crowd = crowdOf(people);
+      const parley = await stage.start();
       crowd.speaks();
-    }
-    await first.stop();
-    const [{ begin, end, shown }] = outages;
-    await begin(stage);
-    crowd.speaks();
-    const { url } = await stage.start();
-    const { state, detail } = await channelShown(url, network.channel);
-    expect([state, detail]).toEqual(['trouble', expect.stringMatching(shown)]);
-    await end(stage);
-    hands.redeliver(12);
-    hands.inDisorder(() => crowd.speaks());
-    await untilAtRest(dataDir, crowd.count());
-    expect(crowd.breaches(dataDir)).toEqual([]);
-    expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(crowd.count());
-  });
-});
+      await untilAtRest(dataDir, 20);
+      if (network.whileDown === 'kept') {
+        await parley.kill();
+        await network.untilLeft?.(stage);
+      }
+      const texts = Array.from({ length: 10 }, (_, nth) =>
+        people.map((person, index) => ({ person, text: `Number ${nth} of person ${index}.` })),
+      ).flat();
+      for (const { person, text } of texts) person.says(text);
+      if (network.whileDown === 'kept') await stage.start();
+      await untilAtRest(dataDir, 220);
+      const told = countTold(
+        dataDir,
+        texts.map(({ text }) => text),
+      );
+      expect(texts.filter((_, index) => told[index] !== 1)).toEqual([]);
+      const unanswered = texts.filter(
+        ({ person, text }) => person.standing().filter((answer) => answer.includes(text)).length !== 1,
+      );
+      expect(unanswered).toEqual([]);
+      expect(crowd.breaches(dataDir)).toEqual([]);
+    });
+
+    const change = renewToken === undefined ? '' : ' with another token, the old one being refused';
+    test(`delivers twice, in another order, and again after a restart while it ${outages[0].what}${change}`, {
+      timeout: 300_000,
+    }, async ({ onTestFinished }) => {
+      const stage = await openAlone(network, forCrowd);
+      onTestFinished(() => stage.close());
+      const { dataDir } = stage;
+      const hands = network.handsOf(stage);
+      const crowd = crowdOf(peopleOn(stage, network, 6));
+      const first = await stage.start();
+      hands.inDisorder(() => crowd.speaks());
+      hands.redeliver(6);
+      await untilAnswered(crowd, 6);
+      hands.redeliver(6);
+      crowd.speaks();
+      await untilAtRest(dataDir, 12);
+      await renewToken?.(stage);
+      if (renewToken !== undefined) {
+        const isRefused = async () => (await channelShown(first.url, network.channel)).state === 'trouble';
+        await until(isRefused, { what: 'the refusal on show' });
+        crowd.speaks();
+      }
+      await first.stop();
+      const [{ begin, end, shown }] = outages;
+      await begin(stage);
+      crowd.speaks();
+      const { url } = await stage.start();
+      const { state, detail } = await channelShown(url, network.channel);
+      expect([state, detail]).toEqual(['trouble', expect.stringMatching(shown)]);
+      await end(stage);
+      hands.redeliver(12);
+      hands.inDisorder(() => crowd.speaks());
+      await untilAtRest(dataDir, crowd.count());
+      expect(crowd.breaches(dataDir)).toEqual([]);
+      expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(crowd.count());
+    });
+  },
+);
 
 test.concurrent('a second poller on the same Telegram bot is shown as a conflict, and nothing is lost', {
   timeout: 300_000,

@@ -13,7 +13,7 @@ const longest = isLong ? 64_000 : 4_000;
 const longestKnown = isLong ? 64_000 : 16_000;
 
 /** What the shapes of one kind may cost for one parser, ms of processor time; each run begins with others. */
-const budgetMs = isLong ? Number.POSITIVE_INFINITY : 200;
+const budgetMs = isLong ? Number.POSITIVE_INFINITY : 120;
 
 /** The shapes for which twice the length takes more than three times as long. */
 function steepShapes({ run, isSlow }: Parser, tried: readonly Shape[], length: number): readonly string[] {
