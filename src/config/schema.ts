@@ -16,9 +16,7 @@ const milliseconds = (byDefault: number, min = 0) => z.int().min(min).max(86_400
 const budgets = z
   .strictObject(budgetLimits)
   .prefault({})
-  .describe(
-    'The most that models may cost, in dollars. Absent = no limit. Checked before each call.',
-  );
+  .describe('The most that models may cost, in dollars. Absent = no limit. Checked before each call.');
 
 const binding = z.strictObject({
   agent: identifier.describe('The agent that answers.'),

@@ -25,7 +25,9 @@ export function findWorkspaceProblems(
     const folder = realOf(workspace);
     const held = own.find((path) => wayTo(realOf(path), folder) !== undefined);
     if (held !== undefined)
-      return [{ where, what: `holds ${held}, which the file tools would expose; choose a folder without it` }];
+      return [
+        { where, what: `holds ${held}, which the file tools would expose; choose a folder without it` },
+      ];
     const [top = ''] = wayTo(folder, realOf(dataDir))?.split(sep) ?? [];
     if (!ownFolders.test(top)) return [];
     const what = `lies in ${join(dataDir, top)}, which is Parley's own; choose a folder for the agent's files only`;

@@ -12,7 +12,7 @@ beforeEach(async () => {
 
 const gptKey = 'sk-proj-0000000001';
 const claudeKey = 'sk-ant-api03-0000000001';
-const keyOf = (vendor: string) => `API key of ${vendor}`;
+const keyOf = (vendor: string) => `${vendor} API key`;
 const gpt = { 'Which model answers?': 'openai', [keyOf('OpenAI')]: gptKey };
 const claude = { 'Which model answers?': 'anthropic', [keyOf('Anthropic')]: claudeKey };
 const house = 'http://127.0.0.1:9/v1';

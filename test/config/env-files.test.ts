@@ -53,7 +53,9 @@ it('says what to do about a file that cannot be used', () => {
 
 it('refuses a value that would be read as less or more than it is, and reads what other systems write', () => {
   const cut = aCheckout({ beside: 'PARLEY_HOST=127.0.0.2 # here\nMY_KEY=abc#def\nexport A=1#2\n' });
-  expect(() => load(cut)).toThrow(/2 problems:\n.*\.env: MY_KEY goes on behind a #.*quotes.*\n.*\.env: A /);
+  expect(() => load(cut)).toThrow(
+    /2 problems:\n.*\.env: MY_KEY continues after a #.*quote the value.*\n.*\.env: A /,
+  );
   const open = aCheckout({ beside: 'MY_KEY="abc\nPARLEY_PORT="1001"\n' });
   expect(() => load(open)).toThrow(/\.env: MY_KEY continues on the next line; close its quotes/);
   const token = 'Zx9#mQ2vB7nK4pL8wR3tY6uJ1hG5fD0s';

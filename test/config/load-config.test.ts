@@ -237,7 +237,7 @@ describe('a broken configuration', () => {
     [
       'patterns that take long together',
       { groups: { mentionPatterns: Array.from({ length: 9 }, (_, index) => `(?:[a-z]+,){40}${index}`) } },
-      /mentionPatterns.*too large together/,
+      /mentionPatterns.*too large in total/,
     ],
     ['a pattern that matches everything', { groups: { mentionPatterns: ['x*'] } }, /match everything/],
     ['a lease that a late renewal loses', { lanes: { leaseMs: 1000, renewMs: 900 } }, /lanes\.renewMs.*half/],
@@ -422,7 +422,7 @@ describe('the configuration', () => {
     'refuses the workspace %j, which holds its own data',
     (workspace) => {
       expect(problemsOf({ agents: [{ id: 'main', workspace }] })).toMatch(
-        /agents\[0\]\.workspace: holds .*data, which the file tools would show/,
+        /agents\[0\]\.workspace: holds .*data, which the file tools would expose/,
       );
     },
   );
@@ -441,7 +441,7 @@ describe('the configuration', () => {
       },
       finish: (_, call) => call(),
     };
-    const what = expect.stringContaining('parley.config.json, which the file tools would show');
+    const what = expect.stringContaining('parley.config.json, which the file tools would expose');
     const problem = { where: 'agents[0].workspace', what };
     expect(await findLinkedWorkspaceProblems(linked, disks)).toEqual([problem]);
     // The process never waits for a drive itself: reading the settings asks none, following links asks in turn.

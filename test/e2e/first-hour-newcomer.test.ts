@@ -78,7 +78,7 @@ describe("the newcomer's first hour", () => {
   test('changes nothing for a person who leaves the questions', slow, async () => {
     const person = onboard();
     await person.answer('Which model answers?', enter);
-    await person.answer(/◆ +API key of Anthropic/, `${key}${enter}`);
+    await person.answer(/◆ +Anthropic API key/, `${key}${enter}`);
     await person.answer('Which network', leave);
     expect(await person.ended).toBe(1);
     expect(person.shown()).toContain('Nothing was changed.');
@@ -88,10 +88,10 @@ describe("the newcomer's first hour", () => {
   test('tries each credential as it is typed, and writes what was answered', slow, async () => {
     const person = onboard();
     await person.answer('Which model answers?', enter);
-    await person.answer(/◆ +API key of Anthropic/, `sk-ant-wrong-one${enter}`);
+    await person.answer(/◆ +Anthropic API key/, `sk-ant-wrong-one${enter}`);
     await person.answer('rejects it: 401 invalid x-api-key', '');
     await person.answer('Type it again', enter);
-    await person.answer(/◆ +API key of Anthropic/, `${key}${enter}`);
+    await person.answer(/◆ +Anthropic API key/, `${key}${enter}`);
     await person.answer('accepts it.', '');
     await person.answer('Which network', enter);
     await person.answer('Token of the bot', `${telegram.token}${enter}`);

@@ -11,11 +11,7 @@ export function checkEnvironment(differing: readonly Disagreement[]): readonly D
     const who = `the running ${role === 'worker' ? 'worker' : 'gateway'} (process ${pid})`;
     const fix = `run this command in its environment, or put the variables in ${homeFolder()}/.env, which every process reads`;
     if (lacking.length === 0)
-      return warning(
-        name,
-        `${who} lacks ${extra.join(', ')}, set only here`,
-        `restart it, or ${fix}`,
-      );
+      return warning(name, `${who} lacks ${extra.join(', ')}, set only here`, `restart it, or ${fix}`);
     return warning(
       name,
       `${who} has ${lacking.join(', ')}, set only there; the lines below are its own answers`,
