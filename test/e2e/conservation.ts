@@ -3,6 +3,7 @@
  * accepted message has ended with one outcome, nothing waits to be sent, and each stands in the
  * transcript once.
  */
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { patienceMs } from '../support/patience.ts';
@@ -126,7 +127,16 @@ export function countEvents(dataDir: string): number {
 
 /** Every breach of the law, in words; empty when it holds. Call it at rest. */
 export function findBreaches(dataDir: string): readonly string[] {
-  return [...findIn(dataDir, unfinished), ...findIn(dataDir, unlawful)];
+  return [...findIn(dataDir, unfinished), ...findIn(dataDir, unlawful), ...readWarnings(dataDir)];
+}
+
+/** What Node.js itself warned of in any of the gateway's lives, such as listeners that add up. */
+function readWarnings(dataDir: string): readonly string[] {
+  const log = join(dataDir, 'test.log');
+  if (!existsSync(log)) return [];
+  return readFileSync(log, 'utf8')
+    .split('\n')
+    .filter((line) => /^\(node:\d+\) /.test(line));
 }
 
 /** How often each text stands in the transcripts as something a person said. */

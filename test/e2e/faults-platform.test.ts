@@ -181,7 +181,8 @@ describe.concurrent.for(shareOf(networks, 3))(
         await model.waitForRequest(asked + 5);
         await begin(stage);
         gate.open();
-        const open = `select state, problem is not null as isTried from outbox where state <> 'sent'`;
+        const open = `select state, problem is not null as isTried from outbox
+        where purpose = 'reply' and state <> 'sent'`;
         const waiting = Array.from({ length: 5 }, () => ({ state: 'pending', isTried: 1 }));
         await expect.poll(() => readStore(dataDir, open)).toEqual(waiting);
         crowd.speaks();

@@ -33,7 +33,7 @@ test('every process says whether it lives and is ready, and what is down', { tim
   telegram.userSends({ from: bob, text: 'Anybody there?' });
   await untilSaid(telegram, { chat: bob.id, text: /nobody can answer yet: no worker is running/ });
   const alone = await runParley(['doctor'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' });
-  expect(alone.stdout).toMatch(/FAILED +worker +a gateway runs and no worker.*\n.*start --role worker/);
+  expect(alone.stdout).toMatch(/FAILED +worker +a gateway is running but no worker.*\n.*start --role worker/);
   const workers = await Promise.all([start('worker'), start('worker')]);
   await untilSaid(telegram, { chat: bob.id, text: 'You said: Anybody there?' });
   const addresses = await readProcessAddresses(dataDir);
