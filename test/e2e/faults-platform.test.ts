@@ -1,6 +1,6 @@
 /** Everything that a network can do to us, on each of them: `networks/` has the hands for it. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
@@ -39,6 +39,15 @@ type Config = Readonly<Record<string, unknown>>;
 function openAlone({ part, channel }: Network, config: Config, settings: Config = {}): Promise<Stage> {
   const channels = { web: { enabled: false }, terminal: { enabled: false }, [channel]: settings };
   return openStage({ channels, ...config }, [part], { PARLEY_TOKEN: pageToken });
+}
+
+/** What a failure leaves is kept: nobody can make a race happen again. */
+function closeOf(stage: Stage) {
+  return async ({ task }: TestContext) => {
+    const isKept = task.result?.state === 'fail';
+    if (isKept) console.error(`${task.name}: see ${stage.dataDir}`);
+    await stage.close({ isKept });
+  };
 }
 
 function peopleOn(stage: Stage, { channel }: Network, count: number, firstId = 1001): readonly Person[] {
@@ -169,7 +178,7 @@ describe.concurrent.for(shareOf(networks, 3))(
       timeout: outages.length * (awayMs + 60_000) + 60_000,
     }, async ({ expect, onTestFinished }) => {
       const stage = await openAlone(network, forCrowd);
-      onTestFinished(() => stage.close());
+      onTestFinished(closeOf(stage));
       const { model, dataDir } = stage;
       await stage.start();
       const crowd = crowdOf(peopleOn(stage, network, 5));
@@ -202,7 +211,7 @@ describe.concurrent.for(shareOf(networks, 3))(
         access: { dmPolicy: 'open' },
         queue: { dm: { mode: 'collect', cap: 200 } },
       });
-      onTestFinished(() => stage.close());
+      onTestFinished(closeOf(stage));
       const { dataDir } = stage;
       const people = peopleOn(stage, network, 20);
       const crowd = crowdOf(people);
@@ -236,7 +245,7 @@ describe.concurrent.for(shareOf(networks, 3))(
       timeout: 300_000,
     }, async ({ onTestFinished }) => {
       const stage = await openAlone(network, forCrowd);
-      onTestFinished(() => stage.close());
+      onTestFinished(closeOf(stage));
       const { dataDir } = stage;
       const hands = network.handsOf(stage);
       const crowd = crowdOf(peopleOn(stage, network, 6));
