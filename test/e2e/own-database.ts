@@ -12,21 +12,36 @@ export type OwnDatabase = {
 export async function makeDatabase(atEnd: (end: () => Promise<void>) => void): Promise<OwnDatabase> {
   const name = `parley_${crypto.randomUUID().replaceAll('-', '')}`;
   const server = databaseServer ?? '';
-  await query(server, `create database ${name} strategy file_copy`);
-  atEnd(async () => {
-    await query(server, `drop database ${name} with (force)`);
-  });
-  const url = new URL(server);
-  url.pathname = `/${name}`;
-  return { url: url.href, read: (sql) => query(url.href, sql) };
+  const url = await createDatabase(server, name);
+  atEnd(() => dropDatabase(server, name));
+  return { url, read: (sql) => query(url, sql) };
 }
 
-async function query(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
+/** Resolves with its address. */
+export async function createDatabase(server: string, name: string): Promise<string> {
+  await query(server, `create database ${name} strategy file_copy`);
+  return addressOf(server, name);
+}
+
+export async function dropDatabase(server: string, name: string): Promise<void> {
+  await query(server, `drop database ${name} with (force)`);
+}
+
+export function addressOf(server: string, name: string): string {
+  return Object.assign(new URL(server), { pathname: `/${name}` }).href;
+}
+
+/** Runs the statements one after the other; resolves with the rows of the last. */
+export async function query(
+  url: string,
+  ...statements: readonly string[]
+): Promise<readonly Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    const { rows } = await client.query(sql);
-    return rows as readonly Record<string, unknown>[];
+    let rows: readonly Record<string, unknown>[] = [];
+    for (const statement of statements) ({ rows } = await client.query(statement));
+    return rows;
   } finally {
     await client.end();
   }

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import pg from 'pg';
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { Store } from '../../src/store/base/command.ts';
 import type { StoreSettings } from '../../src/store/open-store.ts';
+import { query } from '../e2e/own-database.ts';
 import { openStore } from '../support/open-store.ts';
 import { type SpareDatabase, takeDatabase } from './spare-databases.ts';
 
@@ -68,7 +68,7 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
       dialect: 'postgres',
       open: () => openStore(settings()),
       settings,
-      sql: (statement) => runSql(url(), statement),
+      sql: async (statement) => void (await query(url(), statement)),
     });
   });
 }
@@ -76,14 +76,4 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
 function opened(store: Store | undefined): Store {
   if (!store) throw new Error('the database is not open yet');
   return store;
-}
-
-async function runSql(url: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
 }

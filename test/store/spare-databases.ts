@@ -2,7 +2,7 @@
  * PostgreSQL databases for suites that need one of their own, one after the other: to make one and its tables takes a
  * fifth of a second of processor time, to empty one a hundredth.
  */
-import pg from 'pg';
+import { addressOf, createDatabase, dropDatabase, query } from '../e2e/own-database.ts';
 
 export type SpareDatabase = {
   readonly url: string;
@@ -25,29 +25,25 @@ export async function takeDatabase(
   return {
     url: addressOf(server, name),
     giveBack: async () => {
-      const now = await query(addressOf(server, name), `${endOthers}; ${empty}; ${describeSchema}`);
+      const now = await readSchema(addressOf(server, name), endOthers, empty);
       if (now === schema) spare.push({ name, schema });
-      else await query(server, `drop database ${name} with (force)`);
+      else await dropDatabase(server, name);
     },
   };
 }
 
 /** Drops what the processes have left that this one has begun. */
 export async function dropSpares(server: string): Promise<void> {
-  const names = await query(
-    server,
-    `select coalesce(string_agg(datname, ','), '') as value from pg_database where starts_with(datname, '${prefixOf(process.pid)}')`,
-  );
-  for (const name of names.split(',').filter(Boolean))
-    await query(server, `drop database ${name} with (force)`);
+  const own = `starts_with(datname, '${prefixOf(process.pid)}')`;
+  for (const { datname } of await query(server, `select datname from pg_database where ${own}`))
+    await dropDatabase(server, String(datname));
 }
 
 async function makeSpare(server: string, prepare: (url: string) => Promise<void>) {
   const name = `${prefixOf(process.ppid)}${crypto.randomUUID().replaceAll('-', '')}`;
-  await query(server, `create database ${name} strategy file_copy`);
-  const url = addressOf(server, name);
+  const url = await createDatabase(server, name);
   await prepare(url);
-  return { name, schema: await query(url, describeSchema) };
+  return { name, schema: await readSchema(url) };
 }
 
 const endOthers = `select pg_terminate_backend(pid) from pg_stat_activity
@@ -58,26 +54,14 @@ const empty = `do $$ declare own text; begin
     execute format('delete from %I', own);
   end loop; end $$`;
 
-const describeSchema = `select md5(coalesce(string_agg(line, ',' order by line), '')) as value from (
+const describeSchema = `select md5(coalesce(string_agg(line, ',' order by line), '')) as schema from (
   select concat(table_name, column_name, data_type, is_nullable, column_default) as line
     from information_schema.columns where table_schema = 'public'
   union all select indexdef from pg_indexes where schemaname = 'public'
   union all select concat(tgrelid::regclass, tgname) from pg_trigger where not tgisinternal
-  union all select proname from pg_proc where pronamespace = 'public'::regnamespace) as schema`;
+  union all select proname from pg_proc where pronamespace = 'public'::regnamespace) as own`;
 
-function addressOf(server: string, name: string): string {
-  return Object.assign(new URL(server), { pathname: `/${name}` }).href;
-}
-
-/** The `value` of the last statement's row. */
-async function query(url: string, sql: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    const result: unknown = await client.query(sql);
-    const last = (Array.isArray(result) ? result.at(-1) : result) as { rows: { value?: string }[] };
-    return last.rows[0]?.value ?? '';
-  } finally {
-    await client.end();
-  }
+async function readSchema(url: string, ...before: readonly string[]): Promise<string> {
+  const [row] = await query(url, ...before, describeSchema);
+  return String(row?.schema);
 }
