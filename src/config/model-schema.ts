@@ -27,10 +27,10 @@ export const providers = z
       baseUrl: httpUrl.exactOptional().describe('Address of its API, for example http://127.0.0.1:11434/v1.'),
       keysEnv: variableName
         .exactOptional()
-        .describe('Variable that holds its API keys, separated by commas. Default: <NAME>_API_KEY.'),
+        .describe('Environment variable with its API keys, separated by commas. Default: <NAME>_API_KEY.'),
       headersEnv: variableName
         .exactOptional()
-        .describe('Variable that holds headers for this server only: name=value, separated by commas.'),
+        .describe('Environment variable with headers for this server only: name=value, separated by commas.'),
     }),
   )
   .default({})
@@ -46,7 +46,7 @@ export const tracing = z
       ),
     headersEnv: variableName
       .default('OTEL_EXPORTER_OTLP_HEADERS')
-      .describe('Variable that holds the headers it wants: name=value, separated by commas.'),
+      .describe('Environment variable with the headers it wants: name=value, separated by commas.'),
   })
   .prefault({});
 

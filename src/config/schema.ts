@@ -347,7 +347,9 @@ export const fileSchema = z.strictObject({
     .prefault({}),
   rateLimit: z
     .strictObject({
-      perSenderPerMinute: count(60, 100_000).describe('How many messages of one sender are accepted.'),
+      perSenderPerMinute: count(60, 100_000).describe(
+        'How many messages a minute are accepted from one sender.',
+      ),
     })
     .prefault({}),
   channels,
