@@ -1,9 +1,11 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterEach, describe, expect, it } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { neverLeft } from '#channel-kit/network-fault.ts';
 import { nodeFlags } from '../../bin/node-settings.mjs';
 import { leanFetch } from '../../src/http/lean-fetch.ts';
@@ -112,6 +114,24 @@ describe('the lean fetch', () => {
     await flushEventLoop();
     // An error that nobody listens to ends the process.
     expect(listeners.filter((others) => others === 0)).toEqual([]);
+  });
+
+  it('ends each call, and harms nobody else, wherever in it the connection is cut', async () => {
+    const cutting = new Worker(new URL('./cutting-server.ts', import.meta.url));
+    onTestFinished(async () => void (await cutting.terminate()));
+    const [port] = await once(cutting, 'message');
+    const ends = { whole: 0, refused: 0, cut: 0 };
+    const call = async () => {
+      try {
+        await (await leanFetch(`http://127.0.0.1:${port}/`, post)).json();
+        ends.whole += 1;
+      } catch (error) {
+        ends[neverLeft(error) ? 'refused' : 'cut'] += 1;
+      }
+    };
+    // An error that nobody listens to would fail the run, a call that never ends this test.
+    for (let round = 0; round < 60; round++) await Promise.all(Array.from({ length: 20 }, call));
+    expect(Math.min(...Object.values(ends))).toBeGreaterThan(0);
   });
 
   it('tells a connection that never stood from one that was cut', async () => {
