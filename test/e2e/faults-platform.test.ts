@@ -180,7 +180,7 @@ describe.concurrent.for(shareOf(networks, 3))(
       const stage = await openAlone(network, forCrowd);
       onTestFinished(closeOf(stage));
       const { model, dataDir } = stage;
-      await stage.start();
+      const { url } = await stage.start();
       const crowd = crowdOf(peopleOn(stage, network, 5));
       for (const { begin, end } of inTime(outages)) {
         const [answered, asked] = [crowd.answered(), model.requests.length];
@@ -189,6 +189,8 @@ describe.concurrent.for(shareOf(networks, 3))(
         crowd.speaks();
         await model.waitForRequest(asked + 5);
         await begin(stage);
+        // Once it answers, it has seen which connections are gone: what it sends over one of them is `unknown`.
+        await channelShown(url, network.channel);
         gate.open();
         const open = `select state, problem is not null as isTried from outbox
         where purpose = 'reply' and state <> 'sent'`;
