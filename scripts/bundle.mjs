@@ -23,8 +23,8 @@ const keptBuilds = 5;
 
 /**
  * ASCII without comments: V8 keeps the source of what runs, with two bytes for each character of a file in which one
- * needs them. A gateway at rest takes 9 MB less. The lines stay, for traces; licences come
- * with the dependencies, which a package installs.
+ * needs them. A gateway at rest takes 9 MB less. The lines stay, for traces; licences come with the dependencies, which
+ * a package installs.
  */
 const lean = { charset: 'ascii', comments: false };
 
