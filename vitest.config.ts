@@ -26,7 +26,7 @@ export default defineConfig({
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     globalSetup: ['test/support/drop-spares.ts'],
-    setupFiles: ['test/support/compiled-once.ts', 'test/support/patient-vitest.ts'],
+    setupFiles: ['compiled-once', 'patient-vitest', 'whole-lengths'].map((name) => `test/support/${name}.ts`),
     expect: { poll: { timeout: patienceMs, interval: 20 } },
     // Both only end what hangs; a test has its own patience.
     testTimeout: 300_000,

@@ -14,3 +14,15 @@ test('a property has the case ended in which its time was over', async () => {
   await holds(property, { interruptAfterTimeLimit: timeMs });
   expect([begun, ended]).toEqual([2, 2]);
 });
+
+test('a property is tried with lists as long as it allows', () => {
+  let longest = 0;
+  const lists = fc.array(fc.nat(), { maxLength: 40 });
+  holds(
+    fc.property(lists, ({ length }) => {
+      longest = Math.max(longest, length);
+    }),
+    { numRuns: 1_000 },
+  );
+  expect(longest).toBe(40);
+});

@@ -25,7 +25,7 @@ type Step = { readonly what: number; readonly who: number; readonly which: numbe
 
 const plan: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.record({ what: fc.nat(99), who: fc.nat(processes - 1), which: fc.nat(1_000) }),
-  { minLength: 20, maxLength: 70, size: 'max' },
+  { minLength: 20, maxLength: 70 },
 );
 
 describeEachDatabase('random trees of children with random ends', (open, beside) => {
