@@ -29,6 +29,12 @@ export const itemMutants: readonly Mutant[] = [
     test: { file: 'test/inbound/changes.test.ts', name: 'the correction that came too late' },
   },
   {
+    name: 'a late correction is not found again',
+    invariant: 'what corrects a message after its run is changed and withdrawn with it',
+    edit: { in: 'canBeCorrected', find: '|| (await correctionsOf(tx, found)).length > 0', replace: '' },
+    test: { file: 'test/store/lanes/queue-model.test.ts', name: 'does what its reference model does' },
+  },
+  {
     name: 'newest message beyond what is read',
     invariant: 'an interruption lets the newest message run next, however many wait',
     edit: { in: 'mostRead', find: '2_000', replace: '500' },

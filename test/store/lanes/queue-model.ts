@@ -84,20 +84,21 @@ export class QueueModel {
   edit(item: Item, text: string): string {
     item.text = text;
     if (isUnread(item)) return 'replaced';
-    if (!this.#isRead(item)) return this.told.some((one) => one.item === item) ? 'after-run' : 'ended';
     const [unread] = this.#correctionsOf(item);
     if (unread) unread.text = text;
-    else this.#add('correction', item.who, text, item);
+    else if (this.#isRead(item)) this.#add('correction', item.who, text, item);
+    else return this.told.some((one) => one.item === item) ? 'after-run' : 'ended';
     return 'steered';
   }
 
+  /** Its corrections go with it, also those that came too late for its run. */
   remove(item: Item, reason = 'deleted'): string {
-    const isRead = this.#isRead(item);
-    if (!isRead && !isUnread(item)) return 'after-run';
-    for (const one of isRead ? this.#correctionsOf(item) : [item]) end(one, 'cancelled', reason);
+    const wasUnread = isUnread(item);
+    for (const one of wasUnread ? [item] : this.#correctionsOf(item)) end(one, 'cancelled', reason);
     item.isKept = false;
     this.#revive();
-    return isRead ? 'stop-offered' : 'cancelled';
+    if (wasUnread) return 'cancelled';
+    return this.#isRead(item) ? 'stop-offered' : 'after-run';
   }
 
   promote(item: Item): string {
