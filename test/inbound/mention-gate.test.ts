@@ -121,7 +121,7 @@ describe('mention gate', () => {
         return [];
       }
     });
-    expect(patterns.length).toBeGreaterThan(sources.length / 5);
+    expect(patterns.length).toBeGreaterThan(sources.length / 10);
     const match = (text: string) => {
       for (const pattern of patterns) passesMentionGate(aMessage({ text }), aGate({ patterns: [pattern] }));
     };
