@@ -78,6 +78,7 @@ const step = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('expire' as const) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('take-over' as const), worker }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('hand-over' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('park' as const), isAnswered: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('answer-call' as const) }) },
@@ -367,6 +368,9 @@ function createPair(
       case 'hand-over':
         model.handOver();
         return run && store.write(handOver, run);
+      case 'take-over':
+        await take({ kind: 'expire' });
+        return claim(one.worker);
       case 'expire':
         model.expire();
         if (run) await store.write(renewLeases, { holder: run.holder, leaseMs: -1, runs: [run] });

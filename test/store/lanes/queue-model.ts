@@ -166,7 +166,7 @@ export class QueueModel {
     if (this.lease?.is !== 'given-back') run.attempts += 1;
     this.lease = { by, is: 'live' };
     // So many attempts a run has; the last of them is given up.
-    if (run.attempts > 3) this.close('failed', null, false);
+    if (run.attempts > 3) this.close('failed', 'gave_up', false);
     return this.run ? 'run' : 'again';
   }
 
