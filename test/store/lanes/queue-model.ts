@@ -165,8 +165,7 @@ export class QueueModel {
   #resume(by: string, run: Run): 'run' | 'again' {
     if (this.lease?.is !== 'given-back') run.attempts += 1;
     this.lease = { by, is: 'live' };
-    // So many attempts a run has; the last of them is given up.
-    if (run.attempts > 3) this.close('failed', 'gave_up', false);
+    if (isGivenUp(run)) this.close('failed', 'gave_up', false);
     return this.run ? 'run' : 'again';
   }
 
@@ -252,6 +251,8 @@ export class QueueModel {
   }
 }
 
+/** So many attempts a run has. What it has called is closed with it. */
+export const isGivenUp = ({ attempts }: Pick<Run, 'attempts'>) => attempts > 3;
 const isWaiting = (item: Item) => item.state === 'waiting';
 const isCommand = (item: Item) => item.kind === 'command';
 /** By any run. */
