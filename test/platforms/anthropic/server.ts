@@ -65,7 +65,7 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
       const body = strictly(() => checkRequest(entry.body, String(request.headers['anthropic-beta'] ?? '')));
       const prompt = countPrompt(body);
       entry.prompt = prompt;
-      const reply = await nextReply(body);
+      const reply = await strictly(() => nextReply(body));
       entry.status = 'status' in reply ? reply.status : 200;
       const turns: Stage['answer'] = (turn) => answerOf(turn, { body, prompt, newId });
       await play(reply, { ...stage, isStreaming: body.stream === true, answer: turns });
@@ -77,7 +77,7 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
     }
   }
 
-  /** What nobody has asked it to refuse is Parley's mistake. */
+  /** What nobody has asked it to refuse is a mistake: Parley's, or of a script that is too short for what it asks. */
   function strictly<T>(check: () => T): T {
     try {
       return check();
@@ -135,9 +135,9 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
 /** What the model says without a script. */
 export const repeatAfterMe: Script = (body) => ({ text: `You said: ${lastUserText(body)}` });
 
-function replier(script: Script): (body: WireBody) => Promise<Reply> {
+function replier(script: Script): (body: WireBody) => Reply | Promise<Reply> {
   let count = 0;
-  return async (body) => {
+  return (body) => {
     count += 1;
     if (typeof script === 'function') return script(body, count);
     const reply = script[count - 1];

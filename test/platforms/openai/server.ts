@@ -63,9 +63,7 @@ export async function startOpenAiServer(options: OpenAiServerOptions = {}): Prom
       if (keys.length > 0 && entry.keyIndex === -1) throw wrongKey(key, flavour);
       const body = strictly(() => checkRequest(raw, refusedParams));
       if (flavour === 'gemini') strictly(() => checkSignatures(body));
-      replies += 1;
-      const reply = typeof script === 'function' ? await script(body, replies) : script[replies - 1];
-      if (!reply) throw new BadRequest(`the script has no reply ${replies}`);
+      const reply = await strictly(() => nextReply(body));
       entry.status = 'status' in reply ? reply.status : 200;
       await play(reply, { body, response, flavour, newId });
     } catch (error) {
@@ -77,7 +75,14 @@ export async function startOpenAiServer(options: OpenAiServerOptions = {}): Prom
     }
   }
 
-  /** A parameter that it was told to refuse is no mistake; all else is Parley's. */
+  function nextReply(body: Json): Reply | Promise<Reply> {
+    replies += 1;
+    const reply = typeof script === 'function' ? script(body, replies) : script[replies - 1];
+    if (!reply) throw new BadRequest(`the script has no reply ${replies}`);
+    return reply;
+  }
+
+  /** A parameter that it was told to refuse is no mistake; all else is Parley's, or of a script that is too short. */
   function strictly<T>(check: () => T): T {
     try {
       return check();
