@@ -19,6 +19,7 @@ const listSchema = z.array(z.unknown());
 const objectSchema = z.record(z.string(), z.unknown());
 const threadsSchema = z.object({ threads: listSchema });
 const applicationSchema = z.object({ id: idSchema, flags: z.int().catch(0) });
+const originalSchema = z.object({ flags: z.int().default(0) });
 
 export type HistoryQuery = { readonly after: string; readonly limit: number };
 
@@ -151,6 +152,13 @@ export class DiscordApi {
   async tellPrivately(application: string, token: string, content: string): Promise<void> {
     const body = { content, flags: MessageFlags.Ephemeral, allowed_mentions: { parse: [] } };
     await this.#call(RequestMethod.Post, Routes.webhook(application, token), { body, auth: false });
+  }
+
+  /** Whether "thinking…" still stands where the answer is to come. */
+  async isThinking(application: string, token: string): Promise<boolean> {
+    const route = Routes.webhookMessage(application, token);
+    const { flags } = originalSchema.parse(await this.#call(RequestMethod.Get, route, { auth: false }));
+    return (flags & MessageFlags.Loading) !== 0;
   }
 
   async removeOriginal(application: string, token: string): Promise<void> {

@@ -21,6 +21,9 @@ export type InteractionTokensDeps = { readonly path: string; readonly clock: Clo
 
 /** A little less than Discord's 15 minutes. */
 export const tokenLifetimeMs = 14 * 60_000;
+/** Ends earlier, so that no other process answers where the one that received it is about to take "thinking…" away. */
+const recallMs = tokenLifetimeMs - 30_000;
+const dropped = 'dropped';
 
 export class InteractionTokens {
   readonly #deps: InteractionTokensDeps;
@@ -37,11 +40,20 @@ export class InteractionTokens {
   }
 
   /** Never throws. Resolves when it is written. */
-  async keep({ id, application, token }: InteractionToken): Promise<void> {
+  keep({ id, application, token }: InteractionToken): Promise<void> {
+    return this.#append(`${id} ${application} ${token}`);
+  }
+
+  /** No process of this data folder recalls it from now on. Never throws. */
+  drop(id: string): Promise<void> {
+    return this.#append(`${id} ${dropped}`);
+  }
+
+  async #append(line: string): Promise<void> {
     try {
       const file = await open(this.#deps.path, 'a', 0o600);
       try {
-        await file.write(`${id} ${application} ${token}\n`);
+        await file.write(`${line}\n`);
       } finally {
         await file.close();
       }
@@ -51,7 +63,8 @@ export class InteractionTokens {
   }
 
   /**
-   * The token of an interaction that any process of this data folder received; undefined once it has expired.
+   * The token of an interaction that any process of this data folder received; undefined once it has expired
+   * or was dropped.
    */
   async recall(id: string): Promise<InteractionToken | undefined> {
     return (await this.#read()).find((one) => one.id === id);
@@ -73,10 +86,11 @@ export class InteractionTokens {
   async #read(): Promise<readonly InteractionToken[]> {
     const { path, clock } = this.#deps;
     const text = await readFile(path, 'utf8').catch(() => ''); // There is none before the first start.
-    return text.split('\n').flatMap((line) => {
-      const [id = '', application = '', token = ''] = line.split(' ');
-      const isWhole = isSnowflake(id) && isSnowflake(application) && token !== '';
-      return isWhole && clock.now() < timeOf(id) + tokenLifetimeMs ? [{ id, application, token }] : [];
+    const lines = text.split('\n').map((line) => line.split(' '));
+    const gone = new Set(lines.flatMap(([id, mark]) => (mark === dropped ? [id] : [])));
+    return lines.flatMap(([id = '', application = '', token = '']) => {
+      const isWhole = isSnowflake(id) && isSnowflake(application) && token !== '' && !gone.has(id);
+      return isWhole && clock.now() < timeOf(id) + recallMs ? [{ id, application, token }] : [];
     });
   }
 }

@@ -15,11 +15,14 @@ import type { TextBody } from './outbound.ts';
 import type { Interaction } from './payload-schema.ts';
 
 export type InteractionsDeps = {
-  readonly api: Pick<DiscordApi, 'defer' | 'editOriginal' | 'removeOriginal' | 'tellPrivately'>;
+  readonly api: Pick<
+    DiscordApi,
+    'defer' | 'editOriginal' | 'isThinking' | 'removeOriginal' | 'tellPrivately'
+  >;
   readonly bot: Bot;
   readonly clock: Clock;
   readonly log: Log;
-  readonly tokens: Pick<InteractionTokens, 'keep' | 'recall'>;
+  readonly tokens: Pick<InteractionTokens, 'drop' | 'keep' | 'recall'>;
 };
 
 /** A press waits here for some milliseconds; one that is forgotten is stored anyway. */
@@ -154,15 +157,20 @@ export class Interactions {
     this.#forget(id);
   }
 
+  /** Another process of this data folder may have put the answer there: it stays. */
   async #withdraw(id: string): Promise<void> {
     const one = this.#open.get(id);
     if (one === undefined || one.answer !== undefined || one.isWithdrawn) return;
     one.isWithdrawn = true;
+    const { api, log, tokens } = this.#deps;
+    await tokens.drop(id);
     if (!(await one.isDeferred)) return;
-    await this.#deps.api.removeOriginal(one.application, one.token).catch((error: unknown) => {
-      const reason = reasonOf(error);
-      this.#deps.log.info({ reason }, 'discord.deferral-not-removed');
-    });
+    try {
+      if (await api.isThinking(one.application, one.token))
+        await api.removeOriginal(one.application, one.token);
+    } catch (error) {
+      log.info({ reason: reasonOf(error) }, 'discord.deferral-not-removed');
+    }
   }
 
   #forget(id: string): undefined {

@@ -32,6 +32,16 @@ it('recalls what another process kept, until it has run out, and then drops it f
   expect(await readFile(path, 'utf8')).toBe('');
 });
 
+it('recalls nothing that another process has dropped', async () => {
+  const { deps, aToken } = await aFile();
+  const one = aToken('first');
+  const [gateway, worker] = [await InteractionTokens.open(deps), await InteractionTokens.open(deps)];
+  await gateway.keep(one);
+  expect(await worker.recall(one.id)).toEqual(one);
+  await gateway.drop(one.id);
+  expect(await worker.recall(one.id)).toBeUndefined();
+});
+
 it('loses no whole line to one that a crash cut off', async () => {
   const { path, deps, aToken, pass } = await aFile();
   const one = aToken('first');

@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import { messageId } from '#contracts/ids.ts';
+import { tokenLifetimeMs } from '../../../channels/discord/interaction-tokens.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { aDiscordStage, aText, forever } from './discord-stage.ts';
 
@@ -30,10 +32,10 @@ class Late extends RecordingIntake {
 }
 
 /** A bot that has its commands. */
-async function aCommandedStage(intake = new RecordingIntake()) {
+async function aCommandedStage(intake = new RecordingIntake(), { clock } = patient) {
   let at = Date.now();
   const stage = await aDiscordStage({ now: () => at });
-  const { adapter } = await stage.begin(intake, patient);
+  const { adapter } = await stage.begin(intake, { clock });
   await adapter.commands.register(commands, forever);
   const pass = (ms: number) => {
     at += ms;
@@ -113,6 +115,26 @@ describe('a slash command', () => {
     expect(await third.send(aText(route, 'Stopped.'), forever)).toMatchObject({ kind: 'sent' });
     expect(server.texts(dm.id)).toEqual(['parley: Stopped.']);
     expect(server.answersTo(used)).toHaveLength(1);
+  });
+
+  it('that another process of the folder has answered keeps its answer, whatever else has run out', async () => {
+    const over = Promise.withResolvers<void>();
+    const wait: Clock['wait'] = (ms, signal) =>
+      ms === tokenLifetimeMs ? over.promise : systemClock.wait(ms, signal);
+    const clock = { ...systemClock, wait };
+    const { server, ada, dm, intake, newAdapter } = await aCommandedStage(new RecordingIntake(), { clock });
+    const answered = server.people.uses({ from: ada, name: 'stop' });
+    const left = server.people.uses({ from: ada, name: 'queue' });
+    await server.waitFor(() => answered.answer === 5 && left.answer === 5);
+    const { route } = await intake.waitFor(() =>
+      intake.events.find(({ event }) => event.kind === 'message' && event.text === '/stop'),
+    );
+    const worker = newAdapter(patient);
+    await worker.identify(forever);
+    expect(await worker.send(aText(route, 'Stopped.'), forever)).toMatchObject({ kind: 'sent' });
+    over.resolve();
+    await server.waitFor(() => server.answersTo(left).length === 0);
+    expect(server.texts(dm.id)).toEqual(['parley: Stopped.']);
   });
 
   it('whose time has run out is answered by a message', async () => {
