@@ -11,7 +11,7 @@ import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbou
 
 export type Refusal = {
   readonly status: number;
-  /** Discord's own code; undefined when a proxy answered. */
+  /** Discord's own code; undefined when a proxy or Discord's edge answered, which passes. */
   readonly code: number | undefined;
   readonly reason: string;
   /** As asked, at least a second, ms; only of rate limits, which may also be kept before anything was sent. */
@@ -26,8 +26,15 @@ export function readRefusal(error: unknown): Refusal | undefined {
     return { status: 429, code: undefined, reason: 'Discord’s rate limit is reached', retryAfterMs };
   }
   if (!('status' in error) || typeof error.status !== 'number') return undefined;
-  const code = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
-  return { status: error.status, code, reason: `${error.status} ${error.message}`.slice(0, 300) };
+  const { status } = error;
+  const named = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
+  const code = isUnrouted(status, named) ? undefined : named;
+  return { status, code, reason: `${status} ${error.message}`.slice(0, 300) };
+}
+
+/** Discord's edge, which names no reason: what is gone for good has a code of its own. */
+function isUnrouted(status: number, code: number | undefined): boolean {
+  return code === RESTJSONErrorCodes.GeneralError && (status === 403 || status === 404);
 }
 
 export type Attempt = {
@@ -51,14 +58,9 @@ function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attem
   if (status === 429) return { kind: 'retry', afterMs: retryAfterMs ?? proxyPauseMs, reason };
   if (status >= 500) return ambiguous(attempt.content, reason);
   if (status === 401) return failed('unauthorised', reason);
-  if (code === undefined || isUnrouted(status, code)) return { kind: 'retry', afterMs: proxyPauseMs, reason };
+  if (code === undefined) return { kind: 'retry', afterMs: proxyPauseMs, reason };
   if (isAlreadySo(attempt.content, code)) return sent();
   return failed(failureKind(code, attempt), reason);
-}
-
-/** Discord's edge, which names no reason: what is gone for good has a code of its own. */
-function isUnrouted(status: number, code: number): boolean {
-  return code === RESTJSONErrorCodes.GeneralError && (status === 403 || status === 404);
 }
 
 /** A change that Discord refuses because it is already in force has succeeded. */

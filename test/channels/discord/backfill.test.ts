@@ -93,12 +93,17 @@ describe('what was said while Parley was down', () => {
     expect(intake.gaps).toMatchObject([{ conversation: general.id }]);
   });
 
-  it('waits for a rate limit, and comes behind it', async () => {
+  const passing = [
+    { what: 'a rate limit', fault: { kind: 'rate-limit', retryAfterMs: 50 } },
+    { what: 'a 403 of Discord’s edge', fault: { kind: 'refuse', status: 403, code: 0, message: 'no' } },
+    { what: 'a 404 of Discord’s edge', fault: { kind: 'refuse', status: 404, code: 0, message: 'no' } },
+  ] as const;
+  it.each(passing)('waits for $what, and comes behind it', async ({ fault }) => {
     const { server, ada, general, begin } = await aDiscordStage();
     const first = await begin();
     await first.adapter.stop();
     server.people.sends({ from: ada, channel: general, text: 'one' });
-    server.fault({ kind: 'rate-limit', retryAfterMs: 50 }, { route: 'GET /channels/:channel/messages' });
+    server.fault(fault, { route: 'GET /channels/:channel/messages' });
     const { intake } = await begin(first.intake.restarted());
     await intake.waitFor(() => intake.texts.length === 1);
     expect(intake.gaps).toEqual([]);
