@@ -41,3 +41,8 @@ export class ParleyError extends Error {
 export function hasCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof ParleyError && error.code === code;
 }
+
+/** Whether the store takes nothing just now; it recovers by itself, so callers may try again. */
+export function isStoreAway(error: unknown): error is ParleyError {
+  return hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
+}

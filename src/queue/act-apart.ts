@@ -1,4 +1,4 @@
-import { hasCode } from '#contracts/errors.ts';
+import { isStoreAway } from '#contracts/errors.ts';
 
 /**
  * Has the store act on all rows in one step; where that fails, on halves of them, so that a row that it can't act on holds
@@ -14,7 +14,7 @@ export async function actApart<Row, Result>(
   try {
     return [await act(rows)];
   } catch (error) {
-    if (hasCode(error, 'store_unavailable') || hasCode(error, 'store_full')) throw error;
+    if (isStoreAway(error)) throw error;
     if (others.length === 0) {
       await onBad(first, error);
       return [];

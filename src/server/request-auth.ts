@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
-import { hasCode } from '#contracts/errors.ts';
+import { isStoreAway } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 import type { Identity, IdentityCheck } from './identity.ts';
@@ -121,10 +121,6 @@ function identityRefusal(identity: Identity, bearerOnly: boolean): Refusal | und
 
 /** The store recovers by itself: clients may retry. */
 const storeAway: Refusal = { status: 503, code: 'store_unavailable', retryAfterMs: 5_000 };
-
-function isStoreAway(error: unknown): boolean {
-  return hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
-}
 
 /** Text for people; programs read the code. */
 const texts: Readonly<Partial<Record<string, string>>> = {

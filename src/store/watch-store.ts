@@ -1,4 +1,4 @@
-import { ParleyError } from '#contracts/errors.ts';
+import { isStoreAway } from '#contracts/errors.ts';
 import type { Store } from './base/command.ts';
 
 /** Why the database refused the last write. */
@@ -30,13 +30,9 @@ export function watchStore(store: Store, now: () => number): WatchedStore {
         trouble = undefined;
         return output;
       } catch (error) {
-        if (isAway(error)) trouble = { reason: error.message, since: trouble?.since ?? now() };
+        if (isStoreAway(error)) trouble = { reason: error.message, since: trouble?.since ?? now() };
         throw error;
       }
     },
   };
-}
-
-function isAway(error: unknown): error is ParleyError {
-  return error instanceof ParleyError && (error.code === 'store_unavailable' || error.code === 'store_full');
 }

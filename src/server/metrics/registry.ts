@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry as PromRegistry } from 'prom-client';
 import type { Clock } from '#contracts/clock.ts';
-import { hasCode } from '#contracts/errors.ts';
+import { isStoreAway } from '#contracts/errors.ts';
 import type { LoopWatch } from '../../logging/loop-watch.ts';
 import type { WaitingCalls } from '../../models/provider-waits.ts';
 import type { MarkdownDesk } from '../../replies/markdown-desk.ts';
@@ -111,7 +111,8 @@ type StoreCounts = {
 async function unlessAway(counting: Promise<StoreCounts>): Promise<StoreCounts | undefined> {
   const ended = new AbortController();
   const counted = counting.catch((error: unknown) => {
-    if (isAway(error)) return undefined;
+    // Callers of the store have logged why it is unreachable. A refused statement is our fault.
+    if (isStoreAway(error)) return undefined;
     throw error;
   });
   const patience = delay(patienceMs, undefined, { signal: ended.signal, ref: false });
@@ -120,11 +121,6 @@ async function unlessAway(counting: Promise<StoreCounts>): Promise<StoreCounts |
   } finally {
     ended.abort();
   }
-}
-
-/** Callers of the store have logged why it is unreachable. A refused statement is our fault. */
-function isAway(error: unknown): boolean {
-  return hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
 }
 
 const outcomes = ['answered', 'silent', 'merged', 'cancelled', 'refused', 'failed'];
