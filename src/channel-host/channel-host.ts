@@ -28,6 +28,7 @@ import { readAnchors } from '../store/intake/anchors.ts';
 import { type AccountLease, claimAccount, releaseAccount } from '../store/processes/accounts.ts';
 import { type ChannelRegistry, createChannelRegistry, type FindChannel } from './channel-registry.ts';
 import { inTime } from './in-time.ts';
+import { keepLease, renewMs } from './keep-lease.ts';
 import { createRetries, RefusedByNetwork, type Retries } from './retries.ts';
 
 /** The state of one connection. */
@@ -103,7 +104,6 @@ export interface ChannelHost extends FindChannel {
 }
 
 const leaseMs = 10_000;
-const renewMs = 2_000;
 /** Between two looks at a lease that another process holds. */
 const leastLookMs = 250;
 /** An adapter limits its own calls; this is for one that does not. */
@@ -259,21 +259,25 @@ async function receive(supervised: Supervision, hosted: HostedConnection): Promi
   const until = AbortSignal.any([signal, ended.signal]);
   const intake = await intakeOf(supervised, hosted, { account, lease, ended, closed: closed.signal });
   const { clock } = deps;
+  let trustedAt = Number.POSITIVE_INFINITY;
+  const onKept = () => {
+    if (clock.now() >= trustedAt) intake.trusted();
+  };
+  const keeping = keepLease({ clock, claim, epoch: lease.epoch, onKept }, until);
   try {
-    await inTime({ clock, limitMs: startLimitMs, what: 'Beginning to receive' }, () =>
+    const starting = inTime({ clock, limitMs: startLimitMs, what: 'Beginning to receive' }, () =>
       hosted.adapter.start(intake),
-    );
-    intake.started();
-    deps.onReceiving(hosted);
-    const trustedAt = clock.now() + probationMs;
-    while (!until.aborted) {
-      await clock.wait(renewMs, until);
-      if (until.aborted) break;
-      const renewed = await claim();
-      if (renewed.kind !== 'held' || renewed.epoch !== lease.epoch) break;
-      if (clock.now() >= trustedAt) intake.trusted();
+    ).then(() => true);
+    const hasBegun = await Promise.race([starting, keeping.then(() => false)]);
+    if (hasBegun) {
+      intake.started();
+      deps.onReceiving(hosted);
+      trustedAt = clock.now() + probationMs;
+      await keeping;
     }
   } finally {
+    ended.abort();
+    await keeping.catch(() => undefined);
     // Runs that finish during shutdown are still shown by this process.
     if (!signal.aborted) registry.markReleased(account);
     await inTime({ clock, limitMs: stopLimitMs, what: 'Stopping' }, () => hosted.adapter.stop()).catch(

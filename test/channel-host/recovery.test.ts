@@ -15,7 +15,8 @@ import { createRetries } from '../../src/channel-host/retries.ts';
 import { noLiveEvents } from '../../src/queue/live-events.ts';
 import { channelStatus } from '../../src/server/channel-status.ts';
 import { readinessOf, readyAnswer } from '../../src/server/readiness.ts';
-import { claimAccount } from '../../src/store/processes/accounts.ts';
+import type { Store } from '../../src/store/base/command.ts';
+import { type AccountLease, claimAccount } from '../../src/store/processes/accounts.ts';
 import { sharedFolder } from '../support/own-folder.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -33,6 +34,7 @@ async function aHostedNetwork() {
   const known = { id: 'bot', name: '@bot' };
   const onIdentify: (() => Promise<void>)[] = [];
   const onStart: ((intake: Intake) => Promise<void>)[] = [];
+  const onClaim: (() => Promise<AccountLease>)[] = [];
   const states: ChannelState[] = [];
   const gaps: ChannelGap[] = [];
   const accepted: Acceptance[] = [];
@@ -44,6 +46,15 @@ async function aHostedNetwork() {
       await turns();
     }
   });
+  const hostStore: Store = {
+    ...store(),
+    write: async (command, input) => {
+      if (command.name !== claimAccount.name) return store().write(command, input);
+      calls.push('claim');
+      const instead = await onClaim.shift()?.();
+      return instead === undefined ? store().write(command, input) : (instead as never);
+    },
+  };
   let intake: Intake | undefined;
   /** The account of each tenure, as the intake has it. */
   const accounts: BotAccount[] = [];
@@ -67,7 +78,7 @@ async function aHostedNetwork() {
     }),
   };
   const host = createChannelHost({
-    ...{ store: store(), holder: 'boot-1', clock, log: silentLog, live: noLiveEvents },
+    ...{ store: hostStore, holder: 'boot-1', clock, log: silentLog, live: noLiveEvents },
     random: () => 0,
     receives: true,
     intakeFor: ({ account }) => {
@@ -85,7 +96,7 @@ async function aHostedNetwork() {
   });
   const began = clock.now();
   return {
-    ...{ clock, calls, known, accounts, onIdentify, onStart, states, gaps, accepted },
+    ...{ clock, calls, known, accounts, onIdentify, onStart, onClaim, states, gaps, accepted },
     began,
     begin: () => {
       void host.run({ id: net, load: async () => definition, settings: {}, deps: { dataDir: dataDir() } });
@@ -251,6 +262,57 @@ describe('a channel that is refused', () => {
     await network.clock.advance(minute);
     expect(network.state()?.kind).not.toBe('off');
     expect(network.count('identify')).toBe(2);
+  });
+});
+
+describe('the lease of an account', () => {
+  const busy = { kind: 'busy', delayMs: 1 } as const;
+
+  it('is kept while the channel is still starting', async () => {
+    const network = await aHostedNetwork();
+    const connected = Promise.withResolvers<void>();
+    network.onStart.push(() => connected.promise);
+    await network.begin();
+    await network.clock.advance(30_000);
+    expect(network.count('claim')).toBe(16);
+    connected.resolve();
+    await network.clock.advance(0);
+    expect(network.state()?.kind).toBe('on');
+    expect(network.count('start')).toBe(1);
+  });
+
+  it.each(['starting', 'receiving'])('ends it when another process has it while it is %s', async (phase) => {
+    const network = await aHostedNetwork();
+    if (phase === 'starting') network.onStart.push(() => new Promise(() => undefined));
+    await network.begin();
+    expect(network.count('stop')).toBe(0);
+    network.onClaim.push(async () => busy);
+    await network.clock.advance(2000);
+    expect(network.count('stop')).toBe(1);
+    await network.clock.advance(2000);
+    expect(network.count('start')).toBe(2);
+    expect(network.state()?.kind).toBe('on');
+  });
+
+  it('outlasts a store that is away for less than a minute', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    for (const code of ['store_unavailable', 'store_full'] as const)
+      network.onClaim.push(...Array(14).fill(fails(code)));
+    await network.clock.advance(2 * minute);
+    expect(network.count('stop')).toBe(0);
+    expect(network.state()?.kind).toBe('on');
+  });
+
+  it('does not outlast one that is away for longer: what waits in the channel is bounded', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    network.onClaim.push(...Array(40).fill(fails('store_unavailable')));
+    await network.clock.advance(minute + 2000);
+    expect(network.count('stop')).toBe(1);
+    expect(network.state()?.kind).toBe('trouble');
+    await network.clock.advance(10 * minute);
+    expect(network.state()?.kind).toBe('on');
   });
 });
 
