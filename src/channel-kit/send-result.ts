@@ -36,6 +36,5 @@ export function unanswered(
 ): SendResult {
   const reason = noAnswerFrom(server, error);
   if (neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
-  if (isAborted) return { kind: 'unknown', reason: `the wait was ended before ${server} answered` };
-  return ambiguous(content, reason);
+  return ambiguous(content, isAborted ? `the wait was ended before ${server} answered` : reason);
 }

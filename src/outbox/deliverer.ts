@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fitChars } from '#channel-kit/clean-text.ts';
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
+import { ambiguous } from '#channel-kit/send-result.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { hasCode } from '#contracts/errors.ts';
+import { hasCode, isStoreAway } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
@@ -292,8 +293,7 @@ async function settle(
     try {
       return await store.write(recordDelivery, settling);
     } catch (error) {
-      const isAway = hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
-      if (!isAway || stopping.aborted) throw error;
+      if (!isStoreAway(error) || stopping.aborted) throw error;
       await clock.wait(settleAgainMs, stopping);
     }
   }
@@ -311,7 +311,7 @@ async function send(
   } catch (error) {
     // A fault in the adapter itself: nobody can say whether the platform has it.
     log.error({ part: part.key, error }, 'delivery.adapter-failed');
-    return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) };
+    return ambiguous(part.content, error instanceof Error ? error.message : String(error));
   }
 }
 

@@ -253,6 +253,8 @@ describe('no answer', () => {
       expect(faultOf(error, text('x'), false).kind).toBe('unknown');
       expect(faultOf(error, edit, false).kind).toBe('retry');
     }
-    expect(faultOf(new DOMException('over', 'AbortError'), edit, true).kind).toBe('unknown');
+    const aborted = new DOMException('over', 'AbortError');
+    expect(faultOf(aborted, text('x'), true).kind).toBe('unknown');
+    expect(faultOf(aborted, edit, true).kind).toBe('retry');
   });
 });

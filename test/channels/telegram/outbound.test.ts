@@ -246,6 +246,7 @@ describe('what became of a failed call', () => {
     ] as const) {
       expect(failureOf(network({ code: 'ECONNRESET' }), content, false).kind).toBe('retry');
       expect(failureOf(refusal(502, 'Bad Gateway'), content, false).kind).toBe('retry');
+      expect(failureOf(new Error('The wait was ended.'), content, true).kind).toBe('retry');
     }
   });
 
