@@ -71,7 +71,13 @@ type FailedSend = Extract<SendResult, { kind: 'failed' }>;
 
 /** How a failed part can still be delivered; undefined when it cannot. */
 type Repair =
-  | { readonly kind: 'part'; readonly content?: StoredContent; readonly route?: ReplyRoute }
+  | {
+      readonly kind: 'part';
+      readonly content?: StoredContent;
+      readonly route?: ReplyRoute;
+      /** A message in place of a change: none of it was sent before. */
+      readonly isUnsent?: true;
+    }
   | { readonly kind: 'move'; readonly to: ReplyRoute['conversation'] }
   /** Nothing is wrong with the part: it waits for the account to be put in order. */
   | { readonly kind: 'wait'; readonly delayMs: number };
@@ -99,11 +105,14 @@ function mendOf(
     case 'rejected':
       // The message to edit is gone (its preview, say): the text is still owed.
       if (content.kind === 'edit' || content.kind === 'edit-part')
-        return { kind: 'part', content: { kind: 'text', text: content.text } };
+        return { kind: 'part', content: { kind: 'text', text: content.text }, isUnsent: true };
       // A group may allow no reactions, or not this one. Ours says that a run has failed: then a line does.
       if (content.kind === 'reaction') {
         const line = { kind: 'text', text: plainText(texts.internalFailure) } as const;
-        return { kind: 'part', content: line, route: { ...route, replyTo: content.messageId } };
+        return {
+          ...{ kind: 'part', content: line, isUnsent: true },
+          route: { ...route, replyTo: content.messageId },
+        };
       }
       return undefined;
     case 'unauthorised':
@@ -146,7 +155,8 @@ async function settleFailure(
     return;
   }
   const dueAt = tx.now + (mend.kind === 'wait' ? mend.delayMs : 0);
-  await reschedulePart(tx, { partKey, dueAt, problem, mayStandSince });
+  const isUnsent = mend.kind === 'part' && mend.isUnsent;
+  await reschedulePart(tx, { partKey, dueAt, problem, mayStandSince: isUnsent ? undefined : mayStandSince });
   if (mend.kind === 'wait') await refundAttempt(tx, partKey);
   if (mend.kind === 'part' && mend.content) {
     const content = JSON.stringify(mend.content);

@@ -71,6 +71,20 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     });
   });
 
+  it('is sent in place of an edit that was cut off once and is refused then: none of it may stand', async () => {
+    const { begin, answer, claimPart, record } = aConversation(open());
+    const run = await begin();
+    const text = { text: 'hello', spans: [] };
+    const content = { kind: 'edit', messageId: 'm1' as MessageId, text } as const;
+    await answer(run, 'hello', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
+    const cutOff = { ...(await claimPart()), mayStandSince: 1 };
+    const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'no such message' } as const;
+    expect(await record(cutOff, result, true)).toMatchObject({
+      ...{ kind: 'part', step: 'send', mayStandSince: undefined },
+      part: { key: cutOff.part.key, content: { kind: 'text', text } },
+    });
+  });
+
   it('is failed when its own answer failed, whatever became of the next one of that run', async () => {
     const { conversation, say, begin, answer, deliver } = aConversation(open());
     const run = await begin('one');
