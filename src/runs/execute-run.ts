@@ -131,6 +131,7 @@ export async function executeRun(
     const waiting = { waitsFor, refusal: recorder.outOfBudget, calls, startedAt, live };
     left = (await parkIfWaiting(deps, run, waiting)) ?? recorder.left;
     if ((stopping.reason() === 'handover' || recorder.hasUnread) && left === undefined) {
+      await recordShown(deps.clock, live);
       await store.write(handOver, { ...held, modelCalls: calls.endAll() });
       left = { kind: 'handed-over' };
       deps.probe.reach('handing-over');
@@ -150,6 +151,16 @@ export async function executeRun(
     if (left?.kind !== 'parked') deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'ended' });
     deps.publish(run.laneKey, { kind: 'changed' });
   }
+}
+
+/** So long a network may hold up a hand-over, ms. */
+const shownMs = 3_000;
+
+/** The shown message is recorded before another process goes on with it, or a half answer stays beside the whole one. */
+async function recordShown(clock: Clock, live: LiveView): Promise<void> {
+  const isRecorded = new AbortController();
+  const recorded = live.finishPreview().finally(() => isRecorded.abort());
+  await Promise.race([recorded, clock.wait(shownMs, isRecorded.signal)]);
 }
 
 function tellStart({ publish, stream }: RunDeps, run: ClaimedRun): void {

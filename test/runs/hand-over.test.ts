@@ -1,10 +1,20 @@
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import type { HostedChannel } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { MessageId } from '#contracts/ids.ts';
+import type { SendResult } from '#contracts/outbound.ts';
+import type { Store } from '../../src/store/base/command.ts';
+import { recordPreview } from '../../src/store/delivery/record-preview.ts';
+import { handOver } from '../../src/store/lanes/leases.ts';
+import { readPreview } from '../../src/store/lanes/recover-run.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { aTool } from '../agent/support/builders.ts';
-import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { callsTools, hangsAfter, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { plainCapabilities } from '../channel-host/plain-capabilities.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { openOwnStore } from '../support/own-store.ts';
-import { playNext } from './run-builders.ts';
+import { playNext, runSettings } from './run-builders.ts';
 
 describe('a run that is handed over while its tools work', () => {
   const store = openOwnStore();
@@ -65,5 +75,58 @@ describe('a run that is handed over while its tools work', () => {
     const run = await play(conversation, { model, ran });
     expect(ran).toEqual(['slow']);
     expect((await resultsOf(run.sessionId)).at(-1)).toBe('slow is done');
+  });
+});
+
+describe('a run that is handed over while its first preview is being sent', () => {
+  const store = openOwnStore();
+
+  it('leaves it to the next process as a message that stands', async () => {
+    const conversation = unique('c');
+    await aWorker(store()).accept(aMessage({ conversation, text: 'go' }));
+    const shutdown = new AbortController();
+    const sending = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<SendResult>();
+    const send = () => {
+      sending.resolve();
+      return arrived.promise;
+    };
+    const capabilities = {
+      ...plainCapabilities,
+      preview: { dm: 'edit', group: 'edit' },
+      previewIntervalMs: { dm: 5, group: 5 },
+    };
+    const channelFor = () =>
+      ({ adapter: { send }, definition: { capabilities } }) as unknown as HostedChannel;
+    const goesOn = Promise.withResolvers<void>();
+    const wait: Clock['wait'] = (ms, signal) => {
+      if (shutdown.signal.aborted) goesOn.resolve();
+      return systemClock.wait(ms, signal);
+    };
+    const writes: string[] = [];
+    const noted: Store = {
+      ...store(),
+      write: (command, input) => {
+        writes.push(command.name);
+        if (command.name === handOver.name) goesOn.resolve();
+        return store().write(command, input);
+      },
+    };
+    const settings = { ...runSettings, isPreviewOn: true };
+    const playing = playNext(noted, aLane(conversation).key, {
+      model: scriptedModel(
+        hangsAfter([{ type: 'content_start' }, { type: 'content_delta', text: 'The sky is blue today. ' }]),
+      ),
+      over: { channelFor, settings, clock: { ...systemClock, wait } },
+      signal: shutdown.signal,
+    });
+    await sending.promise;
+    shutdown.abort();
+    await goesOn.promise;
+    arrived.resolve({ kind: 'sent', receipts: ['1' as MessageId] });
+    const { run } = await playing;
+    const steps = [recordPreview.name, handOver.name];
+    expect(writes.filter((name) => steps.includes(name))).toEqual([steps[0], ...steps]);
+    expect(await store().read(readPreview, { runId: run.runId })).toMatchObject({ messageId: '1' });
   });
 });
