@@ -1,14 +1,16 @@
 import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { newRowId } from '../base/row-id.ts';
 import { stopTree } from '../children/stop-tree.ts';
-import { endSummarized } from '../rows/item-states.ts';
+import { reviveSummary } from '../items/revive-summary.ts';
+import { endItems, endSummarized } from '../rows/item-states.ts';
 import { beginSession, type Lane } from '../rows/lane-row.ts';
 
 /**
- * Starts another session in a lane. The old one's sub-agents are stopped, and what was overheard or summarized before `seq`, the command's own
- * number, ends with the old session.
+ * Starts another session in a lane. The old one's sub-agents are stopped; what they have announced, and what was overheard or
+ * summarized before `seq`, the command's own number, ends with the old session.
  */
 export async function startSession(
   tx: Tx,
@@ -24,7 +26,27 @@ export async function startSession(
     .where('seq', '<', seq)
     .execute();
   await dropSummaries(tx, lane, seq);
+  if ((await dropAnnouncements(tx, lane)) > 0) await reviveSummary(tx, lane.key, effects);
 }
+
+/** Sub-agents that ended while the command waited have told the old session: after a reset nobody is left who asked. */
+async function dropAnnouncements(tx: Tx, lane: Lane): Promise<number> {
+  const announced = await tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('laneKey', '=', lane.key)
+    .where(isOpenItem())
+    .where('source', '=', 'child')
+    .where('sourceKey', 'like', 'child:%')
+    .execute();
+  return endItems(
+    tx,
+    announced.map(({ id }) => id),
+    reset,
+  );
+}
+
+const reset = { outcome: 'cancelled', outcomeReason: 'reset' } as const;
 
 /** Drops the cap's summaries from before the command with the old session; later ones stay queued. */
 async function dropSummaries(tx: Tx, lane: Lane, before: number): Promise<void> {
@@ -35,5 +57,5 @@ async function dropSummaries(tx: Tx, lane: Lane, before: number): Promise<void> 
   const overflow = kept.length === 0 ? null : JSON.stringify(kept);
   await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
   const ids = dropped.map((summary) => summary.inboxId);
-  await endSummarized(tx, ids, { outcome: 'cancelled', outcomeReason: 'reset' });
+  await endSummarized(tx, ids, reset);
 }

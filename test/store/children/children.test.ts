@@ -35,6 +35,16 @@ const costOf: StoreQuery<{ readonly sessionId: string }, number> = {
   },
 };
 
+const endOf: StoreQuery<{ readonly sourceKey: string }, unknown> = {
+  query: 'endOf',
+  run: (tx, { sourceKey }) =>
+    tx.db
+      .selectFrom('inbox')
+      .select(['outcome', 'outcomeReason'])
+      .where('sourceKey', '=', sourceKey)
+      .executeTakeFirst(),
+};
+
 describeEachDatabase('a child', (open, beside) => {
   const late = (childId: string, column: 'stopAt' | 'deadlineAt' | 'endedAt') =>
     beside.sql(`update children set "${column}" = 1 where id = '${childId}'`);
@@ -352,6 +362,21 @@ describeEachDatabase('a child', (open, beside) => {
     await worker.fail(activeRun, 'stop');
     expect(await find(active.id)).toMatchObject({ status: 'stopped', told: 'none' });
     expect(await worker.claim(second.lane.key)).toEqual({ kind: 'idle' });
+  });
+
+  it('is not heard by the session after a /new that waited as it ended', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, lane, conversation } = await worker.begin();
+    const child = await worker.spawnOne(run);
+    await worker.answer(run);
+    const childRun = await worker.claimRun(child.laneKey);
+    await worker.accept(aMessage({ conversation, text: '/new', item: { kind: 'command' } }));
+    await worker.answer(childRun, 'found');
+    expect(await find(child.id)).toMatchObject({ status: 'completed', told: 'lane' });
+    await worker.claim(lane.key);
+    expect(await worker.claim(lane.key)).toEqual({ kind: 'idle' });
+    const announcement = { sourceKey: `child:${child.id}` };
+    expect(await open().read(endOf, announcement)).toEqual({ outcome: 'cancelled', outcomeReason: 'reset' });
   });
 
   it('is stopped by itself with its parent told, past its deadline as on request', async () => {
