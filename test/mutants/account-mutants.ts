@@ -52,8 +52,8 @@ export const accountMutants: readonly Mutant[] = [
     invariant: 'a database that takes no writes is shown',
     edit: {
       in: 'watchStore',
-      find: 'if (isAway(error)) trouble =',
-      replace: 'if (isAway(error) && now() < 0) trouble =',
+      find: 'if (isStoreAway(error)) trouble =',
+      replace: 'if (isStoreAway(error) && now() < 0) trouble =',
     },
     test: { file: 'test/store/watch-store.test.ts', name: 'remembers that the database takes no writes' },
   },

@@ -97,4 +97,10 @@ export const childMutants: readonly Mutant[] = [
     test: { file: 'test/store/base/lock-order.test.ts', name: 'locks them in key order' },
     needsPostgres: true,
   },
+  {
+    name: 'announcements outlive a reset',
+    invariant: 'after /new nobody hears what an earlier session has asked for',
+    edit: { in: 'dropAnnouncements', find: 'announced.map(({ id }) => id)', replace: '[]' },
+    test: { file: children, name: 'is not heard by the session after a /new' },
+  },
 ];

@@ -119,4 +119,24 @@ export const discordMutants: readonly Mutant[] = [
     },
     test: { file: interactions, name: 'is acknowledged before the store has it' },
   },
+  {
+    name: 'an answer of another process taken away with its place',
+    invariant: 'what was delivered stays',
+    edit: {
+      in: 'Interactions',
+      find: 'if (await api.isThinking(one.application, one.token))',
+      replace: 'if (api !== undefined)',
+    },
+    test: { file: interactions, name: 'that another process of the folder has answered keeps its answer' },
+  },
+  {
+    name: 'a refusal of Discord’s edge is final',
+    invariant: 'only Discord’s own word ends the reading of a history',
+    edit: {
+      in: 'readRefusal',
+      find: 'isUnrouted(status, named) ? undefined : named',
+      replace: 'isUnrouted(status, named) ? 0 : named',
+    },
+    test: { file: backfill, name: 'of Discord’s edge, and comes behind it' },
+  },
 ];

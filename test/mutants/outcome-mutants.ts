@@ -166,4 +166,16 @@ export const outcomeMutants: readonly Mutant[] = [
     },
     test: { file: 'test/replies/markdown-desk.test.ts', name: 'shows markup around nothing as written: 0' },
   },
+  {
+    name: 'a lane handed over before its preview is recorded',
+    invariant: 'a half answer never stays beside the whole one',
+    edit: { in: 'executeRun', find: 'await recordShown(deps.clock, live);', replace: 'void recordShown;' },
+    test: { file: 'test/runs/hand-over.test.ts', name: 'leaves it to the next process as a message' },
+  },
+  {
+    name: 'what replaces a refused change may stand already',
+    invariant: 'a part that never left is sent',
+    edit: { in: 'settleFailure', find: 'isUnsent ? undefined : mayStandSince', replace: 'mayStandSince' },
+    test: { file: 'test/store/delivery/reply-outcome.test.ts', name: 'is sent in place of an edit' },
+  },
 ];

@@ -136,7 +136,7 @@ export const proofMutants: readonly Mutant[] = [
   {
     name: 'one damaged row holds up the others',
     invariant: 'a row that can’t be acted on keeps no other from its turn',
-    edit: { in: 'actApart', find: "hasCode(error, 'store_full')", replace: 'others.length > 0' },
+    edit: { in: 'actApart', find: 'isStoreAway(error)', replace: 'isStoreAway(error) || others.length > 0' },
     test: { file: 'test/queue/waiting-notices.test.ts', name: 'the row of one message is damaged' },
   },
   {

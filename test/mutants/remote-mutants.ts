@@ -119,4 +119,10 @@ export const remoteMutants: readonly Mutant[] = [
       name: 'that its server knows as another one by then is asked for anew',
     },
   },
+  {
+    name: 'a channel is ended by a moment without the store',
+    invariant: 'what a network doesn’t tell twice outlasts a restart of the store',
+    edit: { in: 'keepLease', find: '!isStoreAway(error) ||', replace: 'isStoreAway(error) ||' },
+    test: { file: 'test/channel-host/recovery.test.ts', name: 'outlasts a store that is away' },
+  },
 ];
