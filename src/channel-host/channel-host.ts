@@ -261,9 +261,11 @@ async function receive(supervised: Supervision, hosted: HostedConnection): Promi
   const { clock } = deps;
   let trustedAt = Number.POSITIVE_INFINITY;
   const onKept = () => {
+    intake.storeAnswers();
     if (clock.now() >= trustedAt) intake.trusted();
   };
-  const keeping = keepLease({ clock, claim, epoch: lease.epoch, onKept }, until);
+  const onAway = (error: Error) => intake.storeAnswers(error.message);
+  const keeping = keepLease({ clock, claim, epoch: lease.epoch, onKept, onAway }, until);
   try {
     const starting = inTime({ clock, limitMs: startLimitMs, what: 'Beginning to receive' }, () =>
       hosted.adapter.start(intake),
@@ -304,6 +306,8 @@ type HostIntake = Intake & {
   started(): void;
   /** The adapter has received for long enough without a word: it is well. */
   trusted(): void;
+  /** Whether the store could renew the lease; `fault`: why not. Until then nothing is taken in. */
+  storeAnswers(fault?: string): void;
 };
 
 /** The intake of one tenure. After a refusal the channel stays in trouble until it is known to work. */
@@ -317,9 +321,12 @@ async function intakeOf(
   const { epoch, cursor, heldUntil } = lease;
   let latest: ChannelTrouble | undefined = retries.refusal();
   let isOnProbation = latest !== undefined;
+  let storeFault: string | undefined;
   const show = () => {
     const { name } = hosted.account;
-    if (latest && !latest.isDegraded)
+    if (storeFault !== undefined)
+      setState({ kind: 'trouble', problem: 'unreachable', code: 'not-stored', reason: storeFault });
+    else if (latest && !latest.isDegraded)
       setState({
         ...{ kind: 'trouble', problem: latest.kind, reason: latest.detail, code: latest.code },
         ...(latest.nextTryAt !== undefined && { nextTryAt: latest.nextTryAt }),
@@ -366,6 +373,11 @@ async function intakeOf(
     trusted: () => {
       if (isOnProbation) trouble(undefined);
       else retries.proven();
+    },
+    storeAnswers: (fault) => {
+      const wasAway = storeFault !== undefined;
+      storeFault = fault;
+      if (wasAway !== (fault !== undefined)) show();
     },
   };
 }

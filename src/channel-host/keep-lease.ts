@@ -18,6 +18,8 @@ export type LeaseKeeping = {
   readonly epoch: number;
   /** Called after each renewal. */
   onKept(): void;
+  /** Called for each renewal that the store didn't answer. */
+  onAway(error: Error): void;
 };
 
 /**
@@ -25,7 +27,7 @@ export type LeaseKeeping = {
  * store has been away for too long.
  */
 export async function keepLease(
-  { clock, claim, epoch, onKept }: LeaseKeeping,
+  { clock, claim, epoch, onKept, onAway }: LeaseKeeping,
   until: AbortSignal,
 ): Promise<void> {
   let keptAt = clock.now();
@@ -34,6 +36,7 @@ export async function keepLease(
     if (until.aborted) return;
     const renewed = await claim().catch((error: unknown) => {
       if (!isStoreAway(error) || clock.now() - keptAt >= storeAwayMs) throw error;
+      onAway(error);
     });
     if (renewed === undefined) continue;
     if (renewed.kind !== 'held' || renewed.epoch !== epoch) return;

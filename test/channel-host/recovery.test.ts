@@ -304,6 +304,19 @@ describe('the lease of an account', () => {
     expect(network.state()?.kind).toBe('on');
   });
 
+  it('shows at its first failed renewal that nothing is taken in, and when the store is back', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    network.onClaim.push(fails('store_full'), fails('store_full'));
+    await network.clock.advance(4000);
+    expect(network.state()).toMatchObject({ kind: 'trouble', code: 'not-stored', reason: 'store_full' });
+    network.intake().trouble(undefined);
+    expect(network.state()?.kind).toBe('trouble');
+    await network.clock.advance(2000);
+    expect(network.states.map(({ kind }) => kind)).toEqual(['starting', 'on', 'trouble', 'trouble', 'on']);
+    expect(network.count('stop')).toBe(0);
+  });
+
   it('does not outlast one that is away for longer: what waits in the channel is bounded', async () => {
     const network = await aHostedNetwork();
     await network.begin();
