@@ -51,29 +51,30 @@ export function provenanceOf({ storyContext }: Content): Provenance {
  */
 export function textOf({ message, mentions }: Content, names: Names): string {
   const written = message ?? '';
-  const text = withNames(written, mentions ?? [], names);
+  const ranges = mentions ?? [];
   const first = written.search(/\S/);
-  const isAddressed = (mentions ?? []).some(
-    ({ start, length, uuid }) =>
-      start === first && readAci(uuid) === names.bot.aci && /^\s*\//.test(written.slice(start + length)),
+  const call = ranges.find(
+    ({ start, length, uuid }) => start === first && length > 0 && readAci(uuid) === names.bot.aci,
   );
-  return isAddressed ? text.trimStart().slice(`@${names.bot.name}`.length).trimStart() : text;
+  const end = call === undefined ? 0 : call.start + call.length;
+  const isCommand = end > 0 && /^\s*\//.test(written.slice(end));
+  return isCommand ? withNames(written, ranges, names, end).trimStart() : withNames(written, ranges, names);
 }
 
 /**
  * Each mention is one U+FFFC in the text and a range in UTF-16 code units, as JavaScript counts. Replaced
- * from the right, so that a name does not move the ranges before it.
+ * from the right, so that a name does not move the ranges before it. `from`: where the wanted part begins.
  */
-function withNames(text: string, mentions: readonly Mention[], names: Names): string {
+function withNames(text: string, mentions: readonly Mention[], names: Names, from = 0): string {
   const pieces: string[] = [];
   let limit = text.length;
   for (const mention of [...mentions].sort((a, b) => b.start - a.start)) {
     const end = mention.start + mention.length;
-    if (end > limit || mention.length === 0) continue;
+    if (mention.start < from || end > limit || mention.length === 0) continue;
     pieces.push(text.slice(end, limit), `@${labelOf(mention, names)}`);
     limit = mention.start;
   }
-  pieces.push(text.slice(0, limit));
+  pieces.push(text.slice(from, limit));
   return cleanText(pieces.reverse().join(''));
 }
 

@@ -178,6 +178,24 @@ describe('mentions', () => {
     server.people.writes({ from: ada, to: team, text: '@Parley what is /stop?', mentioning });
     expect(eventOf('message').text).toBe('@Parley what is /stop?');
   });
+
+  it.each([
+    ['covers nothing', '/stop', [{ start: 0, length: 0 }], '/stop'],
+    [
+      'lies under another',
+      '\ufffc/stop',
+      [
+        { start: 0, length: 1, uuid: 'abcdef01-0000-4000-8000-000000000000' },
+        { start: 0, length: 1 },
+      ],
+      '/stop',
+    ],
+  ])('of the bot that %s costs nothing of a command', (_, message, ranges, text) => {
+    const mentions = ranges.map((range) => ({ uuid: server.account.uuid, ...range }));
+    const envelope = { sourceUuid: ada.uuid, timestamp: 5, dataMessage: { timestamp: 5, message, mentions } };
+    const { events } = readFrames([{ account: server.account.number, envelope }], known());
+    expect(events[0]?.event).toMatchObject({ kind: 'message', text });
+  });
 });
 
 describe('a quote', () => {
