@@ -13,7 +13,7 @@ import type { ReadBatch } from './inbound.ts';
 import type { Spool, SpoolEntry } from './spool.ts';
 
 export type DurableIntakeDeps = {
-  readonly spool: Pick<Spool, 'ready' | 'append' | 'peek' | 'consume' | 'isEmpty'>;
+  readonly spool: Pick<Spool, 'look' | 'append' | 'peek' | 'consume' | 'isEmpty'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Undefined while it is not known whose messages these are. */
@@ -48,9 +48,16 @@ export class DurableIntake {
 
   /** From now on messages go to the intake, those that an earlier process left in the spool first. */
   async open(intake: Intake): Promise<void> {
-    await this.#deps.spool.ready();
+    await this.#deps.spool.look();
     this.#stopping = new AbortController();
     this.#intake = intake;
+    this.#drain();
+  }
+
+  /** Takes from the spool what another process was sent for this account and put there. */
+  async look(): Promise<void> {
+    const { spool, log } = this.#deps;
+    await spool.look().catch((error: unknown) => log.error({ error: String(error) }, 'signal.spool-failed'));
     this.#drain();
   }
 
@@ -78,7 +85,6 @@ export class DurableIntake {
   /** Stores what nobody has to be told about, if it can be stored just now. */
   pass(batch: ReadBatch): Promise<void> {
     return this.#inTurn(async () => {
-      await this.#deps.spool.ready();
       if (this.#intake !== undefined && this.#deps.spool.isEmpty) await this.#store(this.#intake, batch);
     });
   }
@@ -91,7 +97,6 @@ export class DurableIntake {
 
   async #take(entry: SpoolEntry): Promise<void> {
     const { spool, read, onSafe } = this.#deps;
-    await spool.ready();
     const batch = read([entry]);
     if (batch !== undefined && isNothing(batch)) return onSafe(batch, []);
     if (batch !== undefined && this.#intake !== undefined && spool.isEmpty) {
@@ -152,7 +157,9 @@ export class DurableIntake {
 
   async #drainPage(intake: Intake): Promise<boolean> {
     const { spool, read, log } = this.#deps;
-    const { entries, end } = await spool.peek();
+    const page = await spool.peek();
+    if (page === undefined) return true;
+    const { entries, end } = page;
     const batch = read(entries);
     if (batch === undefined) return false;
     if (!isNothing(batch) && !(await this.#store(intake, batch))) return false;

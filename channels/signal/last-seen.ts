@@ -40,11 +40,11 @@ export class LastSeen {
   }
 
   /** Writes now and then, each time calling `onTick`, until the signal ends. A disk that is full costs exactness only. */
-  async keep(signal: AbortSignal, onTick: () => void): Promise<void> {
+  async keep(signal: AbortSignal, onTick: () => Promise<void>): Promise<void> {
     while (!signal.aborted) {
       this.note('aliveAt');
       if (this.#clock.now() - this.#writtenAt >= writeEveryMs) await this.write();
-      onTick();
+      await onTick();
       await this.#clock.wait(writeEveryMs, signal);
     }
   }

@@ -83,7 +83,7 @@ export class Receiver {
       onMembership: (envelope) => void this.#pass(envelope),
     });
     this.#durable = new DurableIntake({
-      spool: new Spool(join(dataDir, 'spool.jsonl'), spoolMaxBytes),
+      spool: new Spool(dataDir, spoolMaxBytes),
       clock,
       log,
       read: (entries) => (deps.sections ?? noSections).run('read envelopes', () => this.#read(entries)),
@@ -108,7 +108,10 @@ export class Receiver {
     await this.#durable.open(intake);
     this.#look();
     this.#askAnywayAt = this.#deps.clock.now() + askAnywayEveryMs;
-    this.#alive = this.lastSeen.keep(this.#stopping.signal, () => this.#askAnyway(mode));
+    this.#alive = this.lastSeen.keep(this.#stopping.signal, async () => {
+      this.#askAnyway(mode);
+      await this.#durable.look();
+    });
     if (mode === 'polling') {
       this.#source = this.#poll(bot);
       return;

@@ -1,12 +1,13 @@
 /**
  * Messages that the store cannot take now, in the order in which they came: one line of JSON each, on
- * disk (fdatasync) before `append` resolves. A line that a crash cut off was promised to nobody, and is
- * removed. What has been stored is taken out only when all of it has: replaying the rest after a crash
- * is safe, since the store knows each event by its key.
+ * disk (fdatasync) before `append` resolves. Every process on the folder may append. The one that receives
+ * sets the file aside before it reads it, and removes it when all of it has been stored: replaying it after
+ * a crash is safe, since the store knows each event by its key. A line that a crash cut off was promised to
+ * nobody, and is left out.
  */
 
-import { type FileHandle, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 
@@ -23,65 +24,55 @@ const newline = 10;
 const pageEntries = 50;
 const chunkBytes = 256 * 1024;
 
+/** Names of files that were set aside: counted up, and of nobody else's choice. */
+const asideForm = /^spool-(\d{9})-[\da-f-]{36}\.jsonl$/;
+
 export class Spool {
+  /** Where appended lines go. */
   readonly #path: string;
   readonly #maxBytes: number;
-  /** Where the next page begins, and where the file ends. */
-  #offset = 0;
-  #size: number | undefined;
+  /** The file that was set aside, and where its next page begins. */
+  #reading: { readonly path: string; readonly offset: number } | undefined;
+  #isEmpty = true;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(path: string, maxBytes: number) {
-    this.#path = path;
+  constructor(folder: string, maxBytes: number) {
+    this.#path = join(folder, 'spool.jsonl');
     this.#maxBytes = maxBytes;
   }
 
-  /** True when nothing waits. Only after `ready`. */
+  /** True when nothing waits that this process has put in or seen. */
   get isEmpty(): boolean {
-    return this.#offset >= (this.#size ?? 0);
+    return this.#isEmpty;
   }
 
-  /** Looks once at what an earlier process left, and mends it. */
-  ready(): Promise<void> {
-    return this.#inTurn(async () => {
-      if (this.#size === undefined) this.#size = await mend(this.#path);
-    });
+  /** Looks for what other processes have put in, and earlier ones have left. */
+  look(): Promise<void> {
+    return this.#inTurn(() => this.#look());
   }
 
   /** Resolves when the entry is on disk. Throws ParleyError `store_full` at the limit, or the disk's own error. */
   append(entry: SpoolEntry): Promise<void> {
     return this.#inTurn(async () => {
-      const size = this.#size ?? (await mend(this.#path));
       const line = Buffer.from(`${JSON.stringify(entry)}\n`);
-      if (size + line.length > this.#maxBytes) {
+      if (line.length + (await this.#bytes()) > this.#maxBytes)
         throw new ParleyError('store_full', 'the file for what the store cannot take is full');
-      }
-      const file = await openFile(this.#path, 'a');
-      try {
-        await file.appendFile(line);
-        await file.datasync();
-        this.#size = size + line.length;
-      } catch (error) {
-        // Half a line would swallow the next one.
-        await file.truncate(size).catch(() => undefined);
-        throw error;
-      } finally {
-        await file.close();
-      }
+      for (let isKept = false; !isKept; ) isKept = await this.#write(line);
+      this.#isEmpty = false;
     });
   }
 
-  /** The oldest entries that are not taken out yet. */
-  peek(): Promise<Page> {
+  /** The oldest entries that are not taken out yet; undefined when there are none. */
+  peek(): Promise<Page | undefined> {
     return this.#inTurn(async () => {
-      const size = this.#size ?? 0;
-      if (this.#offset >= size) return { entries: [], end: this.#offset };
-      const file = await openFile(this.#path, 'r');
-      try {
-        const lines = await readLines(file, this.#offset, size);
-        return { entries: lines.map(readEntry), end: this.#offset + lines.reduce(sumOfLengths, 0) };
-      } finally {
-        await file.close();
+      for (;;) {
+        this.#reading ??= await this.#oldest();
+        if (this.#reading === undefined) return void (await this.#look());
+        const { path, offset } = this.#reading;
+        const lines = await readLines(path, offset);
+        const end = offset + lines.reduce((sum, line) => sum + line.length, 0);
+        if (lines.length > 0) return { entries: lines.map(readEntry), end };
+        await this.#remove(path);
       }
     });
   }
@@ -89,18 +80,62 @@ export class Spool {
   /** Lines before `end` have been stored. */
   consume(end: number): Promise<void> {
     return this.#inTurn(async () => {
-      this.#offset = end;
-      if (this.#offset < (this.#size ?? 0)) return;
-      const file = await openFile(this.#path, 'r+');
-      try {
-        await file.truncate(0);
-        await file.datasync();
-      } finally {
-        await file.close();
-      }
-      this.#offset = 0;
-      this.#size = 0;
+      if (this.#reading !== undefined) this.#reading = { ...this.#reading, offset: end };
     });
+  }
+
+  async #look(): Promise<void> {
+    this.#isEmpty = (await this.#bytes()) === 0;
+  }
+
+  async #bytes(): Promise<number> {
+    const sizes = await Promise.all([this.#path, ...(await this.#aside())].map(sizeOf));
+    return sizes.reduce((sum, size) => sum + size, 0);
+  }
+
+  /** False: the file was set aside meanwhile, and who reads it may be past the line already. Twice is harmless. */
+  async #write(line: Buffer): Promise<boolean> {
+    await using file = await open(this.#path, 'a+', 0o600);
+    const { size, ino } = await file.stat();
+    if (await isCutOff(file, size)) {
+      await this.#setAside();
+      return false;
+    }
+    // In one call, so that no other process writes into the middle of it.
+    const { bytesWritten } = await file.write(line);
+    if (bytesWritten < line.length)
+      throw new ParleyError(
+        'store_full',
+        'the disk takes no more of the file for what the store cannot take',
+      );
+    await file.datasync();
+    await syncFolder(dirname(this.#path));
+    return (await stat(this.#path).catch(ifGone))?.ino === ino;
+  }
+
+  async #oldest(): Promise<{ path: string; offset: number } | undefined> {
+    if ((await this.#aside()).length === 0 && (await sizeOf(this.#path)) > 0) await this.#setAside();
+    const [path] = await this.#aside();
+    return path === undefined ? undefined : { path, offset: 0 };
+  }
+
+  /** The files that were set aside, oldest first. */
+  async #aside(): Promise<readonly string[]> {
+    const folder = dirname(this.#path);
+    const names = (await readdir(folder)).filter((name) => asideForm.test(name));
+    return names.sort().map((name) => join(folder, name));
+  }
+
+  async #setAside(): Promise<void> {
+    const last = basename((await this.#aside()).at(-1) ?? '');
+    const number = Number(asideForm.exec(last)?.[1] ?? 0) + 1;
+    const name = `spool-${String(number).padStart(9, '0')}-${crypto.randomUUID()}.jsonl`;
+    await rename(this.#path, join(dirname(this.#path), name)).catch(ifGone);
+  }
+
+  async #remove(path: string): Promise<void> {
+    await rm(path, { force: true });
+    this.#reading = undefined;
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {
@@ -110,24 +145,20 @@ export class Spool {
   }
 }
 
-/** The size of the whole lines in the file; a last line without an end is cut off. */
-async function mend(path: string): Promise<number> {
-  const file = await openFile(path, 'a+');
-  try {
-    const { size } = await file.stat();
-    const content = size === 0 ? Buffer.alloc(0) : (await readAt(file, 0, size)).subarray(0, size);
-    const whole = content.lastIndexOf(newline) + 1;
-    if (whole < size) await file.truncate(whole);
-    await file.sync();
-    await syncFolder(dirname(path));
-    return whole;
-  } finally {
-    await file.close();
-  }
+/** Another process may take a file away at any time. */
+function ifGone(error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  throw error;
 }
 
-function openFile(path: string, flags: string): Promise<FileHandle> {
-  return open(path, flags, 0o600);
+async function sizeOf(path: string): Promise<number> {
+  const entry = await stat(path).catch(ifGone);
+  return entry?.isFile() ? entry.size : 0;
+}
+
+/** Half a line would swallow the next one. */
+async function isCutOff(file: FileHandle, size: number): Promise<boolean> {
+  return size > 0 && (await readAt(file, size - 1, 1)).at(0) !== newline;
 }
 
 /** A new file is there after a power cut only if its folder says so. */
@@ -140,8 +171,11 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Whole lines with their ends, from `offset` on: at least one, at most a page. */
-async function readLines(file: FileHandle, offset: number, size: number): Promise<readonly Buffer[]> {
+/** Whole lines with their ends, from `offset` on: at most a page; none when nothing but a line cut off is left. */
+async function readLines(path: string, offset: number): Promise<readonly Buffer[]> {
+  await using file = await open(path, 'r').catch(ifGone);
+  if (file === undefined) return [];
+  const { size } = await file.stat();
   for (let bytes = chunkBytes; ; bytes *= 4) {
     const content = await readAt(file, offset, Math.min(bytes, size - offset));
     const lines: Buffer[] = [];
@@ -164,10 +198,6 @@ async function readAt(file: FileHandle, position: number, length: number): Promi
     filled += bytesRead;
   }
   return content.subarray(0, filled);
-}
-
-function sumOfLengths(sum: number, line: Buffer): number {
-  return sum + line.length;
 }
 
 /** A foreign line is passed on as it is, and will be kept as unreadable. */

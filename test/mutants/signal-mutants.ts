@@ -43,8 +43,25 @@ export const signalMutants: readonly Mutant[] = [
   {
     name: 'half a line left in the spool',
     invariant: 'a crash in the middle of a write costs no message but the one that was not answered',
-    edit: { in: 'mend', find: 'if (whole < size) await file.truncate(whole);', replace: '' },
+    edit: {
+      in: 'Spool',
+      find: 'if (await isCutOff(file, size)) {',
+      replace: 'if ((await isCutOff(file, size)) && size < 0) {',
+    },
     test: { file: 'test/channels/signal/spool.test.ts', name: 'loses the line that a crash cut off' },
+  },
+  {
+    name: 'only its own spool looked into',
+    invariant: 'what another process of the folder was sent is stored by the one that receives',
+    edit: {
+      in: 'DurableIntake',
+      find: 'await spool.look().catch(',
+      replace: 'await Promise.resolve().catch(',
+    },
+    test: {
+      file: receiving,
+      name: 'of a process that does not receive keeps what comes for the one that does',
+    },
   },
   {
     name: 'marker behind a literal star',

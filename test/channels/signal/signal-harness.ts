@@ -1,5 +1,4 @@
 import { capabilities } from '../../../channels/signal/capabilities.ts';
-import { dataMessage, notification } from '../../platforms/signal/envelopes.ts';
 import type { SignalServer } from '../../platforms/signal/server.ts';
 import type { Person, StandingMessage } from '../../platforms/signal/types.ts';
 import type { ChannelHarness } from '../contract/harness.ts';
@@ -47,16 +46,11 @@ export async function aSignalHarness(way: Way): Promise<ChannelHarness> {
     },
     ...(way === 'webhook' && {
       webhook: {
-        deliver: (text, secret) => {
-          const at = server.world.nextTimestamp();
-          const data = dataMessage({ person: ada }, at, 0, { message: text });
-          const params = notification(server.account, { person: ada, device: 1 }, at, { dataMessage: data });
-          const body = JSON.stringify({ jsonrpc: '2.0', method: 'receive', params });
-          return stage.post(
-            body,
+        deliver: (text, secret) =>
+          stage.deliver(
+            text,
             secret && { wrong: 'a-secret-of-22-characters-but-another', missing: '' }[secret],
-          );
-        },
+          ),
       },
     }),
   };

@@ -11,6 +11,7 @@ import type { RouteHost } from '#contracts/route-host.ts';
 import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
 import { botOf, routeOf } from '../../../channels/signal/ids.ts';
 import { channel } from '../../../channels/signal/index.ts';
+import { dataMessage, notification } from '../../platforms/signal/envelopes.ts';
 import {
   type SignalServer,
   type SignalServerOptions,
@@ -41,6 +42,8 @@ export type SignalStage = {
   routeTo(where: Person | Group): ReplyRoute;
   /** Calls the webhook with a body; resolves with the status. */
   post(body: string, secret?: string): Promise<number>;
+  /** Calls the webhook with a message of Ada's that no socket brings. */
+  deliver(text: string, secret?: string): Promise<number>;
   close(): Promise<void>;
 };
 
@@ -60,22 +63,30 @@ export async function aSignalStage(
   const server = await startSignalServer({ ...mode, ...options });
   const http = way === 'webhook' ? await aServer() : undefined;
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-signal-'));
+  const ada = server.world.addPerson({ name: 'Ada', number: null });
   if (http !== undefined) server.webhookUrl = `${http.url}/channels/signal/webhook/${webhookSecret}`;
   const routes = http?.server.routesFor(channelId('signal'));
+  const post: SignalStage['post'] = async (body, secret = webhookSecret) => {
+    const path = `/channels/signal/webhook${secret === '' ? '' : `/${secret}`}`;
+    const headers = { host: `127.0.0.1:${http?.port}`, 'content-type': 'application/json' };
+    return (await send({ port: http?.port ?? 0, path, method: 'POST', headers, body })).status;
+  };
   return {
     server,
     dataDir,
-    ada: server.world.addPerson({ name: 'Ada', number: null }),
+    ada,
+    post,
+    deliver: (text, secret) => {
+      const at = server.world.nextTimestamp();
+      const data = dataMessage({ person: ada }, at, 0, { message: text });
+      const params = notification(server.account, { person: ada, device: 1 }, at, { dataMessage: data });
+      return post(JSON.stringify({ jsonrpc: '2.0', method: 'receive', params }), secret);
+    },
     newAdapter: (adapter = {}) => {
       const clock = way === 'webhook' ? patientClock : hastyClock;
       return newAdapter(server, { clock, ...adapter, dataDir, routes });
     },
     routeTo: (where) => routeTo(server, where),
-    post: async (body, secret = webhookSecret) => {
-      const path = `/channels/signal/webhook${secret === '' ? '' : `/${secret}`}`;
-      const headers = { host: `127.0.0.1:${http?.port}`, 'content-type': 'application/json' };
-      return (await send({ port: http?.port ?? 0, path, method: 'POST', headers, body })).status;
-    },
     close: async () => {
       await server.close();
       await http?.server.close();
