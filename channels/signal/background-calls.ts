@@ -1,15 +1,19 @@
 import type { Log } from '#contracts/log.ts';
 
 /** More than this would be a backlog that nobody needs. */
-const mostWaiting = 200;
+const mostCourtesies = 200;
+
+type Call = { readonly name: string; run(signal: AbortSignal): Promise<unknown> };
 
 /**
- * Small calls that nobody waits for (read receipts, tidying up), one at a time so they don't delay sends. What
- * fails is left out: each is a courtesy.
+ * Small calls that nobody waits for, one at a time so they don't delay sends: questions to the server, and courtesies
+ * (read receipts, tidying up). What fails is left out. Questions go first, and courtesies never crowd them out.
  */
 export class BackgroundCalls {
   readonly #log: Log;
-  readonly #waiting: { readonly name: string; run(signal: AbortSignal): Promise<unknown> }[] = [];
+  /** By name: what is asked again before it has been asked is asked once. */
+  readonly #questions = new Map<string, Call>();
+  readonly #courtesies: Call[] = [];
   #stopping = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -17,32 +21,49 @@ export class BackgroundCalls {
     this.#log = log;
   }
 
-  add(name: string, run: (signal: AbortSignal) => Promise<unknown>): void {
-    if (this.#waiting.length >= mostWaiting) this.#waiting.shift();
-    this.#waiting.push({ name, run });
-    this.#running ??= this.#work().finally(() => {
-      this.#running = undefined;
-    });
+  ask(name: string, run: Call['run']): void {
+    this.#questions.set(name, { name, run });
+    this.#start();
+  }
+
+  /** Makes a call whose loss would be no harm: of too many the oldest are left out. */
+  add(name: string, run: Call['run']): void {
+    if (this.#courtesies.length >= mostCourtesies) this.#courtesies.shift();
+    this.#courtesies.push({ name, run });
+    this.#start();
   }
 
   /** Drops what waits; a running call is aborted. */
   async stop(): Promise<void> {
-    this.#waiting.length = 0;
+    this.#questions.clear();
+    this.#courtesies.length = 0;
     this.#stopping.abort();
-    await this.#running;
     this.#stopping = new AbortController();
+    await this.#running;
+  }
+
+  #start(): void {
+    this.#running ??= this.#work();
   }
 
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
-    for (let call = this.#waiting.shift(); call; call = this.#waiting.shift()) {
+    for (let call = this.#next(); call && !signal.aborted; call = this.#next()) {
       const { name } = call;
       await call
         .run(signal)
         .catch((error: unknown) =>
           this.#log.debug({ name, error: String(error) }, 'signal.background-call-failed'),
         );
-      if (signal.aborted) return;
     }
+    // At once: what is added from here on has to begin anew.
+    this.#running = undefined;
+  }
+
+  #next(): Call | undefined {
+    const [question] = this.#questions.values();
+    if (question === undefined) return this.#courtesies.shift();
+    this.#questions.delete(question.name);
+    return question;
   }
 }

@@ -231,7 +231,7 @@ export class Receiver {
     if (now >= this.#askedAt && now < this.#askedAt + everyMs) return;
     this.#askedAt = now;
     this.#askAnywayAt = now + askAnywayEveryMs;
-    this.#background.add('server', async (signal) => {
+    this.#background.ask('server', async (signal) => {
       const { mode } = await api.about(signal);
       if (signal.aborted) return;
       if (mode !== used) {
@@ -337,7 +337,7 @@ export class Receiver {
   }
 
   #look(): void {
-    this.#background.add('groups', (signal) => this.#groups.look(signal));
+    this.#background.ask('groups', (signal) => this.#groups.look(signal));
   }
 
   async #pass(envelope: InboundEnvelope): Promise<void> {

@@ -116,6 +116,16 @@ export const signalMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'a question asked behind every courtesy',
+    invariant: 'what Parley has to know of its server is asked, however many receipts wait',
+    edit: {
+      in: 'BackgroundCalls',
+      find: 'if (question === undefined) return this.#courtesies.shift();',
+      replace: 'if (question === undefined || this.#courtesies.length > 0) return this.#courtesies.shift();',
+    },
+    test: { file: 'test/channels/signal/background-calls.test.ts', name: 'is asked before the courtesies' },
+  },
+  {
     name: 'messages of a number that nobody knows are dropped',
     invariant: 'no message is lost when the account’s number changes',
     edit: { in: 'Receiver', find: 'if (stranger !== undefined) {', replace: 'if (stranger === "") {' },
