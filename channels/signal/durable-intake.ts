@@ -82,14 +82,14 @@ export class DurableIntake {
     });
   }
 
-  /** Stores what nobody has to be told about, if it can be stored just now. */
-  pass(batch: ReadBatch): Promise<void> {
-    return this.#inTurn(async () => {
-      if (this.#intake !== undefined && this.#deps.spool.isEmpty) await this.#store(this.#intake, batch);
-    });
+  /** Stores what no sender waits for, if it can be stored just now. False: it can't, and lies in no file. */
+  pass(batch: ReadBatch): Promise<boolean> {
+    return this.#inTurn(
+      async () => this.#intake !== undefined && this.#deps.spool.isEmpty && this.#store(this.#intake, batch),
+    );
   }
 
-  #inTurn(act: () => Promise<void>): Promise<void> {
+  #inTurn<T>(act: () => Promise<T>): Promise<T> {
     const mine = this.#turn.then(act);
     this.#turn = mine.catch(() => undefined);
     return mine;

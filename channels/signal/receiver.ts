@@ -46,6 +46,8 @@ const askServerEveryMs = 60_000;
 const askAnywayEveryMs = 3_600_000;
 /** The messages of an account that nobody knows wait for the answer. */
 const askAboutEveryMs = 5_000;
+/** How soon a change of a group that the store didn't take is tried again. */
+const passAgainMs = 5_000;
 /** How long the webhook has for what the socket shows as well. */
 const graceMs = 2000;
 
@@ -61,6 +63,8 @@ export class Receiver {
   readonly #background: BackgroundCalls;
   readonly lastSeen: LastSeen;
   readonly #inGrace = new Set<Promise<void>>();
+  /** One after the other, in the order of the changes. */
+  #passing = Promise.resolve();
   #intake: Intake | undefined;
   #isFirstStart = true;
   #askedAt = 0;
@@ -80,7 +84,10 @@ export class Receiver {
       list: (signal) => api.groups(this.#bot().number, signal),
       bot: () => this.#bot(),
       now: () => clock.now(),
-      onMembership: (envelope) => void this.#pass(envelope),
+      onMembership: (envelope) => {
+        const { signal } = this.#stopping;
+        this.#passing = this.#passing.then(() => this.#pass(envelope, signal));
+      },
     });
     this.#durable = new DurableIntake({
       spool: new Spool(dataDir, spoolMaxBytes),
@@ -340,8 +347,11 @@ export class Receiver {
     this.#background.ask('groups', (signal) => this.#groups.look(signal));
   }
 
-  async #pass(envelope: InboundEnvelope): Promise<void> {
-    await this.#durable.pass({ ...nothingKnown, events: [envelope] });
+  /** Nobody tells a change of a group again: it is tried until it is stored. */
+  async #pass(envelope: InboundEnvelope, signal: AbortSignal): Promise<void> {
+    const batch = { ...nothingKnown, events: [envelope] };
+    while (!signal.aborted && !(await this.#durable.pass(batch)))
+      await this.#deps.clock.wait(passAgainMs, signal);
   }
 
   #after({ event, sender, sentAt }: InboundEnvelope, acceptance: Acceptance): void {

@@ -569,6 +569,28 @@ describe('groups', () => {
       [bob.uuid, crew.internalId],
     ]);
   });
+
+  it('that the bot leaves and joins while the store is away are known when it is back, in this order', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const { account } = server;
+    const team = server.world.addGroup({ name: 'Team', members: [ada, account] });
+    const intake = new RecordingIntake();
+    await begin(intake);
+    const looks = () =>
+      server.calls.filter(({ path, answered }) => path.startsWith('/v1/groups') && answered);
+    await server.waitFor(() => looks().length === 1);
+    intake.failNext('store_unavailable', 1_000_000);
+    server.people.changesGroup(ada, team, ({ members }) => void members.pop());
+    await intake.waitFor(() => intake.attempts > 0);
+    server.people.changesGroup(ada, team, ({ members }) => void members.push(account));
+    await server.waitFor(() => looks().length === 3);
+    intake.recover();
+    await intake.waitFor(() => intake.events.length === 2);
+    expect(intake.events.map(({ event }) => event)).toEqual([
+      { kind: 'membership', isMember: false },
+      { kind: 'membership', isMember: true },
+    ]);
+  });
 });
 
 describe('logs', () => {
