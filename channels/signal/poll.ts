@@ -25,6 +25,8 @@ export type PollDeps = {
   take(notification: unknown): Promise<void>;
   onTrouble(problem: string | undefined): void;
   onGap(gap: ChannelGap): void;
+  /** How long a poll in flight, and what it brought, is waited for when receiving stops, ms. 10 s. */
+  readonly lastPollMs?: number;
 };
 
 export type Poll = { stop(): Promise<void> };
@@ -35,8 +37,8 @@ const messagesAtOnce = 10;
 const fullGapMs = 100;
 /** signal-cli may take that long beside its own waiting: SIGNAL_CLI_CMD_TIMEOUT is 120 s. */
 const silenceMs = 130_000;
-/** A poll in flight is waited for so long when receiving stops; its messages would be lost. */
-const lastPollMs = 10_000;
+/** Its messages would be lost. */
+const usualLastPollMs = 10_000;
 const firstBackoffMs = 1000;
 const longestBackoffMs = 30_000;
 const longestAbsenceMs = 5000;
@@ -48,7 +50,7 @@ export function startPoll(deps: PollDeps): Poll {
   return {
     stop: async () => {
       stopping.abort();
-      const late = setTimeout(() => cutting.abort(), lastPollMs);
+      const late = setTimeout(() => cutting.abort(), deps.lastPollMs ?? usualLastPollMs);
       await running;
       clearTimeout(late);
     },
@@ -96,7 +98,8 @@ class PollLoop {
         signal: this.#cutting,
         timeoutMs: config.pollSeconds * 1000 + silenceMs,
       });
-      if (answer.status === 200 && Array.isArray(answer.body)) return await this.#handOver(answer.body);
+      if (answer.status === 200 && Array.isArray(answer.body))
+        return await this.#handOver(answer.body, since);
       // A refusal in the server's own words took nothing; any other answer may stand for one that did.
       if (readError(answer) === undefined)
         onGap({ since, code: 'lost', reason: 'an answer to a poll could not be read' });
@@ -114,19 +117,22 @@ class PollLoop {
     return 0;
   }
 
-  async #handOver(notifications: readonly unknown[]): Promise<number> {
+  async #handOver(notifications: readonly unknown[], since: number): Promise<number> {
     this.#failures = 0;
     this.#deps.onTrouble(undefined);
-    for (const notification of notifications) await this.#keep(notification);
+    let isSafe = true;
+    for (const notification of notifications) isSafe = (await this.#keep(notification)) && isSafe;
+    if (!isSafe) this.#deps.onGap({ since, code: 'lost', reason: 'neither store nor disk took it in time' });
     return notifications.length;
   }
 
-  /** Nobody else has it: tried until it is safe, also while receiving stops. */
-  async #keep(notification: unknown): Promise<void> {
+  /** Nobody else has it: tried until it is safe, also while receiving stops. False: there was no more time. */
+  async #keep(notification: unknown): Promise<boolean> {
     const { take, clock, log, onTrouble } = this.#deps;
     for (let attempt = 1; !this.#cutting.aborted; attempt += 1) {
       try {
-        return await take(notification);
+        await take(notification);
+        return true;
       } catch (error) {
         log.error({ attempt, error: String(error) }, 'signal.event-not-stored');
         onTrouble('a message can neither be stored nor kept in a file; free some disk space');
@@ -136,6 +142,7 @@ class PollLoop {
         );
       }
     }
+    return false;
   }
 
   async #failed(problem: string, longestMs: number): Promise<void> {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { longestFrame, textBound } from '#channel-kit/bounded-json.ts';
 import { shortestGapMs } from '#channel-kit/remote-number.ts';
+import type { ChannelGap } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { SignalApi } from '../../../channels/signal/api.ts';
 import { signalConfig } from '../../../channels/signal/config.ts';
@@ -138,6 +139,28 @@ it('polls that bring little are paced, and full ones at a tenth of that', async 
   await clock.until(() => polls() >= before + 10);
   expect(clock.now() - pausedAt).toBeGreaterThanOrEqual(8 * shortestGapMs);
   await poll.stop();
+});
+
+it('what a poll brought is told as lost when receiving ends before store or disk has taken it', async () => {
+  const { server, ada } = await aChannel('polling');
+  for (const text of ['one', 'two']) server.people.writes({ from: ada, text });
+  const clock = createSteppedClock();
+  const config = signalConfig.parse({ apiUrl: server.url });
+  const gaps: ChannelGap[] = [];
+  let tries = 0;
+  const poll = startPoll({
+    ...{ api: new SignalApi(config), config, clock, log: silentLog, number: server.number, lastPollMs: 20 },
+    isClear: () => true,
+    take: async () => {
+      tries += 1;
+      throw new Error('no room');
+    },
+    onTrouble: () => undefined,
+    onGap: (gap) => void gaps.push(gap),
+  });
+  await clock.until(() => tries > 1);
+  await poll.stop();
+  expect(gaps).toMatchObject([{ code: 'lost', reason: expect.stringContaining('in time') }]);
 });
 
 it('a handshake that is never answered is given up', async () => {
