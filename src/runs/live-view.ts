@@ -75,7 +75,8 @@ class RunView implements LiveView {
   #lastAt: number | undefined;
   #shown = '';
   #timer: NodeJS.Timeout | undefined;
-  #inFlight: Promise<void> = Promise.resolve();
+  /** Undefined while no call is on its way: what is written meanwhile is shown by the next one. */
+  #inFlight: Promise<void> | undefined;
   #isSettled = false;
 
   constructor(options: LiveViewOptions) {
@@ -134,7 +135,8 @@ class RunView implements LiveView {
   }
 
   #schedule(): void {
-    if (!this.#isShowing || this.#isSettled || this.#timer || this.#ended.signal.aborted) return;
+    if (!this.#isShowing || this.#isSettled || this.#timer || this.#inFlight) return;
+    if (this.#ended.signal.aborted) return;
     this.#timer = setTimeout(() => this.#show(), Math.max(0, this.#dueAt() - this.#options.clock.now()));
   }
 
@@ -149,9 +151,13 @@ class RunView implements LiveView {
     if (this.#isSettled || !text || text.text === this.#shown) return;
     this.#shown = text.text;
     this.#lastAt = this.#options.clock.now();
-    this.#inFlight = this.#inFlight
-      .then(() => this.#surface.show(text))
-      .catch((error: unknown) => this.#options.log.debug({ error }, 'preview.failed'));
+    this.#inFlight = this.#surface
+      .show(text)
+      .catch((error: unknown) => this.#options.log.debug({ error }, 'preview.failed'))
+      .finally(() => {
+        this.#inFlight = undefined;
+        this.#schedule();
+      });
   }
 
   #hush(): void {

@@ -178,4 +178,10 @@ export const outcomeMutants: readonly Mutant[] = [
     edit: { in: 'settleFailure', find: 'isUnsent ? undefined : mayStandSince', replace: 'mayStandSince' },
     test: { file: 'test/store/delivery/reply-outcome.test.ts', name: 'is sent in place of an edit' },
   },
+  {
+    name: 'previews that wait for one another',
+    invariant: 'an answer waits for one call of its preview at most',
+    edit: { in: 'RunView', find: '|| this.#inFlight', replace: '|| false' },
+    test: { file: 'test/runs/live-view.test.ts', name: 'has one call in flight' },
+  },
 ];

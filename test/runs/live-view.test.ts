@@ -187,6 +187,37 @@ describe('what a person sees while a run works', () => {
     ]);
   });
 
+  it('has one call in flight: a slow network holds up the answer by no more than that', async () => {
+    const network = aNetwork();
+    const answers: PromiseWithResolvers<void>[] = [];
+    const send: ChannelAdapter['send'] = async (part, signal) => {
+      const result = await network.adapter.send(part, signal);
+      const answer = Promise.withResolvers<void>();
+      answers.push(answer);
+      await answer.promise;
+      return result;
+    };
+    const view = aView({ ...network.adapter, send });
+    const untilSent = (count: number) => vi.waitFor(() => expect(answers).toHaveLength(count));
+    /** Writes on, until after the time at which that would be shown: timers fire in their order. */
+    const write = async (words: string) => {
+      view.push(words);
+      await systemClock.wait(4 * capabilities.previewIntervalMs.dm);
+    };
+    view.push('one');
+    await untilSent(1);
+    for (const words of [' two', ' three', ' four']) await write(words);
+    answers[0]?.resolve();
+    await untilSent(2);
+    expect(network.shown().at(-1)).toEqual(['edit', 'one two three four']);
+    await write(' five');
+    const finished = view.finishPreview();
+    answers[1]?.resolve();
+    expect(await finished).toMatchObject({ messageId: '1' });
+    expect(network.sent).toHaveLength(2);
+    await view.end();
+  });
+
   it('shows nothing of an answer that is there at once', async () => {
     const network = aNetwork();
     const slow = { ...capabilities, previewIntervalMs: { dm: 60_000, group: 60_000 } };
