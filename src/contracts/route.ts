@@ -21,6 +21,11 @@ export function routeOf(target: RunTarget): ReplyRoute | undefined {
   return target === 'record' ? undefined : target;
 }
 
+/** The way to the same place that quotes no message. */
+export function withoutQuote({ replyTo: _, ...route }: ReplyRoute): ReplyRoute {
+  return route;
+}
+
 /** Whether answers to both end up in the same place; see `isSameRoute`. */
 export function isSameTarget(a: RunTarget, b: RunTarget): boolean {
   return a === 'record' || b === 'record' ? a === b : isSameRoute(a, b);

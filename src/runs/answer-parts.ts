@@ -1,10 +1,21 @@
 import type { MessageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
-import type { ReplyRoute, RunTarget } from '#contracts/route.ts';
-import type { ReplyPlan } from '../replies/reply-pipeline.ts';
+import { type ReplyRoute, type RunTarget, withoutQuote } from '#contracts/route.ts';
+import type { ReplyPlan, ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { RoutedPart } from '../store/lanes/commit-answer.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
+
+/** Where a preview is shown: it quotes the message that an answer quotes unless the model names another. */
+export function previewRoute(route: ReplyRoute, replyToMode: ReplyToMode): ReplyRoute {
+  return replyToMode === 'off' ? withoutQuote(route) : route;
+}
+
+type AnswerPlace = {
+  readonly target: RunTarget;
+  readonly standing: LivePreview | undefined;
+  readonly replyToMode: ReplyToMode;
+};
 
 /**
  * The parts of an answer for the outbox. A shown preview becomes the first part; silence, or a part that can't
@@ -12,13 +23,12 @@ import type { LivePreview } from '../store/lanes/recover-run.ts';
  */
 export function answerParts(
   plan: ReplyPlan,
-  { target, standing }: { readonly target: RunTarget; readonly standing: LivePreview | undefined },
+  { target, standing, replyToMode }: AnswerPlace,
 ): readonly RoutedPart[] {
   if (target === 'record') return [];
-  const route = target;
-  const removal = standing ? [removePreview(route, standing)] : [];
+  const bare = withoutQuote(target);
+  const removal = standing ? [removePreview(bare, standing)] : [];
   if (plan.kind === 'silent' || plan.kind === 'suppressed') return removal;
-  const { replyTo: _, ...bare } = route;
   const parts = plan.parts.map(
     ({ content, replyTo, isNotice }): RoutedPart => ({
       route: replyTo === undefined ? bare : { ...bare, replyTo },
@@ -28,7 +38,9 @@ export function answerParts(
   );
   const [first, ...rest] = parts;
   if (!standing || !first) return parts;
-  if (first.content.kind !== 'text') return [...removal, ...parts];
+  // No edit changes what a message quotes.
+  const quotesTheSame = first.route.replyTo === previewRoute(target, replyToMode).replyTo;
+  if (first.content.kind !== 'text' || !quotesTheSame) return [...removal, ...parts];
   const content: OutboundContent = {
     kind: 'edit',
     messageId: platformId(standing),

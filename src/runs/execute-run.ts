@@ -34,6 +34,7 @@ import { type RunCall, readPreview, readToolResults, recoverRun } from '../store
 import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { ActiveRuns } from './active-runs.ts';
+import { previewRoute } from './answer-parts.ts';
 import { createRunCalls, type RunCalls } from './call-ledger.ts';
 import { executeCompact } from './execute-compact.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
@@ -233,7 +234,7 @@ async function openLiveView(
     capabilities: channel.definition.capabilities,
     chatKind: run.chatKind,
     isPreviewOn: deps.settings.isPreviewOn,
-    route,
+    route: previewRoute(route, deps.settings.replyToMode),
     runId: run.runId,
     epoch: run.epoch,
     standing,

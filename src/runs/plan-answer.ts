@@ -95,6 +95,6 @@ export function planEnd(
   return {
     outcome: 'failed',
     outcomeReason: why.failure?.kind === 'oversized' ? 'answer too large' : reason,
-    parts: answerParts(plan, { target: run.target, standing: undefined }),
+    parts: answerParts(plan, { ...scene, target: run.target, standing: undefined }),
   };
 }

@@ -219,7 +219,8 @@ export class RunRecorder {
 
   async #answer(message: AgentMessage): Promise<void> {
     const { live, store, probe, start, mayKeepLane, claims, outbox, calls } = this.#deps;
-    const { shaper, sections } = this.#deps;
+    const { shaper, sections, replyToMode } = this.#deps;
+    const { target } = this.#run;
     const standing = await live.finishPreview();
     const silence = await silenceContextOf(store, this.#run, message);
     const hasSeen = (messageId: string) => store.read(readIsSeen, { run: this.#run, messageId });
@@ -232,7 +233,7 @@ export class RunRecorder {
         message: this.#imageOf(message),
         modelCalls,
         nextCall: calls.next(),
-        parts: answerParts(plan, { target: this.#run.target, standing }),
+        parts: answerParts(plan, { target, standing, replyToMode }),
         preview: standing?.key,
         ...outcomeOf(plan),
         mayKeepLane: mayKeepLane(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
+import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
 import type { ToolSendEnd, ToolSender } from '../outbox/tool-sender.ts';
 import { judgeWritten } from '../replies/reply-pipeline.ts';
@@ -47,7 +47,7 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
       const silence = judgeWritten(written, 'chat');
       if (silence.kind === 'silent') return { text: 'Nothing was sent: this text asks for silence.' };
       const { text } = silence;
-      const { replyTo: _, ...route } = run.route;
+      const route = withoutQuote(run.route);
       // The other conversation may be on a network that takes less.
       const speaksIn = to === undefined || to === run.sessionKey ? route : await deps.routeTo(to);
       const limits = (speaksIn && deps.capabilitiesFor(speaksIn)?.text) ?? { maxLength: 2000 };

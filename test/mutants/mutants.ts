@@ -86,7 +86,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'an answer and its reply parts are one commit',
     edit: {
       in: 'RunRecorder',
-      find: 'parts: answerParts(plan, { target: this.#run.target, standing }),',
+      find: 'parts: answerParts(plan, { target, standing, replyToMode }),',
       replace: 'parts: [],',
     },
     also: [
@@ -94,7 +94,7 @@ export const mutants: readonly Mutant[] = [
         in: 'RunRecorder',
         find: 'start(answered.effects); live.next();',
         replace: `start(answered.effects);
-    for (const part of answerParts(plan, { target: this.#run.target, standing }))
+    for (const part of answerParts(plan, { target, standing, replyToMode }))
       start(await store.write((await import('../store/lanes/commit-turn.ts')).storeNotice, { ...this.#held, key: message.id, ...part }));
     live.next();`,
       },

@@ -1,17 +1,20 @@
 import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Capabilities } from '../../src/contracts/capabilities.ts';
-import type { ChannelAdapter } from '../../src/contracts/channel.ts';
+import type { ChannelAdapter, HostedChannel } from '../../src/contracts/channel.ts';
 import type { MessageId } from '../../src/contracts/ids.ts';
-import type { OutboundContent, SendResult } from '../../src/contracts/outbound.ts';
+import type { Outbound, OutboundContent, SendResult } from '../../src/contracts/outbound.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { noSections } from '../../src/contracts/section.ts';
 import { createLiveView, type LiveViewOptions } from '../../src/runs/live-view.ts';
+import type { StoreQuery } from '../../src/store/base/command.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
+import { completes, scriptedModel } from '../agent/support/scripted-model.ts';
 import { plainCapabilities } from '../channel-host/plain-capabilities.ts';
-import { aRoute } from '../store/builders.ts';
+import { aLane, aMessage, aRoute, aWorker, unique } from '../store/builders.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { playNext, runSettings } from './run-builders.ts';
 
 const capabilities: Capabilities = {
   ...plainCapabilities,
@@ -246,5 +249,57 @@ describe('what a person sees while a run works', () => {
     await view.end();
     expect(network.typing.map((signal) => signal.aborted)).toEqual([true]);
     expect(network.sent).toEqual([]);
+  });
+});
+
+/** What the answers in the conversation send: each its kind, and the message it quotes. */
+const readAnswered: StoreQuery<{ readonly runId: string }, readonly (string | undefined)[][]> = {
+  query: 'readAnswered',
+  run: async (tx, { runId }) => {
+    const parts = tx.db.selectFrom('outbox').select(['content', 'route']).where('runId', '=', runId);
+    const rows = await parts.where('purpose', '<>', 'preview').orderBy('place').execute();
+    return rows.map(({ content, route }) => [JSON.parse(content).kind, JSON.parse(route).replyTo]);
+  },
+};
+
+describe('an answer that is shown while it is written', () => {
+  const open = openOwnStore();
+
+  const play = async (text: string, replyToMode: 'off' | 'first') => {
+    const [conversation, asked] = [unique('c'), unique('m')];
+    await aWorker(open()).accept(aMessage({ conversation, text: 'go', messageId: asked }));
+    const shown = Promise.withResolvers<Outbound>();
+    const send: ChannelAdapter['send'] = async (part) => {
+      shown.resolve(part);
+      return { kind: 'sent', receipts: ['1' as MessageId] };
+    };
+    const channel = { adapter: { send }, definition: { capabilities } } as unknown as HostedChannel;
+    const { run } = await playNext(open(), aLane(conversation).key, {
+      model: scriptedModel(async function* () {
+        yield { type: 'content_start' };
+        yield { type: 'content_delta', text };
+        await shown.promise;
+        yield { type: 'content_stop' };
+        yield completes('end_turn');
+      }),
+      over: { channelFor: () => channel, settings: { ...runSettings, isPreviewOn: true, replyToMode } },
+    });
+    const { route } = await shown.promise;
+    const answered = await open().read(readAnswered, run);
+    const nameOf = (id: string | undefined) => (id === asked ? 'asked' : id);
+    return [nameOf(route.replyTo), ...answered.map(([kind, quoted]) => [kind, nameOf(quoted)])];
+  };
+
+  it('quotes what it will quote', async () => {
+    expect(await play('Good morning', 'off')).toEqual([undefined, ['edit', undefined]]);
+    expect(await play('Good morning', 'first')).toEqual(['asked', ['edit', 'asked']]);
+  });
+
+  it('is sent anew where it quotes another message: no edit changes that', async () => {
+    const anew = [
+      ['delete', undefined],
+      ['text', 'asked'],
+    ];
+    expect(await play('[[reply_to_current]]Good morning', 'off')).toEqual([undefined, ...anew]);
   });
 });

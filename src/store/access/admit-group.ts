@@ -1,5 +1,5 @@
 /** Groups that an owner has let in, beside those that the configuration names. */
-import type { ReplyRoute } from '#contracts/route.ts';
+import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { fillNotice } from '../../texts/notices.ts';
 import type { Approval, ApprovalEnd } from '../approvals/approval-states.ts';
 import { openApproval } from '../approvals/approval-states.ts';
@@ -18,10 +18,9 @@ const validMs = 24 * 3_600_000;
 
 /** Asks in the group whether to answer there; returns the conversation to deliver in, undefined while it asks already. */
 export async function askInGroup(tx: StepTx, { id, route }: GroupRequest): Promise<string | undefined> {
-  const { replyTo: _, ...place } = route;
   const subject = conversationKeyOf(route);
   const text = tx.texts.groupAsk;
-  const details = { question: text, route: JSON.stringify(place) };
+  const details = { question: text, route: JSON.stringify(withoutQuote(route)) };
   if (!(await openApproval(tx, { id, kind: 'group', subject, details, validMs }))) return undefined;
   const choices = [{ verdict: 'approve', label: tx.texts.groupAnswerHere }] as const;
   return askQuestion(tx, { id, route, text, choices });

@@ -1,4 +1,4 @@
-import type { ReplyRoute } from '#contracts/route.ts';
+import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { routeOfKey } from '../base/conversation-key.ts';
 import { hasCommand } from '../base/index-predicates.ts';
@@ -114,6 +114,5 @@ function channelOf({ account }: { readonly account: string }): string {
 
 async function routeOf(tx: Tx, id: string): Promise<ReplyRoute> {
   const row = await tx.db.selectFrom('inbox').select('route').where('id', '=', id).executeTakeFirstOrThrow();
-  const { replyTo: _, ...route } = json.route(row.route);
-  return route;
+  return withoutQuote(json.route(row.route));
 }

@@ -2,6 +2,7 @@
 import { plainText } from '#contracts/formatted-text.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
+import { withoutQuote } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { json, type StoredContent } from '../base/json.ts';
 import { insertPart, lockConversation } from './insert-part.ts';
@@ -33,7 +34,7 @@ export async function changePart(tx: Tx, change: PartChange): Promise<string | u
     await tx.db.updateTable('outbox').set({ content }).where('key', '=', key).execute();
   }
   if (isUntried) return part.conversationKey;
-  const { replyTo: _, ...route } = json.route(part.route);
+  const route = withoutQuote(json.route(part.route));
   const { messageId: shown } = change;
   const content = {
     kind: 'edit-part',

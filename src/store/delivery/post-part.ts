@@ -1,7 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
+import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
@@ -105,8 +105,7 @@ export const readLastRoute: StoreQuery<{ readonly laneKey: string }, ReplyRoute 
       .limit(1)
       .executeTakeFirst();
     if (!row) return undefined;
-    const { replyTo: _, ...route } = json.route(row.route);
-    return route;
+    return withoutQuote(json.route(row.route));
   },
 };
 

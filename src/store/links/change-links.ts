@@ -6,7 +6,7 @@
  * is answered there, and its transcript stays readable. Rights are not touched here: they hang on the
  * accounts (`src/inbound/authorise.ts`).
  */
-import type { ReplyRoute } from '#contracts/route.ts';
+import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { personLabel } from '../access/person-label.ts';
 import type { CommandScene, StepTx, Tx } from '../base/command.ts';
 import { lockLane } from '../rows/lane-row.ts';
@@ -252,10 +252,9 @@ type Entry = { readonly peer: string; readonly identity: string; readonly route:
 
 /** An account that is in the identity already stays as it is. */
 async function addAccount(tx: Tx, { peer, identity, route }: Entry): Promise<void> {
-  const { replyTo: _, ...place } = route;
   await tx.db
     .insertInto('links')
-    .values({ peer, identity, route: JSON.stringify(place), linkedAt: tx.now })
+    .values({ peer, identity, route: JSON.stringify(withoutQuote(route)), linkedAt: tx.now })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
 }
