@@ -140,7 +140,8 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     stop: async () => {
       stopping.abort();
       alarms.clear();
-      await Promise.all([...working.values()].map((entry) => entry.done));
+      // What was handed to one of them meanwhile begins when it ends.
+      while (working.size > 0) await Promise.all([...working.values()].map((entry) => entry.done));
     },
   };
 }

@@ -179,6 +179,12 @@ export const outcomeMutants: readonly Mutant[] = [
     test: { file: 'test/store/delivery/reply-outcome.test.ts', name: 'is sent in place of an edit' },
   },
   {
+    name: 'what is handed over while it stops is left',
+    invariant: 'a call that was begun is on record before the store closes',
+    edit: { in: 'createDeliverer', find: 'while (working.size > 0)', replace: 'if (working.size > 0)' },
+    test: { file: 'test/outbox/store-trouble.test.ts', name: 'once it has stopped' },
+  },
+  {
     name: 'previews that wait for one another',
     invariant: 'an answer waits for one call of its preview at most',
     edit: { in: 'RunView', find: '|| this.#inFlight', replace: '|| false' },

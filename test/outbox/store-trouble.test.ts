@@ -13,6 +13,7 @@ import {
   type DeliveryPolicy,
   recordDelivery,
 } from '../../src/store/delivery/claim-delivery.ts';
+import type { AnswerResult } from '../../src/store/lanes/commit-answer.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { holder, routeFor } from '../store/builders.ts';
 import { aStore } from '../support/own-store.ts';
@@ -24,7 +25,8 @@ type Fault = (attempt: number, write: () => Promise<unknown>) => Promise<unknown
 type Answering = {
   readonly deliverer: Deliverer;
   readonly route: ReplyRoute;
-  commit(sender?: DeliveryPolicy): Promise<unknown>;
+  commit(sender?: DeliveryPolicy): Promise<AnswerResult>;
+  states(): Promise<readonly string[]>;
 };
 
 type Scene = {
@@ -102,9 +104,10 @@ async function deliverBeside(
     settings: { retries: 3, minBackoffMs: 1, maxBackoffMs: 1, sendTimeoutMs, resendUnknown: false },
     onSettled: () => undefined,
   });
-  await answer({ deliverer, route: routeFor(run), commit });
+  const readStates = () => stateOf(store, conversation);
+  await answer({ deliverer, route: routeFor(run), commit, states: readStates });
   deliverer.deliver(conversationKey);
-  await vi.waitFor(async () => expect(await stateOf(store, conversation)).toEqual(states));
+  await vi.waitFor(async () => expect(await readStates()).toEqual(states));
   await deliverer.stop();
   return { attempts, sent: sent.length };
 }
@@ -184,6 +187,26 @@ it('sends what the commit of an answer has claimed, though its answer was lost',
     await expect(answered).rejects.toThrow('away');
   };
   expect(await deliverBeside((_, write) => write(), { answer })).toMatchObject({ sent: 2 });
+});
+
+it('has recorded what it was handed while it looked, once it has stopped', async () => {
+  const stopping = Promise.withResolvers<void>();
+  const late: Fault = async (attempt, write) => {
+    if (attempt === 1) await stopping.promise;
+    return write();
+  };
+  const answer = async ({ deliverer, route, commit, states }: Answering) => {
+    const { claimed } = await deliverer.claimAlong(route, (sender) => {
+      deliverer.deliver(conversationKeyOf(route));
+      return commit(sender);
+    });
+    if (claimed) await deliverer.continueFrom(claimed);
+    const stopped = deliverer.stop();
+    stopping.resolve();
+    await stopped;
+    expect(await states()).toEqual(['sent', 'pending']);
+  };
+  await deliverBeside(late, { of: claimDelivery.name, states: ['sent', 'pending'], answer });
 });
 
 function stateOf(store: Store, conversation: string) {
