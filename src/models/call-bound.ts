@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { CallRate } from '#contracts/call-ledger.ts';
-import type { ModelInfo, ModelRequest, Usage } from '#contracts/model.ts';
+import type { ModelInfo, ModelRequest, Usage, UserBlock } from '#contracts/model.ts';
 import type { Models } from './models.ts';
 
 /** Prices and sizes of a model at their dearest. */
@@ -48,12 +48,15 @@ const overheadTokens = 2_000;
 /** The words of a request; what only goes on has the same beginning. */
 export function promptTextOf({ system, tools, messages }: ModelRequest): PromptText {
   let images = 0;
-  const withoutImages = (key: string, value: unknown) => {
-    if (key === 'base64') images += 1;
-    return key === 'base64' ? '' : value;
+  const words = (block: UserBlock): UserBlock => {
+    if (block.type !== 'image') return block;
+    images += 1;
+    return { ...block, base64: '' };
   };
-  const parts = [system, tools, ...messages].map((part) => JSON.stringify(part, withoutImages));
-  return { text: parts.join('\n'), images };
+  const said = messages.map((message) =>
+    message.role === 'user' ? { ...message, content: message.content.map(words) } : message,
+  );
+  return { text: [system, tools, ...said].map((part) => JSON.stringify(part)).join('\n'), images };
 }
 
 /** Most tokens that the prompt may count for `model`. */

@@ -139,6 +139,16 @@ export const moneyMutants: readonly Mutant[] = [
     test: { file: ledger, name: 'charges every end of a run that broke off' },
   },
   {
+    name: 'words of a call taken for an image',
+    invariant: 'a budget holds the bytes of whatever a model has written',
+    edit: {
+      in: 'promptTextOf',
+      find: 'JSON.stringify(part)',
+      replace: "JSON.stringify(part, (key, value) => (key === 'base64' ? '' : value))",
+    },
+    test: { file: 'test/models/call-bound.test.ts', name: 'named like one by its bytes' },
+  },
+  {
     name: 'sub-agent at nobody’s cost',
     invariant: 'what a sub-agent costs is charged to every session above it, once',
     edit: {
