@@ -443,6 +443,43 @@ describe('an OpenAI-compatible server', () => {
     expect(textIn(await eventsOf(provider))).toBe('Yes.');
   });
 
+  it('may leave its thinking in its text, and nobody takes it for the answer', async () => {
+    const { server, provider } = await open({}, 'some-model');
+    const whole = '\n<think>\nA greeting. <b> </thin\n</think>\n\nHello.';
+    for (let size = 1; size <= whole.length; size += 1) {
+      const pieces = whole.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+      server.script([streamOf(pieces.map((content) => ({ content })))]);
+      const events = await eventsOf(provider);
+      const thoughts = events.flatMap((event) => (event.type === 'thinking_delta' ? event.thinking : []));
+      expect([thoughts.join(''), textIn(events)]).toEqual(['\nA greeting. <b> </thin\n', 'Hello.']);
+    }
+    server.script([{ text: whole }]);
+    expect(await provider.send(aRequest(), new AbortController().signal)).toMatchObject({ text: 'Hello.' });
+  });
+
+  it('may begin its text with what looks like thinking, or never end that', async () => {
+    const { server, provider } = await open({}, 'some-model');
+    const said = async (...pieces: readonly string[]) => {
+      server.script([streamOf(pieces.map((content) => ({ content })))]);
+      return textIn(await eventsOf(provider));
+    };
+    expect(await said(' <th', 'e> 1')).toBe(' <the> 1');
+    expect(await said('<thi')).toBe('<thi');
+    expect(await said('  ')).toBe('  ');
+    expect(await said('See <think>', 'this</think>')).toBe('See <think>this</think>');
+    expect(await said('<think>a thought', ' without an end</th')).toBe('');
+  });
+
+  it.each([
+    ['insufficient_system_resource', 'later'],
+    ['sensitive', undefined],
+  ])('ends with %s what is no answer, also where it does not stream', async (stopReason, retry) => {
+    const { server, provider } = await open({}, 'some-model');
+    server.script([{ text: 'Half an ans', stopReason }]);
+    const sent = provider.send(aRequest(), new AbortController().signal);
+    await expect(sent).rejects.toMatchObject(retry ? { retry: { kind: retry } } : { code: 'model_refused' });
+  });
+
   it.each([
     [{ status: 400, errorCode: 'context_length_exceeded' }, 'overflow'],
     [{ status: 400, message: 'the request exceeds the available context size' }, 'overflow'],

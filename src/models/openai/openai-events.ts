@@ -6,6 +6,7 @@ import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import type { FinishReason } from '#contracts/message.ts';
 import type { ModelEvent, Usage } from '#contracts/model.ts';
 import { signedBy } from '../own-thinking.ts';
+import { type SplitText, ThinkingSplitter } from './inline-thinking.ts';
 import { REASONING_CONTENT, REASONING_DETAILS } from './openai-request.ts';
 import { ToolCallReader } from './openai-tool-calls.ts';
 import {
@@ -30,14 +31,14 @@ type Delta = Partial<ChatCompletionChunk.Choice.Delta> & {
 };
 
 /** Reasons of servers that have given up in the middle of an answer: OpenRouter, DeepSeek, Z.ai, vLLM. */
-const brokenOff: ReadonlySet<string> = new Set([
+export const brokenOff: ReadonlySet<string> = new Set([
   'error',
   'insufficient_system_resource',
   'network_error',
   'abort',
 ]);
 /** Z.ai has a word of its own for what its filter keeps back. */
-const refused: ReadonlySet<string> = new Set(['content_filter', 'sensitive']);
+export const refused: ReadonlySet<string> = new Set(['content_filter', 'sensitive']);
 
 /** UTF-16 units: many times what servers send. */
 const longestDetails = 1_000_000;
@@ -57,6 +58,7 @@ export type ReaderTerms = {
 export class ChunkReader {
   readonly #terms: ReaderTerms;
   readonly #calls: ToolCallReader;
+  readonly #splitter = new ThinkingSplitter();
   #model = '';
   #open: 'text' | 'reasoning' | undefined;
   /** Signature of the open reasoning, as JSON. */
@@ -95,7 +97,7 @@ export class ChunkReader {
   end(): readonly ModelEvent[] | undefined {
     const finish = this.#finish;
     if (finish === undefined || brokenOff.has(finish)) return undefined;
-    const closing = [...this.#close(), ...this.#calls.end()];
+    const closing = [...this.#endText(), ...this.#calls.end()];
     const counted = countedUsage(this.#usage, this.#timings);
     const usage = counted ?? this.#terms.estimate(this.#length);
     const model = this.#model || this.#terms.model;
@@ -119,7 +121,7 @@ export class ChunkReader {
       ...this.#readReasoning(delta),
       ...this.#readText(textIn(delta.content)),
       ...(Array.isArray(delta.tool_calls) ? delta.tool_calls : []).flatMap((call) => [
-        ...this.#close(),
+        ...this.#endText(),
         ...this.#calls.read(call ?? {}),
       ]),
     ];
@@ -130,10 +132,15 @@ export class ChunkReader {
     const given = textIn(delta.reasoning_content);
     const thinking = given || textIn(delta.reasoning);
     if (details.length === 0 && thinking === '') return [];
-    const closing = this.#open === 'text' ? this.#close() : [];
-    this.#open = 'reasoning';
+    const events = this.#think(thinking);
     this.#keepDetails(details);
     if (given !== '') this.#isGivenBack = true;
+    return events;
+  }
+
+  #think(thinking: string): readonly ModelEvent[] {
+    const closing = this.#open === 'text' ? this.#close() : [];
+    this.#open = 'reasoning';
     this.#length += thinking.length;
     return thinking === '' ? closing : [...closing, { type: 'thinking_delta', thinking }];
   }
@@ -146,7 +153,20 @@ export class ChunkReader {
     this.#details.push(json);
   }
 
-  #readText(text: string): readonly ModelEvent[] {
+  #readText(piece: string): readonly ModelEvent[] {
+    return piece === '' ? [] : this.#tell(this.#splitter.take(piece));
+  }
+
+  /** Something else follows, or nothing. */
+  #endText(): readonly ModelEvent[] {
+    return [...this.#tell(this.#splitter.rest()), ...this.#close()];
+  }
+
+  #tell({ thinking, text }: SplitText): readonly ModelEvent[] {
+    return [...(thinking === '' ? [] : this.#think(thinking)), ...this.#say(text)];
+  }
+
+  #say(text: string): readonly ModelEvent[] {
     if (text === '') return [];
     this.#length += text.length;
     const delta = { type: 'content_delta', text } as const;

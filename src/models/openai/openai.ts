@@ -6,8 +6,9 @@ import { type Connection, openConnection } from '../connection.ts';
 import { failureError } from '../model-failure.ts';
 import { authorOf, withOwnThinking } from '../own-thinking.ts';
 import { configuredInfo, type ProviderOptions } from '../provider-options.ts';
+import { withoutThinking } from './inline-thinking.ts';
 import { OpenAiAsker } from './openai-asker.ts';
-import { ChunkReader, type ReaderTerms, textIn } from './openai-events.ts';
+import { brokenOff, ChunkReader, type ReaderTerms, refused, textIn } from './openai-events.ts';
 import { openAiModel } from './openai-models.ts';
 import {
   type AnswerPrices,
@@ -87,10 +88,11 @@ function answerIn(answer: ChatCompletion, termsOf: (text: string) => AnswerTerms
   const counted = countedUsage(wire, timings);
   const usage = counted ?? guessed;
   const spent = { usage, cost: chargeOf(usage, wire, pricesOf(model)), model };
-  if (choice.finish_reason === 'content_filter' || (text === '' && choice.message?.refusal)) {
+  if (brokenOff.has(choice.finish_reason)) throw failureError(cutOff);
+  if (refused.has(choice.finish_reason) || (text === '' && choice.message?.refusal)) {
     throw failureError({ kind: 'refused', detail: 'refused', ...(counted && { counted: spent }) });
   }
-  return { text, ...spent, ...(counted === undefined && { isUncounted: true }) };
+  return { text: withoutThinking(text), ...spent, ...(counted === undefined && { isUncounted: true }) };
 }
 
 /** Hands on the last event as soon as it is there: the stream's own end may come a while later. */

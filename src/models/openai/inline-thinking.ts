@@ -1,0 +1,74 @@
+/**
+ * Tells the thinking apart that a server leaves at the beginning of its answer's text, since nobody has told it how its
+ * model marks it (vLLM, LM Studio, llama.cpp): `<think>…</think>`. As text it would name conversations, fill summaries
+ * and be a sub-agent's result.
+ */
+
+export type SplitText = { readonly thinking: string; readonly text: string };
+
+const names = ['think', 'thinking', 'thought'];
+const opening = new RegExp(`^\\s*<(${names.join('|')})>`);
+/** After more than this without a mark there is none, UTF-16 units. */
+const longestHeld = 80;
+
+/** Splits a text that comes in pieces. Linear: of what it has read it holds back less than a mark. */
+export class ThinkingSplitter {
+  #state: 'unsure' | 'thinking' | 'gap' | 'text' = 'unsure';
+  #held = '';
+  #closing = '';
+
+  take(piece: string): SplitText {
+    if (this.#state === 'text') return { thinking: '', text: piece };
+    const held = this.#held + piece;
+    this.#held = '';
+    if (this.#state === 'unsure') return this.#decide(held);
+    return this.#state === 'thinking' ? this.#think(held) : this.#afterGap(held);
+  }
+
+  /** What is held back when the text is over, or something else comes. */
+  rest(): SplitText {
+    const held = this.#held;
+    this.#held = '';
+    return this.#state === 'thinking' ? { thinking: held, text: '' } : { thinking: '', text: held };
+  }
+
+  #decide(held: string): SplitText {
+    const [mark, name] = opening.exec(held) ?? [];
+    if (mark !== undefined) {
+      this.#state = 'thinking';
+      this.#closing = `</${name}>`;
+      return this.#think(held.slice(mark.length));
+    }
+    const begun = held.trimStart();
+    if (held.length <= longestHeld && names.some((each) => `<${each}>`.startsWith(begun))) {
+      this.#held = held;
+      return { thinking: '', text: '' };
+    }
+    this.#state = 'text';
+    return { thinking: '', text: held };
+  }
+
+  #think(held: string): SplitText {
+    const end = held.indexOf(this.#closing);
+    if (end === -1) {
+      const sure = Math.max(0, held.length - this.#closing.length + 1);
+      this.#held = held.slice(sure);
+      return { thinking: held.slice(0, sure), text: '' };
+    }
+    this.#state = 'gap';
+    const { text } = this.#afterGap(held.slice(end + this.#closing.length));
+    return { thinking: held.slice(0, end), text };
+  }
+
+  #afterGap(held: string): SplitText {
+    const text = held.trimStart();
+    if (text !== '') this.#state = 'text';
+    return { thinking: '', text };
+  }
+}
+
+/** A whole text without its thinking. */
+export function withoutThinking(whole: string): string {
+  const splitter = new ThinkingSplitter();
+  return splitter.take(whole).text + splitter.rest().text;
+}
