@@ -457,6 +457,18 @@ describe('an OpenAI-compatible server', () => {
     expect(await provider.send(aRequest(), new AbortController().signal)).toMatchObject({ text: 'Hello.' });
   });
 
+  it('may nest its reasoning as deep as it likes: no later request holds it', async () => {
+    const { server, provider } = await open({}, 'some-model');
+    const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`);
+    const signed = async (depth: number) => {
+      server.script([
+        streamOf([{ reasoning: 'Hm.', reasoning_details: [nested(depth)] }, { content: 'Yes.' }]),
+      ]);
+      return playEvents(await eventsOf(provider)).content.length === 2;
+    };
+    expect([await signed(3), await signed(3_000)]).toEqual([true, false]);
+  });
+
   it('may begin its text with what looks like thinking, or never end that', async () => {
     const { server, provider } = await open({}, 'some-model');
     const said = async (...pieces: readonly string[]) => {

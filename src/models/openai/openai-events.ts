@@ -3,6 +3,7 @@
  * whole once a chunk has said why it stopped; its usage may come with that chunk, in one of its own, or never.
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
+import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { FinishReason } from '#contracts/message.ts';
 import type { ModelEvent, Usage } from '#contracts/model.ts';
 import { signedBy } from '../own-thinking.ts';
@@ -40,8 +41,9 @@ export const brokenOff: ReadonlySet<string> = new Set([
 /** Z.ai has a word of its own for what its filter keeps back. */
 export const refused: ReadonlySet<string> = new Set(['content_filter', 'sensitive']);
 
-/** UTF-16 units: many times what servers send. */
+/** Many times what servers send; the length in UTF-16 units. */
 const longestDetails = 1_000_000;
+const detailsShape: ShapeLimits = { depth: 16, values: 20_000 };
 
 export type ReaderTerms = {
   readonly model: string;
@@ -145,9 +147,13 @@ export class ChunkReader {
     return thinking === '' ? closing : [...closing, { type: 'thinking_delta', thinking }];
   }
 
-  /** Beyond the limit the reasoning goes unsigned: servers want all of its details back, or none. */
+  /** Beyond a limit the reasoning goes unsigned: servers want all of its details back, or none. */
   #keepDetails(details: readonly unknown[]): void {
     if (details.length === 0 || this.#detailsLength > longestDetails) return;
+    if (jsonProblem(details, detailsShape) !== undefined) {
+      this.#detailsLength = Number.POSITIVE_INFINITY;
+      return;
+    }
     const json = JSON.stringify(details).slice(1, -1);
     this.#detailsLength += json.length;
     this.#details.push(json);
