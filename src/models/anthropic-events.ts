@@ -14,7 +14,7 @@ import type {
 import type { FinishReason } from '#contracts/message.ts';
 import type { ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
 import { REDACTED } from './anthropic-request.ts';
-import { costOf, noUsage } from './cost.ts';
+import { costOf, isTokenCount, noUsage } from './cost.ts';
 import { signedBy } from './own-thinking.ts';
 
 type OpenBlock =
@@ -191,7 +191,7 @@ function textIn(value: unknown): string {
 
 /** And for what should be a count. */
 function countIn(value: unknown, known: number): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : known;
+  return isTokenCount(value) ? value : known;
 }
 
 function finishOf(reason: StopReason | null): FinishReason {

@@ -304,6 +304,14 @@ describe('an OpenAI-compatible server', () => {
     expect(end?.type === 'complete' && end.usage.inputTokens).toBeGreaterThan(0);
   });
 
+  it('that has miscounted is not believed either: below zero in 32 bits, say', async () => {
+    const { server, provider } = await open({}, 'gpt-5');
+    server.script([{ text: 'Yes.', usage: { input_tokens: 4_294_967_295 } }]);
+    const end = (await eventsOf(provider)).at(-1);
+    expect(end).toMatchObject({ type: 'complete', isUncounted: true, usage: { outputTokens: 1 } });
+    expect(end?.type === 'complete' && end.cost).toBeLessThan(1_000);
+  });
+
   it('needs no key of its own', async () => {
     const { provider } = await open({ flavour: 'ollama', keys: [] }, 'qwen3');
     expect(textIn(await eventsOf(provider))).toBe('You said: hello');

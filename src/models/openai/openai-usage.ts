@@ -1,5 +1,5 @@
 import type { ModelPrices, Usage } from '#contracts/model.ts';
-import { costOf } from '../cost.ts';
+import { costOf, isTokenCount } from '../cost.ts';
 import { isPriced } from '../prices.ts';
 
 /** Counts as the servers send them; each may be absent or nonsense. */
@@ -29,8 +29,9 @@ export function countedUsage(
   usage: WireUsage | undefined,
   timings?: WireTimings | undefined,
 ): Usage | undefined {
-  if (usage && isCount(usage.prompt_tokens) && isCount(usage.completion_tokens)) return usageOf(usage);
-  return timings && isCount(timings.prompt_n) && isCount(timings.predicted_n)
+  if (usage && isTokenCount(usage.prompt_tokens) && isTokenCount(usage.completion_tokens))
+    return usageOf(usage);
+  return timings && isTokenCount(timings.prompt_n) && isTokenCount(timings.predicted_n)
     ? usageOfTimings(timings)
     : undefined;
 }
@@ -83,9 +84,5 @@ export function chargeOf(
 }
 
 function countIn(value: unknown): number {
-  return isCount(value) ? value : 0;
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+  return isTokenCount(value) ? value : 0;
 }
