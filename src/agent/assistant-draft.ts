@@ -2,7 +2,7 @@ import { cleanText } from '#channel-kit/clean-text.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, FinishReason, MessagePart, ToolCallData } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
-import { boundCall, maxInputLength, refused } from './call-input.ts';
+import { InputRoom, maxInputLength, refused } from './call-input.ts';
 import { UnusedIds } from './unused-id.ts';
 
 /** When the message ended, ms since the epoch, and the model that wrote it. */
@@ -88,8 +88,9 @@ export class AssistantDraft {
 
   /** The message with its finish part, cleaned of what databases refuse. */
   finish(reason: FinishReason, { time, model }: FinishStamp): AgentMessage {
+    const room = new InputRoom();
     const message = this.#messageOf([
-      ...this.#parts.map(cleanPart),
+      ...this.#parts.map((part) => cleanPart(part, room)),
       { type: 'finish', data: { reason, time } },
     ]);
     return model === undefined ? message : { ...message, model };
@@ -164,14 +165,14 @@ export class AssistantDraft {
 }
 
 /** Only whole parts are cleaned: a surrogate pair may arrive split over two deltas. */
-function cleanPart(part: MessagePart): MessagePart {
+function cleanPart(part: MessagePart, room: InputRoom): MessagePart {
   switch (part.type) {
     case 'text':
       return { type: 'text', data: { text: cleanText(part.data.text) } };
     case 'reasoning':
       return { type: 'reasoning', data: { ...part.data, thinking: cleanText(part.data.thinking) } };
     case 'tool_call':
-      return { type: 'tool_call', data: boundCall(part.data) };
+      return { type: 'tool_call', data: room.bound(part.data) };
     default:
       return part;
   }

@@ -4,7 +4,7 @@
  */
 
 import { cleanText } from '#channel-kit/clean-text.ts';
-import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
+import { jsonProblem, measureJson, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { ToolCallData } from '#contracts/message.ts';
 
 /** Longest arguments, in UTF-16 units of their JSON: more than any model writes in one answer. */
@@ -23,19 +23,27 @@ export function readInput(input: string): unknown {
   return suspectEscape.test(input) ? cleaned(value) : value;
 }
 
-/** Keeps arguments within the limits, cleaned; broken JSON is kept as text, for the model to see its mistake. */
-export function boundCall(call: ToolCallData): ToolCallData {
-  if (call.input.length > maxInputLength) return refused(call, tooLong);
-  const input = cleanText(call.input);
-  let value: unknown;
-  try {
-    value = input.trim() === '' ? {} : JSON.parse(input);
-  } catch {
-    return { ...call, input };
+/** Room for the arguments of an answer's calls: the loop reads all of them in one piece, again and again. */
+export class InputRoom {
+  #values = inputShape.values;
+
+  /** Keeps arguments within the limits, cleaned; broken JSON is kept as text, for the model to see its mistake. */
+  bound(call: ToolCallData): ToolCallData {
+    if (call.input.length > maxInputLength) return refused(call, tooLong);
+    if (this.#values < 0) return refused(call, tooMany);
+    const input = cleanText(call.input);
+    let value: unknown;
+    try {
+      value = input.trim() === '' ? {} : JSON.parse(input);
+    } catch {
+      return { ...call, input };
+    }
+    const { values, problem } = measureJson(value, { ...inputShape, values: this.#values });
+    this.#values -= values;
+    if (this.#values < 0) return refused(call, tooMany);
+    if (problem !== undefined) return refused(call, problem);
+    return { ...call, input: suspectEscape.test(input) ? JSON.stringify(cleaned(value)) : input };
   }
-  const problem = jsonProblem(value, inputShape);
-  if (problem !== undefined) return refused(call, problem);
-  return { ...call, input: suspectEscape.test(input) ? JSON.stringify(cleaned(value)) : input };
 }
 
 /** A call whose arguments are not kept, for `reason`. */
@@ -44,6 +52,7 @@ export function refused(call: ToolCallData, reason: string): ToolCallData {
 }
 
 const tooLong = `longer than ${maxInputLength} characters`;
+const tooMany = `the calls of one answer hold more than ${inputShape.values} values`;
 
 /** Within `inputShape`, so that it ends. */
 function cleaned(value: unknown): unknown {

@@ -15,23 +15,48 @@ export function jsonProblem(value: unknown, limits: ShapeLimits = widestShape): 
   return look(value, { depth: 0, left: limits.values }, limits);
 }
 
+/** How many values there are, itself included; of what has a problem as many as were looked at. */
+export function measureJson(
+  value: unknown,
+  limits: ShapeLimits,
+): { readonly values: number; readonly problem: string | undefined } {
+  const at = { depth: 0, left: limits.values };
+  const problem = look(value, at, limits);
+  return { values: limits.values - at.left, problem };
+}
+
 /** Throws for it. */
 export function assertSafeJson(value: unknown): void {
   const problem = jsonProblem(value);
   if (problem !== undefined) throw new Error(problem);
 }
 
-function look(value: unknown, at: { depth: number; left: number }, limits: ShapeLimits): string | undefined {
+type Place = { depth: number; left: number };
+
+function look(value: unknown, at: Place, limits: ShapeLimits): string | undefined {
   at.left -= 1;
   if (at.left < 0) return `holds more than ${limits.values} values`;
   if (typeof value !== 'object' || value === null) return undefined;
   if (at.depth >= limits.depth) return `nested deeper than ${limits.depth} levels`;
   at.depth += 1;
+  const problem = Array.isArray(value) ? lookAtAll(value, at, limits) : lookInside(value, at, limits);
+  at.depth -= 1;
+  return problem;
+}
+
+function lookAtAll(values: readonly unknown[], at: Place, limits: ShapeLimits): string | undefined {
+  for (const each of values) {
+    const problem = look(each, at, limits);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function lookInside(value: object, at: Place, limits: ShapeLimits): string | undefined {
   for (const key of Object.keys(value)) {
     if (key === '__proto__' || key === 'constructor' || key === 'prototype') return `holds the key ${key}`;
     const problem = look((value as Record<string, unknown>)[key], at, limits);
     if (problem !== undefined) return problem;
   }
-  at.depth -= 1;
   return undefined;
 }

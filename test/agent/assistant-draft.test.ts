@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { transcriptId } from '#contracts/ids.ts';
-import { textOf } from '#contracts/message.ts';
+import { textOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { AssistantDraft } from '../../src/agent/assistant-draft.ts';
 import { requestOf } from '../../src/agent/convert.ts';
@@ -78,6 +78,28 @@ describe('an assistant message while it is written', () => {
     const { parts } = draft.finish('max_tokens', { time: 5 });
     expect(textOf(parts)).toHaveLength(500_001);
     expect(JSON.stringify(parts).length).toBeLessThan(2_001_000);
+  });
+
+  it('keeps as many arguments as the loop can read in one piece, however many calls they are in', () => {
+    const json = (values: number) => `{"list":[${Array(values).fill('1').join()}]}`;
+    const events = [5_000, 5_000, 5_000, 5_000, 5_000, 1].flatMap((values, index): ModelEvent[] => {
+      const id = `${index}`;
+      return [
+        { type: 'tool_use_start', id, name: 'a' },
+        { type: 'tool_use_delta', id, json: json(values) },
+        { type: 'tool_use_stop', id },
+      ];
+    });
+    const calls = toolCallsOf(partsAfter(events));
+    expect(calls.map(({ refusal }) => refusal === undefined)).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+    expect(calls[5]).toMatchObject({ input: '{}', refusal: expect.stringMatching(/more than 20000 values/) });
   });
 
   it('keeps whole a character whose halves come in two pieces', () =>

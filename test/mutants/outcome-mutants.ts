@@ -66,7 +66,7 @@ export const outcomeMutants: readonly Mutant[] = [
   {
     name: 'arguments of any depth stored',
     invariant: 'what a model writes is bounded before it is stored',
-    edit: { in: 'boundCall', find: 'if (problem !== undefined) return refused(call, problem);', replace: '' },
+    edit: { in: 'InputRoom', find: 'if (problem !== undefined) return refused(call, problem);', replace: '' },
     test: {
       file: 'test/runs/poisoned-history.test.ts',
       name: 'goes on after a call with 5,000 nested brackets',
