@@ -1,5 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { APIError } from '@anthropic-ai/sdk';
+import { rememberSuccess } from '#channel-kit/remember-success.ts';
 import { hidingVariables } from '../config/environment.ts';
 import { longestSilenceMs } from '../config/model-schema.ts';
 import { faultOf } from './anthropic-failure.ts';
@@ -19,7 +20,7 @@ export const anthropicHost = 'https://api.anthropic.com';
 export class AnthropicClients {
   readonly #access: ApiAccess;
   readonly #ring: KeyRing<Anthropic>;
-  #loading: Promise<Sdk> | undefined;
+  readonly #sdk = rememberSuccess(() => import('@anthropic-ai/sdk'));
 
   constructor(access: ApiAccess) {
     this.#access = access;
@@ -40,11 +41,6 @@ export class AnthropicClients {
     const { APIError, APIConnectionError } = await this.#sdk();
     if (error instanceof APIConnectionError) return lostConnection(error);
     return error instanceof APIError ? faultOf(error as APIError, secretsIn(this.#access)) : undefined;
-  }
-
-  #sdk(): Promise<Sdk> {
-    this.#loading ??= import('@anthropic-ai/sdk');
-    return this.#loading;
   }
 }
 

@@ -1,3 +1,4 @@
+import { rememberSuccess } from '#channel-kit/remember-success.ts';
 import { isUncounted, type UncountedAgents } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { BudgetRules } from '../models/budget-rules.ts';
@@ -6,7 +7,7 @@ import { readOwnerRoute } from '../store/alerts/owner-route.ts';
 import type { Store } from '../store/base/command.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { BudgetLimit } from '../store/money/budgets.ts';
-import { type Payer, readPayer } from '../store/reads/read-payer.ts';
+import { readPayer } from '../store/reads/read-payer.ts';
 
 /** The budgets that runs count against. */
 export interface RunBudgets {
@@ -36,10 +37,9 @@ export function createRunBudgets({ store, clock, rules, policy }: RunBudgetsDeps
     limitsFor: (run) => {
       if (isUncounted(rules.uncounted, run)) return async () => [];
       const { runId, agentId } = run;
-      let payer: Promise<Payer> | undefined;
+      const payer = rememberSuccess(() => store.read(readPayer, { runId }));
       return async () => {
-        payer ??= store.read(readPayer, { runId });
-        const { person, identity, ...rest } = await payer;
+        const { person, identity, ...rest } = await payer();
         // A run that nobody sent a message for has no person's budget.
         const name = person && (policy.identityLinks.get(person) ?? identity ?? person);
         return rules.limitsOf({ ...rest, runId, agentId, person: name, at: clock.now() });

@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
+import { ParleyError } from '../../src/contracts/errors.ts';
 import type { AgentId } from '../../src/contracts/ids.ts';
 import type { ModelEvent } from '../../src/contracts/model.ts';
 import type { Authority } from '../../src/contracts/outcome.ts';
@@ -13,7 +14,7 @@ import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import { createRunBudgets } from '../../src/runs/run-budgets.ts';
 import { identityLinksFrom } from '../../src/sessions/identity-links.ts';
-import type { StoreQuery } from '../../src/store/base/command.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import type { BudgetLimit } from '../../src/store/money/budgets.ts';
 import { readPayer } from '../../src/store/reads/read-payer.ts';
@@ -261,6 +262,23 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
       [expect.stringContaining(`person:of-${ann}:`)],
       true,
     ]);
+  });
+
+  it('is looked up again by the next try when the store was away', async () => {
+    let isAway = true;
+    const store: Pick<Store, 'read'> = {
+      read: (query, input) =>
+        isAway ? Promise.reject(new ParleyError('store_unavailable', 'away')) : open().read(query, input),
+    };
+    const rules = createBudgetRules({ budgets: { run: 1 }, agents: [], defaultAgent: 'main' as AgentId });
+    const policy = { access: { owners: new Set<string>() }, identityLinks: identityLinksFrom({}) };
+    const [worker, conversation] = [aWorker(open()), unique('c')];
+    await worker.accept(aMessage({ conversation, text: 'go' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    const limits = createRunBudgets({ store, clock: systemClock, rules, policy }).limitsFor(run);
+    await expect(limits()).rejects.toThrow('away');
+    isAway = false;
+    expect(await limits()).toMatchObject([{ scope: 'run' }]);
   });
 
   it('halts a sub-agent within one step: its next call isn’t made', async () => {

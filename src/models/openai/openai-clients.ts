@@ -1,5 +1,6 @@
 import type OpenAI from 'openai';
 import type { APIError } from 'openai';
+import { rememberSuccess } from '#channel-kit/remember-success.ts';
 import { hidingVariables } from '../../config/environment.ts';
 import { longestSilenceMs } from '../../config/model-schema.ts';
 import { type ApiFault, lostConnection } from '../api-fault.ts';
@@ -19,7 +20,7 @@ const NO_KEY = 'none';
 export class OpenAiClients {
   readonly #access: ApiAccess;
   readonly #ring: KeyRing<OpenAI>;
-  #loading: Promise<Sdk> | undefined;
+  readonly #sdk = rememberSuccess(() => import('openai'));
 
   constructor(access: ApiAccess) {
     this.#access = access;
@@ -48,11 +49,6 @@ export class OpenAiClients {
   async unsupportedIn(error: unknown, made: OpenAiRequest): Promise<string | undefined> {
     const { APIError } = await this.#sdk();
     return error instanceof APIError ? unsupportedIn(error as APIError, made) : undefined;
-  }
-
-  #sdk(): Promise<Sdk> {
-    this.#loading ??= import('openai');
-    return this.#loading;
   }
 }
 

@@ -1,3 +1,4 @@
+import { rememberSuccess } from '#channel-kit/remember-success.ts';
 import type { DeliveredPart, MetricsDeps, Registry } from './registry.ts';
 
 /** The figures of this process. */
@@ -14,18 +15,14 @@ export interface Metrics {
 
 /** Nothing is loaded, counted or kept before the first call of `metrics`: a process nobody asks stays as small. */
 export function createMetrics(deps: MetricsDeps): Metrics {
-  let loading: Promise<Registry> | undefined;
   let registry: Registry | undefined;
-  const load = async (): Promise<Registry> => {
+  const load = rememberSuccess(async () => {
     const { createRegistry } = await import('./registry.ts');
     registry = createRegistry(deps);
     return registry;
-  };
+  });
   return {
-    metrics: async () => {
-      loading ??= load();
-      return (await loading).text();
-    },
+    metrics: async () => (await load()).text(),
     delivered: (part) => registry?.delivered(part),
     overflowed: (drop) => registry?.overflowed(drop),
     missed: (channel) => registry?.missed(channel),
