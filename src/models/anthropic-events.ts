@@ -100,12 +100,7 @@ export class EventReader {
     switch (block?.type) {
       case 'text':
         this.#blocks.set(index, { kind: 'text' });
-        return [
-          { type: 'content_start' },
-          ...(textIn(block.text) === ''
-            ? []
-            : [{ type: 'content_delta', text: textIn(block.text) } as const]),
-        ];
+        return [{ type: 'content_start' }, ...said(textIn(block.text))];
       case 'tool_use':
         this.#blocks.set(index, { kind: 'tool', id: textIn(block.id), hasInput: false });
         return [{ type: 'tool_use_start', id: textIn(block.id), name: textIn(block.name) }];
@@ -130,9 +125,9 @@ export class EventReader {
     const block = this.#blocks.get(index);
     switch (delta?.type) {
       case 'text_delta':
-        return [{ type: 'content_delta', text: textIn(delta.text) }];
+        return said(textIn(delta.text));
       case 'thinking_delta':
-        return [{ type: 'thinking_delta', thinking: textIn(delta.thinking) }];
+        return thought(textIn(delta.thinking));
       case 'signature_delta':
         if (block?.kind === 'thinking' && block.signature.length <= longestSignature)
           block.signature += textIn(delta.signature);
@@ -177,6 +172,15 @@ export class EventReader {
     }
     return { type: 'complete', finish: finishOf(this.#stop?.reason ?? null), ...counted };
   }
+}
+
+/** An empty piece is no token: what breaks off after one is tried again. */
+function said(text: string): readonly ModelEvent[] {
+  return text === '' ? [] : [{ type: 'content_delta', text }];
+}
+
+function thought(thinking: string): readonly ModelEvent[] {
+  return thinking === '' ? [] : [{ type: 'thinking_delta', thinking }];
 }
 
 /** `delta` is typed by the platform's own word; a compatible server may leave out what it likes. */

@@ -64,6 +64,7 @@ describe('a call that fails before its first token', () => {
     ['a server error', { status: 503 }],
     ['a closed connection', { disconnect: true }],
     ['a stream cut before its first token', { text: 'x', cutAfter: 0 }],
+    ['a stream cut after an empty piece', { chunks: ['', 'x'], cutAfter: 1 }],
     ['an error event before the first token', { text: 'x', midStreamError: 'overloaded_error' }],
     ['garbage', { garbage: 'event: message_start\ndata: {{{\n\n' }],
   ])('is tried again after %s, and the person sees one answer', async (_, fault) => {
