@@ -1,3 +1,4 @@
+import { ParleyError } from '#contracts/errors.ts';
 import { openAlert } from '../alerts/note-alert.ts';
 import type { StoreCommand } from '../base/command.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
@@ -27,12 +28,16 @@ export type Reservation =
 
 /**
  * Opens a try's row and holds its bound in every budget that applies, before the call leaves. Without room in one
- * of them nothing is held, and the owner hears of one that is spent. The call's id makes it safe to repeat. Throws `stale_epoch`.
+ * of them nothing is held, and the owner hears of one that is spent. The call's id makes it safe to repeat. Throws
+ * `stale_epoch`, also for a run that has ended.
  */
 export const reserveCall: StoreCommand<ReserveInput, Reservation> = {
   name: 'reserveCall',
   run: async (tx, { laneKey, epoch, runId, call, limits, ends }) => {
-    await lockLaneAt(tx, laneKey, epoch);
+    const lane = await lockLaneAt(tx, laneKey, epoch);
+    // Overtaken by the end of its run, after which nobody would close the row.
+    if (lane.runId !== runId)
+      throw new ParleyError('stale_epoch', `Run ${runId} has ended: no call is made for it.`);
     await chargeCost(tx, call.sessionId, await closeModelCalls(tx, runId, ends));
     const budgetKeys = limits.map(({ key }) => key);
     const isNew = await openNewModelCall(tx, { ...call, ...(budgetKeys.length > 0 && { budgetKeys }) });

@@ -250,6 +250,11 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     await reserve(run, 2, 5_000);
     await end(run, []);
     expect((await moneyOf(run)).calls.map(({ state }) => state)).toEqual(['unknown', 'unknown']);
+    // Sent before the run was stopped, and overtaken by its end.
+    const limits = [{ scope: 'session', key: unique('late'), limit: 9_000 }] as const;
+    await expect(reserve(run, 3, 5_000, limits)).rejects.toMatchObject({ code: 'stale_epoch' });
+    expect((await moneyOf(run)).calls.map(({ state }) => state)).toEqual(['unknown', 'unknown']);
+    expect(await open().read(readBudget, { key: limits[0].key })).toBeUndefined();
   });
 
   it('holds a call in all of its budgets or in none, and gives back what it did not cost', async () => {
