@@ -230,6 +230,8 @@ async function decideDue(tx: Tx, lane: Lane, { bundle, isFetching, open }: DueIn
     .where('laneKey', '=', lane.key)
     .where(isOpenItem())
     .where('state', '=', 'waiting')
+    // A bundle has a window of its own: cut short, it would be taken without its last part.
+    .where('bundle', 'is', null)
     .where('isFetching', '=', 0)
     .execute();
   return dueAt;

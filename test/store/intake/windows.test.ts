@@ -96,4 +96,17 @@ describeEachDatabase('a message', (open) => {
     expect((await worker.claim(lane.key)).kind).toBe('armed');
     expect((await readLane(open(), lane.key)).inbox).toHaveLength(2);
   });
+
+  it('leaves a text that goes on its own window, whatever others send behind an active run', async () => {
+    const { worker, lane, says, told } = aScene(open(), { quietMs: 0 });
+    await says('go');
+    const run = await worker.claimRun(lane.key);
+    await says('@bot a very long', { bundle: { name: 'text:ann', windowMs: long } });
+    await says('meanwhile', {}, 'bob');
+    const rest = await says('text', { passesGate: false });
+    expect(rest.acceptances).toMatchObject([{ kind: 'accepted' }]);
+    await worker.answer(run, 'ok');
+    expect((await worker.claim(lane.key)).kind).toBe('run');
+    expect((await told()).slice(-3)).toEqual(['@bot a very long', 'meanwhile', 'text']);
+  });
 });
