@@ -74,6 +74,8 @@ it('leaves a run alone that this process works on, although its lease is over', 
   worked.add(key);
   const worker = aWorker(store);
   await worker.claimRun(key, 1);
+  // Another message that is due doesn't have its lane looked at either.
+  await worker.accept(aMessage({ conversation: 'c', text: 'and more' }));
   await worker.accept(aMessage({ conversation: 'd', text: 'hi' }));
   await vi.waitUntil(() => woken.filter((laneKey) => laneKey === other).length > 2, { timeout: patienceMs });
   expect(woken.slice(woken.indexOf(other))).not.toContain(key);

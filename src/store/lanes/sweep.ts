@@ -78,9 +78,10 @@ export const readSweep: StoreQuery<
     const ahead = await itemsAhead.all(tx, { now, later: now + clockSlackMs });
     const children = await childrenToTend.all(tx, { now, archiveBefore: now - archiveAfterMs });
     const waiting = new Map<string, DueItem>();
+    // A lane with a run is found by its run: that is what its next holder goes on with.
+    const isFree = (row: DueItem) => row.runId === null && row.leaseUntil <= now;
     for (const row of due)
-      if (row.state === 'waiting' && row.leaseUntil <= now && !waiting.has(row.laneKey))
-        waiting.set(row.laneKey, row);
+      if (row.state === 'waiting' && isFree(row) && !waiting.has(row.laneKey)) waiting.set(row.laneKey, row);
     const expired = due.filter((row) => row.state === 'held').map((row) => row.laneKey);
     const lanes = [
       ...[...waiting.values()].map((row) => ({
@@ -140,6 +141,7 @@ type DueItem = {
   readonly state: string;
   readonly class: string;
   readonly leaseUntil: number;
+  readonly runId: string | null;
 };
 
 const dueItems = prepared((db, of: QueryParams<{ now: number; dueAt: number; laneKey: string }>) =>
@@ -157,7 +159,7 @@ const dueItems = prepared((db, of: QueryParams<{ now: number; dueAt: number; lan
         .as('due'),
     )
     .innerJoin('lanes', 'lanes.key', 'due.laneKey')
-    .select(['due.laneKey', 'due.dueAt', 'due.state', 'lanes.class', 'lanes.leaseUntil'])
+    .select(['due.laneKey', 'due.dueAt', 'due.state', 'lanes.class', 'lanes.leaseUntil', 'lanes.runId'])
     .orderBy('due.dueAt')
     .orderBy('due.laneKey'),
 );
