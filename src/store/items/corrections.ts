@@ -10,7 +10,7 @@ import type { InboxTable } from '../base/tables.ts';
 import { endItems } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { type PlacedItem, placeItem } from './enqueue-item.ts';
-import { readWaiting, type WaitingRow } from './waiting-rows.ts';
+import { isCorrectionOf, readWaiting, type WaitingRow } from './waiting-rows.ts';
 
 /** A message as it stands now, and its lane, whose lock the caller holds. */
 export type LockedItem = { readonly row: Selectable<InboxTable>; readonly lane: Lane };
@@ -84,12 +84,7 @@ export async function canBeCorrected(tx: Tx, found: LockedItem): Promise<boolean
 
 /** The corrections of a message that nobody has taken yet. */
 async function correctionsOf(tx: Tx, { row, lane }: LockedItem): Promise<readonly WaitingRow[]> {
-  const of = row.messageId ?? row.id;
-  const waiting = await readWaiting(tx, lane.key);
-  return waiting.filter(
-    ({ isCorrection, content, conversationKey }) =>
-      isCorrection && content.note?.of === of && conversationKey === row.conversationKey,
-  );
+  return (await readWaiting(tx, lane.key)).filter((waiting) => isCorrectionOf(waiting, row));
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { endItems, returnItems } from '../rows/item-states.ts';
-import { readWaiting } from './waiting-rows.ts';
+import { isCorrectionOf, readWaiting } from './waiting-rows.ts';
 
 /**
  * Puts the run's kept steers that were not consumed back into the queue, in their old places, and takes them
@@ -82,14 +82,8 @@ const isDecision: ReadonlySet<string> = new Set(['end_turn', 'tool_use', 'max_to
 /** A requeued message has its newest wording, so its correction adds nothing. */
 async function joinCorrections(tx: Tx, laneKey: string, ids: ReadonlySet<string>): Promise<void> {
   const waiting = await readWaiting(tx, laneKey);
-  const names = new Set(
-    waiting.flatMap(({ id, messageId, isCorrection }) =>
-      ids.has(id) && !isCorrection ? [messageId ?? id] : [],
-    ),
-  );
-  const joined = waiting.filter(
-    ({ isCorrection, content }) => isCorrection && content.note !== undefined && names.has(content.note.of),
-  );
+  const requeued = waiting.filter(({ id, isCorrection }) => ids.has(id) && !isCorrection);
+  const joined = waiting.filter((row) => requeued.some((message) => isCorrectionOf(row, message)));
   const end = { outcome: 'merged', outcomeReason: 'corrected' } as const;
   await endItems(
     tx,

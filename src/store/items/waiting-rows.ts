@@ -30,6 +30,15 @@ export async function readWaiting(tx: Tx, laneKey: string): Promise<readonly Wai
   return rows.map((row) => waitingRow({ ...row, dueAt: dueAt.get(row.bundle ?? '') ?? row.dueAt }));
 }
 
+/** Whether it corrects that message. A lane may serve several conversations, in which ids of messages may be alike. */
+export function isCorrectionOf(
+  { isCorrection, content, conversationKey }: WaitingRow,
+  message: Pick<Selectable<InboxTable>, 'id' | 'messageId' | 'conversationKey'>,
+): boolean {
+  const name = message.messageId ?? message.id;
+  return isCorrection && content.note?.of === name && conversationKey === message.conversationKey;
+}
+
 /**
  * When the lane's head may be taken, by the database's clock; undefined when nothing waits. Later items may be
  * due before it.

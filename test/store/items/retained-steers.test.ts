@@ -1,12 +1,24 @@
 import { expect, it } from 'vitest';
 import type { FinishReason } from '../../../src/contracts/message.ts';
 import type { Store } from '../../../src/store/base/command.ts';
+import { promoteItem } from '../../../src/store/items/promote-item.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn, endToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
 import { renewLeases } from '../../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { aConversation } from '../a-conversation.ts';
-import { aRoute, endWithout, framing, holder, newCommand, unique } from '../builders.ts';
+import {
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  endWithout,
+  framing,
+  holder,
+  newCommand,
+  unique,
+} from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
@@ -142,6 +154,31 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     await worker.claimRun(lane.key);
     expect(await told()).toEqual(['first', 'better']);
     expect(await outcomes()).toEqual(['failed: error', 'none', 'none', 'merged: corrected']);
+  });
+
+  it('leaves alone the correction of a message that has the same id elsewhere', async () => {
+    const settings = { ...defaults, mode: 'steer-backlog' } as const;
+    const lane = aLane(unique('c'), { settings });
+    const worker = aWorker(open());
+    const say = (conversation: string, text: string, messageId = unique('m')) =>
+      aMessage({ conversation, text, lane, messageId, eventKey: unique('event') });
+    const theirs = say(unique('c'), 'theirs', '7');
+    await worker.accept(theirs);
+    const other = await worker.claimRun(lane.key);
+    const own = unique('c');
+    await worker.accept(say(own, 'first'));
+    const edit = { kind: 'edit', text: 'better', prompt: 'better', note: '', newId: unique('edit') } as const;
+    await worker.accept({ ...theirs, eventKey: unique('edit'), kind: 'edit', decision: edit });
+    await endWithout(open(), other, 'error');
+    const run = await worker.claimRun(lane.key);
+    await worker.accept(say(own, 'steer', '7'));
+    const actor = { ref: 'console', people: [], mayChangeAny: true, mayPromoteOwn: true };
+    await open().write(promoteItem, { laneKey: lane.key, number: 4, actor });
+    const { steers } = await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
+    expect(steers).toHaveLength(1);
+    await endWithout(open(), run, 'error');
+    const waiting = (await readLane(open(), lane.key)).inbox.filter(({ state }) => state === 'waiting');
+    expect(waiting).toHaveLength(2);
   });
 
   it('is not kept where the mode is plain steer', async () => {
