@@ -49,12 +49,13 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   name: 'acceptBatch',
   run: async (tx, input) => {
     const left = await readWaitingLanes(tx, conversationsLeft(input));
-    const [, , known, , views] = await Promise.all([
+    const [, , known, views] = await Promise.all([
       moveCursorAt(tx, input),
       assertRolesUnchanged(tx, input),
       readKnownEvents(tx, input),
-      input.links && proveLinks(tx, input.links),
       readLaneViews(tx, [...new Set([...laneKeysOf(tx, input), ...left])], conversationsOf(input)),
+      // Behind the lanes, which a change of links locks too.
+      input.links && proveLinks(tx, input.links),
     ]);
     const effects = noEffects();
     const acceptances: Acceptance[] = [];

@@ -1,7 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { dropPart, readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
+import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
-import { aCommand, aLane, aMessage, aWorker, unique } from '../builders.ts';
+import { aCommand, account, aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { holdRow, isRowHeld } from '../hold-row.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -130,4 +131,30 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     await answer(run, 'hello again');
     expect((await readLane(store, late.key)).inbox).toMatchObject([{ outcome: 'failed' }]);
   });
+});
+
+describeEachDatabase('a message of somebody who links accounts', (open, beside) => {
+  it.runIf(beside.dialect === 'postgres')(
+    'is decided anew when they were linked while it waited for the lane',
+    async () => {
+      const { lane, say, saying, worker } = aConversation(open());
+      await say('before the link');
+      const peer = unique('test:ann');
+      // As the link has it, which has not committed yet.
+      const release = await holdRow(beside, 'lanes', lane.key);
+      const links = { peers: [peer], identities: [], accounts: [] };
+      const accepting = open().write(acceptBatch, {
+        ...{ account, holder, epoch: await worker.hold(), links },
+        proposals: [saying('with the rights of one alone')],
+      });
+      const refused = expect(accepting).rejects.toMatchObject({ code: 'access_changed' });
+      await expect.poll(() => isRowHeld(beside, 'accounts', account)).toBe(true);
+      await beside.sql(
+        `insert into links (peer, identity, route, "linkedAt") values ('${peer}', 'both', '{}', 1)`,
+      );
+      await release();
+      await refused;
+      expect((await readLane(open(), lane.key)).inbox).toHaveLength(1);
+    },
+  );
 });
