@@ -3,7 +3,7 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import { hasCode, ParleyError } from '#contracts/errors.ts';
+import { hasCode, isStoreAway, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
@@ -117,11 +117,15 @@ async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Ac
   try {
     return await decideAndStore(deps, slice);
   } catch (error) {
-    // Trouble of the surroundings is the caller's to wait out; anything else is one bad event.
-    if (!hasCode(error, 'internal') && error instanceof ParleyError) throw error;
+    if (isOfSurroundings(error)) throw error;
     deps.log.error({ error, account: slice.receiving.account }, 'intake.batch-failed');
     return acceptOneByOne(deps, slice);
   }
+}
+
+/** Trouble of the surroundings is the caller's to wait out; anything else is one bad event. */
+function isOfSurroundings(error: unknown): boolean {
+  return isStoreAway(error) || hasCode(error, 'stale_epoch');
 }
 
 /** A person may be approved, revoked or linked after intake has read: then it decides again. */
@@ -257,7 +261,7 @@ async function acceptWithRetry(
     try {
       return await decideAndStore(deps, one);
     } catch (error) {
-      if (!hasCode(error, 'internal') && error instanceof ParleyError) throw error;
+      if (isOfSurroundings(error)) throw error;
       deps.log.error({ error, eventKey: envelope.eventKey, attempts }, 'intake.event-failed');
     }
   }

@@ -56,6 +56,19 @@ describeEachDatabase('a key that comes again', (open) => {
   });
 });
 
+describeEachDatabase('an event whose ids name no conversation', (open) => {
+  it('is kept as one that nobody can read, and holds up no other', async () => {
+    const town = createIntakeFixture(open());
+    const ann = anAccount('alpha');
+    const scene = { mentionsBot: true, group: '' };
+    const events = [anEnvelope(ann, 'from nowhere', scene), anEnvelope(ann, 'hello')];
+    expect(await town.accept(ann, events)).toMatchObject([
+      { kind: 'refused', reason: 'unreadable' },
+      { kind: 'accepted' },
+    ]);
+  });
+});
+
 function aReply(from: Account, to: string): InboundEvent {
   const { event } = anEnvelope(from, 'why?');
   if (event.kind !== 'message') throw new Error(`a ${event.kind}`);
