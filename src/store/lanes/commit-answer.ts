@@ -2,7 +2,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
-import { addEffects, type Effects, noEffects } from '../base/effects.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockLineageAt } from '../children/lock-lineage.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/claim-delivery.ts';
@@ -112,7 +112,9 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
     }
     const closing = { runId, endReason: 'natural', parts: parts.length, mayKeepLane, effects };
     const next = await closeRun(tx, lane, closing, waiting);
-    const nextRun = next.kind === 'continuing' ? await claimNext(tx, input, effects) : undefined;
+    // A command may stop sub-agents, whose lanes are locked before a conversation: the holder claims it by itself.
+    const goesOn = next.kind === 'continuing' && waiting[0]?.kind === 'message';
+    const nextRun = goesOn ? await claimNext(tx, input) : undefined;
     return { steers: [], cancelReason, next, effects, claimed, nextRun };
   },
 };
@@ -121,11 +123,9 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
 async function claimNext(
   tx: StepTx,
   { laneKey, framing, claims }: Pick<CommitAnswerInput, 'laneKey' | 'framing' | 'claims'>,
-  effects: Effects,
 ): Promise<ClaimedRun | undefined> {
   if (claims === undefined) return undefined;
   const claim = await claimLane.run(tx, { ...claims, framing, laneKey });
-  if (claim.kind === 'again') addEffects(effects, claim.effects);
   return claim.kind === 'run' ? claim.run : undefined;
 }
 

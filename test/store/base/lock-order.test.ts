@@ -2,8 +2,19 @@ import { expect, it, onTestFinished } from 'vitest';
 import { dropPart, readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
-import { aCommand, account, aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
+import {
+  aCommand,
+  account,
+  aLane,
+  aMessage,
+  aWorker,
+  demoOnly,
+  endWithout,
+  holder,
+  unique,
+} from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { aFamilyWorker } from '../family.ts';
 import { holdRow, isRowHeld } from '../hold-row.ts';
 import { readLane } from '../lane-at-rest.ts';
 
@@ -130,6 +141,25 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     const run = await worker.claimRun(late.key);
     await answer(run, 'hello again');
     expect((await readLane(store, late.key)).inbox).toMatchObject([{ outcome: 'failed' }]);
+  });
+});
+
+describeEachDatabase('the end of a run behind which a /new waits', (open, beside) => {
+  it.runIf(beside.dialect === 'postgres')('has its conversation and wants no lane after it', async () => {
+    const worker = aFamilyWorker(open());
+    const { conversation, lane, run: first } = await worker.begin('followup');
+    await worker.accept(aMessage({ conversation, lane, text: 'second' }));
+    await worker.accept(aMessage({ conversation, lane, text: '/new', item: { kind: 'command' } }));
+    await endWithout(open(), first, 'reset');
+    const run = await worker.claimRun(lane.key);
+    const { laneKey } = await worker.spawnOne(run);
+    // As a step of the sub-agent has it, which may speak in this conversation.
+    const release = await holdRow(beside, 'lanes', laneKey);
+    const claims = { holder, leaseMs: 10_000, newRunId: unique('run'), maxAttempts: 3, models: demoOnly };
+    const { next } = await aWorker(open()).answer(run, 'done', { claims });
+    expect(next).toEqual({ kind: 'continuing' });
+    await release();
+    expect((await worker.claim(lane.key)).kind).toBe('again');
   });
 });
 
