@@ -1,12 +1,13 @@
 import { afterAll, expect, it } from 'vitest';
 import { readUndelivered } from '../../src/store/delivery/operator-actions.ts';
+import { storeFetched } from '../../src/store/intake/fetching.ts';
 import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
 import { editItem } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
 import { readUnnotified } from '../../src/store/items/waiting-notices.ts';
 import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { needsBoundary } from '../../src/store/lanes/steer.ts';
-import { readSweep } from '../../src/store/lanes/sweep.ts';
+import { closeBundles, readSweep } from '../../src/store/lanes/sweep.ts';
 import { voidProcesses } from '../../src/store/processes/process-records.ts';
 import { readArrivalFacts } from '../../src/store/reads/arrival-facts.ts';
 import { readIsSeen } from '../../src/store/reads/read-is-seen.ts';
@@ -15,7 +16,7 @@ import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { openMemoryStore } from '../support/memory-store.ts';
-import { aCourier } from './a-conversation.ts';
+import { aConversation, aCourier } from './a-conversation.ts';
 import { account, aLane, aMessage, aRoute, aWorker } from './builders.ts';
 
 const asked = new Set<string>();
@@ -132,6 +133,21 @@ it('lists and changes what waits without reading the history', async () => {
   const plans = [...asked].filter((sql) => /^(?:select|update)/.test(sql)).flatMap(planOf);
   expect(plans.length).toBeGreaterThan(5);
   expect(plans.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
+});
+
+it('joins the parts of an album, and closes one that nobody addressed, without reading the history', async () => {
+  const { worker, saying, laneKey } = aConversation(store);
+  const photo = { kind: 'image', ref: 'photo' } as const;
+  const content = { text: 'look', prompt: 'look', sender: { id: 'ann', name: 'ann' }, sentAt: 1 };
+  const item = { id: crypto.randomUUID(), content: { ...content, attachments: [photo] } };
+  await worker.accept(saying('look', { item: { ...item, bundle: { name: 'album:1', windowMs: 0 } } }));
+  asked.clear();
+  await store.write(storeFetched, { inboxId: item.id, stored: [], joinMs: 0 });
+  await store.write(closeBundles, { laneKeys: [laneKey], limit: 1 });
+  const plans = [...asked].flatMap(planOf).filter((detail) => detail.includes('inbox'));
+  expect(plans.length).toBeGreaterThan(2);
+  // By lane alone, all that was ever said in it would be read.
+  expect(plans.filter((detail) => /^SCAN|INDEX inboxOrder \(laneKey=\?\)$/.test(detail))).toEqual([]);
 });
 
 it('frees what a dead process held without reading every lane', async () => {

@@ -2,7 +2,7 @@ import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { isFetchingItem } from '../base/index-predicates.ts';
+import { isFetchingItem, isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { lockLane } from '../rows/lane-row.ts';
 
@@ -63,7 +63,7 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
             .where('laneKey', '=', lane.key)
             .where('bundle', '=', row.bundle)
             .where('isFetching', '=', 0)
-            .where('state', 'in', ['held', 'waiting'])
+            .where(isOpenItem())
             .execute();
     // An album still waits for its siblings (parts arrive 0.5 to 2.5 s apart); alone, the message is due now.
     const joinUntil =
