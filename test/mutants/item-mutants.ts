@@ -80,6 +80,42 @@ export const itemMutants: readonly Mutant[] = [
     needsPostgres: true,
   },
   {
+    name: 'command claimed behind the conversation',
+    invariant: 'who has a conversation waits for no lane',
+    edit: { in: 'commitAnswer', find: "&& waiting[0]?.kind === 'message'", replace: '' },
+    test: { file: lockOrder, name: 'has its conversation and wants no lane after it' },
+    needsPostgres: true,
+  },
+  {
+    name: 'a bundle cut short by others',
+    invariant: 'what waits for its last part is put off and cut short by no other message',
+    edit: { in: 'decideDue', find: ".where('bundle', 'is', null)", replace: '' },
+    test: { file: 'test/store/intake/windows.test.ts', name: 'leaves a text that goes on its own window' },
+  },
+  {
+    name: 'a correction of another conversation',
+    invariant: 'messages of a lane are told apart by conversation and id',
+    edit: {
+      in: 'isCorrectionOf',
+      find: '&& conversationKey === message.conversationKey',
+      replace: '&& conversationKey !== undefined && message !== undefined',
+    },
+    test: {
+      file: 'test/store/items/retained-steers.test.ts',
+      name: 'leaves alone the correction of a message that has the same id elsewhere',
+    },
+  },
+  {
+    name: 'one bad event handed over for ever',
+    invariant: 'an event that can’t be taken in holds up no other',
+    edit: {
+      in: 'isOfSurroundings',
+      find: 'isStoreAway(error)',
+      replace: "isStoreAway(error) || hasCode(error, 'invalid_input')",
+    },
+    test: { file: 'test/inbound/known-ids.test.ts', name: 'is kept as one that nobody can read' },
+  },
+  {
     name: 'cancel of a message that was taken',
     invariant: 'a message is cancelled only while it waits',
     edit: { in: 'endItems', find: '.where(isOpenItem())', replace: '' },

@@ -71,6 +71,21 @@ export const linkMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'links proved before the lanes are locked',
+    invariant: 'a message that meets a change of links is before it or behind it',
+    edit: {
+      in: 'acceptBatch',
+      find: 'const left =',
+      replace: 'if (input.links) await proveLinks(tx, input.links); const left =',
+    },
+    also: [{ in: 'acceptBatch', find: 'input.links && proveLinks(tx, input.links),', replace: 'undefined,' }],
+    test: {
+      file: 'test/store/base/lock-order.test.ts',
+      name: 'is decided anew when they were linked while it waited for the lane',
+    },
+    needsPostgres: true,
+  },
+  {
     name: 'bundle across conversations',
     invariant: 'only parts of one conversation are joined',
     edit: {

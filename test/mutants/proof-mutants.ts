@@ -128,6 +128,12 @@ export const proofMutants: readonly Mutant[] = [
     test: { file: 'test/queue/sweeper.test.ts', name: 'leaves a run alone that this process works on' },
   },
   {
+    name: 'a run begun anew for what waits behind it',
+    invariant: 'a lane with a run is found by its run alone',
+    edit: { in: 'readSweep', find: 'row.runId === null &&', replace: '' },
+    test: { file: 'test/queue/sweeper.test.ts', name: 'leaves a run alone that this process works on' },
+  },
+  {
     name: 'a failing page read over and over',
     invariant: 'whatever fails on a page of the sweep, the next page is read',
     edit: { in: 'startSweeper', find: 'failures.set(part, failed + 1);', replace: 'after = undefined;' },
