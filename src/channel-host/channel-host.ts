@@ -382,12 +382,15 @@ async function intakeOf(
   };
 }
 
-/** Events that nobody could read may be messages. One that was told again is known already. */
+/** Events that nobody could read, or store, may be messages. One that was told again is known already. */
 function unreadIn(
   { events, unreadable = [] }: InboundBatch,
   answers: readonly Acceptance[],
 ): ChannelGap | undefined {
-  const unread = unreadable.filter((_, index) => answers[events.length + index]?.kind === 'refused');
+  const unread = [...events, ...unreadable].filter((_, index) => {
+    const answer = answers[index];
+    return answer?.kind === 'refused' && answer.reason === 'unreadable';
+  });
   const last = unread.at(-1)?.eventKey;
   if (last === undefined) return undefined;
   const reason = `unreadable events: ${unread.length}; for the last, \`${parleyCommand} why ${last}\``;

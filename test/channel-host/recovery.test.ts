@@ -17,6 +17,7 @@ import { channelStatus } from '../../src/server/channel-status.ts';
 import { readinessOf, readyAnswer } from '../../src/server/readiness.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { type AccountLease, claimAccount } from '../../src/store/processes/accounts.ts';
+import { anAccount, anEnvelope } from '../inbound/support/intake-fixture.ts';
 import { sharedFolder } from '../support/own-folder.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -162,6 +163,21 @@ describe('an event that nobody can read', () => {
     network.accepted.splice(0, 1, { kind: 'duplicate', of });
     await network.intake().accept({ events: [], unreadable: [unreadable] });
     expect(network.gaps).toHaveLength(1);
+  });
+
+  it('is reported just the same when it could be read, and not stored', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    const account = anAccount('net');
+    const events = ['message:8', 'message:9'].map((key) => anEnvelope(account, 'hi', { eventKey: key }));
+    network.accepted.push(
+      { kind: 'refused', reason: 'unreadable' },
+      { kind: 'refused', reason: 'rate-limited' },
+    );
+    await network.intake().accept({ events });
+    expect(network.gaps).toEqual([
+      { code: 'lost', reason: expect.stringMatching(/unreadable events: 1;.* why message:8`$/) },
+    ]);
   });
 });
 
