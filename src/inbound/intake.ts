@@ -242,7 +242,9 @@ function isDecision(acceptance: Acceptance): boolean {
 }
 
 /** One bad event must not hold up the others: what fails by itself three times is stored raw, and passed. */
-async function acceptOneByOne(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
+async function acceptOneByOne(all: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
+  // Nothing is claimed with it: that a lane can't be worked is no fault of what enters it.
+  const deps: InboundDeps = { ...all, reserve: () => undefined };
   const acceptances: Acceptance[] = [];
   for (const envelope of slice.events) {
     const one: Slice = { ...slice, events: [envelope], unreadable: [], progress: {} };

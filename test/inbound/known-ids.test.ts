@@ -5,7 +5,7 @@ import type { InboundEvent } from '../../src/contracts/envelope.ts';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { Log } from '../../src/contracts/log.ts';
 import { aCourier } from '../store/a-conversation.ts';
-import { routeFor } from '../store/builders.ts';
+import { demoOnly, framing, holder, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { type Account, anAccount, anEnvelope, createIntakeFixture } from './support/intake-fixture.ts';
@@ -66,6 +66,24 @@ describeEachDatabase('an event whose ids name no conversation', (open) => {
       { kind: 'refused', reason: 'unreadable' },
       { kind: 'accepted' },
     ]);
+  });
+});
+
+describeEachDatabase('a message for a lane that can’t be claimed', (open, beside) => {
+  it('is taken in all the same', async () => {
+    const terms = { holder, leaseMs: 10_000, framing, maxAttempts: 3, models: demoOnly, class: 'main' };
+    let isFree = false;
+    const town = createIntakeFixture(open(), {
+      reserve: () =>
+        isFree
+          ? { terms: { ...terms, newRunIds: [crypto.randomUUID()] }, begin: () => undefined }
+          : undefined,
+    });
+    const ann = anAccount('alpha');
+    const lane = town.laneOf(await town.send(ann, 'hello'));
+    await beside.sql(`update inbox set content = '{' where "laneKey" = '${lane}'`);
+    isFree = true;
+    expect(await town.send(ann, 'are you there?')).toMatchObject({ kind: 'accepted' });
   });
 });
 

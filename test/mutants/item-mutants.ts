@@ -116,6 +116,12 @@ export const itemMutants: readonly Mutant[] = [
     test: { file: 'test/inbound/known-ids.test.ts', name: 'is kept as one that nobody can read' },
   },
   {
+    name: 'a message given up with its lane',
+    invariant: 'a lane that can’t be worked takes in what is sent to it',
+    edit: { in: 'acceptOneByOne', find: 'reserve: () => undefined', replace: 'reserve: all.reserve' },
+    test: { file: 'test/inbound/known-ids.test.ts', name: 'is taken in all the same' },
+  },
+  {
     name: 'cancel of a message that was taken',
     invariant: 'a message is cancelled only while it waits',
     edit: { in: 'endItems', find: '.where(isOpenItem())', replace: '' },

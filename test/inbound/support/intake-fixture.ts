@@ -21,7 +21,7 @@ import { noProbe } from '#contracts/probe.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { createInboundPolicy } from '../../../src/inbound/inbound-policy.ts';
-import { createIntake } from '../../../src/inbound/intake.ts';
+import { createIntake, type InboundDeps } from '../../../src/inbound/intake.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { json } from '../../../src/store/base/json.ts';
 import { claimAccount } from '../../../src/store/processes/accounts.ts';
@@ -72,6 +72,8 @@ export type IntakeFixtureSettings = {
   readonly botName?: () => string;
   /** Names the process. */
   readonly holder?: string;
+  /** Slots for what a commit makes due; absent when none is free. */
+  readonly reserve?: InboundDeps['reserve'];
   readonly budgets?: typeof commandDeps.budgets;
 };
 
@@ -113,7 +115,12 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     if (lease.kind !== 'held') throw new Error(`${account} is held by another process`);
     const receiving = { account, epoch: lease.epoch, holder, botName: settings.botName ?? (() => 'bot') };
     return createIntake(
-      { ...deps, start: () => undefined, reserve: () => undefined, hasSpace: () => true },
+      {
+        ...deps,
+        start: () => undefined,
+        reserve: settings.reserve ?? (() => undefined),
+        hasSpace: () => true,
+      },
       receiving,
     );
   };
