@@ -128,8 +128,8 @@ it('lists and changes what waits without reading the history', async () => {
   const words = { text: 'three', prompt: 'three', newId: crypto.randomUUID() };
   await store.write(promoteItem, change(second?.number));
   await store.write(editItem, { ...change(second?.number), ...words });
-  await store.write(cancelItem, { ...change(first?.number), told: '' });
-  await store.write(cancelItems, { laneKey, actor, told: '' });
+  await store.write(cancelItem, change(first?.number));
+  await store.write(cancelItems, { laneKey, actor });
   const plans = [...asked].filter((sql) => /^(?:select|update)/.test(sql)).flatMap(planOf);
   expect(plans.length).toBeGreaterThan(5);
   expect(plans.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);

@@ -4,6 +4,7 @@ import { isOpenItem } from '../base/index-predicates.ts';
 import { readChild, readLiveChildren } from '../children/child-rows.ts';
 import { lockBelow, stopTree } from '../children/stop-tree.ts';
 import { endSummaries } from '../items/end-summaries.ts';
+import { senderRef } from '../items/item-change.ts';
 import { dropRetained } from '../items/retained-steers.ts';
 import { reviveSummary } from '../items/revive-summary.ts';
 import { endItems } from '../rows/item-states.ts';
@@ -116,8 +117,8 @@ type Row = Sender & { readonly id: string };
 
 /** A sender is somebody on one network: in a lane that people of several share, ids alone may be alike. */
 function senderOf(sender: Sender, { isAll, linked }: StopInput): IsTheirs {
-  const people = new Set([nameOf(sender), ...(linked?.people ?? [])]);
-  return (row) => isAll || people.has(nameOf(row));
+  const people = new Set([senderRef(sender), ...(linked?.people ?? [])]);
+  return (row) => isAll || people.has(senderRef(row));
 }
 
 async function cancelWaiting(tx: Tx, lane: Lane, ends: (row: Row) => boolean): Promise<number> {
@@ -130,11 +131,6 @@ async function cancelWaiting(tx: Tx, lane: Lane, ends: (row: Row) => boolean): P
     .execute();
   const ids = waiting.filter(ends).map(({ id }) => id);
   return endItems(tx, ids, stopped);
-}
-
-/** `channel:peer`; an account's key begins with its channel. */
-function nameOf({ account, senderId }: Sender): string {
-  return `${account.split('/')[0]}:${senderId}`;
 }
 
 /**

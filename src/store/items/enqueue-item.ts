@@ -14,7 +14,7 @@ import { type InboxContent, json, targetText } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { insertItem } from '../rows/item-states.ts';
-import { ensureLane, type Lane, lockLane, takeSeqOfArrival } from '../rows/lane-row.ts';
+import { type Lane, lockLane, makeLane, takeSeqOfArrival } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
 import { senderRef } from './item-change.ts';
 import { putNewestAhead } from './put-ahead.ts';
@@ -59,7 +59,7 @@ export async function enqueueItem(
 ): Promise<EnqueuedItem> {
   const known = await readEnqueued(tx, item.sourceKey);
   if (known) return known;
-  const lane = (await lockLane(tx, ref.key)) ?? ('class' in ref ? await ensureLane(tx, ref) : undefined);
+  const lane = (await lockLane(tx, ref.key)) ?? ('class' in ref ? await makeLane(tx, ref) : undefined);
   if (!lane) throw new ParleyError('invalid_input', `There is no session ${ref.key}.`);
   const route = routeOf(item.target);
   const placed: PlacedItem = {

@@ -5,6 +5,7 @@ import type { QueueMode } from '#contracts/queue-settings.ts';
 import { type RunTarget, routeOf } from '#contracts/route.ts';
 import type { RunKind } from '#contracts/run-kind.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
+import { accountKeyOf } from '../base/conversation-key.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json, targetText } from '../base/json.ts';
 import { isChildLane } from '../children/child-rows.ts';
@@ -295,7 +296,7 @@ async function runCommand(tx: StepTx, { lane, row }: { lane: Lane; row: WaitingR
     await endItems(tx, [row.id], { outcome: 'failed', outcomeReason: 'unknown-command' });
     return { kind: 'again', effects };
   }
-  const account = `${route.channel}/${route.account}`;
+  const account = accountKeyOf(route);
   const scene = { account, senderId, conversationKey, route, laneKey, partKey, effects, number: row.seq };
   const { text } = await step.run(tx, { ...scene, lane: async () => lane }, content.command?.input);
   await endItems(tx, [row.id], { outcome: 'answered', outcomeReason: 'command' });

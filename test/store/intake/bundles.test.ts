@@ -128,7 +128,7 @@ describeEachDatabase('an album of photos', (open) => {
     const dropped = aPhoto({ conversation, text: '@bot never mind', item: other });
     await worker.accept(dropped.proposal);
     const actor = { ref: 'console', people: [], mayChangeAny: true, mayPromoteOwn: true };
-    await open().write(cancelItems, { laneKey: lane.key, actor, told: '' });
+    await open().write(cancelItems, { laneKey: lane.key, actor });
     expect((await worker.accept(late('album:2'), late('album:3'))).acceptances).toEqual([
       { kind: 'held' },
       { kind: 'held' },

@@ -60,7 +60,7 @@ describeEachDatabase('what waits', (open) => {
     for (const text of ['a', 'b', 'c']) await say(text);
     await say('/new', { item: { kind: 'command' } });
     const bob = actor('bob');
-    const all = (who: Actor) => store.write(cancelItems, { laneKey: lane.key, actor: who, told: '' });
+    const all = (who: Actor) => store.write(cancelItems, { laneKey: lane.key, actor: who });
     expect((await all(bob)).count).toBe(0);
     expect((await all(actor('ann'))).count).toBe(4);
     expect((await all(actor('ann'))).count).toBe(0);

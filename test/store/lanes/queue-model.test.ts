@@ -190,7 +190,7 @@ function createPair(
     if (kind === 'edit-item' && item.kind === 'correction' && item.state !== 'waiting') return;
     const expected = expectChange(kind, item, text);
     const { changed } = await (kind === 'cancel-item'
-      ? store.write(cancelItem, { ...asked, told: '' })
+      ? store.write(cancelItem, asked)
       : kind === 'promote-item'
         ? store.write(promoteItem, asked)
         : store.write(editItem, { ...asked, ...newWords }));
