@@ -117,6 +117,20 @@ it('raises one alarm for a lane that nobody works on for 10 s', async () => {
   expect(told).toEqual([`${key} waits true`, `${key} goes on`]);
 });
 
+it('raises the alarms of all lanes, also of one with a damaged row', async () => {
+  const { time, woken, told } = await anHourLater(undefined, undefined, async (store, dataDir) => {
+    const db = new BetterSqlite3(join(dataDir, 'parley.db'));
+    db.exec(`update inbox set content = '{'`);
+    db.close();
+    await aWorker(store).accept(aMessage({ conversation: 'd', text: 'hi' }));
+  });
+  const lanes = ['c', 'd'].map((name) => aLane(name).key);
+  await vi.waitUntil(() => lanes.every((key) => woken.includes(key)), { timeout: patienceMs });
+  time.aheadMs += 10_001;
+  await vi.waitUntil(() => told.length === 2, { timeout: patienceMs });
+  expect(told.toSorted()).toEqual(lanes.map((key) => `${key} waits true`));
+});
+
 it('raises no alarm for a lane whose head waits for its files', async () => {
   const { store, time, alarms, woken } = await anHourLater();
   const conversation = 'files';

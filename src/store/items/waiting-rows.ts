@@ -23,11 +23,16 @@ export type WaitingRow = QueuedRow & {
  * due together: when the last of them has come and has its files.
  */
 export async function readWaiting(tx: Tx, laneKey: string): Promise<readonly WaitingRow[]> {
-  const rows = await waitingRows.all(tx, { laneKey });
+  return dueTogether(await waitingRows.all(tx, { laneKey })).map(waitingRow);
+}
+
+type DueRow = Pick<Selectable<InboxTable>, 'bundle' | 'dueAt'>;
+
+function dueTogether<Row extends DueRow>(rows: readonly Row[]): readonly Row[] {
   const dueAt = new Map<string, number>();
   for (const { bundle, dueAt: own } of rows)
     if (bundle !== null) dueAt.set(bundle, Math.max(own, dueAt.get(bundle) ?? 0));
-  return rows.map((row) => waitingRow({ ...row, dueAt: dueAt.get(row.bundle ?? '') ?? row.dueAt }));
+  return rows.map((row) => ({ ...row, dueAt: dueAt.get(row.bundle ?? '') ?? row.dueAt }));
 }
 
 /** Whether it corrects that message. A lane may serve several conversations, in which ids of messages may be alike. */
@@ -41,11 +46,11 @@ export function isCorrectionOf(
 
 /**
  * When the lane's head may be taken, by the database's clock; undefined when nothing waits. Later items may be
- * due before it.
+ * due before it. No contents are read: one that is damaged keeps nobody from asking.
  */
 export const readHeadDue: StoreQuery<{ readonly laneKey: string }, number | undefined> = {
   query: 'readHeadDue',
-  run: async (tx, { laneKey }) => (await readWaiting(tx, laneKey))[0]?.dueAt,
+  run: async (tx, { laneKey }) => dueTogether(await waitingDues.all(tx, { laneKey }))[0]?.dueAt,
 };
 
 /** More than the greatest cap that the configuration takes, since corrections and commands don't count. */
@@ -68,17 +73,22 @@ const columns = [
   'content',
 ] as const;
 
-const waitingRows = prepared((db, of: QueryParams<{ laneKey: string }>) =>
-  db
+const waitingRows = prepared((db, of: QueryParams<{ laneKey: string }>) => waitingIn(db, of).select(columns));
+
+const waitingDues = prepared((db, of: QueryParams<{ laneKey: string }>) =>
+  waitingIn(db, of).select(['bundle', 'dueAt']),
+);
+
+function waitingIn(db: Tx['db'], of: QueryParams<{ laneKey: string }>) {
+  return db
     .selectFrom('inbox')
-    .select(columns)
     .where('laneKey', '=', of.laneKey)
     .where(isOpenItem())
     .where('state', '=', 'waiting')
     .orderBy('rank')
     .orderBy('seq')
-    .limit(mostRead),
-);
+    .limit(mostRead);
+}
 
 function waitingRow(row: Pick<Selectable<InboxTable>, (typeof columns)[number]>): WaitingRow {
   const content = json.content(row.content);
