@@ -21,9 +21,11 @@ const IDEOGRAPH_VARIANT = /(\p{sc=Han}[\u{e0100}-\u{e01ef}])|[\u{e0100}-\u{e01ef
 const KEPT_JOINER =
   /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f|(?![\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Han}])[\p{L}\p{M}])$/u;
 
+/** A string sequence; the group is there when nothing has ended it. It takes each sign once, however many begin one. */
+const BEGUN_SEQUENCE = /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:(\x1b?$)|)/g;
 /** An end that the next characters may turn into something that is removed or joined. */
 const UNFINISHED =
-  /(?:\r|[\ud800-\udbff]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*\x1b?|(?:\x1b\[|\x9b)[0-?]*[ -/]*|\x1b[ -/]*|\ud83c\udff4(?:\udb40[\udc20-\udc7e])*)$/;
+  /(?:\r|[\ud800-\udbff]|(?:\x1b\[|\x9b)[0-?]*[ -/]*|\x1b[ -/]*|\ud83c\udff4(?:\udb40[\udc20-\udc7e])*)$/;
 
 /** Safe to repeat. U+0000 and lone surrogates become U+FFFD; line ends become `\n`. */
 export function stripControls(text: string): string {
@@ -44,7 +46,8 @@ export function stripControls(text: string): string {
 
 /** For a text that is still growing: its unfinished end is left out. */
 export function stripControlsStreaming(text: string): string {
-  return stripControls(text.replace(UNFINISHED, ''));
+  const whole = text.replace(BEGUN_SEQUENCE, (begun, open?: string) => (open === undefined ? begun : ''));
+  return stripControls(whole.replace(UNFINISHED, ''));
 }
 
 function stripJoiners(text: string): string {

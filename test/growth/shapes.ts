@@ -16,7 +16,7 @@ const tokens = [
   '<', '>', '<<<', '>>>', '</', '/>', '<|', '|>', '<think>', '</think>', '<b a', '{', '}', '"', "'", '\\', '\\n', '/', '//',
   '&', '&amp;', '#', '@', ':', '://', 'http://', 'www.', 'a@b.c', 'x.y', '%3A', 'bot1', 'Bearer ', 'sk-', '=\n', '---\n',
   '|-|\n', '> ', '- ', '1. ', '# ', '[x] ', '**/', '?', 'NO_REPLY', 'NO_', '[[reply_to', '<<<untrusted ', '[INST]',
-  '\u001b[', '\u001b]', '\u009b', '\u0007', '\u200d', '\u200b', '\u202e', '\ufe0f', '\u{1f44d}', '\u{1f3f4}\u{e0067}', '\ud83d',
+  '\u001b[', '\u001b]', '\u009b', '\u009d', '\u0007', '\u200d', '\u200b', '\u202e', '\ufe0f', '\u{1f44d}', '\u{1f3f4}\u{e0067}', '\ud83d',
   'é', 'e\u0301', '好', '。', '“', '·', '…', '\u0000', '：',
 ] as const;
 
@@ -89,6 +89,7 @@ export const knownShapes: readonly Shape[] = [
   .concat(
     { prefix: '', unit: '<tool', closing: '>', suffix: '' },
     { prefix: '', unit: ' ', closing: '', suffix: 'x' },
+    { prefix: '', unit: '\u009d', closing: '', suffix: '\n' },
   );
 
 export function textOf({ prefix, unit, closing, suffix }: Shape, length: number): string {
