@@ -10,6 +10,7 @@ import {
   beginLinkStep,
   issueCode,
   type NewCode,
+  nameIdentity,
   type RedeemInput,
   redeemCode,
   removeAccount,
@@ -120,11 +121,6 @@ function load({ policy }: CommandDeps, call: CommandCall, request: LinkRequest):
       return { kind: 'join', code, name, redeeming };
     }
   }
-}
-
-/** Configured names hold no dot, so nobody can join an identity that the owner has named. */
-function nameIdentity(): string {
-  return `link.${crypto.randomUUID()}`;
 }
 
 function accountsOf({ identities }: CommandCall, own: string): readonly LinkedAccount[] {

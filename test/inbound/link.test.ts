@@ -8,7 +8,7 @@ import { describeEachDatabase } from '../store/each-database.ts';
 
 const guesses = process.env.PARLEY_LONG === '1' ? 50_000 : 500;
 
-import { anAccount, createIntakeFixture, labelOf, refOf } from './support/intake-fixture.ts';
+import { type Account, anAccount, createIntakeFixture, labelOf, refOf } from './support/intake-fixture.ts';
 
 describeEachDatabase('linking accounts', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
@@ -297,6 +297,35 @@ describeEachDatabase('taking an account out', (open, beside) => {
     expect(town.laneOf(await town.send(third, 'hello'))).toBe(alone);
   });
 
+  it.each(['asks', 'is asked'] as const)('lets it be linked again: it %s', async (role) => {
+    const town = createIntakeFixture(open());
+    const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+    await town.link(asker, joiner);
+    await town.send(joiner, `/link remove ${refOf(asker)}`);
+    const [first, second] = role === 'asks' ? [asker, joiner] : [joiner, asker];
+    const lane = town.laneOf(await town.send(first, 'alone'));
+    await town.link(first, second);
+    expect((await town.said(second)).at(-1)).toContain('now linked with');
+    expect(town.laneOf(await town.send(second, 'together'))).toBe(lane);
+    expect(town.laneOf(await town.send(first, 'together'))).toBe(lane);
+    await town.send(joiner, `/link remove ${refOf(asker)}`);
+    expect(town.laneOf(await town.send(joiner, 'my secret'))).toBe(lane);
+    expect(town.laneOf(await town.send(asker, 'what was said?'))).not.toBe(lane);
+  });
+
+  it('lets it be linked with others, whose conversation goes on', async () => {
+    const town = createIntakeFixture(open());
+    const [asker, joiner, one, other] = ['alpha', 'beta', 'gamma', 'alpha'].map(anAccount) as Four;
+    await town.link(asker, joiner);
+    await town.send(joiner, `/link remove ${refOf(asker)}`);
+    await town.link(one, other);
+    const lane = town.laneOf(await town.send(one, 'before'));
+    await town.link(asker, other);
+    expect(town.laneOf(await town.send(asker, 'together'))).toBe(lane);
+    await town.link(joiner, one);
+    expect(town.laneOf(await town.send(joiner, 'all of us'))).toBe(lane);
+  });
+
   it('is open to linked accounts only', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner, stranger] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
@@ -366,6 +395,8 @@ describeEachDatabase('guessing a link code', (open, beside) => {
     expect((await town.said(gamma)).at(-1)).toContain(`/link confirm ${code}`);
   });
 });
+
+type Four = [Account, Account, Account, Account];
 
 const unusedGroup = () => `group-${crypto.randomUUID()}`;
 

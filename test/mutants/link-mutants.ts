@@ -52,6 +52,12 @@ export const linkMutants: readonly Mutant[] = [
     test: { file: links, name: 'shuts out the one whose conversation the others go on in' },
   },
   {
+    name: 'account unlinked for ever',
+    invariant: 'accounts that were taken apart can be linked again',
+    edit: { in: 'isAlone', find: '.length < 2', replace: '.length < 1' },
+    test: { file: links, name: 'lets it be linked again' },
+  },
+  {
     name: 'linked account speaks with the rights of another',
     invariant: 'a turn has the rights of the least trusted account that is linked in chat',
     edit: {

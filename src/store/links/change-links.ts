@@ -73,6 +73,13 @@ type StoredLinkRequest = Omit<NewCode, 'codeHash' | 'ttlMs'> & {
   readonly laneKey: string;
 };
 
+const madeInChat = 'link.';
+
+/** Configured names hold no dot, so nobody can join an identity that the owner has named. */
+export function nameIdentity(): string {
+  return `${madeInChat}${crypto.randomUUID()}`;
+}
+
 /** Locks all changes of links, and redacts expired codes. Every other step here comes after it. */
 export async function beginLinkStep(tx: StepTx): Promise<void> {
   await lockLinks(tx);
@@ -109,20 +116,20 @@ export async function redeemCode(tx: StepTx, scene: CommandScene, input: RedeemI
   const other = personLabel({ ref: asked.peer, name: asked.name });
   const mine = input.identity ?? (await identityOf(tx, peer));
   const theirs = asked.identity ?? (await identityOf(tx, asked.peer));
-  const hindrance = hindranceOf({ peer, asked, mine, theirs });
+  const meeting = await meet(tx, { peer, asked, mine, theirs });
   const identities = [mine, theirs].filter((one) => one !== undefined);
   const isUneven = await crossesTrustLine(tx, {
     peers: [peer, asked.peer],
     identities,
     rights: input.rights,
   });
-  if (hindrance === undefined && !input.isConfirmed) {
+  if (meeting.kind === 'joined' && !input.isConfirmed) {
     await offerCode(tx, scene, input);
     return { kind: 'unsure', other };
   }
   await takeCode(tx, { codeHash: input.codeHash });
-  if (hindrance !== undefined) return { kind: hindrance, other };
-  const identity = theirs ?? mine ?? asked.newIdentity;
+  if (meeting.kind !== 'joined') return { kind: meeting.kind, other };
+  const { identity } = meeting;
   if (input.identity === undefined) await addAccount(tx, { peer, identity, route: scene.route });
   if (asked.identity === undefined) await addAccount(tx, { peer: asked.peer, identity, route: asked.route });
   if (theirs === undefined && mine === undefined && asked.alias) {
@@ -142,11 +149,25 @@ type MeetingPeers = {
   readonly theirs: string | undefined;
 };
 
-/** Why the two cannot be linked, in either step. */
-function hindranceOf({ peer, asked, mine, theirs }: MeetingPeers) {
-  if (asked.peer === peer) return 'self';
-  if (mine === undefined || theirs === undefined) return undefined;
-  return mine === theirs ? 'already' : 'elsewhere';
+type Meeting =
+  | { readonly kind: 'joined'; readonly identity: string }
+  | { readonly kind: 'self' | 'already' | 'elsewhere' };
+
+/** The identity that both would have, or why they cannot be linked, in either step. */
+async function meet(tx: Tx, { peer, asked, mine, theirs }: MeetingPeers): Promise<Meeting> {
+  if (asked.peer === peer) return { kind: 'self' };
+  if (mine === undefined || theirs === undefined)
+    return { kind: 'joined', identity: theirs ?? mine ?? asked.newIdentity };
+  if (mine === theirs) return { kind: 'already' };
+  if (await isAlone(tx, mine)) return { kind: 'joined', identity: theirs };
+  return (await isAlone(tx, theirs)) ? { kind: 'joined', identity: mine } : { kind: 'elsewhere' };
+}
+
+/** Whether an account has its identity for itself, since the others have left it: it may go over to another. */
+async function isAlone(tx: Tx, identity: string): Promise<boolean> {
+  if (!identity.startsWith(madeInChat)) return false;
+  const accounts = tx.db.selectFrom('links').select('peer').where('identity', '=', identity).limit(2);
+  return (await accounts.execute()).length < 2;
 }
 
 /**
@@ -250,11 +271,11 @@ async function identityOf(tx: Tx, peer: string): Promise<string | undefined> {
 
 type Entry = { readonly peer: string; readonly identity: string; readonly route: ReplyRoute };
 
-/** An account that is in the identity already stays as it is. */
+/** An account that was alone in another identity leaves that. */
 async function addAccount(tx: Tx, { peer, identity, route }: Entry): Promise<void> {
   await tx.db
     .insertInto('links')
     .values({ peer, identity, route: JSON.stringify(withoutQuote(route)), linkedAt: tx.now })
-    .onConflict((conflict) => conflict.doNothing())
+    .onConflict((conflict) => conflict.column('peer').doUpdateSet({ identity }))
     .execute();
 }
