@@ -1,5 +1,6 @@
 import type { ChildUsage, ChildView } from '#contracts/child.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
+import { readLiveChildren } from '../children/child-rows.ts';
 import { readChildUsage } from '../children/child-usage.ts';
 import { excerptOf } from './why/excerpt.ts';
 
@@ -7,7 +8,8 @@ import { excerptOf } from './why/excerpt.ts';
 const newestSessions = 3;
 
 /**
- * Sub-agents of a conversation at every depth, oldest first: the newest `limit` it spawned, and all below those.
+ * Sub-agents of a conversation at every depth, oldest first: the newest `limit` it spawned with all below those, and
+ * every one that lives: however many came after it, somebody may want to stop it.
  * `laneKeys`: its lane, and for a person with linked accounts the lane they wrote in before.
  */
 export const readConversationChildren: StoreQuery<
@@ -54,10 +56,16 @@ function byName(a: string, b: string): number {
 /** More nodes of one level than a tree may have in its life. */
 const mostBelow = 1_000;
 
-type Row = Awaited<ReturnType<typeof readBelow>>[number];
+type Row = Awaited<ReturnType<typeof readNewest>>[number];
+
+async function readBelow(tx: Tx, sessionIds: readonly string[], limit: number): Promise<readonly Row[]> {
+  const live: readonly Row[] = await readLiveChildren(tx, { sessionIds });
+  const rows = [...live, ...(await readNewest(tx, sessionIds, limit))];
+  return [...new Map(rows.map((row) => [row.id, row])).values()];
+}
 
 /** Reads all but the result, which may be long. */
-function readBelow(tx: Tx, sessionIds: readonly string[], limit: number) {
+function readNewest(tx: Tx, sessionIds: readonly string[], limit: number) {
   return tx.db
     .selectFrom('children')
     .select(['id', 'parentSessionId', 'laneKey', 'depth', 'label', 'task', 'agentId', 'state', 'status'])

@@ -51,18 +51,20 @@ describeEachDatabase('the sub-agents of a conversation', (open, { sql }) => {
     expect(shown[1]).not.toHaveProperty('startedAt');
   });
 
-  it('are known to their parent by id while they live, however many have ended since', async () => {
+  it('are known to their parent and its people while they live, however many have ended since', async () => {
     const parent = await aParent();
     const old = aChildRow(parent, { createdAt: 1000 });
     const ended = [2000, 3000, 4000].map((createdAt) => aChildRow(parent, { state: 'done', createdAt }));
     for (const { insert } of [old, ...ended]) await sql(insert);
     const known = await open().read(readChildren, { sessionId: parent.sessionId, limit: 2 });
     expect(known.map(({ id }) => id)).toEqual([ended[2]?.id, old.id]);
+    const shown = await open().read(readConversationChildren, { laneKeys: [parent.laneKey], limit: 2 });
+    expect(shown.map(({ id }) => id)).toEqual([old.id, ended[1]?.id, ended[2]?.id]);
   });
 
-  it('are those of this conversation only, and at most as many as asked for', async () => {
+  it('are those of this conversation only, and of the ended ones at most as many as asked for', async () => {
     const [parent, other] = [await aParent(), await aParent()];
-    const children = [1000, 2000, 3000].map((createdAt) => aChildRow(parent, { createdAt }));
+    const children = [1000, 2000, 3000].map((createdAt) => aChildRow(parent, { createdAt, state: 'done' }));
     for (const { insert } of [...children, aChildRow(other)]) await sql(insert);
     const newest = await open().read(readConversationChildren, { laneKeys: [parent.laneKey], limit: 2 });
     expect(newest.map(({ id }) => id)).toEqual(children.slice(1).map(({ id }) => id));
