@@ -25,7 +25,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'a link code links once',
     edit: {
       in: 'takeCode',
-      find: "const row = await one.returning(['answerKey', 'offerKey']).executeTakeFirst();",
+      find: 'const row = await one.executeTakeFirst();',
       replace: `const row = await tx.db.selectFrom('linkCodes').select(['answerKey', 'offerKey'])
     .where('expiresAt', '>', tx.now)
     .where('peer' in which ? 'peer' : 'codeHash', '=', 'peer' in which ? which.peer : which.codeHash)

@@ -248,10 +248,10 @@ async function takeCode(
   tx: StepTx,
   which: { readonly codeHash: string } | { readonly peer: string },
 ): Promise<void> {
-  const query = tx.db.deleteFrom('linkCodes').where('expiresAt', '>', tx.now);
+  const codes = tx.db.deleteFrom('linkCodes').returning(['answerKey', 'offerKey']);
   const one =
-    'peer' in which ? query.where('peer', '=', which.peer) : query.where('codeHash', '=', which.codeHash);
-  const row = await one.returning(['answerKey', 'offerKey']).executeTakeFirst();
+    'peer' in which ? codes.where('peer', '=', which.peer) : codes.where('codeHash', '=', which.codeHash);
+  const row = await one.executeTakeFirst();
   if (row) await redactCode(tx, row);
 }
 
