@@ -9,7 +9,7 @@
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { personLabel } from '../access/person-label.ts';
 import type { CommandScene, StepTx, Tx } from '../base/command.ts';
-import { lockLane } from '../rows/lane-row.ts';
+import { lockLanes } from '../rows/lane-row.ts';
 import { countGuess, hasAttemptLeft, lockLinks } from './link-attempts.ts';
 import { crossesTrustLine, type Rights } from './trust-line.ts';
 
@@ -109,7 +109,8 @@ export async function redeemCode(tx: StepTx, scene: CommandScene, input: RedeemI
   const { peer } = input;
   const isTried = await hasAttemptLeft(tx, peer);
   const asked = isTried ? await findCode(tx, input, scene.conversationKey) : undefined;
-  await lockBoth(tx, scene, asked?.laneKey);
+  await lockLanes(tx, [scene.laneKey, ...(asked ? [asked.laneKey] : [])]);
+  await scene.lane();
   if (isTried) await countGuess(tx, { peer, isWrong: asked === undefined });
   if (!isTried) return { kind: 'limited' };
   if (!asked) return { kind: 'wrong' };
@@ -196,17 +197,6 @@ export async function removeAccount(
 /** Ends a code that others have seen; without a hash it does nothing. */
 export async function voidCode(tx: StepTx, codeHash: string | undefined): Promise<void> {
   if (codeHash !== undefined) await takeCode(tx, { codeHash });
-}
-
-/** In key order, as every step locks several lanes. */
-async function lockBoth(
-  tx: Tx,
-  { laneKey, lane }: CommandScene,
-  otherKey: string | undefined,
-): Promise<void> {
-  if (otherKey !== undefined && otherKey < laneKey) await lockLane(tx, otherKey);
-  await lane();
-  if (otherKey !== undefined && otherKey > laneKey) await lockLane(tx, otherKey);
 }
 
 /**
