@@ -75,7 +75,7 @@ export async function runSubagentsSteer({ id, text }: { id: string; text: string
 export async function runSubagentsStop({ id }: { readonly id: string }): Promise<ExitCode> {
   const { kind } = await withStore(async (store) => {
     const { id: childId } = await findOne(store, id);
-    return store.write(stopChild, { childId, by: 'console' });
+    return store.write(stopChild, { childId });
   });
   return reportEnd(id, kind);
 }

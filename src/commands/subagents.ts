@@ -38,6 +38,8 @@ export const subagents = chatCommand({
     return right === 'denied' ? (request?.kind === 'list' ? 'allowed' : 'own') : right;
   },
   load,
+  // Its end is told in the lane that spawned it.
+  lanesOf: (input) => (input.kind === 'stop' ? input.laneKeys : []),
   apply,
   say,
   isRefused: ({ kind }) => kind === 'not-permitted' || kind === 'lesser-rights',
@@ -54,7 +56,7 @@ type LogLine = { readonly role: string; readonly text: string };
 
 type SubagentsInput =
   | Found
-  | { readonly kind: 'stop'; readonly child: ChildView; readonly by: string }
+  | { readonly kind: 'stop'; readonly child: ChildView; readonly laneKeys: readonly string[] }
   | {
       readonly kind: 'steer';
       readonly child: ChildView;
@@ -82,16 +84,17 @@ async function load(
   const people = linked?.people ?? [];
   if (call.right === 'own' && !(await hasStarted(deps, call, { child, people })))
     return { kind: 'not-permitted' };
-  const by = platformRef(call.envelope.route.channel, call.envelope.sender.id);
   switch (request.kind) {
     case 'info':
       return { kind: 'info', child, now };
     case 'log':
       return { kind: 'log', child, lines: await readLog(deps, child) };
     case 'stop':
-      return { kind: 'stop', child, by };
-    case 'steer':
+      return { kind: 'stop', child, laneKeys };
+    case 'steer': {
+      const by = platformRef(call.envelope.route.channel, call.envelope.sender.id);
       return { kind: 'steer', child, by, id: newRowId(), text: request.text, authority };
+    }
     default:
       return request satisfies never;
   }
@@ -124,14 +127,13 @@ type Facts =
 async function apply(tx: StepTx, { effects }: CommandScene, input: SubagentsInput): Promise<Facts> {
   if (input.kind !== 'stop' && input.kind !== 'steer') return input;
   const { child } = input;
-  const operation = { ...input, childId: child.id };
   if (input.kind === 'steer') {
     const steered = await steerChild.run(tx, { ...input, childId: child.id });
     addEffects(effects, steered.effects);
     if (steered.kind === 'lesser-rights') return { kind: 'lesser-rights', child };
     return { kind: steered.kind === 'done' ? 'steered' : 'ended', child };
   }
-  const stopped = await stopChild.run(tx, operation);
+  const stopped = await stopChild.run(tx, { childId: child.id });
   addEffects(effects, stopped.effects);
   return { kind: stopped.kind === 'done' ? 'stopped' : 'ended', child };
 }

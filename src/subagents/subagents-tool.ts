@@ -50,7 +50,7 @@ export function createSubagentsTool(deps: SubagentsToolDeps, run: ToolRun): Tool
         case 'steer':
           return said(await steer(deps, run, { child, text: input.text, callId }));
         case 'stop':
-          return said(await stop(deps, run, child));
+          return said(await stop(deps, child));
         default:
           return input.action satisfies never;
       }
@@ -71,12 +71,8 @@ async function steer(
   return kind === 'done' ? 'It reads this at its next step.' : 'It has ended already.';
 }
 
-async function stop(
-  { store, start }: SubagentsToolDeps,
-  { sessionKey: by }: ToolRun,
-  child: ChildRecord,
-): Promise<string> {
-  const { kind, effects, stopped } = await store.write(stopChild, { childId: child.id, by });
+async function stop({ store, start }: SubagentsToolDeps, child: ChildRecord): Promise<string> {
+  const { kind, effects, stopped } = await store.write(stopChild, { childId: child.id });
   start(effects);
   return kind === 'done' ? `Stopped, with all below it: ${stopped}.` : 'It has ended already.';
 }

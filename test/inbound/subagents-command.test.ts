@@ -8,9 +8,10 @@ import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { aLane, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { aFamilyWorker } from '../store/family.ts';
+import { holdRow, isRowHeld } from '../store/hold-row.ts';
 import { type Account, anAccount, createIntakeFixture, refOf, type Scene } from './support/intake-fixture.ts';
 
-describeEachDatabase('/subagents', (open) => {
+describeEachDatabase('/subagents', (open, beside) => {
   /** A conversation whose run has spawned one child, and people who talk in it. */
   const aScene = async ({ byOwner = false, ...over }: Partial<Scene> & { byOwner?: boolean } = {}) => {
     const [ann, bob, boss] = [anAccount('alpha'), anAccount('alpha'), anAccount('alpha')];
@@ -104,6 +105,21 @@ describeEachDatabase('/subagents', (open) => {
     await town.send(other, '/subagents');
     expect((await town.said(other)).at(-1)).not.toContain('research');
   });
+
+  it.runIf(beside.dialect === 'postgres')(
+    'stops one of that lane with both locked in their order',
+    async () => {
+      const { town, ann, id, ask, laneKey } = await aScene();
+      await town.link(anAccount('beta'), ann);
+      const here = town.laneOf(await town.send(ann, 'hello'));
+      expect(laneKey < here).toBe(true);
+      const release = await holdRow(beside, 'lanes', here);
+      const asked = ask(ann, `/subagents stop ${id}`);
+      await expect.poll(() => isRowHeld(beside, 'lanes', laneKey)).toBe(true);
+      await release();
+      expect(await asked).toContain('I’m stopping');
+    },
+  );
 
   it('refuses a message whose sender has lesser rights than the sub-agent, and lends none', async () => {
     const group = unique('g');

@@ -8,14 +8,14 @@ import { innerContent } from './inner-content.ts';
 import { lockLineage } from './lock-lineage.ts';
 import { readLive, stopBranch } from './stop-tree.ts';
 
-/** `by`: who asks, `<channel>:<peer>`, `console` or the parent's run. */
-export type ChildOperation = { readonly childId: string; readonly by: string };
-
 /** `ended`: there is no such child any more. */
 export type OperatedChild = { readonly kind: 'done' | 'ended' | 'unknown'; readonly effects: Effects };
 
 /** Stops one child and all below it; its parent is told. Repeating it changes nothing. */
-export const stopChild: StoreCommand<ChildOperation, OperatedChild & { readonly stopped: number }> = {
+export const stopChild: StoreCommand<
+  { readonly childId: string },
+  OperatedChild & { readonly stopped: number }
+> = {
   name: 'stopChild',
   run: async (tx, { childId }) => {
     const effects = noEffects();
@@ -29,7 +29,10 @@ export const stopChild: StoreCommand<ChildOperation, OperatedChild & { readonly 
   },
 };
 
-export type SteeredChild = ChildOperation & {
+export type SteeredChild = {
+  readonly childId: string;
+  /** Who says it: `<channel>:<peer>`, `console` or the parent's lane. */
+  readonly by: string;
   /** Unique; a repeat under one id adds nothing. */
   readonly id: string;
   readonly text: string;

@@ -116,7 +116,7 @@ async function playTree({ intake: store, stores, beside, steps }: Play): Promise
       const steer = { id: crypto.randomUUID(), text: 'more', authority: 'owner', by: 'console' } as const;
       if (child) await store.write(steerChild, { childId: child.id, ...steer });
     } else if (what < 93) {
-      if (child) await store.write(stopChild, { childId: child.id, by: 'console' });
+      if (child) await store.write(stopChild, { childId: child.id });
     } else if (what < 95) {
       const stopping = aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false });
       const spawning = job?.worker.spawn(job.run, { limits });

@@ -385,7 +385,7 @@ describeEachDatabase('a child', (open, beside) => {
     const asked = await worker.spawnOne(run);
     const slow = await worker.spawnOne(run);
     await worker.answer(run);
-    expect(await open().write(stopChild, { childId: asked.id, by: 'console' })).toMatchObject({
+    expect(await open().write(stopChild, { childId: asked.id })).toMatchObject({
       kind: 'done',
       stopped: 1,
     });
@@ -397,7 +397,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await find(slow.id)).toMatchObject({ status: 'timed-out', told: 'lane' });
     const told = await worker.claimRun(lane.key);
     await worker.answer(told);
-    expect(await open().write(stopChild, { childId: slow.id, by: 'console' })).toMatchObject({
+    expect(await open().write(stopChild, { childId: slow.id })).toMatchObject({
       kind: 'ended',
     });
   });
