@@ -20,6 +20,7 @@ export type LaneWork = {
 /** Reads a lane's unfinished run and whether anything waits. */
 export const readLaneWork: StoreQuery<{ readonly laneKey: string }, LaneWork> = {
   query: 'readLaneWork',
+  usesClock: true,
   run: async (tx, { laneKey }) => {
     const run = await tx.db
       .selectFrom('lanes')

@@ -43,6 +43,7 @@ export type OpenCounts = {
 /** Counts everything that is still open, for `/metrics`. */
 export const readOpenCounts: StoreQuery<Record<never, never>, OpenCounts> = {
   query: 'readOpenCounts',
+  usesClock: true,
   run: async (tx) => {
     const { held, waiting, since } = await countItems(tx);
     const withRun = await countLanesWithRun(tx);
