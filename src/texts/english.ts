@@ -146,7 +146,7 @@ export const english = {
   queueOfAll: 'Default: {names}.',
   itemsNone: 'Nothing is waiting.',
   itemsNoneOwn: 'Nothing of yours is waiting.',
-  itemsWaiting: '{count} waiting; /queue list shows them.',
+  itemsWaiting: '{count} waiting: see /queue list.',
   itemsHeading: 'Waiting ({count}), next first:',
   itemLine: '#{number} {sender}, {age}: {text}',
   itemIsAhead: 'moved up',

@@ -22,7 +22,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   contextInstructions:
     'Meine Anweisungen brauchen etwa {instructionTokens} Tokens, die Beschreibungen meiner Werkzeuge etwa {toolTokens}.',
   contextMessages: 'Wörtlich lese ich noch {messages} von {total} Nachrichten, etwa {messageTokens} Tokens.',
-  contextResults: 'Dazu kommen Ergebnisse meiner Werkzeuge: {results}, etwa {resultTokens} Tokens.',
+  contextResults: 'Darunter Ergebnisse meiner Werkzeuge: {results}, etwa {resultTokens} Tokens.',
   contextSummary: 'Für alles davor steht eine Zusammenfassung: etwa {summaryTokens} Tokens.',
   compacted:
     'Ich habe den älteren Teil dieses Gesprächs zusammengefasst: vorher etwa {before} Tokens, jetzt {after}. Gelöscht wurde nichts.',
@@ -114,8 +114,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   whoIsGuest: 'Gast',
   whoIsUser: 'Nutzer',
   whoIsUnnamed: 'jemand',
-  whoAtConsole: 'Befehlszeile',
-  whoAtPage: 'die Seite',
+  whoAtConsole: 'jemand an der Befehlszeile',
+  whoAtPage: 'jemand auf der Seite',
   statusAgent: 'Agent {agent}, Modell {model}',
   statusAccount: 'Konto {account} ({bot})',
   statusWorking: 'Arbeite seit {seconds} s; {waiting} in der Warteschlange.',

@@ -52,7 +52,7 @@ describeEachDatabase('the settings of a lane', (open) => {
     expect(await ask('/queue')).toBe(
       'Queue: collect debounce:0ms quiet:2000ms cap:9 drop:new\n' +
         'Set here with /queue: mode, quiet, drop. Configured for this conversation: cap. Default: debounce.\n' +
-        '1 waiting; /queue list shows them.',
+        '1 waiting: see /queue list.',
     );
     expect(await ask('/queue reset')).toBe(
       'Back to the configured settings. Queue: followup debounce:0ms quiet:5ms cap:9 drop:summarize',
