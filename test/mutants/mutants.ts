@@ -262,6 +262,13 @@ export const mutants: readonly Mutant[] = [
     test: { file: oneCommit, name: 'a part whose call' },
   },
   {
+    name: 'parts of the dead taken from who has them by now',
+    invariant: 'of two processes that find the same one dead, one takes its parts back',
+    edit: { in: 'requeueUnsent', find: ".where('deliveryHolder', '=', holder)", replace: '' },
+    needsPostgres: true,
+    test: { file: 'test/store/processes/dead-processes.test.ts', name: 'is buried twice at once' },
+  },
+  {
     name: 'one lane claimed for every slot',
     invariant: 'a commit claims no more lanes than the process has slots',
     edit: { in: 'claimDue', find: 'newRunIds[runs.length]', replace: 'newRunIds[0] && crypto.randomUUID()' },

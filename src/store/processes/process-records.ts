@@ -4,6 +4,7 @@
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
+import { lockRows } from '../base/row-locks.ts';
 import { voidDeliveryLeases } from '../delivery/delivery-leases.ts';
 import { firstRepeat, requeueParts } from '../delivery/part-states.ts';
 import { voidLaneLeases } from '../rows/lane-leases.ts';
@@ -71,24 +72,41 @@ async function bootsIn(tx: Tx, folder: string): Promise<readonly string[]> {
 
 async function voidLeases(tx: Tx, { ids, sends }: EndedProcesses): Promise<void> {
   if (ids.length === 0) return;
-  await voidLaneLeases(tx, ids);
   await voidAccountLeases(tx, ids);
+  await voidLaneLeases(tx, ids);
   for (const one of sends) if (ids.includes(one.holder)) await requeueUnsent(tx, one);
   await voidDeliveryLeases(tx, ids);
   await tx.db.deleteFrom('boots').where('id', 'in', ids).execute();
 }
 
-/** Requeues parts whose call had not started. */
+/**
+ * Requeues parts whose call had not started. The conversations are locked before their parts are read: another process may
+ * have found the same one dead, and a third be sending by now.
+ */
 async function requeueUnsent(tx: Tx, { holder, begun }: JournaledSends): Promise<void> {
+  const open = tx.db.selectFrom('outbox').select('conversationKey').where(isOpenPart());
+  const held = await lockRows(
+    tx,
+    tx.db
+      .selectFrom('conversations')
+      .select('key')
+      .where('deliveryHolder', '=', holder)
+      .where('key', 'in', open)
+      .orderBy('key'),
+  );
+  if (held.length === 0) return;
   const inHand = await tx.db
     .selectFrom('outbox')
-    .innerJoin('conversations', 'conversations.key', 'outbox.conversationKey')
-    .select('outbox.key')
-    .where('conversations.deliveryHolder', '=', holder)
+    .select('key')
+    .where(
+      'conversationKey',
+      'in',
+      held.map(({ key }) => key),
+    )
     .where(isOpenPart())
-    .where('outbox.state', '=', 'sending')
+    .where('state', '=', 'sending')
     // The earlier attempts of a repeat remain unknown.
-    .where('outbox.attempts', '<', firstRepeat)
+    .where('attempts', '<', firstRepeat)
     .execute();
   const known = new Set(begun);
   const unsent = inHand.map(({ key }) => key).filter((key) => !known.has(key));

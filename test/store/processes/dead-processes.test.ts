@@ -6,8 +6,9 @@ import { addProcess, readBoots, voidProcesses } from '../../../src/store/process
 import { policy } from '../a-conversation.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { isRowHeld } from '../hold-row.ts';
 
-describeEachDatabase('a process that has died beside others', (open) => {
+describeEachDatabase('a process that has died beside others', (open, beside) => {
   const begin = async (folder: string, role: 'gateway' | 'worker') => {
     const id = unique('boot');
     await open().write(addProcess, { id, folder, role, ended: [] });
@@ -70,4 +71,29 @@ describeEachDatabase('a process that has died beside others', (open) => {
     const [part] = await open().read(readPartStates, { keys: [`${run.runId}:1`] });
     expect(part?.state).toBe(state);
   });
+
+  it.runIf(beside.dialect === 'postgres')(
+    'is buried twice at once, and what a third sends by then is left to that one',
+    async () => {
+      const { dead, alive } = await aPair();
+      const conversation = unique('c');
+      const worker = aWorker(open(), dead);
+      await worker.accept(aMessage({ conversation, text: 'hi' }));
+      const run = await worker.claimRun(aLane(conversation).key);
+      await worker.answer(run, 'hello', { sender: { ...policy, holder: dead } });
+      const [key, conversationKey] = [`${run.runId}:1`, `test/bot/${conversation}`];
+      // The other has buried it, and a third sends the part, all while this one stands still.
+      const others = beside.sql(`do $$ begin
+        update conversations set "deliveryHolder" = '${alive}' where key = '${conversationKey}';
+        update outbox set "sendingAt" = 1 where key = '${key}';
+        while not exists (select 1 from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock')
+        loop perform pg_sleep(0.01); perform pg_stat_clear_snapshot(); end loop;
+      end $$`);
+      await expect.poll(() => isRowHeld(beside, 'outbox', key)).toBe(true);
+      await end(dead, []);
+      await others;
+      expect(await open().read(readPartStates, { keys: [key] })).toMatchObject([{ state: 'sending' }]);
+    },
+  );
 });
