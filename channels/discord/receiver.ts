@@ -266,9 +266,10 @@ export class Receiver {
 
   #guildArrived(guild: unknown): void {
     const guildId = idIn(guild);
-    if (this.#readGuilds.delete(guildId)) this.#history.sessionChanged();
+    this.#readGuilds.delete(guildId);
+    // What was read while it was away may lack what was said there since.
+    if (this.#awaitedGuilds.delete(guildId)) this.#history.untold(this.#channelsOf(guildId));
     this.#history.planGuild(guildId);
-    this.#awaitedGuilds.delete(guildId);
     if (this.#awaitedGuilds.size === 0) this.#planOthers();
     void this.#queue.push(this.#reader.readJoining(guild));
   }
@@ -316,7 +317,7 @@ export class Receiver {
     this.#awaitedGuilds.delete(isGuild ? id : '');
     if (isGuild && fieldsOf(d).unavailable === true) {
       this.#awaitedGuilds.add(id);
-      this.#history.untold(this.#directory.placesOf(id).map(({ place }) => place.id));
+      this.#history.untold(this.#channelsOf(id));
       return;
     }
     const known = [...this.#anchors.keys()].map((anchor) => anchor.split('/')[0] ?? '');
@@ -325,6 +326,10 @@ export class Receiver {
     );
     void this.#queue.push(this.#reader.readRemoval(gone, guildId, s));
     if (isGuild) this.#directory.forgetGuild(id);
+  }
+
+  #channelsOf(guildId: string): readonly string[] {
+    return this.#directory.placesOf(guildId).map(({ place }) => place.id);
   }
 
   #handOn(dispatch: Dispatch): void {

@@ -6,3 +6,9 @@ export const hastyClock: Clock = {
   now: systemClock.now,
   wait: (ms, signal) => systemClock.wait(Math.min(ms, 10), signal),
 };
+
+/** As `hastyClock` for pauses that are shorter; the others last as long as they say. */
+export function hastyBelow(longMs: number): Clock {
+  const wait: Clock['wait'] = (ms, signal) => (ms < longMs ? hastyClock : systemClock).wait(ms, signal);
+  return { ...hastyClock, wait };
+}

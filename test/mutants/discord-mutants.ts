@@ -67,6 +67,16 @@ export const discordMutants: readonly Mutant[] = [
     test: { file: backfill, name: 'loses nothing of a channel that was never heard of before' },
   },
   {
+    name: 'what was read of a guild that is away is believed',
+    invariant: 'a guild is read again once events come from it',
+    edit: {
+      in: 'Receiver',
+      find: 'if (this.#awaitedGuilds.delete(guildId)) this.#history.untold(this.#channelsOf(guildId));',
+      replace: 'this.#awaitedGuilds.delete(guildId);',
+    },
+    test: { file: backfill, name: 'until later loses nothing of a channel that was known' },
+  },
+  {
     name: 'a stranger forgotten in a crash',
     invariant: 'a direct conversation is known before its first message is handed over',
     edit: {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hastyClock } from '../hasty-clock.ts';
+import { hastyBelow, hastyClock } from '../hasty-clock.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { aDiscordStage } from './discord-stage.ts';
 
@@ -145,6 +145,24 @@ describe('a guild that the gateway never tells of', () => {
     server.places.findsGuild(guild);
     await intake.waitFor(() => intake.texts.length === 2);
     expect(intake.texts).toEqual(['missed', 'told by nobody']);
+  });
+
+  it('until later loses nothing of a channel that was known and read before it came', async () => {
+    const { server, ada, guild, general, begin } = await aDiscordStage();
+    const first = await begin();
+    server.people.sends({ from: ada, channel: general, text: 'known' });
+    await first.intake.waitFor(() => first.intake.texts.length === 1);
+    await first.adapter.stop();
+    server.people.sends({ from: ada, channel: general, text: 'missed' });
+    server.gateway.withheld.add('GUILD_CREATE');
+    // Channels that are known are read before it is asked for.
+    const { intake } = await begin(first.intake.restarted(), { clock: hastyBelow(30_000) });
+    await intake.waitFor(() => intake.texts.length === 2);
+    server.gateway.fault({ kind: 'drop', event: 'MESSAGE_CREATE' });
+    server.people.sends({ from: ada, channel: general, text: 'told by nobody' });
+    server.places.findsGuild(guild);
+    await intake.waitFor(() => intake.texts.length === 3);
+    expect(intake.texts).toEqual(['known', 'missed', 'told by nobody']);
   });
 });
 

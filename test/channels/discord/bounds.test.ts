@@ -1,11 +1,9 @@
 /** Whatever the gateway or the history holds: none of it is parsed beyond the bound, and nothing around it is lost. */
 import { describe, expect, it } from 'vitest';
 import { longestFrame, textBound } from '#channel-kit/bounded-json.ts';
-import { systemClock } from '#channel-kit/system-clock.ts';
-import type { Clock } from '#contracts/clock.ts';
 import { absurdJson } from '../../support/absurd-json.ts';
 import { watchParsing } from '../../support/watch-parsing.ts';
-import { hastyClock } from '../hasty-clock.ts';
+import { hastyBelow } from '../hasty-clock.ts';
 import type { RecordingIntake } from '../recording-intake.ts';
 import { aDiscordStage } from './discord-stage.ts';
 
@@ -88,9 +86,8 @@ describe('a guild', () => {
     await first.adapter.stop();
     server.people.sends({ from: ada, channel: quiet, text: 'missed' });
     // A guild that is not told of at all would be asked for after 30 s.
-    const wait: Clock['wait'] = (ms, signal) => (ms < 30_000 ? hastyClock : systemClock).wait(ms, signal);
     server.gateway.withheld.add('GUILD_CREATE');
-    const { intake } = await begin(first.intake.restarted(), { clock: { ...hastyClock, wait } });
+    const { intake } = await begin(first.intake.restarted(), { clock: hastyBelow(30_000) });
     const told = { ...server.platform.render.guild(guild), emojis: objects };
     server.gateway.dispatch({ t: 'GUILD_CREATE', data: () => told });
     server.people.sends({ from: ada, channel: general, text: 'live' });
