@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
-import { withLimit } from '#channel-kit/with-limit.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
   ChecksAbility,
@@ -50,33 +49,31 @@ export class DiscordAdapter implements ChannelAdapter {
 
   readonly typing: TypingAbility = {
     refreshMs: typingRefreshMs,
-    show: (route, signal) => this.#limited(signal, (limited) => this.#showTyping(route, limited)),
+    show: (route, signal) => this.#showTyping(route, signal),
   };
 
   readonly media: MediaAbility = {
     fetch: (ref, maxBytes, signal) => {
-      const message = (channel: string, id: string, ends: AbortSignal) =>
-        this.#limited(ends, (limited) => this.#api.message(channel, id, limited));
-      return fetchMedia({ apiBase: this.#config.apiBase, message }, { ref, maxBytes, signal });
+      const { apiBase } = this.#config;
+      return fetchMedia({ apiBase, api: this.#api }, { ref, maxBytes, signal });
     },
   };
 
   readonly commands: CommandsAbility = {
-    register: (commands, signal) => this.#limited(signal, (limited) => this.#register(commands, limited)),
+    register: (commands, signal) => this.#register(commands, signal),
   };
 
   readonly lookup: LookupAbility = {
-    find: (outbound, since, signal) =>
-      this.#limited(signal, (limited) => this.#connected().sender.find(outbound, since, limited)),
+    find: (outbound, since, signal) => this.#connected().sender.find(outbound, since, signal),
   };
 
   readonly checks: ChecksAbility = {
-    check: (signal) => this.#limited(signal, (limited) => checkAccount(this.#api, limited)),
+    check: (signal) => checkAccount(this.#api, signal),
   };
 
   async identify(signal: AbortSignal): Promise<BotAccount> {
     try {
-      const bot = botOf(await this.#limited(signal, (limited) => this.#api.me(limited)));
+      const bot = botOf(await this.#api.me(signal));
       const { log, clock, dataDir } = this.#deps;
       const path = join(dataDir, `interactions-${bot.id}`);
       const tokens = await InteractionTokens.open({ path, clock, log });
@@ -105,7 +102,7 @@ export class DiscordAdapter implements ChannelAdapter {
 
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
     if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'ended before it was sent' };
-    return this.#limited(signal, (limited) => this.#connected().sender.send(outbound, limited));
+    return this.#connected().sender.send(outbound, signal);
   }
 
   async #showTyping(route: ReplyRoute, signal: AbortSignal): Promise<void> {
@@ -128,10 +125,6 @@ export class DiscordAdapter implements ChannelAdapter {
   #connected(): Connection {
     if (this.#connection === undefined) throw new ParleyError('internal', 'discord: used before identify()');
     return this.#connection;
-  }
-
-  #limited<T>(signal: AbortSignal, call: (limited: AbortSignal) => Promise<T>): Promise<T> {
-    return withLimit(this.#config.callTimeoutMs, signal, call);
   }
 }
 

@@ -9,6 +9,7 @@ import {
   Routes,
 } from 'discord.js';
 import { z } from 'zod';
+import { withLimit } from '#channel-kit/with-limit.ts';
 import type { DiscordConfig } from './config.ts';
 import type { OutgoingFile, SendBody, TextBody } from './outbound.ts';
 import { idSchema, userSchema } from './payload-schema.ts';
@@ -32,9 +33,9 @@ export type Deferral =
   | InteractionResponseType.DeferredMessageUpdate;
 
 /**
- * The REST calls of this channel. Each is made once: the library's own retries are off, because it posts
- * again what may have arrived, and a rate limit is thrown, so that it waits in the outbox and not in
- * memory. The library goes on keeping the limits: a call beyond them never leaves.
+ * The REST calls of this channel. Each is made once, and is over after `callTimeoutMs`: the library's own retries are
+ * off, because it posts again what may have arrived, and a rate limit is thrown, so that it waits in the outbox and
+ * not in memory. The library goes on keeping the limits: a call beyond them never leaves.
  */
 export class DiscordApi {
   readonly rest: REST;
@@ -172,15 +173,20 @@ export class DiscordApi {
   #call(
     method: RequestMethod,
     fullRoute: `/${string}`,
-    options: Partial<Pick<InternalRequest, 'body' | 'files' | 'query' | 'signal' | 'auth'>>,
+    { signal: outer, ...options }: CallOptions,
   ): Promise<unknown> {
     // A 401 makes the library forget the token, and then every call fails in words of its own.
     this.rest.setToken(this.#token);
-    // The library's own limit ends with the headers: a body may go on for ever.
-    const signal = options.signal ?? AbortSignal.timeout(this.#callTimeoutMs);
-    return this.rest.request({ method, fullRoute, ...options, signal });
+    // The library's own limit ends with the headers: a body may go on for ever. And it never lets go of the signal.
+    return withLimit(this.#callTimeoutMs, outer, (signal) =>
+      this.rest.request({ method, fullRoute, ...options, signal }),
+    );
   }
 }
+
+type CallOptions = Pick<InternalRequest, 'body' | 'files' | 'query' | 'auth'> & {
+  readonly signal?: AbortSignal;
+};
 
 type EditRequest = { readonly body: TextBody; readonly signal: AbortSignal };
 

@@ -33,7 +33,6 @@ export type GatewayDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly pace: IdentifyPace;
-  readonly callTimeoutMs: number;
   onDispatch(dispatch: Dispatch): void;
   /** Nobody reports events between now and the next READY. */
   onSessionLost(): void;
@@ -115,7 +114,7 @@ export class Gateway {
 
   /** Where to dial: a session says it itself, for a new one Discord is asked, in its time. */
   async #address(): Promise<string | Setback> {
-    const { api, clock, log, pace, callTimeoutMs } = this.#deps;
+    const { api, clock, log, pace } = this.#deps;
     const { signal } = this.#stopped;
     if (this.#session !== undefined) return this.#session.resumeURL;
     const { waitMs } = pace;
@@ -124,8 +123,7 @@ export class Gateway {
       this.#interrupted({ kind: 'unreachable', detail: 'too many sessions were begun today' }, waitMs);
     if (waitMs > 0) await clock.wait(waitMs, signal);
     try {
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(callTimeoutMs)]);
-      const { url, session_start_limit: limits } = gatewayBotSchema.parse(await api.gatewayBot(limit));
+      const { url, session_start_limit: limits } = gatewayBotSchema.parse(await api.gatewayBot(signal));
       if (limits?.remaining !== undefined && remoteCount(limits.remaining) === 0)
         return allSpent(limits.reset_after);
       return readGatewayUrl(url) ?? { kind: 'unreachable', detail: 'Discord names no gateway' };
@@ -181,14 +179,13 @@ export class Gateway {
 
   /** Once it is granted a new session is begun with it. */
   async #awaitContent(socket: GatewaySocket): Promise<void> {
-    const { api, clock, callTimeoutMs, log } = this.#deps;
+    const { api, clock, log } = this.#deps;
     const over = new AbortController();
     void socket.ended.then(() => over.abort());
     while (!over.signal.aborted) {
       await waitUntil(clock, clock.now() + contentLookMs, over.signal);
       if (over.signal.aborted) return;
-      const limit = AbortSignal.any([over.signal, AbortSignal.timeout(callTimeoutMs)]);
-      const isGranted = await api.application(limit).then(isContentGranted, () => false);
+      const isGranted = await api.application(over.signal).then(isContentGranted, () => false);
       if (!isGranted || over.signal.aborted) continue;
       log.info({}, 'discord.message-content-granted');
       this.#isContentRefused = false;

@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { cappedDownload, type DownloadRequest, unavailable } from '#channel-kit/capped-download.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { DiscordApi } from './api.ts';
 import { type AttachmentLocation, readRef } from './attachment-ref.ts';
 import { networkReason, readRefusal } from './failures.ts';
 import { attachmentSchema } from './payload-schema.ts';
 
 export type MediaDeps = {
   readonly apiBase: string;
-  /** A message as it stands now, with fresh links. */
-  readonly message: (channel: string, id: string, signal: AbortSignal) => Promise<unknown>;
+  /** A message as it stands now has fresh links. */
+  readonly api: Pick<DiscordApi, 'message'>;
 };
 
 /** Where Discord keeps what people send. */
@@ -45,12 +46,12 @@ async function download({ apiBase }: MediaDeps, url: string, signal: AbortSignal
 }
 
 async function freshUrl(
-  { message }: MediaDeps,
+  { api }: MediaDeps,
   located: AttachmentLocation,
   signal: AbortSignal,
 ): Promise<string> {
   try {
-    const { attachments } = messageSchema.parse(await message(located.channel, located.message, signal));
+    const { attachments } = messageSchema.parse(await api.message(located.channel, located.message, signal));
     const found = attachments.find(({ id }) => id === located.id);
     if (found === undefined) throw unavailable('it was removed from its message');
     return found.url;

@@ -103,7 +103,6 @@ export class Receiver {
     this.#gateway = new Gateway({
       api,
       token: config.token,
-      callTimeoutMs: config.callTimeoutMs,
       pace,
       clock,
       log,
@@ -253,10 +252,9 @@ export class Receiver {
 
   /** The guild as the gateway would report it; undefined when it cannot be had now. */
   async #askFor(id: string, signal: AbortSignal): Promise<unknown> {
-    const { api, bot, log, config } = this.#deps;
+    const { api, bot, log } = this.#deps;
     try {
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(config.callTimeoutMs)]);
-      return await api.guild(id, bot.id, limit);
+      return await api.guild(id, bot.id, signal);
     } catch (error) {
       const reason = reasonOf(error);
       log.info({ guildId: id, reason }, 'discord.guild-not-read');

@@ -97,6 +97,7 @@ describe('what was said while Parley was down', () => {
     { what: 'a rate limit', fault: { kind: 'rate-limit', retryAfterMs: 50 } },
     { what: 'a 403 of Discord’s edge', fault: { kind: 'refuse', status: 403, code: 0, message: 'no' } },
     { what: 'a 404 of Discord’s edge', fault: { kind: 'refuse', status: 404, code: 0, message: 'no' } },
+    { what: 'an answer that stops halfway', fault: { kind: 'stall' } },
   ] as const;
   it.each(passing)('waits for $what, and comes behind it', async ({ fault }) => {
     const { server, ada, general, begin } = await aDiscordStage();
@@ -104,7 +105,7 @@ describe('what was said while Parley was down', () => {
     await first.adapter.stop();
     server.people.sends({ from: ada, channel: general, text: 'one' });
     server.fault(fault, { route: 'GET /channels/:channel/messages' });
-    const { intake } = await begin(first.intake.restarted());
+    const { intake } = await begin(first.intake.restarted(), { callTimeoutMs: 1000 });
     await intake.waitFor(() => intake.texts.length === 1);
     expect(intake.gaps).toEqual([]);
   });

@@ -21,6 +21,8 @@ export type Fault =
   | { readonly kind: 'drop-answer' }
   /** Applied, then 502: the answer was lost inside the platform. */
   | { readonly kind: 'lose-answer' }
+  /** Applied and answered, but for the end of the answer's body, which never comes. */
+  | { readonly kind: 'stall' }
   /** Applied at once, answered after `ms`. */
   | { readonly kind: 'slow'; readonly ms: number }
   /** Never answered; applied or not. */

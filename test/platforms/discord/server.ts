@@ -291,8 +291,14 @@ export class DiscordServer {
     if (cuts) response.socket?.destroy();
     else if (fault?.kind === 'slow' && reply !== undefined)
       setTimeout(() => this.#answer(call, reply, response), fault.ms).unref();
+    else if (fault?.kind === 'stall' && reply !== undefined) this.#beginAnswer(reply, response);
     else if (reply !== undefined) this.#answer(call, reply, response);
     this.#probes.changed();
+  }
+
+  #beginAnswer({ status, headers, body }: Reply, response: ServerResponse): void {
+    response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) + 1 });
+    response.write(body);
   }
 
   #answer(call: Call, { status, headers, body }: Reply, response: ServerResponse): void {
