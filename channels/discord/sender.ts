@@ -64,6 +64,8 @@ export class Sender {
       for (let page = 0; page < mostPages; page += 1) {
         const messages = await this.#deps.api.messages(call.channel, { after, limit: pageSize }, signal);
         found.push(...candidates(messages, call.body, this.#deps.bot.id));
+        if (messages.length === 0 && !(await this.#canReadHistory(call.channel, signal)))
+          return { kind: 'unknown', reason: 'the bot may not read what was said there' };
         if (messages.length < pageSize) return { kind: 'candidates', messageIds: found.map(messageId) };
         after = messages.map(snowflakeOf).reduce(laterOf, after);
       }
@@ -71,6 +73,11 @@ export class Sender {
     } catch (error) {
       return notFoundOut(error);
     }
+  }
+
+  /** Without the right to it Discord answers with an empty list, not with a refusal. */
+  async #canReadHistory(channel: string, signal: AbortSignal): Promise<boolean> {
+    return (await this.#deps.api.messages(channel, { after: '0', limit: 1 }, signal)).length > 0;
   }
 
   /**

@@ -46,6 +46,7 @@ describe('a send', () => {
     await adapter.identify(forever);
     const outbound = aText(route(dm.id), 'hello');
     const since = Date.now();
+    server.people.sends({ from: ada, text: 'anybody there?' });
     expect(await adapter.lookup.find(outbound, since, forever)).toEqual({
       kind: 'candidates',
       messageIds: [],
@@ -60,6 +61,18 @@ describe('a send', () => {
     });
     server.fault({ kind: 'page', status: 502 }, { route: 'GET /channels/:channel/messages' });
     expect(await adapter.lookup.find(outbound, since, forever)).toMatchObject({ kind: 'later' });
+  });
+
+  it('stays unknown where what was said there cannot be read', async () => {
+    const { server, general, route, newAdapter } = await aDiscordStage({ nonceWindowMs: 0 });
+    const adapter = newAdapter();
+    await adapter.identify(forever);
+    const outbound = aText(route(general.id), 'hello');
+    const since = Date.now();
+    server.fault({ kind: 'drop-answer' }, onSend);
+    await adapter.send(outbound, forever);
+    server.places.denies(general, 'readMessageHistory');
+    expect(await adapter.lookup.find(outbound, since, forever)).toMatchObject({ kind: 'unknown' });
   });
 
   it('and an edit ping nobody: not by a name, not by a role, not by quoting', async () => {
