@@ -34,6 +34,7 @@ export function readRefusal(error: unknown): Refusal | undefined {
 
 /** Discord's edge, which names no reason: what is gone for good has a code of its own. */
 function isUnrouted(status: number, code: number | undefined): boolean {
+  if (code === RESTJSONErrorCodes.CloudflareIsBlockingYourRequest) return true;
   return code === RESTJSONErrorCodes.GeneralError && (status === 403 || status === 404);
 }
 
@@ -52,7 +53,7 @@ export function failureOf(error: unknown, attempt: Attempt): SendResult {
 }
 
 /** A proxy's ban (Cloudflare) ends by itself, but not soon. */
-const proxyPauseMs = 60_000;
+export const proxyPauseMs = 60_000;
 
 function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attempt): SendResult {
   if (status === 429) return { kind: 'retry', afterMs: retryAfterMs ?? proxyPauseMs, reason };
@@ -78,6 +79,7 @@ function failureKind(code: number, { content, isThread }: Attempt): FailureKind 
       return isThread ? 'thread-gone' : 'unreachable';
     case RESTJSONErrorCodes.MissingAccess:
     case RESTJSONErrorCodes.CannotSendMessagesToThisUser:
+    case RESTJSONErrorCodes.CannotSendMessagesToThisUserDueToHavingNoMutualGuilds:
     case RESTJSONErrorCodes.CannotSendMessagesInNonTextChannel:
       return 'unreachable';
     case RESTJSONErrorCodes.MissingPermissions:

@@ -5,20 +5,31 @@
 import { DefaultRestOptions, type ResponseLike } from 'discord.js';
 import { readJson, textBound } from '#channel-kit/bounded-json.ts';
 import { askedWaitMs, clampRemote, longestWaitMs } from '#channel-kit/remote-number.ts';
+import { proxyPauseMs } from './failures.ts';
 
 type MakeRequest = typeof DefaultRestOptions.makeRequest;
 type RequestOptions = Parameters<MakeRequest>[1];
 
-/** Discord asks for a longer wait than is kept in memory; shaped like the library's own fault. */
-class LongRateLimit extends Error {
-  /** As Discord says, ms. */
+/** A wait that is longer than what is kept in memory, or a guess; shaped like the library's own fault. */
+class UnkeptRateLimit extends Error {
+  /** In ms. */
   readonly retryAfter: number;
   readonly timeToReset: number;
 
   constructor(retryAfter: number) {
-    super('Discord asks for a long wait');
+    super('Discord wants a wait');
     this.retryAfter = retryAfter;
     this.timeToReset = retryAfter;
+  }
+}
+
+/** Sent elsewhere by what stands before Discord: nothing was done. */
+class Redirect extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super('the call was sent elsewhere');
+    this.status = status;
   }
 }
 
@@ -32,15 +43,15 @@ const headerRanges = {
   'x-ratelimit-remaining': { min: 0, max: 1_000_000 },
 } as const;
 
-/** Makes one request. Throws what the library's own throws, `LongRateLimit`, and an Error for an endless answer. */
+/** Makes one request. Throws what the library's own throws, what `faultOf` says, and an Error for an endless answer. */
 export const makeRequest: MakeRequest = async (url, init) => {
   const response = await DefaultRestOptions.makeRequest(url, await withBytes(init));
-  const { headers, status, statusText, ok } = response;
-  const asked = askedWaitMs(headers.get('retry-after'), 1000) ?? 0;
-  if (status === 429 && asked > longestWaitMs) {
+  const fault = faultOf(response);
+  if (fault !== undefined) {
     await readBody(response);
-    throw new LongRateLimit(asked);
+    throw fault;
   }
+  const { headers, status, statusText, ok } = response;
   clampHeaders(headers);
   const once = new BodyReader(response);
   return {
@@ -53,6 +64,18 @@ export const makeRequest: MakeRequest = async (url, init) => {
     json: () => once.readJson(),
   };
 };
+
+/** Answers that the library would keep for too long, or take for Discord's consent. */
+function faultOf({ status, ok, headers }: ResponseLike): Error | undefined {
+  // A ban at the edge may name no time.
+  const asked = askedWaitMs(headers.get('retry-after'), 1000);
+  const isKept = asked !== undefined && asked <= longestWaitMs;
+  if (status === 429 && !isKept) return new UnkeptRateLimit(asked ?? proxyPauseMs);
+  if (status >= 300 && status < 400) return new Redirect(status);
+  // Whether the call came through is not known.
+  if (ok && headers.get('content-type')?.startsWith('text/html')) return new Error('a page was the answer');
+  return undefined;
+}
 
 /**
  * Writes a form out. Signal's HTTP client is a newer version of the library's, and once it is loaded all requests of

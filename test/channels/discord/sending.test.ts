@@ -132,6 +132,31 @@ describe('a send', () => {
     expect(server.refusals).toEqual([]);
   });
 
+  it.each([
+    ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'retry', 60_000],
+    ['a page', { status: 200, headers: { 'content-type': 'text/html' } }, 'unknown', 0],
+    ['a ban without a time', { status: 429, headers: { 'content-type': 'text/html' } }, 'retry', 60_000],
+  ] as const)(
+    'that %s answers is not taken for done, and neither is an edit',
+    async (_, answer, kind, afterMs) => {
+      const { server, dm, route, newAdapter } = await aDiscordStage();
+      const adapter = newAdapter();
+      await adapter.identify(forever);
+      server.fault({ kind: 'answer', body: '<html>', ...answer }, { times: 2 });
+      expect(await adapter.send(aText(route(dm.id), 'hello'), forever)).toMatchObject({
+        kind,
+        ...(kind === 'retry' && { afterMs }),
+      });
+      const content = { kind: 'edit', messageId: messageId('7'), text: plainText('bye') } as const;
+      expect(
+        await adapter.send({ key: partKey('edit'), route: route(dm.id), content }, forever),
+      ).toMatchObject({
+        kind: 'retry',
+        afterMs,
+      });
+    },
+  );
+
   it('where the bot may not write finds the conversation out of reach, and a revoked token refused', async () => {
     const { server, general, dm, route, begin } = await aDiscordStage();
     const { adapter } = await begin();
