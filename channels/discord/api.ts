@@ -20,7 +20,11 @@ const listSchema = z.array(z.unknown());
 const objectSchema = z.record(z.string(), z.unknown());
 const threadsSchema = z.object({ threads: listSchema });
 const applicationSchema = z.object({ id: idSchema, flags: z.int().catch(0) });
-const originalSchema = z.object({ flags: z.int().default(0) });
+const originalSchema = z.object({
+  id: idSchema,
+  content: z.string().default(''),
+  flags: z.int().default(0),
+});
 
 export type HistoryQuery = { readonly after: string; readonly limit: number };
 
@@ -155,11 +159,12 @@ export class DiscordApi {
     await this.#call(RequestMethod.Post, Routes.webhook(application, token), { body, auth: false });
   }
 
-  /** Whether "thinking…" still stands where the answer is to come. */
-  async isThinking(application: string, token: string): Promise<boolean> {
+  /** What stands where the answer is to come. */
+  async original(application: string, token: string, signal?: AbortSignal) {
     const route = Routes.webhookMessage(application, token);
-    const { flags } = originalSchema.parse(await this.#call(RequestMethod.Get, route, { auth: false }));
-    return (flags & MessageFlags.Loading) !== 0;
+    const options = { auth: false, ...(signal && { signal }) };
+    const { flags, ...message } = originalSchema.parse(await this.#call(RequestMethod.Get, route, options));
+    return { ...message, isThinking: (flags & MessageFlags.Loading) !== 0 };
   }
 
   async removeOriginal(application: string, token: string): Promise<void> {

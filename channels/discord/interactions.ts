@@ -15,10 +15,7 @@ import type { TextBody } from './outbound.ts';
 import type { Interaction } from './payload-schema.ts';
 
 export type InteractionsDeps = {
-  readonly api: Pick<
-    DiscordApi,
-    'defer' | 'editOriginal' | 'isThinking' | 'removeOriginal' | 'tellPrivately'
-  >;
+  readonly api: Pick<DiscordApi, 'defer' | 'editOriginal' | 'original' | 'removeOriginal' | 'tellPrivately'>;
   readonly bot: Bot;
   readonly clock: Clock;
   readonly log: Log;
@@ -35,6 +32,14 @@ export type InteractionReply = {
   readonly body: TextBody;
   readonly signal: AbortSignal;
 };
+
+/** What became of a part that answers an interaction. */
+export type PlaceResult =
+  | { readonly kind: 'answered'; readonly messageId: string }
+  /** Another part has the place, or nothing may be put there any more: it goes as a message. */
+  | { readonly kind: 'taken' }
+  /** It has no token here: whether an earlier process has put the part there is not known. */
+  | { readonly kind: 'unknown' };
 
 type Open = InteractionToken & {
   /** False when Discord did not take the deferral. */
@@ -97,27 +102,37 @@ export class Interactions {
   }
 
   /**
-   * Puts the part in the place of "thinking…"; safe to repeat for the same part. Resolves with the id of the
-   * message, or undefined when it cannot be answered so: this process didn't receive it, it has expired, or it
-   * was answered before. Throws what the call throws.
+   * Puts the part in the place of "thinking…"; safe to repeat for the same part. Throws what the call throws.
    */
-  async answer({ id, key, body, signal }: InteractionReply): Promise<string | undefined> {
-    const one = this.#open.get(id);
-    if (one === undefined || one.isWithdrawn || (one.answer !== undefined && one.answer !== key))
-      return undefined;
-    one.answer = key;
-    if (!(await one.isDeferred)) return this.#forget(id);
-    return (await this.#replace(one, { body, signal })) ?? this.#forget(id);
+  async answer(reply: InteractionReply): Promise<PlaceResult> {
+    const one = this.#open.get(reply.id);
+    if (one === undefined) return this.#answerLate(reply);
+    if (one.isWithdrawn || (one.answer !== undefined && one.answer !== reply.key)) return { kind: 'taken' };
+    one.answer = reply.key;
+    if (await one.isDeferred) {
+      const answered = await this.#replace(one, reply);
+      if (answered.kind === 'answered') return answered;
+    }
+    this.#forget(reply.id);
+    return this.#answerLate(reply);
   }
 
-  /**
-   * As `answer`, for an interaction that an earlier process received. The caller has seen "thinking…", so
-   * nothing has answered it yet.
-   */
-  async answerLate({ id, body, signal }: Omit<InteractionReply, 'key'>): Promise<string | undefined> {
-    if (this.#open.has(id)) return undefined;
-    const known = await this.#deps.tokens.recall(id);
-    return known && this.#replace(known, { body, signal });
+  /** For an interaction that an earlier process received: what stands in the place decides. */
+  async #answerLate(reply: InteractionReply): Promise<PlaceResult> {
+    const known = await this.#deps.tokens.recall(reply.id);
+    if (known === undefined) return { kind: 'unknown' };
+    try {
+      const { id, content, isThinking } = await this.#deps.api.original(
+        known.application,
+        known.token,
+        reply.signal,
+      );
+      if (isThinking) return await this.#replace(known, reply);
+      return content === reply.body.content.trim() ? { kind: 'answered', messageId: id } : { kind: 'taken' };
+    } catch (error) {
+      if (isInteractionGone(error)) return { kind: 'taken' };
+      throw error;
+    }
   }
 
   stop(): void {
@@ -141,11 +156,11 @@ export class Interactions {
   async #replace(
     { application, token }: InteractionToken,
     answer: Pick<InteractionReply, 'body' | 'signal'>,
-  ): Promise<string | undefined> {
+  ): Promise<PlaceResult> {
     try {
-      return await this.#deps.api.editOriginal(application, token, answer);
+      return { kind: 'answered', messageId: await this.#deps.api.editOriginal(application, token, answer) };
     } catch (error) {
-      if (isInteractionGone(error)) return undefined;
+      if (isInteractionGone(error)) return { kind: 'taken' };
       throw error;
     }
   }
@@ -166,14 +181,14 @@ export class Interactions {
     await tokens.drop(id);
     if (!(await one.isDeferred)) return;
     try {
-      if (await api.isThinking(one.application, one.token))
-        await api.removeOriginal(one.application, one.token);
+      const { isThinking } = await api.original(one.application, one.token);
+      if (isThinking) await api.removeOriginal(one.application, one.token);
     } catch (error) {
       log.info({ reason: reasonOf(error) }, 'discord.deferral-not-removed');
     }
   }
 
-  #forget(id: string): undefined {
+  #forget(id: string): void {
     this.#open.get(id)?.end.abort();
     this.#open.delete(id);
   }

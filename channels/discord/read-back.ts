@@ -1,5 +1,4 @@
 /** Which of the bot's own messages could be a part whose send was cut off. Pure. */
-import { MessageFlags } from 'discord.js';
 import { z } from 'zod';
 import { isLater, isSnowflake } from './ids.ts';
 import type { SendBody } from './outbound.ts';
@@ -8,15 +7,11 @@ const ownMessageSchema = z.object({
   id: z.string().refine(isSnowflake),
   author: z.object({ id: z.string() }),
   content: z.string().default(''),
-  flags: z.int().default(0),
   nonce: z.union([z.string(), z.number()]).optional(),
   attachments: z.array(z.object({ filename: z.string() })).default([]),
   interaction_metadata: z.object({ id: z.string() }).optional(),
 });
 type OwnMessage = z.output<typeof ownMessageSchema>;
-
-/** "Thinking…": the place of an answer that has not come. */
-const loadingFlag = MessageFlags.Loading;
 
 /** Oldest first. One with the very nonce is the one; where the history does not show nonces, the text decides. */
 export function candidates(messages: readonly unknown[], body: SendBody, botId: string): readonly string[] {
@@ -36,18 +31,8 @@ export function answerTo(
   }: { readonly interaction: string; readonly content: string; readonly botId: string },
 ): string | undefined {
   return ownMessages(messages, botId).find(
-    (message) =>
-      message.interaction_metadata?.id === interaction &&
-      (message.flags & loadingFlag) === 0 &&
-      message.content === content.trim(),
+    (message) => message.interaction_metadata?.id === interaction && message.content === content.trim(),
   )?.id;
-}
-
-/** Whether "thinking…" is still shown in place of the interaction's answer. */
-export function isUnanswered(messages: readonly unknown[], interaction: string, botId: string): boolean {
-  return ownMessages(messages, botId).some(
-    ({ interaction_metadata: asked, flags }) => asked?.id === interaction && (flags & loadingFlag) !== 0,
-  );
 }
 
 function ownMessages(messages: readonly unknown[], botId: string): readonly OwnMessage[] {

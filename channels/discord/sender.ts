@@ -11,7 +11,7 @@ import { type Bot, laterOf, snowflakeAt } from './ids.ts';
 import type { Interactions } from './interactions.ts';
 import { type Call, interactionOf, targetOf, textBody, toCall } from './outbound.ts';
 import { snowflakeOf } from './raw-fields.ts';
-import { answerTo, candidates, isUnanswered } from './read-back.ts';
+import { answerTo, candidates } from './read-back.ts';
 
 export type SenderDeps = {
   readonly api: DiscordApi;
@@ -80,36 +80,41 @@ export class Sender {
     return (await this.#deps.api.messages(channel, { after: '0', limit: 1 }, signal)).length > 0;
   }
 
-  /**
-   * The answer to a slash command takes the place of "thinking…". A process that didn't receive the command
-   * looks whether an earlier one has put it there, or left it open: never two answers.
-   */
+  /** The answer to a slash command takes the place of "thinking…". Undefined: the part goes as a message. */
   async #answerInteraction(outbound: Outbound, signal: AbortSignal): Promise<SendResult | undefined> {
     const { content, key, route } = outbound;
     const id = interactionOf(outbound);
     const body = content.kind === 'text' ? textBody(content.text, content.buttons) : undefined;
     if (id === undefined || body === undefined) return undefined;
-    const { api, bot, interactions } = this.#deps;
-    const answered = await interactions.answer({ id, key, body, signal });
-    if (answered !== undefined) return sent(answered);
-    const messages = await this.#afterInteraction(
-      api.messages(targetOf(route), { after: id, limit: pageSize }, signal),
-    );
-    const standing = answerTo(messages, { interaction: id, content: body.content, botId: bot.id });
-    if (standing !== undefined) return sent(standing);
-    if (!isUnanswered(messages, id, bot.id)) return undefined;
-    const late = await interactions.answerLate({ id, body, signal });
-    return late === undefined ? undefined : sent(late);
+    const result = await this.#deps.interactions.answer({ id, key, body, signal });
+    switch (result.kind) {
+      case 'answered':
+        return sent(result.messageId);
+      case 'taken':
+        return undefined;
+      case 'unknown': {
+        const standing = await this.#findAnswer(targetOf(route), { id, content: body.content }, signal);
+        return standing === undefined ? undefined : sent(standing);
+      }
+      default:
+        return result satisfies never;
+    }
   }
 
-  /** In an unreadable conversation our messages can't be told from others'. */
-  async #afterInteraction(reading: Promise<readonly unknown[]>): Promise<readonly unknown[]> {
+  /** An earlier process may have put it there and not lived to say so. In an unreadable conversation nobody can tell. */
+  async #findAnswer(
+    channel: string,
+    { id, content }: { readonly id: string; readonly content: string },
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { api, bot } = this.#deps;
     try {
-      return await reading;
+      const messages = await api.messages(channel, { after: id, limit: pageSize }, signal);
+      return answerTo(messages, { interaction: id, content, botId: bot.id });
     } catch (error) {
       const refusal = readRefusal(error);
       if (refusal?.code === undefined || refusal.status >= 500) throw error;
-      return [];
+      return undefined;
     }
   }
 

@@ -130,12 +130,23 @@ export const discordMutants: readonly Mutant[] = [
     test: { file: interactions, name: 'is acknowledged before the store has it' },
   },
   {
+    name: 'a part that reads like the one before is taken for it',
+    invariant: 'every part of an answer is sent',
+    edit: {
+      in: 'Interactions',
+      find: "if (one.isWithdrawn || (one.answer !== undefined && one.answer !== reply.key)) return { kind: 'taken' };",
+      replace:
+        "if (one.isWithdrawn || (one.answer !== undefined && one.answer !== reply.key)) return { kind: 'unknown' };",
+    },
+    test: { file: interactions, name: 'is acknowledged before the store has it' },
+  },
+  {
     name: 'an answer of another process taken away with its place',
     invariant: 'what was delivered stays',
     edit: {
       in: 'Interactions',
-      find: 'if (await api.isThinking(one.application, one.token))',
-      replace: 'if (api !== undefined)',
+      find: 'if (isThinking) await api.removeOriginal(one.application, one.token);',
+      replace: 'await api.removeOriginal(one.application, one.token);',
     },
     test: { file: interactions, name: 'that another process of the folder has answered keeps its answer' },
   },

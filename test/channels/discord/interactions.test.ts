@@ -61,10 +61,10 @@ describe('a slash command', () => {
     expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
     expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
     expect(server.answersTo(used).map(({ text }) => text)).toEqual(['It is so.']);
-    // A second part is a message of its own.
-    await adapter.send(aText(envelope.route, 'And more.'), forever);
+    // A second part is a message of its own, even if it says the same.
+    await adapter.send(aText(envelope.route, 'It is so.', 'run-1:2'), forever);
     await adapter.send(aText(route(dm.id), 'Later.'), forever);
-    expect(server.texts(dm.id)).toEqual(['parley: It is so.', 'parley: And more.', 'parley: Later.']);
+    expect(server.texts(dm.id)).toEqual(['parley: It is so.', 'parley: It is so.', 'parley: Later.']);
     expect(server.refusals).toEqual([]);
   });
 
@@ -101,19 +101,23 @@ describe('a slash command', () => {
     expect(server.texts(dm.id).at(-1)).toBe('parley: You may not.');
   });
 
-  it('is answered in its place by the process after a crash, once', async () => {
-    const { server, ada, dm, intake, newAdapter } = await aCommandedStage();
-    const used = server.people.uses({ from: ada, name: 'stop' });
+  it('is answered in its place by the process after a crash, once, be it late or unable to read the history', async () => {
+    const { server, ada, general, intake, newAdapter } = await aCommandedStage();
+    const used = server.people.uses({ from: ada, name: 'stop', channel: general });
     const { route } = await intake.waitFor(() => intake.events[0]);
     await server.waitFor(() => used.answer === 5);
-    const next = newAdapter(patient);
-    await next.identify(forever);
-    expect(await next.send(aText(route, 'Stopped.'), forever)).toMatchObject({ kind: 'sent' });
-    const third = newAdapter(patient);
-    await third.identify(forever);
-    // Whether the second process got its answer is not known to the third.
-    expect(await third.send(aText(route, 'Stopped.'), forever)).toMatchObject({ kind: 'sent' });
-    expect(server.texts(dm.id)).toEqual(['parley: Stopped.']);
+    const answers = async (clock: Clock) => {
+      const next = newAdapter({ clock });
+      await next.identify(forever);
+      expect(await next.send(aText(route, 'Stopped.'), forever)).toMatchObject({ kind: 'sent' });
+    };
+    server.places.denies(general, 'readMessageHistory');
+    await answers(systemClock);
+    // Whether the process before got its answer is not known to these two.
+    await answers(systemClock);
+    server.places.denies(general);
+    await answers({ ...systemClock, now: () => Date.now() + tokenLifetimeMs });
+    expect(server.texts(general.id)).toEqual(['parley: Stopped.']);
     expect(server.answersTo(used)).toHaveLength(1);
   });
 
