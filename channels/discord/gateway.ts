@@ -46,7 +46,7 @@ const longPauseMs = 30_000;
 const blinkMs = 5_000;
 /** A socket that stood for less has not proved that all is well: the pauses go on growing. */
 const steadyMs = 60_000;
-/** So often a session is tried to be resumed; then its address may be gone, or the session itself. */
+/** So often a session is tried to be resumed where Discord answers; then its address may be gone, or the session itself. */
 const mostResumes = 3;
 /** How often it is looked whether the privileged intent has been granted meanwhile. */
 const contentLookMs = 15 * 60_000;
@@ -108,22 +108,26 @@ export class Gateway {
     if (typeof address !== 'string') return { setback: address };
     if (this.#stopped.signal.aborted) return { setback: { kind: 'unreachable', detail: 'stopped' } };
     const end = await this.#hold(address);
-    this.#judge(end);
+    await this.#judge(end);
     return { setback: setbackOfEnd(end), stoodMs: end.stoodMs };
   }
 
   /** Where to dial: a session says it itself, for a new one Discord is asked, in its time. */
   async #address(): Promise<string | Setback> {
-    const { api, clock, log, pace } = this.#deps;
-    const { signal } = this.#stopped;
+    const { clock, log, pace } = this.#deps;
     if (this.#session !== undefined) return this.#session.resumeURL;
     const { waitMs } = pace;
     if (waitMs > blinkMs) log.warn({ waitMs, today: pace.today }, 'discord.sessions-delayed');
     if (waitMs > blinkMs)
       this.#interrupted({ kind: 'unreachable', detail: 'too many sessions were begun today' }, waitMs);
-    if (waitMs > 0) await clock.wait(waitMs, signal);
+    if (waitMs > 0) await clock.wait(waitMs, this.#stopped.signal);
+    return this.#askForAddress();
+  }
+
+  async #askForAddress(): Promise<string | Setback> {
     try {
-      const { url, session_start_limit: limits } = gatewayBotSchema.parse(await api.gatewayBot(signal));
+      const answer = await this.#deps.api.gatewayBot(this.#stopped.signal);
+      const { url, session_start_limit: limits } = gatewayBotSchema.parse(answer);
       if (limits?.remaining !== undefined && remoteCount(limits.remaining) === 0)
         return allSpent(limits.reset_after);
       return readGatewayUrl(url) ?? { kind: 'unreachable', detail: 'Discord names no gateway' };
@@ -155,15 +159,22 @@ export class Gateway {
     return socket.ended;
   }
 
-  #judge({ session, stoodMs, code, reason }: SocketEnd): void {
+  async #judge({ session, stoodMs, code, reason }: SocketEnd): Promise<void> {
     if (this.#stopped.signal.aborted) return;
     this.#deps.log.info({ code, reason, stoodMs }, 'discord.socket-closed');
-    if (stoodMs === undefined) this.#resumes += 1;
-    else this.#resumes = 0;
-    if (this.#session === undefined || (session === 'kept' && this.#resumes < mostResumes)) return;
+    this.#resumes = stoodMs === undefined ? this.#resumes + 1 : 0;
+    if (this.#session === undefined || (session === 'kept' && !(await this.#isAddressGone()))) return;
+    if (this.#stopped.signal.aborted) return;
     this.#session = undefined;
     this.#resumes = 0;
     this.#deps.onSessionLost();
+  }
+
+  /** In an outage, where Discord answers nowhere, the address is not to blame, and the session may be resumed behind it. */
+  async #isAddressGone(): Promise<boolean> {
+    if (this.#resumes < mostResumes) return false;
+    const answer = await this.#askForAddress();
+    return typeof answer === 'string' || answer.kind !== 'unreachable';
   }
 
   /** False when it was tried already. The switch can be turned off while the bot is connected. */

@@ -59,6 +59,11 @@ export class Shard extends WebSocketShard {
     this.#doors.onLeave(`the connection to Discord’s gateway ended (${reason ?? 'left'})`, session);
   }
 
+  /** The connection does not stand yet. */
+  get isDialling(): boolean {
+    return this.#inside().connection?.readyState === connecting;
+  }
+
   /** Resolves when the connection is closed, or is given up after 2 s. Never throws. */
   async hangUp(code: number): Promise<void> {
     // The library dials a moment after it was told to.
@@ -68,7 +73,7 @@ export class Shard extends WebSocketShard {
     // Its own listener goes; a fault that nobody listens to would be one of the process.
     connection.on('error', () => undefined);
     // It would go on being made, with nobody to hear what comes.
-    if (connection.readyState === connecting) connection.terminate();
+    if (this.isDialling) connection.terminate();
     // The other side may never close its half.
     setTimeout(() => connection.terminate(), closingMs).unref();
     await super.destroy({ code });

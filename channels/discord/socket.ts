@@ -44,6 +44,8 @@ export type SocketEnd = {
   readonly stoodMs?: number;
 };
 
+/** From dialling to the open connection. */
+const openingPatienceMs = 10_000;
 /** From dialling to READY or RESUMED. */
 const standingPatienceMs = 30_000;
 /** Discord takes these for the end of the session, and our other codes for a pause. */
@@ -72,7 +74,7 @@ export class GatewaySocket {
     this.closed = promise.then(({ session }) => shard.hangUp(closeCodes[session]));
     // Whatever it fails with is told by its events.
     shard.connect().catch(() => undefined);
-    void this.#expectStanding();
+    void this.#expectStanding(shard);
   }
 
   /** Ends it from this side. Nothing is handed on any more; `session` is told to Discord. */
@@ -102,9 +104,13 @@ export class GatewaySocket {
   }
 
   /** Whatever it is that does not come, greeting, READY or RESUMED: a session that stays silent is dropped. */
-  async #expectStanding(): Promise<void> {
+  async #expectStanding(shard: Shard): Promise<void> {
     const { clock } = this.#deps;
-    await waitUntil(clock, clock.now() + standingPatienceMs, this.#over.signal);
+    const dialledAt = clock.now();
+    await waitUntil(clock, dialledAt + openingPatienceMs, this.#over.signal);
+    // Nobody was there who could have resumed it.
+    if (shard.isDialling) this.close('Discord’s gateway could not be reached in time', 'kept');
+    await waitUntil(clock, dialledAt + standingPatienceMs, this.#over.signal);
     if (this.#standsSince === undefined) this.close('Discord’s gateway did not answer in time', 'over');
   }
 
@@ -157,7 +163,7 @@ function shardOptions({ url, token, intents }: SocketDeps): FetchingStrategyOpti
     intents,
     shardCount: 1,
     identifyProperties: { os: process.platform, browser: 'parley', device: 'parley' },
-    handshakeTimeout: standingPatienceMs,
+    handshakeTimeout: null,
     helloTimeout: null,
     readyTimeout: null,
     gatewayInformation: {

@@ -25,10 +25,20 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'a session that is never answered is dropped, and a new one is asked for',
     edit: {
       in: 'GatewaySocket',
-      find: 'await waitUntil(clock, clock.now() + standingPatienceMs, this.#over.signal);',
+      find: 'await waitUntil(clock, dialledAt + standingPatienceMs, this.#over.signal);',
       replace: 'await waitUntil(clock, Number.POSITIVE_INFINITY, this.#over.signal);',
     },
     test: { file: liveness, name: 'the answer to a resume is identified to anew' },
+  },
+  {
+    name: 'an outage counts against the address of the session',
+    invariant: 'behind an outage the session is resumed, and tells what happened meanwhile',
+    edit: {
+      in: 'Gateway',
+      find: "session === 'kept' && !(await this.#isAddressGone())",
+      replace: "session === 'kept' && this.#resumes < mostResumes",
+    },
+    test: { file: liveness, name: 'behind an outage in which every attempt is refused' },
   },
   {
     name: 'a frame goes to the library unread',

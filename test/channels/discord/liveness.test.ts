@@ -132,6 +132,34 @@ describe('a session', () => {
     expect(server.gateway.counts.resumes).toBe(0);
   });
 
+  it.each([
+    ['is refused', 0],
+    ['is not answered', 10_000],
+  ])(
+    'is resumed behind an outage in which every attempt %s, and tells what was edited',
+    async (_, afterMs) => {
+      const bot = await aBot();
+      const { server, ada, general, time, intake } = bot;
+      await bot.begin();
+      const message = server.people.sends({ from: ada, channel: general, text: 'one' });
+      await intake.waitFor(() => intake.texts.includes('one'));
+      if (afterMs === 0) await server.goAway();
+      else {
+        server.gateway.withheld.add('OPEN');
+        server.fault({ kind: 'page', status: 502 }, { times: Number.POSITIVE_INFINITY });
+        server.gateway.cut();
+      }
+      server.people.edits(message, 'two');
+      await time.passUntil(afterMs, () => time.waits.includes(16_000));
+      server.clearFaults();
+      await server.comeBack();
+      time.pass(afterMs);
+      await hears(bot, intake, 'three');
+      expect(intake.events.map(({ event }) => event.kind)).toEqual(['message', 'edit', 'message']);
+      expect(server.gateway.counts).toMatchObject({ identifies: 1, resumes: 1 });
+    },
+  );
+
   it.each(['not an address', 'http://127.0.0.1/x', 7])(
     'that names %s to resume at is resumed where it began',
     async (url) => {

@@ -7,8 +7,11 @@ export type EventFault =
   /** The next `count` events are held and then come in the opposite order. */
   | { readonly kind: 'reverse'; readonly event?: string; readonly count: number };
 
-/** What the gateway leaves out on connections that stay open and are otherwise served. */
-export type Withheld = 'HELLO' | 'READY' | 'RESUMED' | 'GUILD_CREATE';
+/**
+ * What the gateway leaves out on connections that stay open and are otherwise served; without OPEN they are never opened
+ * at all, as behind a network that is away.
+ */
+export type Withheld = 'OPEN' | 'HELLO' | 'READY' | 'RESUMED' | 'GUILD_CREATE';
 
 type Waiting = { readonly fault: EventFault; left: number; readonly held: (() => void)[] };
 

@@ -77,10 +77,12 @@ export class DiscordServer {
   });
   readonly #door = new Door({
     onRequest: (request, response, body) => void this.#serve(request, response, body),
-    onUpgrade: (request, tcp, head) =>
+    onUpgrade: (request, tcp, head) => {
+      if (this.gateway.withheld.has('OPEN')) return;
       this.#webSockets.handleUpgrade(request, tcp, head, (webSocket) =>
         this.gateway.accept(webSocket, request),
-      ),
+      );
+    },
   });
   #token: string;
   #isTokenRevoked = false;
