@@ -159,7 +159,7 @@ export class DiscordApi {
     await this.#call(RequestMethod.Post, Routes.webhook(application, token), { body, auth: false });
   }
 
-  /** What stands where the answer is to come. */
+  /** The message in the place of the answer: "thinking…", or the answer itself. */
   async original(application: string, token: string, signal?: AbortSignal) {
     const route = Routes.webhookMessage(application, token);
     const options = { auth: false, ...(signal && { signal }) };

@@ -33,7 +33,7 @@ export type InteractionReply = {
   readonly signal: AbortSignal;
 };
 
-/** What became of a part that answers an interaction. */
+/** Result of answering an interaction with a part. */
 export type PlaceResult =
   | { readonly kind: 'answered'; readonly messageId: string }
   /** Another part has the place, or nothing may be put there any more: it goes as a message. */
@@ -117,7 +117,7 @@ export class Interactions {
     return this.#answerLate(reply);
   }
 
-  /** For an interaction that an earlier process received: what stands in the place decides. */
+  /** For an interaction that an earlier process received: the message in its place decides. */
   async #answerLate(reply: InteractionReply): Promise<PlaceResult> {
     const known = await this.#deps.tokens.recall(reply.id);
     if (known === undefined) return { kind: 'unknown' };

@@ -265,7 +265,7 @@ export class Receiver {
   #guildArrived(guild: unknown): void {
     const guildId = idIn(guild);
     this.#readGuilds.delete(guildId);
-    // What was read while it was away may lack what was said there since.
+    // Histories read while it was away may lack what was said there since.
     if (this.#awaitedGuilds.delete(guildId)) this.#history.untold(this.#channelsOf(guildId));
     this.#history.planGuild(guildId);
     if (this.#awaitedGuilds.size === 0) this.#planOthers();
