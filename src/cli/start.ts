@@ -66,6 +66,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
   let sections = noSections;
   let running: RunningGateway | undefined;
   let latest: Config | undefined;
+  let isStopped = true;
   const apply = (next: Config) => {
     latest = next;
     for (const secret of secretsOf(next)) logger.redactor.add(secret);
@@ -103,11 +104,15 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
       .then(() => gcWhenIdle(sections));
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stop-requested');
-    await stopWithin(gateway, config.shutdownMs, log);
+    // The next start finds and continues work that wasn't released in time.
+    isStopped = await isDoneWithin(config.shutdownMs, gateway.stop());
+    log.info({ ended: isStopped ? 'stopped' : 'late' }, 'gateway.stopped');
     // The process supervisor restarts it.
     return cause === 'store-broken' ? 1 : 0;
   } finally {
     await logger.close();
+    // What still runs would keep the process, whose exit code is set by then.
+    if (!isStopped) setImmediate(() => process.exit());
   }
 }
 
@@ -131,16 +136,15 @@ function firstOf(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   });
 }
 
-/** The next start finds and continues work that wasn't released in time. */
-async function stopWithin(gateway: RunningGateway, deadlineMs: number, log: Log): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), deadlineMs);
-  });
-  const ended = await Promise.race([gateway.stop().then(() => 'stopped' as const), deadline]);
-  clearTimeout(timer);
-  log.info({ ended }, 'gateway.stopped');
-  if (ended === 'late') setImmediate(() => process.exit());
+/** False when it takes longer than `ms`; it then goes on by itself. */
+async function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
+  const late = Promise.withResolvers<false>();
+  const timer = setTimeout(() => late.resolve(false), ms);
+  try {
+    return await Promise.race([work.then(() => true), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function loadPlugins(plugins: StartDeps['plugins'], config: Config) {

@@ -22,7 +22,7 @@ export type Logger = {
   time(sections: Sections): void;
   /** Lets lines of this level and above through from here on. */
   setLevel(level: LoggerOptions['level']): void;
-  /** Writes what is still in memory; call it last. Later lines are lost. */
+  /** Writes what is still in memory, unless its reader has stopped; call it last. Later lines are lost. */
   close(): Promise<void>;
 };
 
@@ -56,13 +56,17 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
 
 /** Most that waits for a reader that has stopped (a terminal that is scrolled back), characters; the rest is dropped. */
 const mostWaiting = 4 * 1024 * 1024;
+/** How long the end waits for such a reader, ms. */
+const closeMs = 1_000;
 
 async function openSink(options: LoggerOptions, onDropped: (lines: number) => void): Promise<Sink> {
   const raw = options.destination ?? process.stdout.fd;
   if (typeof raw === 'object') return prettify(options, raw);
+  let isGivenUp = false;
   const file = pino.destination({
     ...{ dest: raw, sync: false, mkdir: true, mode: 0o600 },
     maxLength: mostWaiting,
+    retryEAGAIN: () => !isGivenUp,
   });
   await once(file, 'ready');
   let isOver = false;
@@ -84,8 +88,18 @@ async function openSink(options: LoggerOptions, onDropped: (lines: number) => vo
     new Promise<void>((resolve) => {
       if (isOver) return resolve();
       isOver = true;
-      file.once('error', () => resolve());
-      file.once('close', () => resolve());
+      // The library would wait without end, and once more as the process exits.
+      const timer = setTimeout(() => {
+        isGivenUp = true;
+        file.destroy();
+      }, closeMs);
+      const ended = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      file.on('write', () => timer.refresh());
+      file.once('error', ended);
+      file.once('close', ended);
       file.end();
     });
   const sink = await prettify(options, { write: (line: string) => isOver || file.write(line) });

@@ -1,6 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { renderStatusTable } from '../../src/cli/status-table.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -42,3 +47,19 @@ it('names no page and no way to sign in where there is none', () => {
   expect(worker).toMatch(/settings +\.env \(1 value\)/);
   expect(worker).not.toContain('sign in');
 });
+
+it.each([
+  ['its stop never ends', 'never'],
+  ['nobody reads its log', 'unread'],
+])(
+  'ends with 1 once its store is lost, so that a supervisor starts it again, also when %s',
+  async (_what, how) => {
+    const home = aFolder();
+    await writeFile(join(home, 'parley.config.json'), '{ "shutdownMs": 100 }');
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'broken-gateway.ts'), how], {
+      env: { PATH: process.env.PATH, PARLEY_TEST_HOME: home },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    expect(await once(child, 'exit')).toEqual([1, null]);
+  },
+);
