@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -34,7 +35,12 @@ const resultSchema = z.discriminatedUnion('kind', [
  * conversation: the caller reads it here. Without `waits`, the same key with `--wait` fetches it later.
  * Throws `invalid_input` for what the gateway refuses.
  */
-export async function runAgent({ waits, asJson, ...input }: AgentCall): Promise<ExitCode> {
+export async function runAgent({
+  waits,
+  asJson,
+  key = randomUUID(),
+  ...input
+}: AgentCall): Promise<ExitCode> {
   if (input.message.trim() === '') throw new ParleyError('invalid_input', 'The message is empty.');
   if (input.message.length > maxMessageChars)
     throw new ParleyError(
@@ -44,15 +50,16 @@ export async function runAgent({ waits, asJson, ...input }: AgentCall): Promise<
   const config = loadConfig();
   const { url } = await askRunningGateway(config);
   const headers = await headersForChange(config);
-  const body = JSON.stringify(input);
-  const accepted = await ask(acceptedSchema, `${url}/api/agent`, { method: 'POST', headers, body });
+  const body = JSON.stringify({ ...input, key });
+  const ask = createAsk(url, key);
+  const accepted = await ask(acceptedSchema, '/api/agent', { method: 'POST', headers, body });
   if (!waits) {
     print(asJson ? JSON.stringify(accepted) : accepted.runId);
     return 0;
   }
   for (;;) {
     const query = new URLSearchParams({ runId: accepted.runId, timeoutMs: '30000' });
-    const result = await ask(resultSchema, `${url}/api/agent/wait?${query}`, { headers });
+    const result = await ask(resultSchema, `/api/agent/wait?${query}`, { headers });
     if (result.kind === 'open') continue;
     const { kind: _, ...facts } = result;
     const isAnswered = result.outcome === 'answered' || result.outcome === 'silent';
@@ -68,12 +75,22 @@ function failureOf(runId: string, { outcome, reason }: { outcome: string; reason
   return `The agent gave no answer: ${outcome}${why}. To see what happened, run: ${parleyCommand} why ${runId}`;
 }
 
-async function ask<Output>(schema: z.ZodType<Output>, url: string, request: RequestInit): Promise<Output> {
+/** Asks the gateway. When it goes away or can't answer, the message may be stored all the same: its key goes on with it. */
+function createAsk(url: string, key: string) {
+  const goOn = `Run the same command with --key ${key} to go on: the message counts once.`;
+  return async <Output>(schema: z.ZodType<Output>, path: string, request: RequestInit): Promise<Output> => {
+    const { status, body } = await read(`${url}${path}`, request).catch((cause: unknown) => {
+      throw new ParleyError('store_unavailable', `The gateway at ${url} went away. ${goOn}`, { cause });
+    });
+    if (status < 400) return schema.parse(body);
+    const { code, text = code } = refusalSchema.parse(body).error;
+    throw new ParleyError('invalid_input', status < 500 ? text : `${text} ${goOn}`);
+  };
+}
+
+async function read(url: string, request: RequestInit): Promise<{ status: number; body: unknown }> {
   const answer = await fetch(url, request);
-  const body: unknown = await answer.json();
-  if (answer.ok) return schema.parse(body);
-  const { code, text = code } = refusalSchema.parse(body).error;
-  throw new ParleyError('invalid_input', text);
+  return { status: answer.status, body: await answer.json() };
 }
 
 function print(text: string): void {
