@@ -48,6 +48,9 @@ export function findSecretProblem(value: string, kind: SecretKind): string | und
   return kindProblems[kind](value);
 }
 
+/** What no bearer token can carry. */
+const unfitForHeader = /[^!-~]/;
+
 const kindProblems: Record<SecretKind, (value: string) => string | undefined> = {
   // Telegram: "<bot id>:<35 characters>" (core.telegram.org/bots/api#authorizing-your-bot).
   'telegram-token': (value) =>
@@ -61,14 +64,14 @@ const kindProblems: Record<SecretKind, (value: string) => string | undefined> = 
       : "isn't a Discord bot token (three parts of letters, digits, _ or - with dots between them)",
   'api-key': (value) => {
     if (value.length < 8) return 'is shorter than 8 characters';
-    // It goes into a header: only printable ASCII can.
-    return /[^!-~]/.test(value)
+    return unfitForHeader.test(value)
       ? 'contains whitespace or other characters that no key has (commas separate keys)'
       : undefined;
   },
   // 22 base64url characters carry 128 bits.
   'access-token': (value) => {
     if (value.length < 22) return 'is shorter than 22 characters (128 bits)';
+    if (unfitForHeader.test(value)) return 'contains whitespace or characters other than ASCII';
     return new Set(value).size < 10 ? 'has too few different characters to be random' : undefined;
   },
   password: () => undefined,

@@ -77,6 +77,8 @@ describe('a credential', () => {
   });
 
   it.each([
+    ['access-token', 'correct horse battery staple'],
+    ['access-token', 'Größe-Zm9vYmFyYmF6cXV4MTIzNDU'],
     ['telegram-token', '123456789:short'],
     ['discord-token', 'MTA0NzM0MTIzNDU2Nzg5MDEy.G4abcd'],
     ['telegram-token', 'AAF0123456789abcdefghijklmnopqrs-_x'],
