@@ -86,11 +86,8 @@ function createAnswers({ clock, readiness, metrics, token }: HealthServerDeps) {
     const { method = 'GET', headers } = request;
     const path = (request.url ?? '').split('?')[0];
     const access = path === '/metrics' ? 'signed-in' : 'public';
-    const isUpgrade = headers.upgrade !== undefined;
-    const verdict = judgeHead(
-      { method, headers, access, isUpgrade },
-      allowedOrigins({ port, configured: [], own: () => [] }),
-    );
+    const origins = allowedOrigins({ port, configured: [], own: () => [] });
+    const verdict = judgeHead({ method, headers, access }, origins);
     if (verdict.kind === 'refuse') return json(verdict.status, { error: { code: verdict.code } });
     const isReading = method === 'GET' || method === 'HEAD';
     if (isReading && path === '/healthz') return json(200, { status: 'ok' });

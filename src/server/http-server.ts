@@ -36,6 +36,7 @@ import { ownAddresses, phoneAddress } from './own-addresses.ts';
 import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
 import { mountRequestAuth } from './request-auth.ts';
+import { asksForSocket } from './request-guard.ts';
 import { sourceOf } from './request-source.ts';
 import { mountSessions } from './session-routes.ts';
 import { createSignInCodes } from './sign-in-codes.ts';
@@ -115,7 +116,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     requestTimeout,
     keepAliveTimeout,
     // Given once more: Node.js compares it with the time for a request's head as it makes the server.
-    http: { ...http, requestTimeout },
+    http: { ...http, requestTimeout, shouldUpgradeCallback: ({ headers }) => asksForSocket(headers) },
     forceCloseConnections: true,
     trustProxy: isProxy,
     logger: false,

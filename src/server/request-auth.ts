@@ -4,7 +4,7 @@ import { isStoreAway } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 import type { Identity, IdentityCheck } from './identity.ts';
-import { judgeHead, type RouteAccess } from './request-guard.ts';
+import { asksForSocket, judgeHead, type RouteAccess } from './request-guard.ts';
 import { securityHeaders } from './security-headers.ts';
 
 declare module 'fastify' {
@@ -67,17 +67,13 @@ async function refusalOf(
   deps: RequestAuthDeps,
 ): Promise<Refusal | undefined> {
   const { access = 'signed-in', isSocket = false } = request.routeOptions.config;
-  const isUpgrade = request.headers.upgrade !== undefined;
-  const verdict = judgeHead(
-    { method: request.method, headers: request.headers, access, isUpgrade },
-    deps.origins(),
-  );
+  const verdict = judgeHead({ method: request.method, headers: request.headers, access }, deps.origins());
   if (verdict.kind === 'refuse')
     return verdict.code === 'host_not_allowed'
       ? { ...verdict, text: wordsForHost(request.headers.host) }
       : verdict;
   // An upgrade of any other route would be answered with an open socket before it is closed.
-  if (isUpgrade && !isSocket) return { status: 404, code: 'not_found' };
+  if (asksForSocket(request.headers) && !isSocket) return { status: 404, code: 'not_found' };
   if (access === 'webhook' || (access === 'public' && !verdict.bearerOnly)) return undefined;
   request.identity = await identify(app, request, deps);
   return identityRefusal(request.identity, verdict.bearerOnly);

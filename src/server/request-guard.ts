@@ -12,7 +12,6 @@ export type RequestHead = {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   readonly access: RouteAccess;
-  readonly isUpgrade: boolean;
 };
 
 export type GuardVerdict =
@@ -23,6 +22,11 @@ export type GuardVerdict =
 /** The header a page of another origin cannot send without asking first. */
 export const changeHeader = 'x-parley';
 
+/** Whether it is to become a WebSocket. Any other protocol that a client offers is none of Parley's. */
+export function asksForSocket({ upgrade }: IncomingHttpHeaders): boolean {
+  return upgrade?.toLowerCase() === 'websocket';
+}
+
 export function judgeHead(head: RequestHead, origins: AllowedOrigins): GuardVerdict {
   const { host, origin } = head.headers;
   if (head.access === 'webhook') {
@@ -32,11 +36,12 @@ export function judgeHead(head: RequestHead, origins: AllowedOrigins): GuardVerd
   }
   if (host === undefined || !origins.hasHost(host)) return refuse(421, 'host_not_allowed');
   if (origin !== undefined && !origins.isSameOrigin(origin, host)) return refuse(403, 'origin_not_allowed');
-  const isChange = head.isUpgrade || !isReading(head.method);
+  const isUpgrade = asksForSocket(head.headers);
+  const isChange = isUpgrade || !isReading(head.method);
   if ((isChange || head.access === 'signed-in') && isFromElsewhere(head.headers)) {
     return refuse(403, 'origin_not_allowed');
   }
-  if (isChange && !head.isUpgrade) {
+  if (isChange && !isUpgrade) {
     if (head.headers[changeHeader] === undefined) return refuse(403, 'change_header_missing');
     if (!isUnusual(head.headers['content-type'])) return refuse(415, 'json_expected');
   }

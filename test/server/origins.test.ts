@@ -131,6 +131,18 @@ describe('host and origin', () => {
     }
   });
 
+  it('answers as usual who offers another protocol, as Java’s client does with each request', async () => {
+    const offer = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAEAAEAA' };
+    const headers = { ...offer, authorization: `Bearer ${running.token}` };
+    expect((await send({ port: running.port, path: '/api/status', headers })).status).toBe(200);
+    const signOut = { port: running.port, method: 'POST', path: '/api/sign-out', body: '{}' };
+    const change = { ...headers, 'content-type': 'application/json', 'x-parley': '1' };
+    expect((await send({ ...signOut, headers: change })).status).toBe(204);
+    expect((await send({ ...signOut, headers: { ...change, authorization: 'Bearer wrong' } })).status).toBe(
+      401,
+    );
+  });
+
   it('answers a configured host, over https as well', async () => {
     const host = 'parley.home:8443';
     const get = (origin: string) =>
