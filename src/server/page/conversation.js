@@ -22,7 +22,7 @@ export const emptyConversation = {
 };
 
 const nothingGoesOn = { run: undefined, preview: undefined, hasDraft: false };
-const openStates = new Set(['held', 'waiting', 'taken']);
+const openStates = new Set(['held', 'waiting', 'taken', 'delivering']);
 /** So many of the last items are read again after a pause: what became of them may have changed. */
 const readAgain = 50;
 

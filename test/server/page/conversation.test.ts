@@ -72,6 +72,15 @@ describe('the conversation of the page', () => {
     });
   });
 
+  it('reads again after a pause what may have changed, however long ago it was said', () => {
+    const newest = { ...own('answered').items[0], position: 100, messageId: 'newest' };
+    const pausedIn = (state: string) =>
+      resumeFrom(after(own(state), { type: 'items', items: [newest] })).after;
+    expect(pausedIn('answered')).toBe(50);
+    expect(pausedIn('taken')).toBe(0);
+    expect(pausedIn('delivering')).toBe(0);
+  });
+
   it('shows each sub-agent where it was spawned, whatever becomes of it', () => {
     const child = { id: 'c', depth: 1, name: 'look', agentId: 'main', createdAt: 1, tokens: 0, cost: 0 };
     const shown = (state: State) =>
