@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { startCommand } from '#channel-kit/own-commands.ts';
+import { parleyCommand, startCommand } from '#channel-kit/own-commands.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
@@ -48,8 +48,8 @@ export type AskedStatus = z.infer<typeof statusSchema> & Partial<z.infer<typeof 
 
 export type GatewayAnswer =
   | { readonly kind: 'running'; readonly url: string; readonly status: AskedStatus }
-  /** No process serves the folder, and nobody listens where the configuration says. */
-  | { readonly kind: 'away' }
+  /** No gateway serves the folder, though workers may, and nobody listens where the configuration says. */
+  | { readonly kind: 'away'; readonly hasWorkers: boolean }
   /** The folder's gateway, which lets nobody in who asks like this. */
   | {
       readonly kind: 'refused';
@@ -78,11 +78,11 @@ export type GatewayAnswer =
 export async function askGateway(config: Config): Promise<GatewayAnswer> {
   const token = await tokenOf(config);
   const processes = await readProcessAddresses(config.dataDir);
-  const asked = await Promise.all(
-    processes.filter(({ role }) => role !== 'worker').map((one) => askProcess(one, token)),
-  );
+  const gateways = processes.filter(({ role }) => role !== 'worker');
+  const asked = await Promise.all(gateways.map((one) => askProcess(one, token)));
   const best = (kind: GatewayAnswer['kind']) => asked.find((answer) => answer.kind === kind);
-  return best('running') ?? best('refused') ?? best('silent') ?? askConfigured(config);
+  const found = best('running') ?? best('refused') ?? best('silent') ?? (await askConfigured(config));
+  return found ?? { kind: 'away', hasWorkers: processes.length > 0 };
 }
 
 async function askProcess({ url, pid }: ProcessAddress, token: string): Promise<GatewayAnswer> {
@@ -105,24 +105,28 @@ async function askProcess({ url, pid }: ProcessAddress, token: string): Promise<
   return { kind: 'running', url, status: { ...status, ...shown } };
 }
 
-/** Readiness is for everybody, so it takes no token. */
-async function askConfigured({ host, port }: Config): Promise<GatewayAnswer> {
+/** Readiness is for everybody, so it takes no token. Undefined when nobody listens there. */
+async function askConfigured({ host, port }: Config): Promise<GatewayAnswer | undefined> {
   // Any free port: it names no place to ask.
-  if (port === 0) return { kind: 'away' };
+  if (port === 0) return undefined;
   const url = pageAddress(host, port);
   const answer = await ask(`${url}/readyz`);
-  if (answer.kind === 'away') return answer;
+  if (answer.kind === 'away') return undefined;
   if (answer.kind === 'foreign') return { kind: 'unproven', url, httpStatus: 0, reasons: [] };
   const { components = [] } = readySchema.safeParse(answer.body).data ?? {};
   const reasons = components.flatMap(({ state, reason }) => (state === 'down' ? [reason] : []));
   return { kind: 'unproven', url, httpStatus: answer.httpStatus, reasons };
 }
 
+export type RunningGateway = Extract<GatewayAnswer, { kind: 'running' }>;
+
 /** Throws ParleyError with what to do when it does not run, or another does. */
-export async function askRunningGateway(
-  config: Config,
-): Promise<Extract<GatewayAnswer, { kind: 'running' }>> {
-  const answer = await askGateway(config);
+export async function askRunningGateway(config: Config): Promise<RunningGateway> {
+  return requireRunning(await askGateway(config), config);
+}
+
+/** As `askRunningGateway`, of a gateway that was asked. */
+export function requireRunning(answer: GatewayAnswer, config: Config): RunningGateway {
   if (answer.kind === 'running') return answer;
   const isWrong = answer.kind === 'refused' || (answer.kind === 'unproven' && answer.reasons.length === 0);
   throw new ParleyError(isWrong ? 'invalid_input' : 'store_unavailable', wordsWithoutGateway(answer, config));
@@ -136,7 +140,9 @@ export function wordsWithoutGateway(
   const { dataDir } = config;
   switch (answer.kind) {
     case 'away':
-      return `Parley isn't running on ${dataDir}. Start it: ${startCommand}`;
+      return answer.hasWorkers
+        ? `Only workers run on ${dataDir}. Run this where the gateway runs, or start one: ${parleyCommand} start --role gateway`
+        : `Parley isn't running on ${dataDir}. Start it: ${startCommand}`;
     case 'refused':
       return wordsForRefusal(answer, config);
     case 'silent':

@@ -8,7 +8,7 @@ import { compareSettings, type ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { configError } from '../config/problem.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
-import { askRunningGateway, changeAtGateway } from './ask-gateway.ts';
+import { askGateway, changeAtGateway, type RunningGateway, requireRunning } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 import { reloadSignal } from './signals.ts';
 
@@ -102,20 +102,30 @@ const resultSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('refused'), problem: z.string() }),
 ]);
 
-/** Lets the running gateway read its configuration anew and says what came of it; every other process is told to do the same. */
+/**
+ * Lets the running gateway read its configuration anew and says what came of it; every other process is told to do the
+ * same, and where only workers run, each of them.
+ */
 export async function runReload(): Promise<ExitCode> {
   const config = loadConfig();
-  const { url } = await askRunningGateway(config);
+  const answer = await askGateway(config);
+  const hasGateway = answer.kind !== 'away' || !answer.hasWorkers;
+  const asked = hasGateway ? await reloadGateway(config, requireRunning(answer, config)) : undefined;
+  const told = tellOthers(await readProcessAddresses(config.dataDir), asked?.pid);
+  process.stdout.write(`${[...(asked?.lines ?? []), ...told].join('\n')}\n`);
+  return 0;
+}
+
+async function reloadGateway(config: Config, { url }: RunningGateway) {
   const result = resultSchema.parse(await changeAtGateway(config, `${url}/api/reload`));
   if (result.kind === 'refused')
     throw new ParleyError('config_invalid', `${result.problem}\nNothing was changed.`);
+  const { pid, applied, needsRestart } = result;
   const lines = [
-    result.applied.length === 0 ? 'Nothing new to apply.' : `Applied: ${result.applied.join(', ')}.`,
-    ...(result.needsRestart.length === 0 ? [] : [`After a restart: ${result.needsRestart.join(', ')}.`]),
+    applied.length === 0 ? 'Nothing new to apply.' : `Applied: ${applied.join(', ')}.`,
+    ...(needsRestart.length === 0 ? [] : [`After a restart: ${needsRestart.join(', ')}.`]),
   ];
-  lines.push(...tellOthers(await readProcessAddresses(config.dataDir), result.pid));
-  process.stdout.write(`${lines.join('\n')}\n`);
-  return 0;
+  return { pid, lines };
 }
 
 type Kill = (pid: number, signal: NodeJS.Signals) => void;
@@ -124,7 +134,7 @@ type Told = Pick<ProcessAddress, 'pid' | 'role'>;
 /** Has the processes read their configuration anew, all but the one that was asked; a line for each. */
 export function tellOthers(
   processes: readonly Told[],
-  asked: number,
+  asked: number | undefined,
   kill: Kill = (pid, signal) => void process.kill(pid, signal),
 ): readonly string[] {
   return processes.filter(({ pid }) => pid !== asked).map((other) => tell(other, kill));

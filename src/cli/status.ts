@@ -1,31 +1,40 @@
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
 import { timeText } from '../logging/time-text.ts';
-import { type AskedStatus, askRunningGateway } from './ask-gateway.ts';
+import { type AskedStatus, askGateway, type RunningGateway, requireRunning } from './ask-gateway.ts';
 import { askProcesses, processLines } from './ask-processes.ts';
 import type { ExitCode } from './exit-code.ts';
 
 /**
- * Shows the state of the gateway on this data folder and of the processes beside it, and the owner's notices.
+ * Shows the state of the gateway on this data folder and of the processes beside it, and the owner's notices; where only
+ * workers run, theirs.
  */
 export async function runStatus({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const config = loadConfig();
-  const { url, status } = await askRunningGateway(config);
+  const answer = await askGateway(config);
+  const gateway = answer.kind === 'away' && answer.hasWorkers ? undefined : requireRunning(answer, config);
   const processes = await askProcesses(config.dataDir);
-  if (asJson) {
-    process.stdout.write(`${JSON.stringify({ ...status, processes }, undefined, 2)}\n`);
-    return 0;
-  }
+  const others = processes.filter(({ url }) => url !== gateway?.url).flatMap(processLines);
+  const lines =
+    gateway === undefined
+      ? [`No gateway runs on ${config.dataDir}, only workers.`, ...others]
+      : gatewayLines(gateway, others);
+  const text = asJson
+    ? JSON.stringify({ ...gateway?.status, processes }, undefined, 2)
+    : lines.map(stripText).join('\n');
+  process.stdout.write(`${text}\n`);
+  return 0;
+}
+
+function gatewayLines({ url, status }: RunningGateway, others: readonly string[]): readonly string[] {
   const { version, model, startedAt, channels, problems, notices = [] } = status;
-  const lines = [
+  return [
     `Parley ${version} at ${url}, since ${timeText(startedAt)}, model ${model.name}`,
     ...channels.map(channelLine),
-    ...processes.filter((one) => one.url !== url).flatMap(processLines),
+    ...others,
     ...problems.map(({ text }) => `! ${text}`),
     ...notices.map(({ text, since }) => `! ${text} (since ${timeText(since)})`),
   ];
-  process.stdout.write(`${lines.map(stripText).join('\n')}\n`);
-  return 0;
 }
 
 function channelLine({ id, state, detail, since, nextTryAt }: AskedStatus['channels'][number]): string {

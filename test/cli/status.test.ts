@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { reloadSignal } from '../../src/cli/signals.ts';
 import { aServer } from '../server/a-server.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { publishAddress } from './publish-address.ts';
@@ -71,4 +72,31 @@ it('says why a gateway isn’t ready that can’t write to its folder, and names
   onTestFinished(withdraw);
   expect((await status(folder)).stderr).toContain(`(process ${process.pid}) doesn't answer`);
   expect(tokens).toEqual([`Bearer ${token}`]);
+});
+
+it('shows the workers where no gateway runs, and says so to a command that needs one', async () => {
+  const folder = aFolder();
+  const { server, url } = await aServer();
+  onTestFinished(server.close);
+  onTestFinished(await publishAddress(folder, { url, role: 'worker' }));
+  expect(await status(folder)).toMatchObject({
+    code: 0,
+    stdout: `No gateway runs on ${folder}, only workers.\nworker ${process.pid} at ${url}: ready\n`,
+  });
+  const env = { PARLEY_DATA_DIR: folder, PARLEY_PORT: '0' };
+  expect((await runParley(['signin'], env)).stderr).toBe(
+    `Only workers run on ${folder}. Run this where the gateway runs, or start one: ./bin/parley.mjs start --role gateway\n`,
+  );
+});
+
+it('reloads the workers where no gateway runs', async () => {
+  const folder = aFolder();
+  onTestFinished(await publishAddress(folder, { url: 'http://127.0.0.1:1', role: 'worker' }));
+  const told = new Promise<void>((resolve) => process.once(reloadSignal, () => resolve()));
+  const env = { PARLEY_DATA_DIR: folder, PARLEY_PORT: '0' };
+  expect(await runParley(['reload'], env)).toMatchObject({
+    code: 0,
+    stdout: `Told worker ${process.pid}; its log says what it applied.\n`,
+  });
+  await told;
 });
