@@ -211,9 +211,11 @@ function readReactions(body: unknown, { bot, updateId }: Context): readonly Inbo
   if (changes.length === 0 || chat.type === 'channel') {
     return [{ ...common, eventKey: keyOf('update', updateId), event: unsupported('message_reaction') }];
   }
+  // The same person may put it, take it back and put it again within one second.
+  const about = [chat.id, update.message_id, sender.id, date, updateId] as const;
   return changes.map(({ emoji, isRemoved }) => ({
     ...common,
-    eventKey: keyOf('reaction', chat.id, update.message_id, sender.id, date, isRemoved ? 'off' : 'on', emoji),
+    eventKey: keyOf('reaction', ...about, isRemoved ? 'off' : 'on', emoji),
     event: { kind: 'reaction', messageId: messageId(String(update.message_id)), emoji, isRemoved },
   }));
 }
