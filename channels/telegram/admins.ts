@@ -1,12 +1,17 @@
+import { keepRecent } from '#channel-kit/keep-recent.ts';
+import { retryAfterMs } from '#channel-kit/remote-number.ts';
+import { withLimit } from '#channel-kit/with-limit.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { BotApi } from './bot-api.ts';
+import { readRefusal } from './failures.ts';
 import { numericId } from './ids.ts';
 
 /** The call that tells a member's rank. */
 export type MemberApi = Pick<BotApi, 'getChatMember'>;
 
 const believedForMs = 60_000;
+const mostKnown = 1_000;
 /** A slow answer must not hold up the intake: the sender then counts as no administrator. */
 const patienceMs = 2000;
 
@@ -18,6 +23,9 @@ export class AdminLookup {
   readonly #api: () => MemberApi;
   readonly #clock: Clock;
   readonly #known = new Map<string, { readonly isAdmin: boolean; readonly until: number }>();
+  readonly #asking = new Map<string, Promise<boolean | undefined>>();
+  /** Until when Telegram wants to be left in peace. */
+  #quietUntil = 0;
 
   constructor(deps: { readonly api: () => MemberApi; readonly clock: Clock }) {
     this.#api = deps.api;
@@ -42,30 +50,34 @@ export class AdminLookup {
     const userId = numericId(sender.id);
     if (chatId === undefined || userId === undefined) return undefined;
     const name = `${chatId}/${userId}`;
+    const now = this.#clock.now();
     const known = this.#known.get(name);
-    if (known !== undefined && this.#clock.now() < known.until) return known.isAdmin;
-    const isAdmin = await this.#ask(chatId, userId, signal);
-    if (isAdmin !== undefined) this.#remember(name, isAdmin);
+    if (known !== undefined && now < known.until) return known.isAdmin;
+    if (now < this.#quietUntil) return undefined;
+    const asking = this.#asking.get(name) ?? this.#ask(chatId, userId, signal);
+    this.#asking.set(name, asking);
+    const isAdmin = await asking;
+    this.#asking.delete(name);
+    const until = this.#clock.now() + believedForMs;
+    if (isAdmin !== undefined) keepRecent(this.#known, mostKnown, [name, { isAdmin, until }]);
     return isAdmin;
   }
 
   async #ask(chatId: number, userId: number, signal: AbortSignal): Promise<boolean | undefined> {
+    const member = { chat_id: chatId, user_id: userId };
     try {
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
-      const { status } = await this.#api().getChatMember({ chat_id: chatId, user_id: userId }, patience);
+      const ask = (limited: AbortSignal) => this.#api().getChatMember(member, limited);
+      const { status } = await withLimit(patienceMs, signal, ask);
       return status === 'creator' || status === 'administrator';
-    } catch {
+    } catch (error) {
+      const askedWaitMs = readRefusal(error)?.askedWaitMs;
+      if (askedWaitMs !== undefined) this.#quietUntil = this.#clock.now() + retryAfterMs(askedWaitMs);
       return undefined; // Unknown rank is no rank; the command is then refused, not lost.
     }
-  }
-
-  #remember(name: string, isAdmin: boolean): void {
-    if (this.#known.size >= 1000) this.#known.clear();
-    this.#known.set(name, { isAdmin, until: this.#clock.now() + believedForMs });
   }
 }
 
 function needsRank({ chat, sender, event }: InboundEnvelope): boolean {
-  const isCommand = event.kind === 'message' && event.text.startsWith('/');
+  const isCommand = event.kind === 'message' && event.text.trimStart().startsWith('/');
   return chat.kind === 'group' && isCommand && sender.isAdmin === undefined && !sender.isBot;
 }

@@ -33,6 +33,7 @@ const begin = async () => {
 };
 const says = (text: string) => server.userSends({ from: ada, text });
 const polls = () => server.calls.filter((call) => call.method === 'getUpdates');
+const asked = (method: string) => server.calls.filter((call) => call.method === method).length;
 const polling = () => server.waitFor(() => server.updates.isPolled);
 const refusal = (code: number, description: string, parameters?: Record<string, number>) =>
   ({ kind: 'refuse', code, description, ...(parameters ? { parameters } : {}) }) as const;
@@ -225,7 +226,6 @@ describe('a bot that is renamed in BotFather', () => {
     error: (_fields, event) => void loud.push(event),
   };
   const rename = () => Object.assign(server.bot, { username: 'RenamedBot' });
-  const asked = () => server.calls.filter((call) => call.method === 'getMe').length;
 
   beforeEach(async () => {
     loud.length = 0;
@@ -244,7 +244,7 @@ describe('a bot that is renamed in BotFather', () => {
     const addressed = intake.events.map(({ event }) => event.kind === 'message' && event.mentionsBot);
     expect(addressed).toEqual([true, true, false, false]);
     expect(intake.names).toEqual(['ParleyTestBot', 'RenamedBot']);
-    expect(asked()).toBe(2);
+    expect(asked('getMe')).toBe(2);
   });
 
   it('knows its new name within the hour; until it is answered it asks rarely, silently, and keeps the old one', async () => {
@@ -256,14 +256,14 @@ describe('a bot that is renamed in BotFather', () => {
     };
     now += 3_600_000;
     await hears('an hour later');
-    await server.waitFor(() => asked() === 2);
+    await server.waitFor(() => asked('getMe') === 2);
     now += 299_000;
     for (const text of ['once', 'twice', 'thrice']) await hears(text);
-    expect([asked(), intake.names]).toEqual([2, ['ParleyTestBot']]);
+    expect([asked('getMe'), intake.names]).toEqual([2, ['ParleyTestBot']]);
     now += 1_000;
     await hears('five minutes later');
     await intake.waitFor(() => intake.names.at(-1) === 'RenamedBot');
-    expect(asked()).toBe(3);
+    expect(asked('getMe')).toBe(3);
     expect(loud).toEqual([]);
   });
 });
@@ -297,15 +297,38 @@ describe('what comes in', () => {
   it('as a command in a group says whether its sender administers it, and asks once a minute', async () => {
     const { chat, admins } = server.world.addSupergroup('Team');
     admins.add(ada.id);
-    await begin();
     for (const from of [ada, bob, ada]) server.userSends({ chat: chat.id, from, text: '/stop' });
     server.userSends({ chat: chat.id, from: ada, text: 'hello' });
+    await begin();
     await intake.waitFor(() => intake.texts.length === 4);
     expect(intake.events.map(({ sender }) => sender.isAdmin)).toEqual([true, false, true, undefined]);
-    server.userSends({ chat: chat.id, from: ada, text: '/status' });
+    server.userSends({ chat: chat.id, from: ada, text: '\u3000/status' });
     await intake.waitFor(() => intake.texts.length === 5);
-    const asked = server.calls.filter((call) => call.method === 'getChatMember').length;
-    expect(asked).toBeLessThanOrEqual(3);
+    expect(intake.events.at(-1)?.sender.isAdmin).toBe(true);
+    expect(asked('getChatMember')).toBe(2);
+  });
+
+  it('asks no more for ranks for as long as Telegram wants', async () => {
+    const { chat, admins } = server.world.addSupergroup('Team');
+    admins.add(ada.id);
+    let now = Date.now();
+    adapter = newAdapter(server, { clock: { ...hastyClock, now: () => now } });
+    await begin();
+    server.fault(refusal(429, 'Too Many Requests: retry after 30', { retry_after: 30 }), {
+      method: 'getChatMember',
+    });
+    const rankOf = async (text: string) => {
+      server.userSends({ chat: chat.id, from: ada, text });
+      await intake.waitFor(() => intake.texts.includes(text));
+      return intake.events.at(-1)?.sender.isAdmin;
+    };
+    expect([await rankOf('/one'), await rankOf('/two'), asked('getChatMember')]).toEqual([
+      undefined,
+      undefined,
+      1,
+    ]);
+    now += 30_000;
+    expect(await rankOf('/three')).toBe(true);
   });
 
   it('arrives although the question for the rank is not answered', async () => {
