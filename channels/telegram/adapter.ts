@@ -1,3 +1,4 @@
+import type { InputFile } from 'grammy/web';
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
 import { failed, sent } from '#channel-kit/send-result.ts';
 import { sizeOf } from '#channel-kit/upload.ts';
@@ -16,10 +17,10 @@ import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import { AdminLookup } from './admins.ts';
 import { type BotClient, connectBot } from './bot-api.ts';
 import type { TelegramConfig } from './config.ts';
-import { failureOf, networkReason, readRefusal } from './failures.ts';
+import { failureOf, isUnfitPhoto, networkReason, readRefusal } from './failures.ts';
 import { Identity } from './identity.ts';
 import { fetchMedia } from './media.ts';
-import { type Call, toCall } from './outbound.ts';
+import { type Call, type OutgoingFile, toCall } from './outbound.ts';
 import { type Poll, startPoll } from './poll.ts';
 import { Presence } from './presence.ts';
 import { answerPresses, type PressDeps } from './presses.ts';
@@ -149,13 +150,22 @@ export class TelegramAdapter implements ChannelAdapter {
     }
   }
 
+  /** What Telegram takes for no photo, for its form say, goes as a file: nothing of what it refused was sent. */
   async #upload({ method, payload, file }: Upload, signal: AbortSignal): Promise<{ message_id: number }> {
-    const { api, fileOf } = this.#connected();
+    const { api } = this.#connected();
+    const asPhoto = (photo: InputFile) => api.sendPhoto({ ...payload, photo }, signal);
+    const asFile = (document: InputFile) => api.sendDocument({ ...payload, document }, signal);
+    if (method === 'sendDocument') return this.#withBytes(file, asFile);
+    return this.#withBytes(file, asPhoto).catch((error: unknown) => {
+      if (!isUnfitPhoto(error)) throw error;
+      return this.#withBytes(file, asFile);
+    });
+  }
+
+  async #withBytes<T>(file: OutgoingFile, upload: (bytes: InputFile) => Promise<T>): Promise<T> {
     const ended = new AbortController();
-    const bytes = fileOf(file, ended.signal);
     try {
-      if (method === 'sendPhoto') return await api.sendPhoto({ ...payload, photo: bytes }, signal);
-      return await api.sendDocument({ ...payload, document: bytes }, signal);
+      return await upload(this.#connected().fileOf(file, ended.signal));
     } finally {
       ended.abort();
     }

@@ -79,6 +79,12 @@ function failureKind(code: number, reason: string, migratedTo: string | undefine
     : { kind: 'rejected' };
 }
 
+/** True when Telegram can't make a photo of the file: too long and narrow, too many pixels, none of its formats. */
+export function isUnfitPhoto(error: unknown): boolean {
+  const refusal = readRefusal(error);
+  return refusal?.code === 400 && /\b(?:PHOTO_|IMAGE_PROCESS_FAILED)/.test(refusal.description);
+}
+
 /** For logs and results; see `noAnswerFrom`. */
 export function networkReason(error: unknown): string {
   return noAnswerFrom('Telegram', error);

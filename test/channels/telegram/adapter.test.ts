@@ -238,6 +238,24 @@ describe('files', () => {
     expect((await bytesOf(shown?.file?.bytes() ?? [])).equals(bytes)).toBe(true);
   });
 
+  it.each(['PHOTO_INVALID_DIMENSIONS', 'IMAGE_PROCESS_FAILED'])(
+    'that are pictures, and no photo to Telegram (%s), arrive as files',
+    async (why) => {
+      const bytes = Buffer.alloc(70_000, 'a');
+      const path = join(folder, 'tall.png');
+      await writeFile(path, bytes);
+      server.fault(
+        { kind: 'refuse', code: 400, description: `Bad Request: ${why}` },
+        { method: 'sendPhoto' },
+      );
+      const result = await send({ kind: 'media', path, mimeType: 'image/png', name: 'tall.png' });
+      const [shown] = server.botMessages(ada.id);
+      expect(result).toEqual({ kind: 'sent', receipts: [String(shown?.messageId)] });
+      expect(shown?.file?.name).toBe('tall.png');
+      expect((await bytesOf(shown?.file?.bytes() ?? [])).equals(bytes)).toBe(true);
+    },
+  );
+
   it('that cannot be read are refused without a call', async () => {
     for (const path of [join(folder, 'none'), folder]) {
       const result = await send({ kind: 'media', path, mimeType: 'image/png', name: 'none' });
