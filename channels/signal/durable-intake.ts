@@ -69,16 +69,16 @@ export class DurableIntake {
     await this.#draining;
   }
 
-  /** Resolves when the message is safe. Rejects when it is not: the disk is full or broken. */
-  take(entry: SpoolEntry): Promise<void> {
-    return this.#inTurn(() => this.#take(entry));
+  /** Resolves when all of it is safe. Rejects when it is not: the disk is full or broken. */
+  take(...entries: readonly SpoolEntry[]): Promise<void> {
+    return this.#inTurn(() => this.#take(entries));
   }
 
   /** As `take`, unless it turns out to be safe already, when what came before it has been dealt with. */
   takeIfMissing(entry: SpoolEntry, isMissing: (batch: ReadBatch) => boolean): Promise<void> {
     return this.#inTurn(async () => {
       const batch = this.#deps.read([entry]);
-      if (batch !== undefined && !isNothing(batch) && isMissing(batch)) await this.#take(entry);
+      if (batch !== undefined && !isNothing(batch) && isMissing(batch)) await this.#take([entry]);
     });
   }
 
@@ -95,14 +95,14 @@ export class DurableIntake {
     return mine;
   }
 
-  async #take(entry: SpoolEntry): Promise<void> {
+  async #take(entries: readonly SpoolEntry[]): Promise<void> {
     const { spool, read, onSafe } = this.#deps;
-    const batch = read([entry]);
+    const batch = read(entries);
     if (batch !== undefined && isNothing(batch)) return onSafe(batch, []);
     if (batch !== undefined && this.#intake !== undefined && spool.isEmpty) {
       if (await this.#store(this.#intake, batch, AbortSignal.timeout(patienceMs))) return;
     }
-    await spool.append(entry);
+    for (const entry of entries) await spool.append(entry);
     if (batch !== undefined) onSafe(batch, undefined);
     this.#drain();
   }

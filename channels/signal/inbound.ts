@@ -26,6 +26,8 @@ export type Known = Names & {
   groupOf(id: string): { readonly admins: ReadonlySet<string> } | undefined;
   /** The message as it was first sent: edits of edits, and reactions to them, may name a later version. */
   originalOf(ref: { readonly author: string; readonly timestamp: number }): number;
+  /** Told of each event before the next one is read, which may be about it. */
+  learn(envelope: InboundEnvelope): void;
 };
 
 export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & {
@@ -55,7 +57,10 @@ export function readFrames(
   for (const [index, frame] of frames.entries()) {
     try {
       const reading = readNotification(frame, known, arrivals[index]);
-      if (reading.kind === 'event') events.push(reading.envelope);
+      if (reading.kind === 'event') {
+        events.push(reading.envelope);
+        known.learn(reading.envelope);
+      }
       if (reading.kind === 'group-changed') changedGroups.push(reading.change);
     } catch (error) {
       unreadable.push(unreadableEvent(frame, error));

@@ -21,8 +21,8 @@ export type PollDeps = {
   readonly log: Log;
   /** Whether what a poll brings can be stored now. */
   isClear(): boolean;
-  /** Resolves when the message is safe. */
-  take(notification: unknown): Promise<void>;
+  /** Resolves when the messages are safe. */
+  take(notifications: readonly unknown[]): Promise<void>;
   onTrouble(problem: string | undefined): void;
   onGap(gap: ChannelGap): void;
   /** How long a poll in flight, and what it brought, is waited for when receiving stops, ms. 10 s. */
@@ -120,26 +120,23 @@ class PollLoop {
   async #handOver(notifications: readonly unknown[], since: number): Promise<number> {
     this.#failures = 0;
     this.#deps.onTrouble(undefined);
-    let isSafe = true;
-    for (const notification of notifications) isSafe = (await this.#keep(notification)) && isSafe;
-    if (!isSafe) this.#deps.onGap({ since, code: 'lost', reason: 'neither store nor disk took it in time' });
+    if (notifications.length > 0 && !(await this.#keep(notifications)))
+      this.#deps.onGap({ since, code: 'lost', reason: 'neither store nor disk took it in time' });
     return notifications.length;
   }
 
-  /** Nobody else has it: tried until it is safe, also while receiving stops. False: there was no more time. */
-  async #keep(notification: unknown): Promise<boolean> {
+  /** Nobody else has them: tried until they are safe, also while receiving stops. False: there was no more time. */
+  async #keep(notifications: readonly unknown[]): Promise<boolean> {
     const { take, clock, log, onTrouble } = this.#deps;
+    const pauses = { firstMs: firstBackoffMs, longestMs: longestAbsenceMs };
     for (let attempt = 1; !this.#cutting.aborted; attempt += 1) {
       try {
-        await take(notification);
+        await take(notifications);
         return true;
       } catch (error) {
         log.error({ attempt, error: String(error) }, 'signal.event-not-stored');
         onTrouble('a message can neither be stored nor kept in a file; free some disk space');
-        await clock.wait(
-          backoffMs(attempt, { firstMs: firstBackoffMs, longestMs: longestAbsenceMs }),
-          this.#cutting,
-        );
+        await clock.wait(backoffMs(attempt, pauses), this.#cutting);
       }
     }
     return false;

@@ -182,7 +182,7 @@ export class Receiver {
       clock,
       log,
       isClear: () => this.#durable.isClear,
-      take: (notification) => this.#durable.take({ at: clock.now(), raw: JSON.stringify(notification) }),
+      take: (all) => this.#durable.take(...all.map((one) => ({ at: clock.now(), raw: JSON.stringify(one) }))),
       onTrouble: (problem) => {
         health.set('connection', problem);
         if (problem !== undefined) this.#askServer('polling');
@@ -324,6 +324,7 @@ export class Receiver {
       bot,
       nameOf: (aci: string) => recent.nameOf(aci),
       originalOf: (ref: MessageRef) => recent.originalOf(ref),
+      learn: (envelope: InboundEnvelope) => recent.learn(envelope),
       groupOf: (id: string) => this.#groups.groupOf(id),
     };
     return readFrames(
@@ -335,7 +336,7 @@ export class Receiver {
 
   #onSafe(batch: ReturnType<typeof readFrames>, acceptances: readonly Acceptance[] | undefined): void {
     const { events, unreadable, changedGroups } = batch;
-    this.#deps.recent.learn(events, unreadable);
+    this.#deps.recent.hear([...events, ...unreadable]);
     if (this.#intake !== undefined && this.#groups.needsLook(events, changedGroups)) this.#look();
     for (const [index, acceptance] of (acceptances ?? []).entries()) {
       const envelope = events[index];

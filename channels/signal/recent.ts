@@ -18,21 +18,19 @@ export class RecentMessages {
   readonly #originals = new Map<MessageId, number>();
   readonly #keys = new Map<EventKey, true>();
 
-  /** Takes note of events in the order in which they came. */
-  learn(
-    events: readonly InboundEnvelope[],
-    unreadable: readonly { readonly eventKey: EventKey }[] = [],
-  ): void {
-    for (const { eventKey } of unreadable) keepRecent(this.#keys, mostKept, [eventKey, true]);
-    for (const { eventKey, event, sender, sentAt } of events) {
-      keepRecent(this.#keys, mostKept, [eventKey, true]);
-      if (sender.name !== '') keepRecent(this.#names, mostKept, [sender.id, sender.name]);
-      if (event.kind !== 'message' && event.kind !== 'edit') continue;
-      keepRecent(this.#texts, mostKept, [event.messageId, event.text.slice(0, quoteLength).toWellFormed()]);
-      const original = event.kind === 'edit' ? readMessageId(event.messageId)?.timestamp : undefined;
-      const edit = messageIdOf({ author: sender.id, timestamp: sentAt });
-      if (original !== undefined) keepRecent(this.#originals, mostKept, [edit, original]);
-    }
+  /** Takes note of what an event says, of each before the next one is read. */
+  learn({ event, sender, sentAt }: InboundEnvelope): void {
+    if (sender.name !== '') keepRecent(this.#names, mostKept, [sender.id, sender.name]);
+    if (event.kind !== 'message' && event.kind !== 'edit') return;
+    keepRecent(this.#texts, mostKept, [event.messageId, event.text.slice(0, quoteLength).toWellFormed()]);
+    const original = event.kind === 'edit' ? readMessageId(event.messageId)?.timestamp : undefined;
+    const edit = messageIdOf({ author: sender.id, timestamp: sentAt });
+    if (original !== undefined) keepRecent(this.#originals, mostKept, [edit, original]);
+  }
+
+  /** Takes note of events that are safe. */
+  hear(events: readonly { readonly eventKey: EventKey }[]): void {
+    for (const { eventKey } of events) keepRecent(this.#keys, mostKept, [eventKey, true]);
   }
 
   nameOf(aci: string): string | undefined {

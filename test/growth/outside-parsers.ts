@@ -65,6 +65,7 @@ const known = {
   nameOf: () => 'Somebody with a name',
   originalOf: ({ timestamp }: { readonly timestamp: number }) => timestamp,
   groupOf: () => undefined,
+  learn: () => undefined,
 };
 
 function signalFrames(text: string): unknown {

@@ -225,6 +225,7 @@ function signal(): Network {
     bot,
     nameOf: () => undefined,
     originalOf: ({ timestamp }: { timestamp: number }) => timestamp,
+    learn: () => undefined,
     groupOf: () => ({ admins: new Set([people.admin]) }),
   };
   const read = (role: Role, payload: object) => {

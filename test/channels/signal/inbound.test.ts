@@ -31,6 +31,7 @@ const known = (): Known => ({
   bot: botOf({ aci: server.account.uuid, number: server.account.number, name: 'Parley' }),
   nameOf: (aci) => recent.nameOf(aci),
   originalOf: (ref) => recent.originalOf(ref),
+  learn: (envelope) => recent.learn(envelope),
   groupOf: (id) => {
     const known = admins.get(id);
     return known && { admins: known };
@@ -41,7 +42,6 @@ const known = (): Known => ({
 function arrived() {
   const batch = readFrames(server.notifications.slice(read), known());
   read = server.notifications.length;
-  recent.learn(batch.events);
   return batch;
 }
 
@@ -290,6 +290,15 @@ describe('changes', () => {
     expect(only().event).toMatchObject({ kind: 'edit', messageId: idOf(message), text: 'very first' });
     server.people.deletes({ ...message, timestamp: editedAt });
     expect(only().event).toEqual({ kind: 'delete', messageId: idOf(message) });
+  });
+
+  it('name it also when all of them are read at once, from a poll or the spool', () => {
+    const message = server.people.writes({ from: ada, text: 'frist' });
+    const editedAt = server.people.edits(message, 'first');
+    server.people.edits({ ...message, timestamp: editedAt }, 'very first');
+    server.people.deletes({ ...message, timestamp: editedAt });
+    const named = arrived().events.map(({ event }) => 'messageId' in event && event.messageId);
+    expect(named).toEqual(Array(4).fill(idOf(message)));
   });
 
   it('by reaction name emoji and message', () => {

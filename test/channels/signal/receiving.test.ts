@@ -393,6 +393,15 @@ describe('a poll', () => {
     expect(intake.texts).toEqual(numbered(25));
   });
 
+  it('is stored in one piece, because a process that ends meanwhile takes the rest of it along', async () => {
+    const { server, ada, begin } = await aStage('polling');
+    const intake = new RecordingIntake();
+    for (const text of numbered(15)) server.people.writes({ from: ada, text });
+    await begin(intake);
+    await intake.waitFor(() => intake.texts.length === 15);
+    expect(intake.batches.map(({ events }) => events.length)).toEqual([10, 5]);
+  });
+
   it('whose answer is lost is told as a gap', async () => {
     const { server, ada, begin } = await aStage('polling');
     const intake = new RecordingIntake();

@@ -127,7 +127,7 @@ it('polls that bring little are paced, and full ones at a tenth of that', async 
   const poll = startPoll({
     ...{ api: new SignalApi(config), config, clock, log: silentLog, number: server.number },
     isClear: () => true,
-    take: async (notification) => void taken.push(notification),
+    take: async (notifications) => void taken.push(...notifications),
     onTrouble: () => undefined,
     onGap: () => undefined,
   });
@@ -204,7 +204,13 @@ it('a server that was started again in the other mode is received the other way'
 describe('a number of Signal’s', () => {
   const aci = '00000000-0000-4000-8000-000000000001';
   const bot = botOf({ aci: '00000000-0000-4000-8000-000000000002', number: '+15550001111', name: 'Parley' });
-  const known = { bot, nameOf: () => undefined, originalOf: () => 0, groupOf: () => undefined };
+  const known = {
+    bot,
+    nameOf: () => undefined,
+    originalOf: () => 0,
+    groupOf: () => undefined,
+    learn: () => undefined,
+  };
   const odd = fc.oneof(
     fc.constantFrom(-1, 0, 1e300, 8.64e15, '7', 'soon', null, undefined, {}),
     fc.double(),
