@@ -83,7 +83,8 @@ export function cutOf(
   keepTokens: number,
   keepMessages = messages.length,
 ): number | undefined {
-  const allowed = boundariesOf(messages).filter((index) => index <= unreadFrom(messages));
+  const unread = unreadFrom(messages);
+  const allowed = boundariesOf(messages).filter((index) => index <= unread);
   const last = allowed.at(-1);
   if (last === undefined) return undefined;
   const kept = keptTokensFrom(messages);

@@ -12,10 +12,13 @@ const lineUnits = 3;
 /** Changes of the list; facts are numbered from 1. */
 export type FactChanges = { readonly added: readonly string[]; readonly dropped: ReadonlySet<number> };
 
+/** A summary and the changes of the list that came with it. */
+export type ParsedSummary = { readonly summary: string; readonly changes: FactChanges };
+
 const [begin, end] = ['<facts>', '</facts>'] as const;
 
 /** Splits an answer of the summarising model. Without a list of changes there are none; a line that was cut off is none. */
-export function parseSummary(answer: string): { readonly summary: string; readonly changes: FactChanges } {
+export function parseSummary(answer: string): ParsedSummary {
   const from = answer.lastIndexOf(begin);
   if (from === -1) return { summary: answer.trim(), changes: { added: [], dropped: new Set() } };
   const to = answer.indexOf(end, from);

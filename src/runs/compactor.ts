@@ -4,7 +4,7 @@ import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
-import type { LlmProvider, OnWait } from '#contracts/model.ts';
+import type { LlmProvider, ModelRequest, OnWait } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ContextLimits, planCompaction } from '../agent/compaction-cut.ts';
 import {
@@ -15,7 +15,7 @@ import {
   summaryRequest,
 } from '../agent/compaction-text.ts';
 import { estimateTokens, messageTokens, unitsPerToken } from '../agent/context-size.ts';
-import { changeFacts, parseSummary } from '../agent/durable-facts.ts';
+import { changeFacts, type ParsedSummary, parseSummary } from '../agent/durable-facts.ts';
 import { lostIdentifiers } from '../agent/identifiers.ts';
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/row-id.ts';
@@ -197,7 +197,7 @@ type FoldedText = {
 };
 
 async function foldOnce(
-  { model }: CompactorDeps,
+  deps: CompactorDeps,
   fold: Fold & { readonly slices: readonly string[] },
   signal: AbortSignal,
 ): Promise<FoldedText> {
@@ -207,20 +207,11 @@ async function foldOnce(
   for (const [index, slice] of slices.entries()) {
     const longestWords = Math.ceil(units / 8);
     const content = summaryRequest({ earlier: text, facts, factUnits, slice, hint, longestWords });
-    const request = {
-      system: [{ text: summaryPrompt, isStable: true }],
-      messages: [{ role: 'user' as const, content: [{ type: 'text' as const, text: cleanText(content) }] }],
-      tools: [],
-      maxTokens: Math.max(leastAnswer, Math.ceil((units + factUnits) / unitsPerToken)),
-      reasoning: 'off' as const,
-    };
-    const answer = await model.send(request, signal, onWait);
-    signal.throwIfAborted();
-    const { summary, changes } = parseSummary(answer.text);
-    if (isBlank(summary)) throw new ParleyError('model_failed', 'the summary was empty');
+    const maxTokens = Math.max(leastAnswer, Math.ceil((units + factUnits) / unitsPerToken));
+    const { summary, changes, model } = await askForSummary(deps, { content, maxTokens, onWait }, signal);
     text = cleanText(summary.slice(0, units));
     facts = changeFacts(facts, changes, factUnits);
-    answeredBy = answer.model;
+    answeredBy = model;
     progress((index + 1) / slices.length);
   }
   if (text === undefined) throw new ParleyError('internal', 'there was nothing to summarise');
@@ -229,3 +220,31 @@ async function foldOnce(
 
 /** Some models think first, and the limit counts that too, tokens. */
 const leastAnswer = 1_000;
+
+type Question = {
+  readonly content: string;
+  readonly maxTokens: number;
+  readonly onWait: OnWait | undefined;
+};
+
+/** Asks once more where nothing is said, then with all the room there is: what was there may have gone into thinking. */
+async function askForSummary(
+  { model }: CompactorDeps,
+  { content, maxTokens, onWait }: Question,
+  signal: AbortSignal,
+): Promise<ParsedSummary & { readonly model: string }> {
+  for (const most of [maxTokens, model.model().answerTokens]) {
+    const request: ModelRequest = {
+      system: [{ text: summaryPrompt, isStable: true }],
+      messages: [{ role: 'user', content: [{ type: 'text', text: cleanText(content) }] }],
+      tools: [],
+      maxTokens: most,
+      reasoning: 'off',
+    };
+    const answer = await model.send(request, signal, onWait);
+    signal.throwIfAborted();
+    const parsed = parseSummary(answer.text);
+    if (!isBlank(parsed.summary)) return { ...parsed, model: answer.model };
+  }
+  throw new ParleyError('model_failed', 'the summary was empty');
+}

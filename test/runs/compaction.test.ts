@@ -189,6 +189,24 @@ describe('a conversation that grows too long', () => {
     expect((await outcomes(conversation)).at(-1)).toBe('answered');
   });
 
+  it('is summarised by a model that first thinks until there is no room for a word', async () => {
+    const asked: unknown[] = [];
+    model.script((body) => {
+      if (isSummary(body)) asked.push(body.max_tokens);
+      return asked.length === 1 ? { thinking: 'Hm.', stopReason: 'max_tokens' } : plain(body);
+    });
+    const conversation = unique('c');
+    let sessionId = '';
+    for (const text of ['one', 'two', 'three']) sessionId = await say(conversation, text);
+    await askToCompact(conversation, 'Keep the plan.');
+    const { work, close } = aProcess(8_000);
+    await work(conversation);
+    await close();
+    expect(textOf((await contextOf(sessionId)).summary?.parts ?? [])).toContain(sizes.summary);
+    expect(asked).toEqual([expect.any(Number), 16_000]);
+    expect((await ledgerOf(sessionId)).summaries).toEqual(['settled', 'settled']);
+  });
+
   it('is summarised when a person asks, by a run that can be stopped and handed over', async () => {
     let gate: Gate | undefined;
     model.script((body) => (isSummary(body) && gate ? { ...plain(body), hold: { gate } } : plain(body)));
