@@ -81,7 +81,7 @@ export const contextMutants: readonly Mutant[] = [
   {
     name: 'unread messages summarised away',
     invariant: 'a compaction keeps what the model has not answered',
-    edit: { in: 'cutOf', find: '.filter((index) => index <= unreadFrom(messages))', replace: '' },
+    edit: { in: 'cutOf', find: '.filter((index) => index <= unread)', replace: '' },
     test: {
       file: compactionCut,
       name: 'keeps all that the model has not answered, and something before is given up',

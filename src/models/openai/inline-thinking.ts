@@ -25,7 +25,7 @@ export class ThinkingSplitter {
     return this.#state === 'thinking' ? this.#think(held) : this.#afterGap(held);
   }
 
-  /** What is held back when the text is over, or something else comes. */
+  /** Gives what is held back: the text is over, or something else comes. */
   rest(): SplitText {
     const held = this.#held;
     this.#held = '';
