@@ -1,14 +1,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
-import type {
-  LlmMessage,
-  ModelEvent,
-  ModelRequest,
-  ReasoningLevel,
-  SystemBlock,
-  ToolSpec,
-} from '#contracts/model.ts';
+import type { LlmMessage, ModelEvent, ModelRequest, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Tool, ToolOutput, ToolRun } from '#contracts/tool.ts';
 import type { Mark } from './mend-history.ts';
@@ -112,5 +105,3 @@ export type CompactionReason = 'threshold' | 'overflow';
 export type ToolVerdict = { readonly kind: 'go' } | { readonly kind: 'block'; readonly reason: string };
 
 export type ToolResult = { readonly output: ToolOutput; readonly isError: boolean };
-
-export type { ToolSpec };

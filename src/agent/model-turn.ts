@@ -2,7 +2,7 @@
 // message that has its finish part, also when the stream breaks off or the run is cut short.
 
 import { isBlank } from '#channel-kit/clean-text.ts';
-import type { AgentEvent, EndReason, Spending } from '#contracts/agent-event.ts';
+import type { AgentEvent, EndReason } from '#contracts/agent-event.ts';
 import { type AgentMessage, type FinishReason, textOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure, ModelRequest, Usage } from '#contracts/model.ts';
 import { noSections } from '#contracts/section.ts';
@@ -43,14 +43,14 @@ export async function* streamAnswer(
 ): AsyncGenerator<AgentEvent, Answer, void> {
   const { clock, newId } = turn.config;
   const [id, createdAt] = [newId(), clock.now()];
-  let spent: Spending | undefined;
+  let cost: number | undefined;
   let anew = 0;
   const recoveries = { unsendable: 0, overflow: 0 };
   let draft = new AssistantDraft(id, createdAt, turn.callIds);
   yield { type: 'message_start', message: draft.snapshot() };
   for (let request = first; ; ) {
     let ending = yield* readAnswer(request, draft, turn);
-    spent = sumOf(spent, ending.spent);
+    if (ending.spent !== undefined) cost = (cost ?? 0) + ending.spent.cost;
     let next: ModelRequest | undefined;
     if (anew < maxAnew && cameToNothing(ending, draft, turn)) [next, anew] = [request, anew + 1];
     else {
@@ -58,7 +58,7 @@ export async function* streamAnswer(
       if (next === undefined && turn.scope.signal.aborted) ending = endingOfCut(turn.scope.abortReason());
     }
     if (next === undefined) {
-      const answer = yield* finishAnswer(draft, { ...ending, spent }, turn);
+      const answer = yield* finishAnswer(draft, { ...ending, cost }, turn);
       return ending.spent === undefined ? answer : { ...answer, usage: ending.spent.usage };
     }
     request = next;
@@ -117,7 +117,7 @@ async function* readAnswer(
 
 async function* finishAnswer(
   draft: AssistantDraft,
-  { finish: said, spent, model, failure, end }: TurnEnd,
+  { finish: said, cost, model, failure, end }: TurnEnd & { readonly cost: number | undefined },
   { config }: ModelTurn,
 ): AsyncGenerator<AgentEvent, Answer, void> {
   if (failure !== undefined) {
@@ -128,7 +128,7 @@ async function* finishAnswer(
   const stamp = { time: config.clock.now(), ...(model === undefined ? {} : { model }) };
   const { sections = noSections } = config;
   const message = sections.run('finish answer', () => draft.finish(finish, stamp));
-  yield { type: 'message_end', message, ...(spent === undefined ? {} : { spent }) };
+  yield { type: 'message_end', message, ...(cost === undefined ? {} : { cost }) };
   return { message, finish, ...(end === undefined ? {} : { end }) };
 }
 
@@ -155,17 +155,6 @@ function detailOf({ failure }: TurnEnd): string {
   return failure === undefined ? 'the answer was empty' : `${failure.kind}: ${failure.detail}`;
 }
 
-function sumOf(one: Spending | undefined, other: Spending | undefined): Spending | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  const usage = {
-    inputTokens: one.usage.inputTokens + other.usage.inputTokens,
-    outputTokens: one.usage.outputTokens + other.usage.outputTokens,
-    cacheReadTokens: one.usage.cacheReadTokens + other.usage.cacheReadTokens,
-    cacheWriteTokens: one.usage.cacheWriteTokens + other.usage.cacheWriteTokens,
-  };
-  return { usage, cost: one.cost + other.cost };
-}
-
 /** Some providers say `end_turn` beside calls, or `tool_use` without any: what the answer holds decides. */
 function finishOf(said: FinishReason, { parts }: AgentMessage): FinishReason {
   if (said !== 'end_turn' && said !== 'tool_use') return said;
@@ -174,7 +163,8 @@ function finishOf(said: FinishReason, { parts }: AgentMessage): FinishReason {
 
 type TurnEnd = {
   readonly finish: FinishReason;
-  readonly spent?: Spending | undefined;
+  /** Usage and cost of its one call; micro-dollars. */
+  readonly spent?: { readonly usage: Usage; readonly cost: number };
   readonly model?: string;
   readonly failure?: ModelFailure;
   readonly end?: RunEnd;
@@ -194,7 +184,6 @@ function endingOf(event: ModelEvent, scope: RunScope): TurnEnd | undefined {
 function endingOfFailure(failure: ModelFailure, scope: RunScope): TurnEnd {
   const { kind, detail } = failure;
   if (kind === 'aborted') return { ...endingOfCut(scope.abortReason()), failure };
-  if (kind === 'idle') return { ...endingOfCut('idle'), failure };
   return { finish: 'error', failure, end: { reason: 'model_error', detail: `${kind}: ${detail}` } };
 }
 

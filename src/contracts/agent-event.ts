@@ -1,9 +1,6 @@
 import type { AgentMessage, ToolCallData } from './message.ts';
-import type { ModelEvent, Usage } from './model.ts';
+import type { ModelEvent } from './model.ts';
 import type { ToolOutput } from './tool.ts';
-
-/** Usage and cost of one answer's model calls, in micro-dollars. */
-export type Spending = { readonly usage: Usage; readonly cost: number };
 
 /**
  * Events of the agent loop, in order. The consumer handles each event before the loop goes on, so a durable
@@ -20,7 +17,8 @@ export type AgentEvent =
     }
   | { readonly type: 'message_start'; readonly message: AgentMessage }
   | { readonly type: 'message_update'; readonly message: AgentMessage; readonly event: ModelEvent }
-  | { readonly type: 'message_end'; readonly message: AgentMessage; readonly spent?: Spending }
+  /** `cost`: of the answer's model calls, micro-dollars; absent where none was counted. */
+  | { readonly type: 'message_end'; readonly message: AgentMessage; readonly cost?: number }
   /** The call is prepared and permitted and runs next. A call that never runs has only its end. */
   | { readonly type: 'tool_execution_start'; readonly call: ToolCallData }
   | { readonly type: 'tool_execution_update'; readonly callId: string; readonly text: string }

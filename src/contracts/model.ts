@@ -171,7 +171,6 @@ export type BudgetScope = 'run' | 'session' | 'tree' | 'person' | 'gateway';
 export type ModelFailure = {
   readonly kind:
     | 'aborted'
-    | 'idle'
     | 'unauthorised'
     | 'overloaded'
     | 'overflow'

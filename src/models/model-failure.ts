@@ -3,7 +3,6 @@ import type { ModelFailure } from '#contracts/model.ts';
 
 const codes: Record<ModelFailure['kind'], ErrorCode> = {
   aborted: 'model_failed',
-  idle: 'model_failed',
   unauthorised: 'model_unauthorised',
   overloaded: 'model_overloaded',
   overflow: 'model_overflow',

@@ -53,7 +53,6 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
     case 'budget':
       return budgetNotice(failure.budget ?? 'gateway', notices);
     case 'overloaded':
-    case 'idle':
     case 'aborted':
       return notices.modelUnavailable;
     default:

@@ -34,9 +34,9 @@ function streamEvents(
         ? [{ stream: 'lifecycle', runId, phase: 'end' }]
         : [{ stream: 'lifecycle', runId, phase: 'error', reason: event.reason }];
     case 'message_end':
-      return event.spent === undefined
+      return event.cost === undefined
         ? []
-        : [{ stream: 'session', sessionId, change: 'cost', cost: event.spent.cost }];
+        : [{ stream: 'session', sessionId, change: 'cost', cost: event.cost }];
     case 'turn_end':
       return toolCallsOf(event.message.parts).length > 0
         ? []

@@ -66,7 +66,7 @@ describe('events of a run', () => {
     const [, end] = only(events, 'message_end');
     expect(updates.every((reason) => reason === undefined)).toBe(true);
     expect(finishReasonOf(end?.message.parts ?? [])).toBe('end_turn');
-    expect(end).toMatchObject({ spent: { usage: { inputTokens: 10 } }, message: { model: 'scripted' } });
+    expect(end).toMatchObject({ cost: 7, message: { model: 'scripted' } });
   });
 
   it('starts no tool before the consumer has handled message_end and tool_execution_start', async () => {

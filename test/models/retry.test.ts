@@ -177,7 +177,6 @@ describe('fallback models', () => {
 describe('property: the policy', () => {
   const kinds = [
     'aborted',
-    'idle',
     'unauthorised',
     'overloaded',
     'overflow',
