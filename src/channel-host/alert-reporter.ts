@@ -4,7 +4,7 @@ import type { ChannelId } from '#contracts/ids.ts';
 import { createOwnerAlerts, type OwnerAlerts, type OwnerAlertsDeps } from '../outbox/owner-alerts.ts';
 import { readOpenAlerts } from '../store/alerts/note-alert.ts';
 import { accountKeyOf, conversationKeyOf } from '../store/base/conversation-key.ts';
-import type { ChannelState } from './channel-host.ts';
+import type { ChannelState } from './channel-state.ts';
 import { createChannelWatch } from './channel-watch.ts';
 
 export type AlertReporterDeps = Omit<OwnerAlertsDeps, 'avoid'> & {

@@ -12,7 +12,6 @@ import type {
   HostedChannel,
   InboundBatch,
   Intake,
-  TroubleCode,
 } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { connectionName } from '#contracts/connection-name.ts';
@@ -27,32 +26,10 @@ import { accountKeyOf } from '../store/base/conversation-key.ts';
 import { readAnchors } from '../store/intake/anchors.ts';
 import { type AccountLease, claimAccount, releaseAccount } from '../store/processes/accounts.ts';
 import { type ChannelRegistry, createChannelRegistry, type FindChannel } from './channel-registry.ts';
+import { type ChannelState, type NewState, stateOf } from './channel-state.ts';
 import { inTime } from './in-time.ts';
 import { keepLease, renewMs } from './keep-lease.ts';
 import { createRetries, RefusedByNetwork, type Retries } from './retries.ts';
-
-/** The state of one connection. */
-export type ChannelState =
-  | { readonly kind: 'off'; readonly reason: string }
-  | { readonly kind: 'starting' }
-  /** `reason`: why it is degraded; absent when it is well. */
-  | { readonly kind: 'on'; readonly account: string; readonly reason?: string }
-  | { readonly kind: 'standby'; readonly reason: string }
-  | TroubledState;
-
-export type TroubledState = {
-  readonly kind: 'trouble';
-  readonly problem: ChannelTrouble['kind'];
-  readonly reason: string;
-  readonly code?: TroubleCode | undefined;
-  /** Since when the channel has been down without a break, ms since the epoch. */
-  readonly since: number;
-  /** When it is tried again, ms since the epoch; absent while the adapter itself keeps trying, every few seconds. */
-  readonly nextTryAt?: number;
-};
-
-/** States reported by the host's parts; the start time is added where states are kept. */
-type NewState = Exclude<ChannelState, TroubledState> | Omit<TroubledState, 'since'>;
 
 export type AccountLeaseHeld = {
   readonly account: string;
@@ -75,7 +52,7 @@ export type ChannelHostDeps = {
   intakeFor(channel: HostedChannel, lease: AccountLeaseHeld): Pick<Intake, 'accept'>;
   /** Called when this process begins to receive for the account. */
   onReceiving(channel: HostedChannel): void;
-  /** Called with each state, also with one that only repeats the last. `line`: see `channelLine`. */
+  /** Called with each state, also with one that only repeats the last. `line`: see `connectionName`. */
   onState(line: string, state: ChannelState): void;
   /** Called when messages may have been missed for good. */
   onGap(channel: HostedChannel, gap: ChannelGap): void;
@@ -322,17 +299,7 @@ async function intakeOf(
   let latest: ChannelTrouble | undefined = retries.refusal();
   let isOnProbation = latest !== undefined;
   let storeFault: string | undefined;
-  const show = () => {
-    const { name } = hosted.account;
-    if (storeFault !== undefined)
-      setState({ kind: 'trouble', problem: 'unreachable', code: 'not-stored', reason: storeFault });
-    else if (latest && !latest.isDegraded)
-      setState({
-        ...{ kind: 'trouble', problem: latest.kind, reason: latest.detail, code: latest.code },
-        ...(latest.nextTryAt !== undefined && { nextTryAt: latest.nextTryAt }),
-      });
-    else setState({ kind: 'on', account: name, ...(latest && { reason: latest.detail }) });
-  };
+  const show = () => setState(stateOf(hosted.account.name, latest, storeFault));
   const trouble = (problem: ChannelTrouble | undefined) => {
     if (ended.signal.aborted) return;
     latest = problem;

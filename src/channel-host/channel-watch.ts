@@ -1,6 +1,6 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Alert, AlertKind } from '#contracts/owner-alert.ts';
-import type { ChannelState } from './channel-host.ts';
+import type { ChannelState } from './channel-state.ts';
 
 export type ChannelWatchDeps = {
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-import type { ChannelState } from '../channel-host/channel-host.ts';
+import type { ChannelState } from '../channel-host/channel-state.ts';
 import type { ChannelStatus } from './gateway-status.ts';
 
 /** How a channel's state is told on the page and by `parley status`. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '#contracts/clock.ts';
-import type { ChannelHost, ChannelState } from '../channel-host/channel-host.ts';
+import type { ChannelHost } from '../channel-host/channel-host.ts';
+import type { ChannelState } from '../channel-host/channel-state.ts';
 import { stripText } from '../logging/redaction.ts';
 import type { Store } from '../store/base/command.ts';
 import { readSessions } from '../store/reads/read-sessions.ts';

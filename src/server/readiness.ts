@@ -4,7 +4,7 @@
  * not.
  */
 
-import type { ChannelState } from '../channel-host/channel-host.ts';
+import type { ChannelState } from '../channel-host/channel-state.ts';
 import { timeText } from '../logging/time-text.ts';
 import type { Component, Readiness, StatusProblem } from './gateway-status.ts';
 
