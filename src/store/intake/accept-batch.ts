@@ -24,6 +24,7 @@ import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
 import { applyCommand } from './apply-command.ts';
 import { changeMembership, migrateConversation } from './change-conversation.ts';
 import { changeKept } from './change-kept.ts';
+import { readChangedLanes } from './changed-lanes.ts';
 import { isOtherEvent } from './fingerprint.ts';
 import { readLaneViews } from './lane-views.ts';
 import type { AcceptInput, AcceptOutput, Proposal } from './proposal.ts';
@@ -48,12 +49,15 @@ export type AcceptedAndClaimed = AcceptOutput & {
 export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   name: 'acceptBatch',
   run: async (tx, input) => {
-    const left = await readWaitingLanes(tx, conversationsLeft(input));
+    const others = [
+      ...(await readWaitingLanes(tx, conversationsLeft(input))),
+      ...(await readChangedLanes(tx, input.proposals)),
+    ];
     const [, , known, views] = await Promise.all([
       moveCursorAt(tx, input),
       assertRolesUnchanged(tx, input),
       readKnownEvents(tx, input),
-      readLaneViews(tx, [...new Set([...laneKeysOf(tx, input), ...left])], conversationsOf(input)),
+      readLaneViews(tx, [...new Set([...laneKeysOf(tx, input), ...others])], conversationsOf(input)),
       // Behind the lanes, which a change of links locks too.
       input.links && proveLinks(tx, input.links),
     ]);

@@ -25,7 +25,7 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
   const onPostgres = beside.dialect === 'postgres';
 
   const said = (text: string, [low, high]: Pair) =>
-    [high, low].map((conversation) => aMessage({ conversation, text }));
+    [high, low].map((conversation) => aMessage({ conversation, text, messageId: `${conversation}${text}` }));
   /** Of somebody who has linked accounts, in the lane that they wrote in before. */
   const stops = ([low, high]: Pair) => [
     aCommand(high, {
@@ -33,8 +33,21 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
       linked: { people: [], formerLane: aLane(low).key },
     }),
   ];
+  const changing = ([low, high]: Pair) => {
+    const edited = aMessage({ conversation: low, text: 'first', messageId: `${low}first` });
+    const decision = {
+      kind: 'edit',
+      text: 'better',
+      prompt: 'better',
+      note: '',
+      newId: unique('edit'),
+    } as const;
+    const edit = { ...edited, eventKey: unique('edit'), kind: 'edit', decision } as const;
+    return [aMessage({ conversation: high, text: 'second' }), edit];
+  };
   it.runIf(onPostgres).each([
     ['two messages', (pair: Pair) => said('second', pair)],
+    ['a message and an edit', changing],
     ['a /stop that concerns both', stops],
   ])('locks them in key order, so that two batches never wait for each other: %s', async (_, second) => {
     const pair = [unique('a'), unique('b')] as const;

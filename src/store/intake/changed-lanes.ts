@@ -1,0 +1,38 @@
+import type { NotNull } from 'kysely';
+import type { Tx } from '../base/command.ts';
+import type { Proposal } from './proposal.ts';
+
+const changes: ReadonlySet<Proposal['decision']['kind']> = new Set(['edit', 'delete', 'reaction']);
+
+/**
+ * Keys of the lanes that have what these events change: a batch locks them with its other lanes, in their order. One
+ * writer has no order to keep.
+ */
+export async function readChangedLanes(tx: Tx, proposals: readonly Proposal[]): Promise<readonly string[]> {
+  const changing = proposals.filter(({ decision }) => changes.has(decision.kind));
+  if (tx.dialect !== 'postgres' || changing.length === 0) return [];
+  const conversations = [...new Set(changing.map(({ conversationKey }) => conversationKey))];
+  const messages = [...new Set(changing.flatMap(({ messageId }) => messageId ?? []))];
+  const remembered = tx.db
+    .selectFrom('groupContext')
+    .select('laneKey')
+    .where('conversationKey', 'in', conversations)
+    .where('messageId', 'in', messages);
+  const ours = tx.db
+    .selectFrom('receipts')
+    .innerJoin('outbox', 'outbox.key', 'receipts.partKey')
+    .select('outbox.laneKey')
+    .where('receipts.conversationKey', 'in', conversations)
+    .where('receipts.messageId', 'in', messages)
+    .where('outbox.laneKey', 'is not', null)
+    .$narrowType<{ laneKey: NotNull }>();
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select('laneKey')
+    .where('conversationKey', 'in', conversations)
+    .where('messageId', 'in', messages)
+    .union(remembered)
+    .union(ours)
+    .execute();
+  return rows.map(({ laneKey }) => laneKey);
+}
