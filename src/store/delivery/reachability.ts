@@ -3,6 +3,7 @@ import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { endSummaries } from '../rows/end-summaries.ts';
 import { endItems } from '../rows/item-states.ts';
 import { tryLockLanes } from '../rows/lane-row.ts';
 import { endAskedWait } from './asked-wait.ts';
@@ -34,8 +35,16 @@ async function endWaiting(tx: Tx, key: string, lanes: readonly string[]): Promis
     .where('laneKey', 'in', lanes)
     .where(isOpenItem())
     .execute();
-  const ids = open.map(({ id }) => id);
-  await endItems(tx, ids, { outcome: 'failed', outcomeReason: 'unreachable' });
+  const end = { outcome: 'failed', outcomeReason: 'unreachable' } as const;
+  await endItems(
+    tx,
+    open.map(({ id }) => id),
+    end,
+  );
+  const isTheirs = ({ conversationKey }: { readonly conversationKey: string }) => conversationKey === key;
+  const rows = tx.db.selectFrom('lanes').select(['key', 'overflow']).where('key', 'in', lanes);
+  for (const lane of await rows.where('overflow', 'is not', null).execute())
+    await endSummaries(tx, lane, { isTheirs, end });
 }
 
 /** The lanes with items of the conversations that wait. */

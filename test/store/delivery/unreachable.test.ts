@@ -43,6 +43,17 @@ describeEachDatabase('a person who blocks the bot', (open, beside) => {
     expect(await outcomes(laneKey)).toEqual(['ended failed']);
   });
 
+  it('ends those as well that the cap has made a line of, which nobody reads later', async () => {
+    const { laneKey, worker, saying, claimRun } = aConversation(open(), { settings: { cap: 1 } });
+    const messages = ['one', 'two', 'three'].map((text) => saying(text));
+    await worker.accept(...messages);
+    await worker.accept(blocked(messages[0] ?? expect.fail('nothing was said')));
+    expect(await outcomes(laneKey)).toEqual(['ended failed', 'ended failed', 'ended failed']);
+    await worker.accept(saying('back'));
+    await claimRun();
+    expect((await readLane(open(), laneKey)).told.map(({ text }) => text)).toEqual(['back']);
+  });
+
   it('exactly as the message is taken leaves it with one outcome', async () => {
     const other = await beside.open();
     onTestFinished(() => other.close());

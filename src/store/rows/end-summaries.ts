@@ -1,9 +1,9 @@
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { endSummarized, type ItemEnd } from '../rows/item-states.ts';
-import type { Lane } from '../rows/lane-row.ts';
+import { endSummarized, type ItemEnd } from './item-states.ts';
+import type { Lane } from './lane-row.ts';
 
-type Sender = { readonly account: string; readonly senderId: string };
+type Sender = { readonly account: string; readonly senderId: string; readonly conversationKey: string };
 
 export type SummariesEnd = {
   readonly isTheirs: (row: Sender) => boolean;
@@ -14,12 +14,16 @@ export type SummariesEnd = {
  * Takes the summary lines of these senders out of the lane and ends their messages so: a line that no run has read
  * waits like any other message. Returns how many there were. The caller holds the lane's lock.
  */
-export async function endSummaries(tx: Tx, lane: Lane, { isTheirs, end }: SummariesEnd): Promise<number> {
+export async function endSummaries(
+  tx: Tx,
+  lane: Pick<Lane, 'key' | 'overflow'>,
+  { isTheirs, end }: SummariesEnd,
+): Promise<number> {
   const summaries = json.summaries(lane.overflow);
   if (summaries.length === 0) return 0;
   const rows = await tx.db
     .selectFrom('inbox')
-    .select(['id', 'account', 'senderId'])
+    .select(['id', 'account', 'senderId', 'conversationKey'])
     .where(
       'id',
       'in',
