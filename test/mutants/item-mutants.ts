@@ -80,6 +80,26 @@ export const itemMutants: readonly Mutant[] = [
     needsPostgres: true,
   },
   {
+    name: 'lanes of edits locked as they come',
+    invariant: 'several lanes are locked in one order, by every step',
+    edit: { in: 'acceptBatch', find: '...(await readChangedLanes(tx, input.proposals)),', replace: '' },
+    test: { file: lockOrder, name: 'so that two batches never wait for each other: a message and an edit' },
+    needsPostgres: true,
+  },
+  {
+    name: 'lines outlive their conversation',
+    invariant: 'what the cap has made a line of ends like all else that waits',
+    edit: {
+      in: 'endWaiting',
+      find: 'await endSummaries(tx, lane, { isTheirs, end });',
+      replace: '{ void lane; }',
+    },
+    test: {
+      file: 'test/store/delivery/unreachable.test.ts',
+      name: 'ends those as well that the cap has made a line of',
+    },
+  },
+  {
     name: 'command claimed behind the conversation',
     invariant: 'who has a conversation waits for no lane',
     edit: { in: 'commitAnswer', find: "&& waiting[0]?.kind === 'message'", replace: '' },
@@ -141,7 +161,7 @@ export const itemMutants: readonly Mutant[] = [
   {
     name: 'rank ignored by what chooses the next run',
     invariant: 'what was promoted comes next',
-    edit: { in: 'waitingRows', find: ".orderBy('rank')", replace: '' },
+    edit: { in: 'waitingIn', find: ".orderBy('rank')", replace: '' },
     test: { file: items, name: 'comes next when it is promoted' },
   },
   {

@@ -81,8 +81,8 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'a message that meets a change of links is before it or behind it',
     edit: {
       in: 'acceptBatch',
-      find: 'const left =',
-      replace: 'if (input.links) await proveLinks(tx, input.links); const left =',
+      find: 'const others =',
+      replace: 'if (input.links) await proveLinks(tx, input.links); const others =',
     },
     also: [{ in: 'acceptBatch', find: 'input.links && proveLinks(tx, input.links),', replace: 'undefined,' }],
     test: {

@@ -218,7 +218,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'newest first',
     invariant: 'arrival order per session, whatever the modes',
-    edit: { in: 'waitingRows', find: ".orderBy('seq')", replace: ".orderBy('seq', 'desc')" },
+    edit: { in: 'waitingIn', find: ".orderBy('seq')", replace: ".orderBy('seq', 'desc')" },
     test: { file: queueModel, name: 'does what its reference model does' },
   },
   {

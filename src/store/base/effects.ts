@@ -35,13 +35,6 @@ export function noEffects(): Effects {
 
 /** Adds what another step of the same commit makes due. */
 export function addEffects(to: Effects, from: Effects): void {
-  to.wakes.push(...from.wakes);
-  to.arrivals.push(...from.arrivals);
-  to.cancels.push(...from.cancels);
-  to.deliveries.push(...from.deliveries);
-  to.fetches.push(...from.fetches);
-  to.overflows.push(...from.overflows);
-  to.reusedKeys.push(...from.reusedKeys);
-  to.endedChildren.push(...from.endedChildren);
-  to.stoppedChildren.push(...from.stoppedChildren);
+  // Each list gets what its namesake holds.
+  for (const [name, list] of Object.entries(from)) (to[name as keyof Effects] as unknown[]).push(...list);
 }
