@@ -29,6 +29,19 @@ export const itemMutants: readonly Mutant[] = [
     test: { file: 'test/inbound/changes.test.ts', name: 'the correction that came too late' },
   },
   {
+    name: 'a correction that was read outlives its message',
+    invariant: 'what is deleted is not answered, be it as a correction that its run has given back',
+    edit: {
+      in: 'withdrawCorrections',
+      find: '|| isCorrectionOf({ ...kept, content: json.content(kept.content) }, row)',
+      replace: '',
+    },
+    test: {
+      file: 'test/store/items/retained-steers.test.ts',
+      name: 'takes with it what has corrected it when it is deleted',
+    },
+  },
+  {
     name: 'a late correction is not found again',
     invariant: 'what corrects a message after its run is changed and withdrawn with it',
     edit: { in: 'canBeCorrected', find: '|| (await correctionsOf(tx, found)).length > 0', replace: '' },

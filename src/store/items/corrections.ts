@@ -10,6 +10,7 @@ import type { InboxTable } from '../base/tables.ts';
 import { endItems } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { type PlacedItem, placeItem } from './enqueue-item.ts';
+import { dropRetained } from './retained-steers.ts';
 import { isCorrectionOf, readWaiting, type WaitingRow } from './waiting-rows.ts';
 
 /** A message as it stands now, and its lane, whose lock the caller holds. */
@@ -89,14 +90,18 @@ async function correctionsOf(tx: Tx, { row, lane }: LockedItem): Promise<readonl
 
 /**
  * Somebody wants a message undone that a run has read: its corrections that nobody has read end as
- * cancelled, and it is not taken again after its run. A run at work goes on.
+ * cancelled, and neither it nor one that was read is taken again after its run. A run at work goes on.
  */
 export async function withdrawCorrections(tx: Tx, found: LockedItem, reason: string): Promise<void> {
-  const { row } = found;
+  const { row, lane } = found;
   const ids = (await correctionsOf(tx, found)).map(({ id }) => id);
   await endItems(tx, ids, { outcome: 'cancelled', outcomeReason: reason });
-  if (row.isKept === 1)
-    await tx.db.updateTable('inbox').set({ isKept: 0 }).where('id', '=', row.id).execute();
+  if (lane.runId === null) return;
+  await dropRetained(
+    tx,
+    lane.runId,
+    (kept) => kept.id === row.id || isCorrectionOf({ ...kept, content: json.content(kept.content) }, row),
+  );
 }
 
 /** Replaces a message's summary line that no run has read yet. Without a line it is removed. */

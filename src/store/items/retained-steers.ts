@@ -2,10 +2,12 @@
  * `steer-backlog`: what was steered into a run is consumed when something that was decided after reading
  * it is on record. A run that ends before that gives it back.
  */
+import type { Selectable } from 'kysely';
 import { finishReasonOf } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import type { InboxTable } from '../base/tables.ts';
 import { endItems, returnItems } from '../rows/item-states.ts';
 import { isCorrectionOf, readWaiting } from './waiting-rows.ts';
 
@@ -92,24 +94,22 @@ async function joinCorrections(tx: Tx, laneKey: string, ids: ReadonlySet<string>
   );
 }
 
-type KeptSteer = { readonly id: string; readonly account: string; readonly senderId: string };
+const columns = ['id', 'account', 'senderId', 'conversationKey', 'content'] as const;
+type KeptSteer = Pick<Selectable<InboxTable>, (typeof columns)[number]>;
 
-/**
- * Ends those of the run's messages that match `isTheirs`: their sender has withdrawn them. The caller holds the
- * lane's lock.
- */
+/** Keeps those steers of the run no longer that match: somebody has withdrawn them. The caller holds the lane's lock. */
 export async function dropRetained(
   tx: Tx,
   runId: string,
-  isTheirs: (row: KeptSteer) => boolean,
+  isWithdrawn: (row: KeptSteer) => boolean,
 ): Promise<void> {
   const kept = await tx.db
     .selectFrom('inbox')
-    .select(['id', 'account', 'senderId'])
+    .select(columns)
     .where('runId', '=', runId)
     .where('state', '=', 'taken')
     .where('isKept', '=', 1)
     .execute();
-  const ids = kept.filter(isTheirs).map(({ id }) => id);
+  const ids = kept.filter(isWithdrawn).map(({ id }) => id);
   if (ids.length > 0) await tx.db.updateTable('inbox').set({ isKept: 0 }).where('id', 'in', ids).execute();
 }

@@ -37,11 +37,11 @@ function dueTogether<Row extends DueRow>(rows: readonly Row[]): readonly Row[] {
 
 /** Whether it corrects that message. A lane may serve several conversations, in which ids of messages may be alike. */
 export function isCorrectionOf(
-  { isCorrection, content, conversationKey }: WaitingRow,
+  { content: { note }, conversationKey }: Pick<WaitingRow, 'content' | 'conversationKey'>,
   message: Pick<Selectable<InboxTable>, 'id' | 'messageId' | 'conversationKey'>,
 ): boolean {
   const name = message.messageId ?? message.id;
-  return isCorrection && content.note?.of === name && conversationKey === message.conversationKey;
+  return note?.kind === 'correction' && note.of === name && conversationKey === message.conversationKey;
 }
 
 /**

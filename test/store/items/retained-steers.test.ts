@@ -146,6 +146,18 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     expect(await outcomes()).toEqual(['failed: error', 'failed: error', 'none']);
   });
 
+  it('takes with it what has corrected it when it is deleted', async () => {
+    const { worker, run, steer, conversation, end, outcomes } = await steered(open());
+    const edit = { kind: 'edit', text: 'better', prompt: 'better', note: '', newId: unique('edit') } as const;
+    await worker.accept({ ...steer, eventKey: unique('edit'), kind: 'edit', decision: edit });
+    const { steers } = await open().write(takeSteers, { ...run, framing, delivery: 'all' });
+    expect(steers).toHaveLength(2);
+    const decision = { kind: 'delete', note: 'deleted {message}', route: aRoute(conversation) } as const;
+    await worker.accept({ ...steer, eventKey: unique('delete'), kind: 'delete', decision });
+    await end('error');
+    expect(await outcomes()).toEqual(['failed: error', 'failed: error', 'none', 'failed: error']);
+  });
+
   it('is read in its newest wording, once, when it was edited meanwhile', async () => {
     const { worker, lane, steer, end, outcomes, told } = await steered(open());
     const edit = { kind: 'edit', text: 'better', prompt: 'better', note: '', newId: unique('edit') } as const;

@@ -95,7 +95,7 @@ export class QueueModel {
   remove(item: Item, reason = 'deleted'): string {
     const wasUnread = isUnread(item);
     for (const one of wasUnread ? [item] : this.#correctionsOf(item)) end(one, 'cancelled', reason);
-    item.isKept = false;
+    for (const one of this.items) if (one === item || one.corrects === item) one.isKept = false;
     this.#revive();
     if (wasUnread) return 'cancelled';
     return this.#isRead(item) ? 'stop-offered' : 'after-run';
