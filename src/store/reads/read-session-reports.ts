@@ -1,8 +1,7 @@
 import { type SqlBool, sql } from 'kysely';
 import { textOf } from '#contracts/message.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
-import { titleLaneOf } from '../lanes/titles.ts';
+import { titleLaneOf, titleSessionOf } from '../lanes/titles.ts';
 import type { SessionSummary } from './read-sessions.ts';
 import { readContext } from './read-transcript.ts';
 
@@ -26,9 +25,8 @@ export const readSessionReports: StoreQuery<{ readonly limit: number }, readonly
   query: 'readSessionReports',
   run: async (tx, { limit }) => {
     const rows = await conversations(tx).orderBy('updatedAt', 'desc').limit(limit).execute();
-    const reports: SessionReport[] = [];
-    for (const row of rows) reports.push(await reportOf(tx, row));
-    return reports;
+    const usage = await usageOf(tx, rows);
+    return rows.map((row) => reportOf(row, usage.get(row.id)));
   },
 };
 
@@ -65,10 +63,10 @@ export const findSession: StoreQuery<{ readonly idOrKey: string }, FoundSession>
     if (row === undefined || idOrKey === '') return { kind: 'none' };
     if (other !== undefined) return { kind: 'several' };
     const { summary } = await readContext.run(tx, { sessionId: row.id });
-    const usage = await usageOf(tx, row);
+    const usage = (await usageOf(tx, [row])).get(row.id) ?? [];
     return {
       kind: 'found',
-      session: { ...(await reportOf(tx, row)), usage, summary: summary && textOf(summary.parts) },
+      session: { ...reportOf(row, usage), usage, summary: summary && textOf(summary.parts) },
     };
   },
 };
@@ -83,9 +81,8 @@ function conversations(tx: Tx) {
 
 type Row = Awaited<ReturnType<ReturnType<typeof conversations>['execute']>>[number];
 
-async function reportOf(tx: Tx, row: Row): Promise<SessionReport> {
+function reportOf(row: Row, usage: readonly PurposeUsage[] = []): SessionReport {
   const { summaryMessageId, title, endedAt, ...session } = row;
-  const usage = await usageOf(tx, row);
   const sumOf = (count: (each: PurposeUsage) => number) => usage.reduce((sum, each) => sum + count(each), 0);
   return {
     ...session,
@@ -99,20 +96,27 @@ async function reportOf(tx: Tx, row: Row): Promise<SessionReport> {
   };
 }
 
-async function usageOf(tx: Tx, { id, key }: Row): Promise<readonly PurposeUsage[]> {
-  return usageByPurpose.all(tx, { id, key, titleKey: titleLaneOf(id) });
-}
-
-/** Model calls have no index by session; each run has taken something in its lane. */
-const usageByPurpose = prepared((db, of: QueryParams<{ id: string; key: string; titleKey: string }>) => {
-  const query = sql<PurposeUsage>`
-    select purpose, count(*) as calls,
+/**
+ * Reads the usage of sessions, by their ids. Model calls have no index by session; each run has taken something in its lane.
+ * All sessions of a lane share one look at its runs: it may have had many of both.
+ */
+async function usageOf(tx: Tx, rows: readonly Row[]): Promise<ReadonlyMap<string, readonly PurposeUsage[]>> {
+  const byPurpose = new Map<string, PurposeUsage[]>();
+  if (rows.length === 0) return byPurpose;
+  const owners = new Map(rows.flatMap(({ id }) => [id, titleSessionOf(id)].map((own) => [own, id] as const)));
+  const laneKeys = new Set(rows.flatMap(({ id, key }) => [key, titleLaneOf(id)]));
+  const { rows: found } = await sql<PurposeUsage & { readonly sessionId: string }>`
+    select "sessionId", purpose, count(*) as calls,
       cast(sum("inputTokens" + "cacheReadTokens" + "cacheWriteTokens") as bigint) as "promptTokens",
       cast(sum("outputTokens") as bigint) as "completionTokens", cast(sum(cost) as bigint) as cost
     from "modelCalls"
     where "runId" in (
-        select "runId" from inbox where "laneKey" in (${of.key}, ${of.titleKey}) and "runId" is not null
-      ) and "sessionId" in (${of.id}, 'title-' || ${of.id}) and state in ('settled', 'unknown')
-    group by purpose order by purpose desc`;
-  return { compile: () => query.compile(db) };
-});
+        select "runId" from inbox where "laneKey" in (${sql.join([...laneKeys])}) and "runId" is not null
+      ) and "sessionId" in (${sql.join([...owners.keys()])}) and state in ('settled', 'unknown')
+    group by "sessionId", purpose order by purpose desc`.execute(tx.db);
+  for (const { sessionId, ...usage } of found) {
+    const owner = owners.get(sessionId) ?? sessionId;
+    byPurpose.set(owner, [...(byPurpose.get(owner) ?? []), usage]);
+  }
+  return byPurpose;
+}

@@ -16,6 +16,10 @@ describeEachDatabase('the list of conversations', (open) => {
       return worker.claimRun(aLane(conversation).key);
     };
     const [conversation, other] = [unique('c'), unique('c')];
+    const before = await say(other);
+    await worker.answer(before, 'None.', { modelCalls: [counted(before, { cost: 3 })] });
+    await worker.accept(aMessage({ conversation: other, text: '/new', item: { kind: 'command' } }));
+    await worker.claim(aLane(other).key);
     await worker.answer(await say(other), 'None.');
     const run = await say(conversation);
     const naming = await worker.claimRun(titleLaneOf(run.sessionId));
@@ -34,12 +38,16 @@ describeEachDatabase('the list of conversations', (open) => {
     const end = { id, latencyMs: 1, end: { state: 'void' } } as const;
     await worker.answer(second, 'Two.', { modelCalls: [counted(second, { cost: 7 }), end] });
 
-    const [first, ...older] = await open().read(readSessionReports, { limit: 2 });
+    const [first, ...older] = await open().read(readSessionReports, { limit: 3 });
     expect(first).toMatchObject({
       ...{ id: sessionId, key: laneKey, title: 'Green boats', messageCount: 5, isSummarised: true },
       ...{ tokens: { prompt: 360, completion: 90 }, cost: 207 },
     });
-    expect(older).toMatchObject([{ key: aLane(other).key, isSummarised: false }]);
+    const [key, nothing] = [aLane(other).key, { prompt: 0, completion: 0 }];
+    expect(older).toMatchObject([
+      { key, isSummarised: false, tokens: nothing, cost: 0 },
+      { key, tokens: { prompt: 120, completion: 30 }, cost: 3 },
+    ]);
     for (const idOrKey of [sessionId, laneKey])
       expect(await open().read(findSession, { idOrKey })).toMatchObject({
         kind: 'found',
