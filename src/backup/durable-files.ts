@@ -37,8 +37,10 @@ async function copyFolder({ from, to, base }: CopyOptions): Promise<readonly Cop
   await mkdir(to, { mode: 0o700 });
   const copied: CopiedFile[] = [];
   // One after the other: a workspace may hold more files than a process may open.
+  // One by one: as arguments of a single call, 125,000 would be too many.
   for (const name of names)
-    copied.push(...(await copyTree({ from: join(from, name), to: join(to, name), base })));
+    for (const file of await copyTree({ from: join(from, name), to: join(to, name), base }))
+      copied.push(file);
   await syncFolder(to);
   return copied;
 }

@@ -36,7 +36,8 @@ export async function makeBackup(options: BackupOptions): Promise<FoundBackup> {
     await mkdir(join(draft.path, 'folder'), { mode: 0o700 });
     for (const name of entries) {
       const to = join(draft.path, 'folder', name);
-      files.push(...(await copyTree({ from: join(dataDir, name), to, base: draft.path })));
+      for (const file of await copyTree({ from: join(dataDir, name), to, base: draft.path }))
+        files.push(file);
     }
     await mkdir(join(draft.path, 'settings'), { mode: 0o700 });
     const kept: { from: string; file: string }[] = [];

@@ -5,7 +5,6 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson } from '#channel-kit/parse-json.ts';
 import { syncFolder } from './durable-files.ts';
 
 const database = z.object({
@@ -82,7 +81,8 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
 /** Reads what a backup holds; undefined for a folder that is none. */
 export async function readManifest(folder: string): Promise<Manifest | undefined> {
   try {
-    return schema.safeParse(parseJson(await readFile(join(folder, fileName), 'utf8'))).data;
+    // Our own words, and as many as there are files: a bound would make a backup that can't be brought back.
+    return schema.safeParse(JSON.parse(await readFile(join(folder, fileName), 'utf8'))).data;
   } catch {
     return undefined;
   }

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeBackup } from '../../src/backup/make-backup.ts';
-import { backupsIn, listBackups, readManifest } from '../../src/backup/manifest.ts';
+import { backupsIn, listBackups, readManifest, writeManifest } from '../../src/backup/manifest.ts';
 import { finishRestore, restoreBackup, verifyBackup } from '../../src/backup/restore.ts';
 import { lockDataFolder } from '../../src/processes/folder-lock.ts';
 import { doubtParts } from '../../src/store/delivery/doubt-parts.ts';
@@ -52,6 +52,14 @@ it('holds database, files and settings for their owner alone, and was read back'
     ...[0o600, 0o600, 0o600, 0o700],
   ]);
   await verifyBackup({ path, manifest });
+});
+
+it('is known as one however many files it holds', async () => {
+  const { path, manifest } = await makeBackup({ dataDir: await aDataFolder(), settings: [] });
+  const [file] = manifest.files;
+  if (!file) throw new Error('test error: it holds no file');
+  await writeManifest(path, { ...manifest, files: Array.from({ length: 260_000 }, () => file) });
+  expect((await readManifest(path))?.files).toHaveLength(260_000);
 });
 
 it('leaves out a folder, a file and a link that vanish when they are about to be copied', async () => {
