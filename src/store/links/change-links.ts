@@ -150,12 +150,12 @@ type MeetingPeers = {
   readonly theirs: string | undefined;
 };
 
-type Meeting =
+type MeetResult =
   | { readonly kind: 'joined'; readonly identity: string }
   | { readonly kind: 'self' | 'already' | 'elsewhere' };
 
 /** The identity that both would have, or why they cannot be linked, in either step. */
-async function meet(tx: Tx, { peer, asked, mine, theirs }: MeetingPeers): Promise<Meeting> {
+async function meet(tx: Tx, { peer, asked, mine, theirs }: MeetingPeers): Promise<MeetResult> {
   if (asked.peer === peer) return { kind: 'self' };
   if (mine === undefined || theirs === undefined)
     return { kind: 'joined', identity: theirs ?? mine ?? asked.newIdentity };
