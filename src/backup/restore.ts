@@ -166,10 +166,11 @@ function keptPlace(kept: string, name: string): string {
   return databaseFiles.some((file) => file === name) ? join(kept, name) : join(kept, 'folder', name);
 }
 
-/** Makes what was replaced a backup that the same command brings back. */
-async function describeKept({ kept, puts }: RestorePlan): Promise<void> {
+/** Makes what was replaced a backup that the same command brings back, unless there was no database. */
+async function describeKept({ kept, puts, database }: RestorePlan): Promise<void> {
+  if (database === undefined && !existsSync(join(kept, 'parley.db'))) return;
   const entries = puts.filter((name) => existsSync(join(kept, 'folder', name)));
-  const kind = existsSync(join(kept, 'parley.db')) ? 'sqlite' : 'postgres';
+  const kind = database === undefined ? 'sqlite' : 'postgres';
   await writeManifest(kept, {
     ...{ format: 1, kind: 'replaced', madeAt: new Date().toISOString(), files: [], settings: [] },
     database: { kind, file: 'parley.db', steps: [], rows: {} },

@@ -1,6 +1,7 @@
 import {
   chmodSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -8,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeBackup } from '../../src/backup/make-backup.ts';
@@ -104,6 +106,15 @@ it('brings everything back, keeps what it replaces, and that can be brought back
   expect(await store.write(doubtParts, {})).toEqual({ madeAt: manifest.madeAt, parts: 0 });
   expect(await store.write(doubtParts, {})).toBeUndefined();
   await store.close();
+});
+
+it('is restored on a new machine, whose empty folder is no state to go back to', async () => {
+  const backup = await makeBackup({ dataDir: await aDataFolder('first'), settings: [] });
+  const dataDir = mkdtempSync(join(tmpdir(), 'parley-new-machine-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true }));
+  await restoreBackup({ dataDir, backup });
+  expect(stateOf(dataDir)).toEqual(['first', 'first', 'first']);
+  expect(await listBackups(dataDir)).toEqual([]);
 });
 
 it('replaces nothing by a backup that was changed', async () => {
