@@ -4,7 +4,7 @@
  * database names its restore (table `restores`) from the moment it takes its place: the next start sends nothing blindly.
  */
 
-import { existsSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
@@ -91,7 +91,7 @@ async function stage({ path, manifest }: FoundBackup, staging: string, note: Res
   if (manifest.database.kind === 'sqlite') {
     // A state that was moved aside may have its last commits in a log of its own.
     for (const name of databaseFiles) {
-      if (!existsSync(join(path, name))) continue;
+      if (!isThere(join(path, name))) continue;
       await copyTree({ from: join(path, name), to: join(staging, name), base: staging });
       puts.push(name);
     }
@@ -103,7 +103,7 @@ async function stage({ path, manifest }: FoundBackup, staging: string, note: Res
   }
   for (const name of manifest.entries) {
     await copyTree({ from: join(path, 'folder', name), to: join(staging, name), base: staging });
-    if (existsSync(join(staging, name))) puts.push(name);
+    if (isThere(join(staging, name))) puts.push(name);
   }
   return puts;
 }
@@ -150,9 +150,9 @@ export async function finishRestore(place: {
   }
   await mkdir(join(plan.kept, 'folder'), { recursive: true, mode: 0o700 });
   // Staged entries have not changed places yet; all others lie where they belong.
-  const open = plan.puts.filter((name) => existsSync(join(staging, name)));
+  const open = plan.puts.filter((name) => isThere(join(staging, name)));
   // The logs go first: with another database beside them they would be taken for its own.
-  const leaving = [...plan.removes, ...open].filter((name) => existsSync(join(dataDir, name)));
+  const leaving = [...plan.removes, ...open].filter((name) => isThere(join(dataDir, name)));
   for (const name of leaving) await rename(join(dataDir, name), freePath(keptPlace(plan.kept, name)));
   await syncFolder(dataDir);
   for (const name of open) await rename(join(staging, name), join(dataDir, name));
@@ -168,8 +168,8 @@ function keptPlace(kept: string, name: string): string {
 
 /** Makes what was replaced a backup that the same command brings back, unless there was no database. */
 async function describeKept({ kept, puts, database }: RestorePlan): Promise<void> {
-  if (database === undefined && !existsSync(join(kept, 'parley.db'))) return;
-  const entries = puts.filter((name) => existsSync(join(kept, 'folder', name)));
+  if (database === undefined && !isThere(join(kept, 'parley.db'))) return;
+  const entries = puts.filter((name) => isThere(join(kept, 'folder', name)));
   const kind = database === undefined ? 'sqlite' : 'postgres';
   await writeManifest(kept, {
     ...{ format: 1, kind: 'replaced', madeAt: new Date().toISOString(), files: [], settings: [] },
@@ -182,6 +182,11 @@ async function describeKept({ kept, puts, database }: RestorePlan): Promise<void
 function freePath(path: string): string {
   for (let count = 1; ; count++) {
     const one = count === 1 ? path : `${path}-${count}`;
-    if (!existsSync(one)) return one;
+    if (!isThere(one)) return one;
   }
+}
+
+/** Also of a link whose target is away: a workspace may lie on another disk. */
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -4,6 +4,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -94,14 +95,21 @@ it('never copies itself: a place in the data folder is refused, also behind a li
 
 it('brings everything back, keeps what it replaces, and that can be brought back too', async () => {
   const dataDir = await aDataFolder('first');
+  // To a disk that is away.
+  const link = join(dataDir, 'workspace');
+  symlinkSync('/nowhere/first', link);
   const backup = await makeBackup({ dataDir, settings: [] });
   setState(dataDir, 'second');
+  rmSync(link);
+  symlinkSync('/nowhere/second', link);
   const { kept } = await restoreBackup({ dataDir, backup });
   expect(stateOf(dataDir)).toEqual(['first', 'first', 'first']);
+  expect(readlinkSync(link)).toBe('/nowhere/first');
   const manifest = await readManifest(kept);
   if (manifest === undefined) throw new Error('what was replaced is no backup');
   await restoreBackup({ dataDir, backup: { path: kept, manifest } });
   expect(stateOf(dataDir)).toEqual(['second', 'second', 'second']);
+  expect(readlinkSync(link)).toBe('/nowhere/second');
   const store = await openStore({ kind: 'sqlite', dataDir });
   expect(await store.write(doubtParts, {})).toEqual({ madeAt: manifest.madeAt, parts: 0 });
   expect(await store.write(doubtParts, {})).toBeUndefined();
