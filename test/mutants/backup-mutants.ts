@@ -83,8 +83,8 @@ export const backupMutants: readonly Mutant[] = [
     invariant: 'files change places only when all of them are there',
     edit: {
       in: 'finishRestore',
-      find: 'const open = plan.puts.filter((name) => existsSync(join(staging, name)));',
-      replace: `const open = plan.puts.filter((name) => name !== 'token' && existsSync(join(staging, name)));`,
+      find: 'const open = plan.puts.filter((name) => isThere(join(staging, name)));',
+      replace: `const open = plan.puts.filter((name) => name !== 'token' && isThere(join(staging, name)));`,
     },
     test: { file: backups, name: 'brings everything back, keeps what it replaces' },
   },
