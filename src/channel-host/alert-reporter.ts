@@ -27,20 +27,24 @@ export interface AlertReporter extends Pick<OwnerAlerts, 'endWhere' | 'shown' | 
 /** Creates the reporter. */
 export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
   const usable = new Set<string>();
+  /** It comes back, or is mended some day. */
+  const away = new Set<string>();
   const known = new Set<string>(deps.localChannels);
   /** A network with several accounts can be used while one of them is on. */
-  const avoid = () => {
-    const open = new Set([...usable].map(channelOfConnection));
+  const without = (...lines: readonly string[]) => {
+    const open = new Set(lines.map(channelOfConnection));
     return [...new Set([...known].map(channelOfConnection))].filter((channel) => !open.has(channel));
   };
+  const avoid = () => ({ now: without(...usable), always: without(...usable, ...away) });
   const desk = createOwnerAlerts({ ...deps, avoid });
   const channels = createChannelWatch({ clock: deps.clock, raise: desk.raise, end: desk.end });
   return {
     onState: (line, state) => {
       known.add(line);
       const isLocal = deps.localChannels.some((id) => id === channelOfConnection(line));
-      if (state.kind === 'on' && !isLocal) usable.add(line);
-      else usable.delete(line);
+      usable.delete(line);
+      away.delete(line);
+      if (!isLocal && state.kind !== 'off') (isUsable(state) ? usable : away).add(line);
       channels.onState(line, state);
     },
     onGap: ({ definition, account }, { conversation, reason, code }) => {
@@ -66,4 +70,9 @@ export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
       await desk.stop();
     },
   };
+}
+
+/** Where another process receives, this one still sends. */
+function isUsable({ kind }: ChannelState): boolean {
+  return kind === 'on' || kind === 'standby';
 }

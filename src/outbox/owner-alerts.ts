@@ -25,6 +25,12 @@ import {
 } from '../store/delivery/queue-alert-message.ts';
 import type { Notices } from '../texts/notices.ts';
 
+export type AvoidedChannels = {
+  readonly now: readonly string[];
+  /** Those that are off, and those of this machine: nobody waits for them. */
+  readonly always: readonly string[];
+};
+
 /** Everything that telling an owner needs. */
 export type OwnerAlertsDeps = {
   readonly store: Store;
@@ -33,8 +39,8 @@ export type OwnerAlertsDeps = {
   readonly notices: Notices;
   /** `<channel>:<peer>`; those who were approved as owners are known to the store. */
   readonly owners: readonly string[];
-  /** Channels that cannot carry a message to the owner now, and those of this machine. */
-  avoid(): readonly string[];
+  /** Channels that can't carry a message to the owner. */
+  avoid(): AvoidedChannels;
   deliver(conversationKey: string): void;
 };
 
@@ -139,7 +145,7 @@ function isDue({ kind, raisedAt, endedAt }: StoredNotice, now: number): boolean 
 }
 
 async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> {
-  const { store, notices, owners, deliver } = deps;
+  const { store, notices, owners, deliver, avoid } = deps;
   const { id, endedAt } = notice;
   if (endedAt !== undefined) {
     const text = troubleEndText(notices, notice);
@@ -151,31 +157,36 @@ async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> 
     if (told !== undefined) deliver(told);
     return;
   }
-  const route = await store.read(readOwnerRoute, { owners, ...unusable(deps, notice) });
+  const find = (avoided: readonly string[]) =>
+    store.read(readOwnerRoute, { owners, ...unusable(avoided, notice) });
+  const { now, always } = avoid();
+  const route = await find(now);
+  // It is told when the channel that reaches the owner is back.
+  if (!route && now.length > always.length && (await find(always))) return;
   const text = troubleText(notices, notice);
   const told = await store.write(queueAlertMessage, { id, step: 'raised', text, ...(route && { route }) });
   if (told !== undefined) deliver(told);
 }
 
 /** A trouble is not told where it is. */
-function unusable({ avoid }: OwnerAlertsDeps, { kind, subject }: StoredNotice) {
+function unusable(avoid: readonly string[], { kind, subject }: StoredNotice) {
   switch (kind) {
     case 'channel-down':
     case 'channel-unauthorised':
     case 'channel-challenge':
-      return { avoid: [...avoid(), subject] };
+      return { avoid: [...avoid, subject] };
     case 'delivery-unknown':
     case 'delivery-waits':
     case 'conversation-unreachable':
     case 'conversation-moved':
-      return { avoid: avoid(), notIn: subject };
+      return { avoid, notIn: subject };
     case 'model-key':
     case 'model-without-tools':
     case 'context-full':
     case 'lane-stuck':
     case 'budget-spent':
     case 'events-missed':
-      return { avoid: avoid() };
+      return { avoid };
     default:
       return kind satisfies never;
   }

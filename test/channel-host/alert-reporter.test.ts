@@ -228,6 +228,25 @@ describe('other troubles', () => {
     await second.untilTold(/lane-1 .* 12 s/, /lane-1 is moving again/);
   });
 
+  it('are told by a process that stands by for another, which has the channel', async () => {
+    const { watch, untilTold } = await aWatch();
+    watch.onState(works, { kind: 'standby', reason: 'another process receives for this account' });
+    watch.onAlarm('lane-1', 12_000);
+    await untilTold(/lane-1/);
+  });
+
+  it('are told once a channel is there that reaches the owner', async () => {
+    const { watch, pass, told, untilTold, untilShown } = await aWatch();
+    watch.onState(works, isAway);
+    watch.onAlarm('lane-1', 12_000);
+    await untilShown(/lane-1/);
+    await pass(6_000);
+    expect(await told()).toEqual([]);
+    watch.onState(works, isBack);
+    await pass(6_000);
+    await untilTold(/lane-1/);
+  });
+
   it('are dismissed by the owner', async () => {
     const { watch, untilShown } = await aWatch();
     watch.onAlarm('lane-1', 12_000);

@@ -101,4 +101,16 @@ export const roleMutants: readonly Mutant[] = [
       name: 'is refused to a process that wants it alone, naming those who have it',
     },
   },
+  {
+    name: 'an alert told by a process that has no channel',
+    invariant: 'an alert that counts as told reaches the owner where anything does',
+    edit: { in: 'isUsable', find: "kind === 'on' || kind === 'standby'", replace: "kind === 'on'" },
+    test: { file: 'test/channel-host/alert-reporter.test.ts', name: 'that stands by for another' },
+  },
+  {
+    name: 'an alert told nowhere while its channel is away',
+    invariant: 'an alert that counts as told reaches the owner where anything does',
+    edit: { in: 'tell', find: 'now.length > always.length', replace: 'now.length < always.length' },
+    test: { file: 'test/channel-host/alert-reporter.test.ts', name: 'told once a channel is there' },
+  },
 ];

@@ -61,7 +61,11 @@ it('ends the alerts whose subject the settings have taken away, and no others', 
   });
 
   const deps = { store, clock: systemClock, log: silentLog, notices: noticesFor('en'), owners: [] };
-  const alerts = createOwnerAlerts({ ...deps, avoid: () => [], deliver: () => undefined });
+  const alerts = createOwnerAlerts({
+    ...deps,
+    avoid: () => ({ now: [], always: [] }),
+    deliver: () => undefined,
+  });
   onTestFinished(alerts.stop);
   alerts.endWhere(staleAlerts(config, channels));
   const open = () => store.read(readOpenAlerts, {});
