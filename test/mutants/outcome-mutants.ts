@@ -179,6 +179,12 @@ export const outcomeMutants: readonly Mutant[] = [
     test: { file: 'test/store/delivery/reply-outcome.test.ts', name: 'is sent in place of an edit' },
   },
   {
+    name: 'a change that is refused is made again for ever',
+    invariant: 'no part holds up its conversation for ever',
+    edit: { in: 'stepFor', find: "mayRepeat ? 'send' : 'give-up'", replace: "'send'" },
+    test: { file: 'test/store/delivery/cut-off-send.test.ts', name: 'after ten attempts at a change' },
+  },
+  {
     name: 'what is handed over while it stops is left',
     invariant: 'a call that was begun is on record before the store closes',
     edit: { in: 'createDeliverer', find: 'while (working.size > 0)', replace: 'if (working.size > 0)' },

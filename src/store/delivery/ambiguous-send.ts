@@ -6,7 +6,7 @@
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import type { Tx } from '../base/command.ts';
-import { endPart, reschedulePart, storeReceipts } from './end-part.ts';
+import { endPart, failAnswer, reschedulePart, storeReceipts } from './end-part.ts';
 
 export type Ambiguous = {
   readonly conversationKey: string;
@@ -19,6 +19,8 @@ export type Ambiguous = {
 
 const firstPauseMs = 1_000;
 const longestPauseMs = 15_000;
+/** A part that its platform drops each time would hold up its conversation for ever. */
+const mostSends = 100;
 /** Looking that fails for other reasons than an outage ends this long after the send. */
 const lookupPatienceMs = 600_000;
 
@@ -75,6 +77,8 @@ async function settleCandidates(
   const own = messageIds.find((id) => !taken.has(id));
   if (own === undefined) {
     const problem = 'the send was cut off and had not arrived';
+    const { attempts } = await sendingOf(tx, partKey);
+    if (attempts >= mostSends) return failAnswer(tx, { partKey, problem });
     return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
   }
   await endPart(tx, { key: partKey, state: 'sent', receipts: [own] });

@@ -232,7 +232,7 @@ const partsOf = (db: Kysely<Tables>, of: QueryParams<{ conversationKey: string }
     .where('purpose', '<>', 'preview')
     .orderBy('place');
 
-/** However long a platform recognises a repeat, a call that never gets an answer ends. */
+/** However long a repeat is safe, a call that never gets an answer ends. */
 const mostRepeats = 10;
 
 type Candidate = {
@@ -247,9 +247,11 @@ function stepFor(
   head: Head,
   { content, sendingAt, attempts }: Candidate,
 ): 'send' | 'look-up' | 'give-up' {
-  if (sendingAt === null || isChange(content)) return 'send';
+  if (sendingAt === null) return 'send';
+  const mayRepeat = attempts < mostRepeats;
+  if (isChange(content)) return mayRepeat ? 'send' : 'give-up';
   // A clock that was set back since doesn't tell how long ago that was.
-  if (Math.abs(tx.now - sendingAt) < head.repeatSafeMs && attempts < mostRepeats) return 'send';
+  if (Math.abs(tx.now - sendingAt) < head.repeatSafeMs && mayRepeat) return 'send';
   if (head.canLookUp) return 'look-up';
   return head.resendUnknown ? 'send' : 'give-up';
 }

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Found } from '../../../src/contracts/channel-abilities.ts';
+import { plainText } from '../../../src/contracts/formatted-text.ts';
 import type { MessageId } from '../../../src/contracts/ids.ts';
+import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import type { DeliveryPolicy } from '../../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import type { SendOutcome } from '../../../src/store/delivery/record-send.ts';
@@ -24,13 +26,17 @@ const found = (...ids: string[]): SendOutcome => ({
 });
 
 describeEachDatabase('a send that was cut off', (open, beside) => {
-  const aSend = async (how: Partial<DeliveryPolicy>, texts = ['hello']) => {
+  const aText = (text: string): OutboundContent => ({ kind: 'text', text: plainText(text) });
+  const aSend = async (
+    how: Partial<DeliveryPolicy>,
+    { texts = ['hello'], contentOf = aText }: { texts?: string[]; contentOf?: typeof aText } = {},
+  ) => {
     const { conversationKey, begin, answer } = aConversation(open());
     const folder = unique('folder');
     const run = await begin();
     const parts = texts.map((text) => ({
       route: routeFor(run),
-      content: { kind: 'text', text: { text, spans: [] } } as const,
+      content: contentOf(text),
       purpose: 'reply' as const,
     }));
     await answer(run, 'hello', { parts });
@@ -148,8 +154,32 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect(await sending.states()).toEqual(['sent m1']);
   });
 
+  it('has failed when it was found never to have arrived, again and again', async () => {
+    const sending = await aSend(both);
+    const steps: string[] = [];
+    while (steps.length < 500 && (await sending.states())[0] === 'pending') {
+      const claimed = await sending.claim();
+      steps.push(claimed.step);
+      await sending.settle(claimed, claimed.step === 'send' ? cutOff : found());
+    }
+    expect(await sending.states()).toEqual(['failed']);
+    expect(await sending.claimNone()).toBe('empty');
+    expect(steps.filter((step) => step === 'send')).toHaveLength(100);
+  });
+
+  it('is given up as unknown after ten attempts at a change that is refused each time since', async () => {
+    const contentOf = () => ({ kind: 'edit', messageId: 'm1' as MessageId, text: plainText('x') }) as const;
+    const sending = await aSend(both, { contentOf });
+    await sending.claim();
+    await sending.dies();
+    for (let attempts = 1; attempts < 10; attempts += 1)
+      await sending.settle(await sending.claim(), { kind: 'exhausted', reason: 'busy' });
+    expect(await sending.claimNone()).toBe('empty');
+    expect(await sending.states()).toEqual(['unknown']);
+  });
+
   it('is not taken for another part that reads the same', async () => {
-    const sending = await aSend(searchable, ['same', 'same']);
+    const sending = await aSend(searchable, { texts: ['same', 'same'] });
     await sending.settle(await sending.claim(), arrived);
     await sending.claim();
     await sending.dies();
