@@ -5,6 +5,7 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
@@ -151,13 +152,18 @@ class RunView implements LiveView {
     if (this.#isSettled || !text || text.text === this.#shown) return;
     this.#shown = text.text;
     this.#lastAt = this.#options.clock.now();
-    this.#inFlight = this.#surface
-      .show(text)
-      .catch((error: unknown) => this.#options.log.debug({ error }, 'preview.failed'))
-      .finally(() => {
-        this.#inFlight = undefined;
-        this.#schedule();
-      });
+    this.#inFlight = this.#call(text).finally(() => {
+      this.#inFlight = undefined;
+      this.#schedule();
+    });
+  }
+
+  async #call(text: FormattedText): Promise<void> {
+    try {
+      if (!(await this.#surface.show(text))) this.#shown = '';
+    } catch (error) {
+      this.#options.log.debug({ error }, 'preview.failed');
+    }
   }
 
   #hush(): void {

@@ -14,8 +14,11 @@ import type { LivePreview } from '../store/lanes/recover-run.ts';
 
 /** Where a preview is shown: the network's own draft, or a message that is edited. */
 export interface PreviewSurface {
-  /** Shows this text in place of the one before. May throw; the next one is still tried. */
-  show(text: FormattedText): Promise<void>;
+  /**
+   * Shows this text in place of the one before; false when nothing may be shown yet. May throw; the next one is
+   * still tried.
+   */
+  show(text: FormattedText): Promise<boolean>;
   /** The preview message on the platform, for the answer to take over or remove. */
   standing(): LivePreview | undefined;
   /** That message belongs to an answer now: the next preview is a new one. */
@@ -49,7 +52,10 @@ export function createPreviewSurface(
 function createDraft({ adapter, route, runId }: PreviewPlace, signal: AbortSignal): PreviewSurface {
   const draftId = draftIdOf(runId);
   return {
-    show: async (text) => adapter.preview?.draft(route, draftId, text, signal),
+    show: async (text) => {
+      await adapter.preview?.draft(route, draftId, text, signal);
+      return true;
+    },
     standing: () => undefined,
     reset: () => undefined,
   };
@@ -74,9 +80,9 @@ class EditedMessage implements PreviewSurface {
     this.#standing = place.standing;
   }
 
-  async show(text: FormattedText): Promise<void> {
+  async show(text: FormattedText): Promise<boolean> {
     const { clock } = this.#place;
-    if (this.#isOver || clock.now() < this.#quietUntil) return;
+    if (this.#isOver || clock.now() < this.#quietUntil) return true;
     if (!this.#standing) return this.#send(text);
     const { key, messageId } = this.#standing;
     // The store keeps receipts as plain text; this one came from the platform.
@@ -84,6 +90,7 @@ class EditedMessage implements PreviewSurface {
     // The answer itself counts against the same limit.
     if (result.kind === 'retry' && result.afterMs > 0)
       this.#quietUntil = clock.now() + retryAfterMs(result.afterMs);
+    return true;
   }
 
   standing(): LivePreview | undefined {
@@ -95,18 +102,22 @@ class EditedMessage implements PreviewSurface {
   }
 
   /** Stored before it is sent and its platform id after, so that a restart finds what it left. */
-  async #send(text: FormattedText): Promise<void> {
+  async #send(text: FormattedText): Promise<boolean> {
     const { runId, epoch, route, store, probe } = this.#place;
     // A network may take a second part of one key for a repeat of the first, which an answer has long replaced.
     const key = `${runId}:preview:${epoch}.${this.#count++}`;
     const part = { key: partKey(key), route, content: { kind: 'text', text } } as const;
-    await store.write(recordPreview, { kind: 'sending', key, runId, part });
+    if (!(await store.write(recordPreview, { kind: 'sending', key, runId, part }))) return false;
     const result = await this.#call(key, part.content);
     const messageId = result.kind === 'sent' ? result.receipts[0] : undefined;
-    if (messageId === undefined) return this.#giveUp(key, result);
+    if (messageId === undefined) {
+      await this.#giveUp(key, result);
+      return true;
+    }
     await store.write(recordPreview, { kind: 'sent', key, messageId });
     this.#standing = { key, messageId };
     probe.reach('preview-sent');
+    return true;
   }
 
   /** Without its id it could neither be edited nor deleted: better no further preview in this run. */

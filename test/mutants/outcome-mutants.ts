@@ -191,6 +191,16 @@ export const outcomeMutants: readonly Mutant[] = [
     test: { file: 'test/outbox/store-trouble.test.ts', name: 'once it has stopped' },
   },
   {
+    name: 'a preview in the middle of an earlier answer',
+    invariant: 'what is said in a conversation appears in its order',
+    edit: {
+      in: 'recordPreview',
+      find: 'if (await headPart.first(tx, { conversationKey })) return false;',
+      replace: 'void headPart;',
+    },
+    test: { file: 'test/runs/live-view.test.ts', name: 'comes after everything that was said before' },
+  },
+  {
     name: 'previews that wait for one another',
     invariant: 'an answer waits for one call of its preview at most',
     edit: { in: 'RunView', find: '|| this.#inFlight', replace: '|| false' },

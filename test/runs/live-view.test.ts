@@ -7,11 +7,13 @@ import type { Outbound, OutboundContent, SendResult } from '../../src/contracts/
 import { noProbe } from '../../src/contracts/probe.ts';
 import { noSections } from '../../src/contracts/section.ts';
 import { createLiveView, type LiveViewOptions } from '../../src/runs/live-view.ts';
-import type { StoreQuery } from '../../src/store/base/command.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
+import { recordPreview } from '../../src/store/delivery/record-preview.ts';
 import { completes, scriptedModel } from '../agent/support/scripted-model.ts';
 import { plainCapabilities } from '../channel-host/plain-capabilities.ts';
-import { aLane, aMessage, aRoute, aWorker, unique } from '../store/builders.ts';
+import { aConversation } from '../store/a-conversation.ts';
+import { aLane, aMessage, aRoute, aWorker, routeFor, unique } from '../store/builders.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { playNext, runSettings } from './run-builders.ts';
@@ -218,6 +220,31 @@ describe('what a person sees while a run works', () => {
     answers[1]?.resolve();
     expect(await finished).toMatchObject({ messageId: '1' });
     expect(network.sent).toHaveLength(2);
+    await view.end();
+  });
+
+  it('comes after everything that was said before', async () => {
+    const network = aNetwork();
+    const { begin, answer, deliver } = aConversation(open());
+    const run = await begin();
+    await answer(run, 'said before');
+    let looks = 0;
+    const store: Store = {
+      ...open(),
+      write: async (command, input) => {
+        const written = await open().write(command, input);
+        if (command.name === recordPreview.name) looks += 1;
+        return written;
+      },
+    };
+    const view = aView(network.adapter, { route: routeFor(run), store });
+    view.push('said after');
+    await vi.waitFor(() => expect(looks).toBeGreaterThan(1));
+    // Nothing of it was seen: the model may still be asked again.
+    await vi.waitFor(() => expect(view.isShown()).toBe(false));
+    expect(network.sent).toEqual([]);
+    await deliver();
+    await vi.waitFor(() => expect(network.shown()).toEqual([['text', 'said after']]));
     await view.end();
   });
 

@@ -1,6 +1,7 @@
 import type { Outbound } from '#contracts/outbound.ts';
 import type { StoreCommand } from '../base/command.ts';
-import { ensureConversation, takePlace } from './insert-part.ts';
+import { headPart } from './claim-delivery.ts';
+import { takePlace } from './insert-part.ts';
 import { confirmPreview, failPreview, storePreview } from './part-states.ts';
 
 export type PreviewStep =
@@ -8,14 +9,17 @@ export type PreviewStep =
   | { readonly kind: 'sent'; readonly key: string; readonly messageId: string }
   | { readonly kind: 'lost'; readonly key: string; readonly problem: string };
 
-/** A preview is a part beside the order: stored before it is shown, its platform id after. */
-export const recordPreview: StoreCommand<PreviewStep, void> = {
+/**
+ * A preview is a part beside the order: stored before it is shown, its platform id after. False when it must not be shown
+ * yet, and is not stored: what is still to be sent in the conversation was said before it.
+ */
+export const recordPreview: StoreCommand<PreviewStep, boolean> = {
   name: 'recordPreview',
   run: async (tx, step) => {
     switch (step.kind) {
       case 'sending': {
         const { route, conversationKey, place } = await takePlace(tx, step.part.route);
-        await ensureConversation(tx, conversationKey);
+        if (await headPart.first(tx, { conversationKey })) return false;
         await storePreview(tx, {
           key: step.key,
           conversationKey,
@@ -26,12 +30,14 @@ export const recordPreview: StoreCommand<PreviewStep, void> = {
           content: JSON.stringify(step.part.content),
           createdAt: tx.now,
         });
-        return;
+        return true;
       }
       case 'sent':
-        return confirmPreview(tx, step.key, step.messageId);
+        await confirmPreview(tx, step.key, step.messageId);
+        return true;
       case 'lost':
-        return failPreview(tx, step.key, step.problem);
+        await failPreview(tx, step.key, step.problem);
+        return true;
       default:
         return step satisfies never;
     }
