@@ -74,7 +74,7 @@ export interface Deliverer {
    * the caller does next does not hold it up; never rejects.
    */
   continueFrom(claimed: ClaimedDelivery): Promise<void>;
-  /** Stops after the parts in hand have ended. */
+  /** Stops after the parts in hand have ended, and those that are handed over meanwhile. */
   stop(): Promise<void>;
 }
 
@@ -140,7 +140,6 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     stop: async () => {
       stopping.abort();
       alarms.clear();
-      // What was handed to one of them meanwhile begins when it ends.
       while (working.size > 0) await Promise.all([...working.values()].map((entry) => entry.done));
     },
   };
