@@ -53,12 +53,20 @@ type Scan = {
   out: string;
   /** Whether the output ends at a line's start, but for blanks. */
   isLineBlank: boolean;
-  /** Where the line that was looked at last ends; -1 before any was. */
-  lineEnd: number;
+  /** The line that was looked at last. */
+  line: Line;
   /** By name of a block: where the tags that open one end → where it is closed. */
   readonly blocks: Map<string, ReadonlyMap<number, number>>;
   replyTag?: string;
 };
+
+type Line = {
+  readonly end: number;
+  /** By the start of the run of ticks that opens it: where each code span ends. */
+  readonly spans: ReadonlyMap<number, number>;
+};
+
+const noLine: Line = { end: -1, spans: new Map() };
 
 /** The whole text; an unclosed thinking block at a line's start takes the rest of the text with it. */
 export function stripScaffolding(text: string): StripResult {
@@ -72,7 +80,7 @@ export function stripScaffoldingStreaming(text: string): string {
 
 function strip(source: string, isFinal: boolean): StripResult {
   if (!/[<[]/.test(source)) return { text: source };
-  const scan: Scan = { source, isFinal, at: 0, out: '', isLineBlank: true, lineEnd: -1, blocks: new Map() };
+  const scan: Scan = { source, isFinal, at: 0, out: '', isLineBlank: true, line: noLine, blocks: new Map() };
   while (scan.at < source.length) {
     if (!step(scan)) break;
   }
@@ -121,24 +129,35 @@ function copyFence(scan: Scan): boolean | undefined {
 /** Copies a code span, which ends on its own line; ticks that are never closed are plain text. */
 function copyCode(scan: Scan): boolean {
   const ticks = matchAt(TICKS, scan)?.[0] ?? '`';
-  const lineEnd = endOfLine(scan);
-  const line = scan.source.slice(scan.at, lineEnd);
-  const closing = new RegExp(`(?<!\`)\`{${ticks.length}}(?!\`)`, 'g');
-  closing.lastIndex = ticks.length;
-  const end = closing.exec(line);
-  const isOpen = lineEnd === scan.source.length && !scan.isFinal;
-  if (isOpen && (!end || end.index + ticks.length === line.length)) return false;
-  take(scan, end ? end.index + ticks.length : ticks.length);
+  const line = lineAt(scan);
+  const end = line.spans.get(scan.at);
+  const isOpen = line.end === scan.source.length && !scan.isFinal;
+  if (isOpen && (end === undefined || end === line.end)) return false;
+  take(scan, end === undefined ? ticks.length : end - scan.at);
   return true;
 }
 
-/** Looked for once for each line: a long one may hold many code spans. */
-function endOfLine(scan: Scan): number {
-  if (scan.lineEnd < scan.at) {
-    const found = scan.source.indexOf('\n', scan.at);
-    scan.lineEnd = found === -1 ? scan.source.length : found;
+/** Reads each line once, however many code spans it holds. */
+function lineAt(scan: Scan): Line {
+  const { source, at, line } = scan;
+  if (line.end >= at) return line;
+  const found = source.indexOf('\n', at);
+  const end = found === -1 ? source.length : found;
+  scan.line = { end, spans: pairTicks(source.slice(at, end), at) };
+  return scan.line;
+}
+
+/** A code span ends with the next run that is as long as the one that opens it. */
+function pairTicks(text: string, from: number): ReadonlyMap<number, number> {
+  const spans = new Map<number, number>();
+  const lastOfLength = new Map<number, number>();
+  for (const { 0: run, index } of text.matchAll(/`+/g)) {
+    const start = from + index;
+    const opening = lastOfLength.get(run.length);
+    if (opening !== undefined) spans.set(opening, start + run.length);
+    lastOfLength.set(run.length, start);
   }
-  return scan.lineEnd;
+  return spans;
 }
 
 function readMarker(scan: Scan): boolean {

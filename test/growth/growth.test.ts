@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { sanitizeOutbound } from '../../src/replies/sanitize.ts';
 import { growthOf } from './measure.ts';
 import { outsideParsers } from './outside-parsers.ts';
 import { type Parser, parsers } from './parsers.ts';
@@ -47,6 +48,14 @@ describe(`the time for a text twice as long (seed ${seed})`, () => {
       expect(steepShapes(parser, generated, longest)).toEqual([]);
     },
   );
+
+  it('is at most three times as long for ticks that nothing closes, each run longer than the one before', () => {
+    // A search for the end of each run takes the text's length to the power of 1.5: its length grows faster than the
+    // number that is doubled, so that this shows.
+    const textOf = (size: number) =>
+      `<${Array.from({ length: Math.floor(size ** (2 / 3)) }, (_, index) => '`'.repeat(index + 1)).join(' ')}`;
+    expect(growthOf({ run: sanitizeOutbound, textOf }, 12_000).kind).not.toBe('steep');
+  });
 
   it.each<Parser>([
     { name: 'a pattern that backtracks', run: (text) => /^(\s*)\[/gim.test(text) },
