@@ -236,6 +236,7 @@ async function openLiveView(
     isPreviewOn: deps.settings.isPreviewOn,
     route: previewRoute(route, deps.settings.replyToMode),
     runId: run.runId,
+    laneKey: run.laneKey,
     epoch: run.epoch,
     standing,
     store,

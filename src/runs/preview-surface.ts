@@ -29,6 +29,7 @@ export type PreviewPlace = {
   readonly adapter: ChannelAdapter;
   readonly route: ReplyRoute;
   readonly runId: string;
+  readonly laneKey: string;
   /** The claim's: what another holder of the run has shown has other keys. */
   readonly epoch: number;
   /** The preview left by an earlier holder of this run. */
@@ -103,7 +104,7 @@ class EditedMessage implements PreviewSurface {
 
   /** Stored before it is sent and its platform id after, so that a restart finds what it left. */
   async #send(text: FormattedText): Promise<boolean> {
-    const { runId, epoch, route, store, probe } = this.#place;
+    const { runId, laneKey, epoch, route, store, probe } = this.#place;
     // A network may take a second part of one key for a repeat of the first, which an answer has long replaced.
     const key = `${runId}:preview:${epoch}.${this.#count++}`;
     const part = { key: partKey(key), route, content: { kind: 'text', text } } as const;
@@ -114,7 +115,7 @@ class EditedMessage implements PreviewSurface {
       await this.#giveUp(key, result);
       return true;
     }
-    await store.write(recordPreview, { kind: 'sent', key, messageId });
+    await store.write(recordPreview, { kind: 'sent', key, messageId, laneKey, epoch });
     this.#standing = { key, messageId };
     probe.reach('preview-sent');
     return true;

@@ -201,6 +201,12 @@ export const outcomeMutants: readonly Mutant[] = [
     test: { file: 'test/runs/live-view.test.ts', name: 'comes after everything that was said before' },
   },
   {
+    name: 'a preview that turns up late stays',
+    invariant: 'a half answer never stays beside the whole one',
+    edit: { in: 'settleSent', find: 'lane.epoch === epoch', replace: 'lane.epoch >= epoch' },
+    test: { file: 'test/runs/live-view.test.ts', name: 'is taken away where another process' },
+  },
+  {
     name: 'previews that wait for one another',
     invariant: 'an answer waits for one call of its preview at most',
     edit: { in: 'RunView', find: '|| this.#inFlight', replace: '|| false' },

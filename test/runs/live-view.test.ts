@@ -10,6 +10,8 @@ import { createLiveView, type LiveViewOptions } from '../../src/runs/live-view.t
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { recordPreview } from '../../src/store/delivery/record-preview.ts';
+import { handOver } from '../../src/store/lanes/leases.ts';
+import { readPreview } from '../../src/store/lanes/recover-run.ts';
 import { completes, scriptedModel } from '../agent/support/scripted-model.ts';
 import { plainCapabilities } from '../channel-host/plain-capabilities.ts';
 import { aConversation } from '../store/a-conversation.ts';
@@ -67,6 +69,7 @@ describe('what a person sees while a run works', () => {
       chatKind: 'dm',
       isPreviewOn: true,
       route: aRoute(crypto.randomUUID()),
+      laneKey: 'no lane',
       runId: crypto.randomUUID(),
       epoch: 1,
       standing: undefined,
@@ -246,6 +249,28 @@ describe('what a person sees while a run works', () => {
     await deliver();
     await vi.waitFor(() => expect(network.shown()).toEqual([['text', 'said after']]));
     await view.end();
+  });
+
+  it('is taken away where another process has its run by the time the network answers', async () => {
+    const network = aNetwork();
+    const [sending, arrived] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const send: ChannelAdapter['send'] = async (part, signal) => {
+      sending.resolve();
+      await arrived.promise;
+      return network.adapter.send(part, signal);
+    };
+    const { begin, claimRun, claimPart } = aConversation(open());
+    const run = await begin();
+    const { laneKey, runId, epoch } = run;
+    const view = aView({ ...network.adapter, send }, { route: routeFor(run), laneKey, runId, epoch });
+    view.push('a half answer');
+    await sending.promise;
+    await open().write(handOver, run);
+    expect(await claimRun()).toMatchObject({ runId, isResumed: true });
+    arrived.resolve();
+    await view.end();
+    expect(await open().read(readPreview, { runId })).toBeUndefined();
+    expect((await claimPart()).part.content).toEqual({ kind: 'delete', messageId: '1' });
   });
 
   it('shows nothing of an answer that is there at once', async () => {

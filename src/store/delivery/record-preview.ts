@@ -1,13 +1,25 @@
+import { messageId } from '#contracts/ids.ts';
 import type { Outbound } from '#contracts/outbound.ts';
-import type { StoreCommand } from '../base/command.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { lockLane } from '../rows/lane-row.ts';
 import { headPart } from './claim-delivery.ts';
-import { takePlace } from './insert-part.ts';
-import { confirmPreview, failPreview, storePreview } from './part-states.ts';
+import { insertPart, takePlace } from './insert-part.ts';
+import { closePreview, confirmPreview, failPreview, storePreview } from './part-states.ts';
 
 export type PreviewStep =
   | { readonly kind: 'sending'; readonly key: string; readonly runId: string; readonly part: Outbound }
-  | { readonly kind: 'sent'; readonly key: string; readonly messageId: string }
+  | SentPreview
   | { readonly kind: 'lost'; readonly key: string; readonly problem: string };
+
+type SentPreview = {
+  readonly kind: 'sent';
+  readonly key: string;
+  readonly messageId: string;
+  /** The lane and epoch of the holder that has shown it. */
+  readonly laneKey: string;
+  readonly epoch: number;
+};
 
 /**
  * A preview is a part beside the order: stored before it is shown, its platform id after. False when it must not be shown
@@ -33,7 +45,7 @@ export const recordPreview: StoreCommand<PreviewStep, boolean> = {
         return true;
       }
       case 'sent':
-        await confirmPreview(tx, step.key, step.messageId);
+        await settleSent(tx, step);
         return true;
       case 'lost':
         await failPreview(tx, step.key, step.problem);
@@ -43,3 +55,15 @@ export const recordPreview: StoreCommand<PreviewStep, boolean> = {
     }
   },
 };
+
+/** Another holder, which has not found it, writes its answer anew: the message would stay beside that. */
+async function settleSent(tx: Tx, { key, messageId: shown, laneKey, epoch }: SentPreview): Promise<void> {
+  const lane = await lockLane(tx, laneKey);
+  await confirmPreview(tx, key, shown);
+  if (!lane || lane.epoch === epoch) return;
+  const preview = tx.db.selectFrom('outbox').select('route').where('key', '=', key);
+  const route = json.route((await preview.executeTakeFirstOrThrow()).route);
+  await closePreview(tx, key);
+  const content = { kind: 'delete', messageId: messageId(shown) } as const;
+  await insertPart(tx, { key: `${key}:removed`, route, content, purpose: 'notice' });
+}

@@ -384,7 +384,8 @@ describeEachDatabase('the lane protocol', (open, beside) => {
       runId: run.runId,
       part: { key: partKey(key), route: routeFor(run), content },
     });
-    await open().write(recordPreview, { kind: 'sent', key, messageId: '77' });
+    const { laneKey, epoch } = run;
+    await open().write(recordPreview, { kind: 'sent', key, messageId: '77', laneKey, epoch });
     expect(await open().read(readPreview, { runId: run.runId })).toEqual({ key, messageId: '77' });
     await say('two');
     const answered = await answer(run, 'first answer', { preview: key });
