@@ -24,9 +24,14 @@ export const tokenLifetimeMs = 14 * 60_000;
 /** Ends earlier, so that no other process answers where the one that received it is about to take "thinking…" away. */
 const recallMs = tokenLifetimeMs - 30_000;
 const dropped = 'dropped';
+/** So many lines are added before those that have run out are dropped. */
+const pruneAfter = 1_000;
 
 export class InteractionTokens {
   readonly #deps: InteractionTokensDeps;
+  #added = 0;
+  /** Lines are written one by one: none is lost to the pruning. */
+  #writing = Promise.resolve();
 
   private constructor(deps: InteractionTokensDeps) {
     this.#deps = deps;
@@ -49,7 +54,14 @@ export class InteractionTokens {
     return this.#append(`${id} ${dropped}`);
   }
 
-  async #append(line: string): Promise<void> {
+  #append(line: string): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#write(line));
+    return this.#writing;
+  }
+
+  async #write(line: string): Promise<void> {
+    this.#added += 1;
+    if (this.#added % pruneAfter === 0) await this.#prune();
     try {
       const file = await open(this.#deps.path, 'a', 0o600);
       try {

@@ -32,6 +32,16 @@ it('recalls what another process kept, until it has run out, and then drops it f
   expect(await readFile(path, 'utf8')).toBe('');
 });
 
+it('drops what has run out also while it goes on', async () => {
+  const { path, deps, aToken, pass } = await aFile();
+  const tokens = await InteractionTokens.open(deps);
+  for (let count = 0; count < 999; count += 1) await tokens.keep(aToken(`${count}`));
+  pass(tokenLifetimeMs);
+  const last = ['one', 'two', 'three'].map(aToken);
+  await Promise.all(last.map((one) => tokens.keep(one)));
+  expect((await readFile(path, 'utf8')).split('\n')).toHaveLength(last.length + 1);
+});
+
 it('recalls nothing that another process has dropped', async () => {
   const { deps, aToken } = await aFile();
   const one = aToken('first');
