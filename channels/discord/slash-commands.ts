@@ -1,5 +1,5 @@
 /** The bot's global slash commands: one each, with one optional text where words may follow. */
-import { SlashCommandBuilder } from 'discord.js';
+import { ApplicationIntegrationType, InteractionContextType, SlashCommandBuilder } from 'discord.js';
 import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { ApplicationCommand } from './api.ts';
 import { readRefusal } from './failures.ts';
@@ -11,7 +11,12 @@ export function toApplicationCommands(commands: readonly NativeCommand[]): reado
     .filter(({ name }) => /^[a-z0-9_-]{1,32}$/.test(name))
     .slice(0, mostCommands)
     .map(({ name, description, argument }) => {
-      const command = new SlashCommandBuilder().setName(name).setDescription(cut(description || name));
+      const command = new SlashCommandBuilder()
+        .setName(name)
+        .setDescription(cut(description || name))
+        // Only where the bot itself is: elsewhere others would read what is said to a person alone.
+        .setIntegrationTypes(ApplicationIntegrationType.GuildInstall)
+        .setContexts(InteractionContextType.Guild, InteractionContextType.BotDM);
       if (argument !== undefined)
         command.addStringOption((option) => option.setName('text').setDescription(cut(argument)));
       return command.toJSON();

@@ -201,7 +201,9 @@ describe('the list of commands', () => {
     const refused = { kind: 'refuse', status: 404, code: 0, message: '404: Not Found' } as const;
     server.fault(refused, { route: 'GET /applications/@me' });
     await adapter.commands.register([{ name: 'stop', description: 'Ends it' }], forever);
-    expect(server.platform.commands.get('global')?.map(({ name }) => name)).toEqual(['stop']);
+    // In guilds that have the bot and in chats with it, not in the chats of those who have installed it for themselves.
+    const places = { integration_types: [0], contexts: [0, 1] };
+    expect(server.platform.commands.get('global')).toMatchObject([{ name: 'stop', ...places }]);
   });
 
   it('that cannot be written is tried again by whoever asked, who is told why', async () => {
