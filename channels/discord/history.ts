@@ -248,7 +248,8 @@ export class History {
       if (recent.length < sorted.length && !isClipped) {
         isClipped = true;
         this.#gap(place, { after, code: 'too-old', reason: 'it is too long ago to be fetched' });
-        await store([{ events: [], anchor: { conversation: anchorOf(place), messageId: oldest } }]);
+        const anchor = { conversation: anchorOf(place), messageId: oldest };
+        await store([{ events: [], anchor, isGap: true }]);
       }
       await store(recent.flatMap((message) => entriesOf(message, place)));
       isMore = page.length === limit;

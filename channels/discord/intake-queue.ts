@@ -17,6 +17,8 @@ export type Entry = {
   readonly unreadable?: UnreadableEvent;
   /** The conversation's anchor once these are stored. */
   readonly anchor?: { readonly conversation: ConversationId; readonly messageId: string };
+  /** The anchor ends a stretch that was reported as missed: it is stored at once, or the report would be repeated. */
+  readonly isGap?: true;
   /** Told what became of each event. */
   readonly onAccepted?: (acceptances: readonly Acceptance[]) => void;
 };
@@ -49,7 +51,7 @@ export class IntakeQueue {
 
   /**
    * Resolves when the last of them has been stored, or when the queue was stopped. An anchor without
-   * events keeps its place but waits for company: losing it costs one more look at history.
+   * events or a gap keeps its place but waits for company: losing it costs one more look at history.
    */
   push(entries: readonly Entry[]): Promise<void> {
     const last = entries.at(-1);
@@ -105,8 +107,8 @@ export class IntakeQueue {
   }
 }
 
-function isBare({ events, unreadable }: Entry): boolean {
-  return events.length === 0 && unreadable === undefined;
+function isBare({ events, unreadable, isGap }: Entry): boolean {
+  return events.length === 0 && unreadable === undefined && isGap === undefined;
 }
 
 function batchOf(entries: readonly Entry[]): InboundBatch {
