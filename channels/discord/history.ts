@@ -60,6 +60,8 @@ type HistoryFill = {
 const pageSize = 100;
 /** Readings that nobody waits for; those with live events behind them go at once. */
 const atATime = 2;
+/** So many that failed are not counted among them; in an outage all would fail. */
+const mostAside = 20;
 const pauses = { firstMs: 1_000, longestMs: 30_000 };
 
 export class History {
@@ -68,6 +70,8 @@ export class History {
   readonly #live = new Set<string>();
   readonly #filling = new Map<string, HistoryFill>();
   #working = 0;
+  /** Those of them that failed and wait for their next attempt. */
+  #pausing = 0;
   /** Conversations read before the last one don't count. */
   #changes = 0;
   /** Live events that were handed over and are not stored. */
@@ -180,7 +184,7 @@ export class History {
 
   #pump(): void {
     for (const filling of this.#filling.values()) {
-      if (this.#working >= atATime) return;
+      if (this.#working - Math.min(this.#pausing, mostAside) >= atATime) return;
       filling.start();
     }
   }
@@ -207,7 +211,7 @@ export class History {
 
   /** Until it was read, or until Discord says that it cannot be. */
   async #readPatiently(channelId: string): Promise<void> {
-    const { clock, log } = this.#deps;
+    const { log } = this.#deps;
     let limit = pageSize;
     for (let attempts = 1; !this.#stopped.signal.aborted; attempts += 1) {
       try {
@@ -225,10 +229,17 @@ export class History {
         const reason = reasonOf(error);
         log.info({ channelId, attempts, reason }, 'discord.history-delayed');
         const fallbackMs = backoffMs(attempts, pauses);
-        const waitMs = retryAfterMs(refusal?.retryAfterMs, { fallbackMs });
-        await clock.wait(waitMs, this.#stopped.signal);
+        await this.#pause(retryAfterMs(refusal?.retryAfterMs, { fallbackMs }));
       }
     }
+  }
+
+  /** Others are read meanwhile: what cannot be read for now may never be. */
+  async #pause(ms: number): Promise<void> {
+    this.#pausing += 1;
+    this.#pump();
+    await this.#deps.clock.wait(ms, this.#stopped.signal);
+    this.#pausing -= 1;
   }
 
   async #read(channelId: string, limit: number): Promise<void> {

@@ -134,6 +134,21 @@ describe('while a conversation is read', () => {
   });
 });
 
+it('a conversation that cannot be read for now holds up none of those that nobody writes in', async () => {
+  const { server, ada, guild, begin } = await aDiscordStage();
+  const channels = ['one', 'two', 'three', 'four'].map((name) => server.world.addChannel(guild, name));
+  const first = await begin();
+  await first.adapter.stop();
+  const [sound] = channels.toReversed();
+  for (const channel of channels) server.people.sends({ from: ada, channel, text: `in ${channel.name}` });
+  for (const { id } of channels.filter((channel) => channel !== sound))
+    server.fault({ kind: 'page', status: 502 }, { id, times: Number.POSITIVE_INFINITY });
+  const { intake } = await begin(first.intake.restarted());
+  await intake.waitFor(() => intake.texts.includes('in four'));
+  server.clearFaults();
+  await intake.waitFor(() => intake.texts.length === channels.length);
+});
+
 describe('a guild that the gateway never tells of', () => {
   it('is asked for, its channels that were never heard of are read, and again when it comes', async () => {
     const { server, ada, guild, general, begin } = await aDiscordStage();

@@ -40,7 +40,7 @@ export function answerCall(deps: AnswerDeps, request: IncomingMessage, url: URL,
   const body = attempt(() => readBody(request.headers['content-type'] ?? '', raw));
   const call = newCall(deps, { method, path, url, match, body });
   deps.record(call);
-  const fault = deps.faults.take(call.route);
+  const fault = deps.faults.take(call);
   const asked = fault === undefined ? undefined : faultReply(fault);
   if (fault !== undefined) call.isFault = true;
   if (asked !== undefined || fault?.kind === 'cut' || (fault?.kind === 'hang' && !fault.isApplied)) {

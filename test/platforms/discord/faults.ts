@@ -1,4 +1,5 @@
 import { FaultQueue } from '../shared/fault-queue.ts';
+import type { Call } from './types.ts';
 
 /** How one call of the REST API goes wrong. */
 export type Fault =
@@ -28,12 +29,15 @@ export type Fault =
   /** Never answered; applied or not. */
   | { readonly kind: 'hang'; readonly isApplied: boolean };
 
-/** `route` is as in the journal: `POST /channels/:channel/messages`. Left out: any call. */
-export type FaultMatch = { readonly route?: string; readonly times?: number };
+/** `route` is as in the journal: `POST /channels/:channel/messages`. Left out: any call. `id` is one in its path. */
+export type FaultMatch = { readonly route?: string; readonly id?: string; readonly times?: number };
 
 /** Faults in waiting; each is used up by the calls it matches. */
 export class Faults extends FaultQueue<Fault, FaultMatch> {
-  take(route: string): Fault | undefined {
-    return this.next((match) => match.route === undefined || match.route === route);
+  take({ route, path }: Pick<Call, 'route' | 'path'>): Fault | undefined {
+    return this.next(
+      (match) =>
+        (match.route ?? route) === route && (match.id === undefined || path.split('/').includes(match.id)),
+    );
   }
 }
