@@ -6,7 +6,7 @@
 import { RESTJSONErrorCodes } from 'discord.js';
 import { noAnswerFrom } from '#channel-kit/network-fault.ts';
 import { askedWaitMs, shortestGapMs } from '#channel-kit/remote-number.ts';
-import { ambiguous, failed, sent, unanswered } from '#channel-kit/send-result.ts';
+import { ambiguous, failed, isRepeatable, sent, unanswered } from '#channel-kit/send-result.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
 export type Refusal = {
@@ -76,15 +76,18 @@ function failureKind(code: number, { content, isThread }: Attempt): FailureKind 
     case RESTJSONErrorCodes.UnknownChannel:
     case RESTJSONErrorCodes.InvalidActionOnArchivedThread:
     case RESTJSONErrorCodes.ThreadLocked:
-      return isThread ? 'thread-gone' : 'unreachable';
+      if (!isThread) return 'unreachable';
+      // A message in place of a change wakes an archived thread.
+      return isRepeatable(content) ? 'rejected' : 'thread-gone';
     case RESTJSONErrorCodes.MissingAccess:
     case RESTJSONErrorCodes.CannotSendMessagesToThisUser:
     case RESTJSONErrorCodes.CannotSendMessagesToThisUserDueToHavingNoMutualGuilds:
     case RESTJSONErrorCodes.CannotSendMessagesInNonTextChannel:
-      return 'unreachable';
+      // The conversation is the channel above, and within reach.
+      return isThread ? 'rejected' : 'unreachable';
     case RESTJSONErrorCodes.MissingPermissions:
       // It may still speak where it may not react or change.
-      return content.kind === 'text' ? 'unreachable' : 'rejected';
+      return content.kind === 'text' && !isThread ? 'unreachable' : 'rejected';
     case RESTJSONErrorCodes.InvalidFormBodyOrContentType:
       return hasSpans(content) ? 'markup' : 'rejected';
     default:

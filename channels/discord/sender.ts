@@ -1,3 +1,4 @@
+import { ChannelType } from 'discord.js';
 import { neverLeft } from '#channel-kit/network-fault.ts';
 import { failed, sent } from '#channel-kit/send-result.ts';
 import { sizeOf } from '#channel-kit/upload.ts';
@@ -10,6 +11,7 @@ import { failureOf, isQuoteRefused, readRefusal, reasonOf } from './failures.ts'
 import { type Bot, laterOf, snowflakeAt } from './ids.ts';
 import type { Interactions } from './interactions.ts';
 import { type Call, interactionOf, targetOf, textBody, toCall } from './outbound.ts';
+import { channelSchema } from './payload-schema.ts';
 import { snowflakeOf } from './raw-fields.ts';
 import { answerTo, candidates } from './read-back.ts';
 
@@ -45,12 +47,34 @@ export class Sender {
       return answered ?? (await this.#perform(call, signal));
     } catch (error) {
       const attempt = { content, isThread: route.thread !== undefined, isAborted: signal.aborted };
-      const result = failureOf(error, attempt);
+      const result = await this.#withinThread(failureOf(error, attempt), route.thread, signal);
       this.#deps.log.info(
         { partKey: outbound.key, method: call.method, result: result.kind },
         'discord.send-failed',
       );
       return result;
+    }
+  }
+
+  /**
+   * Only what was meant for a public thread may go to the channel above, which more people read. A thread that was
+   * deleted may have been private.
+   */
+  async #withinThread(
+    result: SendResult,
+    thread: string | undefined,
+    signal: AbortSignal,
+  ): Promise<SendResult> {
+    if (thread === undefined || result.kind !== 'failed' || result.failure.kind !== 'thread-gone')
+      return result;
+    try {
+      const { type } = channelSchema.parse(await this.#deps.api.channel(thread, signal));
+      return type === ChannelType.PrivateThread ? failed('rejected', result.reason) : result;
+    } catch (error) {
+      const refusal = readRefusal(error);
+      const isKnown = refusal?.code !== undefined && refusal.status < 500;
+      if (isKnown) return failed('rejected', result.reason);
+      return { kind: 'retry', afterMs: refusal?.retryAfterMs ?? 0, reason: reasonOf(error) };
     }
   }
 

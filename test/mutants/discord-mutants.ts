@@ -151,6 +151,16 @@ export const discordMutants: readonly Mutant[] = [
     test: { file: interactions, name: 'is acknowledged before the store has it' },
   },
   {
+    name: 'a private thread that is locked is answered in its channel',
+    invariant: 'what was said in private stays there',
+    edit: {
+      in: 'Sender',
+      find: 'type === ChannelType.PrivateThread',
+      replace: 'type === ChannelType.DM',
+    },
+    test: { file: sending, name: 'to the channel only where everybody could read the thread' },
+  },
+  {
     name: 'an answer of another process taken away with its place',
     invariant: 'what was delivered stays',
     edit: {

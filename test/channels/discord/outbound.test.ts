@@ -147,6 +147,17 @@ describe('a call that went wrong', () => {
       expect(outcome(refusal(404, code), text('x'), { isThread: true })).toMatchObject({
         failure: { kind: 'thread-gone' },
       });
+    // A change goes as a message first, which wakes an archived thread.
+    expect(outcome(refusal(400, 50083), edit, { isThread: true })).toMatchObject({
+      failure: { kind: 'rejected' },
+    });
+  });
+
+  it('in a thread says nothing of the channel above', () => {
+    for (const code of [50001, 50013])
+      expect(outcome(refusal(403, code), text('x'), { isThread: true })).toMatchObject({
+        failure: { kind: 'rejected' },
+      });
   });
 
   it('over its markup is tried again without', () => {

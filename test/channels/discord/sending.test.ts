@@ -91,22 +91,32 @@ describe('a send', () => {
     expect(server.refusals).toEqual([]);
   });
 
-  it('goes into its thread, which wakes up, and back to the channel when the thread is gone', async () => {
+  it('goes into its thread, which wakes up, and to the channel only where everybody could read the thread', async () => {
     const { server, ada, general, route, begin } = await aDiscordStage();
     const { adapter } = await begin();
+    const failureIn = async (id: string, text: string) => {
+      const result = await adapter.send(aText(route(general.id, id), text), forever);
+      return result.kind === 'failed' ? result.failure.kind : result.kind;
+    };
     const thread = server.places.startsThread({ parent: general, name: 'plans', owner: ada });
+    const secret = server.places.startsThread({
+      parent: general,
+      name: 'secret',
+      owner: ada,
+      isPrivate: true,
+    });
+    secret.thread?.members.add(server.bot.id);
     server.places.archives(thread);
-    const there = route(general.id, thread.id);
-    expect(await adapter.send(aText(there, 'one'), forever)).toMatchObject({ kind: 'sent' });
+    expect(await failureIn(thread.id, 'one')).toBe('sent');
     expect(server.botMessages(thread.id).map(({ text }) => text)).toEqual(['one']);
-    server.places.archives(thread, { isLocked: true });
-    expect(await adapter.send(aText(there, 'two'), forever)).toMatchObject({
-      failure: { kind: 'thread-gone' },
-    });
-    server.places.deletesThread(thread);
-    expect(await adapter.send(aText(there, 'three'), forever)).toMatchObject({
-      failure: { kind: 'thread-gone' },
-    });
+    for (const one of [thread, secret]) server.places.archives(one, { isLocked: true });
+    expect(await failureIn(thread.id, 'two')).toBe('thread-gone');
+    expect(await failureIn(secret.id, 'two')).toBe('rejected');
+    server.fault({ kind: 'page', status: 502 }, { route: 'GET /channels/:channel' });
+    expect(await failureIn(secret.id, 'three')).toBe('retry');
+    // Nobody can tell any more which of the two it was.
+    server.places.deletesThread(secret);
+    expect(await failureIn(secret.id, 'four')).toBe('rejected');
     expect(server.botMessages(general.id)).toEqual([]);
   });
 
