@@ -177,7 +177,8 @@ export class Receiver {
         this.#guildArrived(d);
         break;
       case 'CHANNEL_CREATE':
-        this.#history.begin(idIn(d));
+        // A direct channel is noted down with its first message.
+        if (this.#directory.placeOf(idIn(d))?.chat.kind === 'group') this.#history.begin(idIn(d));
         break;
       case 'THREAD_CREATE':
         if (fieldsOf(d).newly_created === true) this.#history.begin(idIn(d));

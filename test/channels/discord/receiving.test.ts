@@ -144,9 +144,11 @@ describe('a conversation that this process knows nothing of', () => {
   });
 
   it('that is a direct one is found again after a crash before its first message was stored', async () => {
-    const { server, ada, begin } = await aDiscordStage();
+    const { server, ada, dm, begin } = await aDiscordStage();
     const first = await begin();
     first.intake.failNext('store_unavailable', 1_000_000);
+    // As servers of other makers do, and Discord once did.
+    server.gateway.dispatch({ t: 'CHANNEL_CREATE', data: () => ({ id: dm.id, type: 1 }) });
     server.people.sends({ from: ada, text: 'hello?' });
     await first.intake.waitFor(() => first.intake.attempts > 0);
     await first.adapter.stop();
