@@ -84,9 +84,7 @@ export class DurableIntake {
 
   /** Stores what no sender waits for, if it can be stored just now. False: it can't, and lies in no file. */
   pass(batch: ReadBatch): Promise<boolean> {
-    return this.#inTurn(
-      async () => this.#intake !== undefined && this.#deps.spool.isEmpty && this.#store(this.#intake, batch),
-    );
+    return this.#inTurn(() => this.#storeNow(batch));
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {
@@ -99,12 +97,16 @@ export class DurableIntake {
     const { spool, read, onSafe } = this.#deps;
     const batch = read(entries);
     if (batch !== undefined && isNothing(batch)) return onSafe(batch, []);
-    if (batch !== undefined && this.#intake !== undefined && spool.isEmpty) {
-      if (await this.#store(this.#intake, batch, AbortSignal.timeout(patienceMs))) return;
-    }
+    if (batch !== undefined && (await this.#storeNow(batch))) return;
     for (const entry of entries) await spool.append(entry);
     if (batch !== undefined) onSafe(batch, undefined);
     this.#drain();
+  }
+
+  /** False as well when something older waits in the spool. Nothing that others wait for takes longer than this. */
+  async #storeNow(batch: ReadBatch): Promise<boolean> {
+    if (this.#intake === undefined || !this.#deps.spool.isEmpty) return false;
+    return this.#store(this.#intake, batch, AbortSignal.timeout(patienceMs));
   }
 
   /** False when the store has not taken it, or not in time: it may then still do so, which a key makes harmless. */

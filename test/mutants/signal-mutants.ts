@@ -35,8 +35,8 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'what was kept while the store was away comes before what is newer',
     edit: {
       in: 'DurableIntake',
-      find: 'if (batch !== undefined && this.#intake !== undefined && spool.isEmpty) {',
-      replace: 'if (batch !== undefined && this.#intake !== undefined) {',
+      find: 'if (this.#intake === undefined || !this.#deps.spool.isEmpty) return false;',
+      replace: 'if (this.#intake === undefined) return false;',
     },
     test: { file: receiving, name: 'is kept in the file, and stored in order behind it' },
   },

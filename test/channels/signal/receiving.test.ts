@@ -138,11 +138,18 @@ describe('the webhook', () => {
 
   it('answers although the store does not, and stores later', async () => {
     const { server, ada, begin } = await aStage('webhook');
+    const team = server.world.addGroup({ name: 'Team', members: [ada, server.account] });
     const intake = new RecordingIntake();
     await begin(intake);
+    await server.waitFor(() =>
+      server.calls.some(({ path, answered }) => path.startsWith('/v1/groups') && answered),
+    );
     const release = intake.hold();
+    // It waits for the store too, before the message does.
+    server.people.changesGroup(ada, team, ({ members }) => void members.pop());
+    await intake.waitFor(() => intake.attempts === 1);
     server.people.writes({ from: ada, text: 'slow' });
-    await server.waitFor(() => server.posts[0]?.status === 200);
+    await server.waitFor(() => server.posts.length === 2 && server.posts[1]?.status === 200);
     expect(intake.texts).toEqual([]);
     release();
     await intake.waitFor(() => intake.texts.length === 1);
