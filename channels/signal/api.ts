@@ -3,6 +3,7 @@ import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import { readJson } from '#channel-kit/bounded-json.ts';
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
+import { takingTurns } from '#channel-kit/take-turns.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type {
@@ -137,8 +138,17 @@ export class SignalApi {
     return this.#ask(`/v1/identities/${encodeURIComponent(number)}`, identitySchema, signal);
   }
 
-  groups(number: string, signal: AbortSignal): Promise<readonly ListedGroup[]> {
-    return this.#ask(`/v1/groups/${encodeURIComponent(number)}?expand=true`, z.array(groupSchema), signal);
+  /** What a large list holds is read in turns with others' work; a group that can't be read is left out. */
+  async groups(number: string, signal: AbortSignal): Promise<readonly ListedGroup[]> {
+    const path = `/v1/groups/${encodeURIComponent(number)}?expand=true`;
+    const turn = takingTurns();
+    const groups: ListedGroup[] = [];
+    for (const one of await this.#ask(path, z.array(z.unknown()), signal)) {
+      const group = groupSchema.safeParse(one);
+      if (group.success) groups.push(group.data);
+      await turn();
+    }
+    return groups;
   }
 
   contacts(number: string, signal: AbortSignal): Promise<readonly ListedContact[]> {

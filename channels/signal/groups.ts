@@ -1,5 +1,6 @@
 import { keyOf, nobody } from '#channel-kit/event-mapping.ts';
 import { keepRecent } from '#channel-kit/keep-recent.ts';
+import { takingTurns } from '#channel-kit/take-turns.ts';
 import type { InboundEnvelope, Sender } from '#contracts/envelope.ts';
 import type { ListedGroup, ListedPerson } from './api.ts';
 import { type Bot, readAci, routeOf } from './ids.ts';
@@ -70,6 +71,7 @@ export class GroupBook {
   async look(signal: AbortSignal): Promise<void> {
     const bot = this.#deps.bot();
     this.#lookedAt = this.#deps.now();
+    const turn = takingTurns();
     for (const entry of await this.#deps.list(signal)) {
       const { internal_id: id } = entry;
       const by = this.#changedBy.get(id);
@@ -79,6 +81,7 @@ export class GroupBook {
       this.#known.set(id, group);
       if (wasMember !== undefined && wasMember !== group.isMember)
         this.#deps.onMembership(this.#membership(id, group, by ?? nobody));
+      await turn();
     }
   }
 

@@ -46,6 +46,8 @@ async function aStage(way: Way, options: Omit<SignalServerOptions, 'mode' | 'web
   return { ...stage, begin };
 }
 
+const isAsked = ({ calls }: SignalStage['server'], about: string) =>
+  calls.some(({ path, answered }) => path.startsWith(about) && answered);
 const spoolIn = async (folder: string) => (await readdir(folder)).filter((name) => name.startsWith('spool'));
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`);
 
@@ -141,9 +143,7 @@ describe('the webhook', () => {
     const team = server.world.addGroup({ name: 'Team', members: [ada, server.account] });
     const intake = new RecordingIntake();
     await begin(intake);
-    await server.waitFor(() =>
-      server.calls.some(({ path, answered }) => path.startsWith('/v1/groups') && answered),
-    );
+    await server.waitFor(() => isAsked(server, '/v1/groups'));
     const release = intake.hold();
     // It waits for the store too, before the message does.
     server.people.changesGroup(ada, team, ({ members }) => void members.pop());
@@ -553,9 +553,7 @@ describe('groups', () => {
     const team = server.world.addGroup({ name: 'Team', members: [ada, bob, server.account] });
     const intake = new RecordingIntake();
     await begin(intake);
-    await server.waitFor(() =>
-      server.calls.some(({ path, answered }) => path.startsWith('/v1/groups') && answered),
-    );
+    await server.waitFor(() => isAsked(server, '/v1/groups'));
     const ranks = () => intake.events.map(({ sender }) => sender.isAdmin);
     server.people.writes({ from: ada, to: team, text: '/stop' });
     server.people.writes({ from: bob, to: team, text: '/stop' });
@@ -584,6 +582,21 @@ describe('groups', () => {
       [ada.uuid, team.internalId],
       [bob.uuid, crew.internalId],
     ]);
+  });
+
+  it('that nobody can read cost the others nothing', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const odd = server.world.addGroup({ name: 'Odd', members: [ada, server.account] });
+    Object.assign(odd, { name: 7 });
+    const team = server.world.addGroup({ name: 'Team', members: [ada, server.account] });
+    const intake = new RecordingIntake();
+    await begin(intake);
+    // The list is read in a moment.
+    for (const isRanked = () => intake.events.at(-1)?.sender.isAdmin === true; !isRanked(); ) {
+      const count = intake.texts.length;
+      server.people.writes({ from: ada, to: team, text: '/stop' });
+      await intake.waitFor(() => intake.texts.length > count);
+    }
   });
 
   it('that the bot leaves and joins while the store is away are known when it is back, in this order', async () => {
