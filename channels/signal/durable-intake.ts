@@ -17,7 +17,7 @@ export type DurableIntakeDeps = {
   readonly clock: Clock;
   readonly log: Log;
   /** Undefined while it is not known whose messages these are. */
-  read(entries: readonly SpoolEntry[]): ReadBatch | undefined;
+  read(entries: readonly SpoolEntry[]): Promise<ReadBatch | undefined>;
   /** Called when a batch is safe; `acceptances` are absent as long as it lies in the spool. */
   onSafe(batch: ReadBatch, acceptances: readonly Acceptance[] | undefined): void;
   /** Says what keeps the store from taking messages, or that it takes them again. */
@@ -77,7 +77,7 @@ export class DurableIntake {
   /** As `take`, unless it turns out to be safe already, when what came before it has been dealt with. */
   takeIfMissing(entry: SpoolEntry, isMissing: (batch: ReadBatch) => boolean): Promise<void> {
     return this.#inTurn(async () => {
-      const batch = this.#deps.read([entry]);
+      const batch = await this.#deps.read([entry]);
       if (batch !== undefined && !isNothing(batch) && isMissing(batch)) await this.#take([entry]);
     });
   }
@@ -95,7 +95,7 @@ export class DurableIntake {
 
   async #take(entries: readonly SpoolEntry[]): Promise<void> {
     const { spool, read, onSafe } = this.#deps;
-    const batch = read(entries);
+    const batch = await read(entries);
     if (batch !== undefined && isNothing(batch)) return onSafe(batch, []);
     if (batch !== undefined && (await this.#storeNow(batch))) return;
     for (const entry of entries) await spool.append(entry);
@@ -162,7 +162,7 @@ export class DurableIntake {
     const page = await spool.peek();
     if (page === undefined) return true;
     const { entries, end } = page;
-    const batch = read(entries);
+    const batch = await read(entries);
     if (batch === undefined) return false;
     if (!isNothing(batch) && !(await this.#store(intake, batch))) return false;
     await spool.consume(end);

@@ -69,6 +69,15 @@ export function readFrames(
   return { events, unreadable, changedGroups };
 }
 
+/** Makes one batch of those that were read one after the other. */
+export function joinBatches(batches: readonly ReadBatch[]): ReadBatch {
+  return {
+    events: batches.flatMap(({ events }) => events),
+    unreadable: batches.flatMap(({ unreadable }) => unreadable),
+    changedGroups: batches.flatMap(({ changedGroups }) => changedGroups),
+  };
+}
+
 const nothing: ReadResult = { kind: 'nothing' };
 
 export function readNotification(frame: unknown, known: Known, arrivedAt?: number): ReadResult {

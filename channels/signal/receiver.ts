@@ -4,6 +4,7 @@
  * begins, or after it ended, lies in the spool until it begins again.
  */
 import { join } from 'node:path';
+import { takingTurns } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelDeps, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
@@ -17,7 +18,7 @@ import { boundFrame, parseFrame } from './frame.ts';
 import { GroupBook } from './groups.ts';
 import type { ChannelHealth } from './health.ts';
 import type { Bot, MessageRef } from './ids.ts';
-import { readFrames } from './inbound.ts';
+import { joinBatches, type ReadBatch, readFrames } from './inbound.ts';
 import { LastSeen } from './last-seen.ts';
 import { attachmentPath } from './media.ts';
 import { startPoll } from './poll.ts';
@@ -52,8 +53,6 @@ const passAgainMs = 5_000;
 const graceMs = 2000;
 
 const addressed = notificationSchema.pick({ account: true });
-
-const nothingKnown = { events: [], unreadable: [], changedGroups: [] };
 
 export class Receiver {
   readonly #deps: ReceiverDeps;
@@ -93,7 +92,7 @@ export class Receiver {
       spool: new Spool(dataDir, spoolMaxBytes),
       clock,
       log,
-      read: (entries) => (deps.sections ?? noSections).run('read envelopes', () => this.#read(entries)),
+      read: (entries) => this.#read(entries),
       onSafe: (batch, acceptances) => this.#onSafe(batch, acceptances),
       onStoreTrouble: (problem) =>
         health.set('store', problem && `messages are kept in a file until the store takes them: ${problem}`),
@@ -304,22 +303,11 @@ export class Receiver {
     });
   }
 
-  #read(entries: readonly SpoolEntry[]) {
-    const { recent } = this.#deps;
+  /** Others have their turn between two messages, however much each of them holds. */
+  async #read(entries: readonly SpoolEntry[]): Promise<ReadBatch | undefined> {
+    const { recent, sections = noSections } = this.#deps;
     const { bot, mode } = this.#deps.connection() ?? {};
     if (bot === undefined || mode === undefined) return undefined;
-    const notifications = entries.map(({ raw }) => {
-      const frame = parseFrame(raw);
-      return frame.kind === 'notification' ? frame.value : raw;
-    });
-    // Ours under another number, it may be: the server is asked at once, and what has come is kept until it answers.
-    const stranger = notifications
-      .map(accountIn)
-      .find((account) => account !== undefined && account !== bot.number && !this.#others.has(account));
-    if (stranger !== undefined) {
-      if (this.#intake !== undefined) this.#askServer(mode, stranger);
-      return undefined;
-    }
     const known = {
       bot,
       nameOf: (aci: string) => recent.nameOf(aci),
@@ -327,14 +315,24 @@ export class Receiver {
       learn: (envelope: InboundEnvelope) => recent.learn(envelope),
       groupOf: (id: string) => this.#groups.groupOf(id),
     };
-    return readFrames(
-      notifications,
-      known,
-      entries.map(({ at }) => at),
-    );
+    const turn = takingTurns();
+    const batches: ReadBatch[] = [];
+    for (const { at, raw } of entries) {
+      const frame = parseFrame(raw);
+      const notification = frame.kind === 'notification' ? frame.value : raw;
+      const account = accountIn(notification);
+      // Ours under another number, it may be: the server is asked at once, and what has come is kept until it answers.
+      if (account !== undefined && account !== bot.number && !this.#others.has(account)) {
+        if (this.#intake !== undefined) this.#askServer(mode, account);
+        return undefined;
+      }
+      batches.push(sections.run('read envelopes', () => readFrames([notification], known, [at])));
+      await turn();
+    }
+    return joinBatches(batches);
   }
 
-  #onSafe(batch: ReturnType<typeof readFrames>, acceptances: readonly Acceptance[] | undefined): void {
+  #onSafe(batch: ReadBatch, acceptances: readonly Acceptance[] | undefined): void {
     const { events, unreadable, changedGroups } = batch;
     this.#deps.recent.hear([...events, ...unreadable]);
     if (this.#intake !== undefined && this.#groups.needsLook(events, changedGroups)) this.#look();
@@ -350,7 +348,7 @@ export class Receiver {
 
   /** Nobody tells a change of a group again: it is tried until it is stored. */
   async #pass(envelope: InboundEnvelope, signal: AbortSignal): Promise<void> {
-    const batch = { ...nothingKnown, events: [envelope] };
+    const batch = { events: [envelope], unreadable: [], changedGroups: [] };
     while (!signal.aborted && !(await this.#durable.pass(batch)))
       await this.#deps.clock.wait(passAgainMs, signal);
   }

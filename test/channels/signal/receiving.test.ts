@@ -8,6 +8,7 @@ import type { InboundBatch } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { Log } from '#contracts/log.ts';
+import type { Sections } from '#contracts/section.ts';
 import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
 import { nested } from '../../e2e/networks/network.ts';
 import type { SignalServerOptions } from '../../platforms/signal/server.ts';
@@ -404,9 +405,16 @@ describe('a poll', () => {
     const { server, ada, begin } = await aStage('polling');
     const intake = new RecordingIntake();
     for (const text of numbered(15)) server.people.writes({ from: ada, text });
-    await begin(intake);
+    const pieces: string[] = [];
+    const run: Sections['run'] = (name, act) => {
+      pieces.push(name);
+      return act();
+    };
+    await begin(intake, { sections: { run } });
     await intake.waitFor(() => intake.texts.length === 15);
     expect(intake.batches.map(({ events }) => events.length)).toEqual([10, 5]);
+    // But read message by message, each of which may be large.
+    expect(pieces.filter((name) => name === 'read envelopes')).toHaveLength(15);
   });
 
   it('whose answer is lost is told as a gap', async () => {
