@@ -138,7 +138,7 @@ export class SignalApi {
     return this.#ask(`/v1/identities/${encodeURIComponent(number)}`, identitySchema, signal);
   }
 
-  /** What a large list holds is read in turns with others' work; a group that can't be read is left out. */
+  /** Reads a large list in turns with others' work, and leaves out a group that can't be read. */
   async groups(number: string, signal: AbortSignal): Promise<readonly ListedGroup[]> {
     const path = `/v1/groups/${encodeURIComponent(number)}?expand=true`;
     const turn = takingTurns();

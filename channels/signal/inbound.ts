@@ -26,7 +26,7 @@ export type Known = Names & {
   groupOf(id: string): { readonly admins: ReadonlySet<string> } | undefined;
   /** The message as it was first sent: edits of edits, and reactions to them, may name a later version. */
   originalOf(ref: { readonly author: string; readonly timestamp: number }): number;
-  /** Told of each event before the next one is read, which may be about it. */
+  /** Takes note of an event before the next one is read, which may be about it. */
   learn(envelope: InboundEnvelope): void;
 };
 

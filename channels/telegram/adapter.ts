@@ -150,7 +150,7 @@ export class TelegramAdapter implements ChannelAdapter {
     }
   }
 
-  /** What Telegram takes for no photo, for its form say, goes as a file: nothing of what it refused was sent. */
+  /** Sends a picture that Telegram takes for no photo, for its form say, as a file: it refused it, so nothing was sent. */
   async #upload({ method, payload, file }: Upload, signal: AbortSignal): Promise<{ message_id: number }> {
     const { api } = this.#connected();
     const asPhoto = (photo: InputFile) => api.sendPhoto({ ...payload, photo }, signal);

@@ -1,6 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
 const receiving = 'test/channels/signal/receiving.test.ts';
+const groups = 'test/channels/signal/account-and-groups.test.ts';
 const styled = 'test/channels/signal/styled-text.test.ts';
 
 /** Broken variants of the channel whose server sends nothing twice. */
@@ -100,7 +101,7 @@ export const signalMutants: readonly Mutant[] = [
       find: 'this.#membership(id, group, by ?? nobody)',
       replace: 'this.#membership(id, group, nobody)',
     },
-    test: { file: receiving, name: 'tell the rank of who writes' },
+    test: { file: groups, name: 'tell the rank of who writes' },
   },
   {
     name: 'groups that are read once',
@@ -110,10 +111,7 @@ export const signalMutants: readonly Mutant[] = [
       find: 'return changed.length > 0 || unknown.length > 0 || isOld;',
       replace: 'return changed.length > 0 || unknown.length > 0;',
     },
-    test: {
-      file: 'test/channels/signal/receiving.test.ts',
-      name: 'are read again at the next message after an hour',
-    },
+    test: { file: groups, name: 'are read again at the next message after an hour' },
   },
   {
     name: 'a question asked behind every courtesy',
@@ -128,7 +126,11 @@ export const signalMutants: readonly Mutant[] = [
   {
     name: 'messages of a number that nobody knows are dropped',
     invariant: 'no message is lost when the account’s number changes',
-    edit: { in: 'Receiver', find: 'if (stranger !== undefined) {', replace: 'if (stranger === "") {' },
-    test: { file: receiving, name: 'which is kept for it' },
+    edit: {
+      in: 'Receiver',
+      find: 'if (account !== undefined && account !==',
+      replace: 'if (account === "" && account !==',
+    },
+    test: { file: groups, name: 'which is kept for it' },
   },
 ];

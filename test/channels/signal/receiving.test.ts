@@ -1,54 +1,19 @@
 import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { textBound } from '#channel-kit/bounded-json.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
-import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Sections } from '#contracts/section.ts';
-import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
 import { nested } from '../../e2e/networks/network.ts';
-import type { SignalServerOptions } from '../../platforms/signal/server.ts';
 import { silentLog } from '../../support/silent-log.ts';
-import { hastyClock } from '../hasty-clock.ts';
 import { RecordingIntake } from '../recording-intake.ts';
-import {
-  type AdapterOptions,
-  aSignalStage,
-  patientClock,
-  type SignalStage,
-  type Way,
-} from './signal-setup.ts';
+import { aReceivingStage, isAsked } from './receiving-stage.ts';
 
 const forever = new AbortController().signal;
-const begun: { readonly stage: SignalStage; readonly adapters: SignalAdapter[] }[] = [];
-
-afterEach(async () => {
-  for (const { stage, adapters } of begun.splice(0)) {
-    for (const adapter of adapters) await adapter.stop();
-    await stage.close();
-  }
-});
-
-async function aStage(way: Way, options: Omit<SignalServerOptions, 'mode' | 'webhookUrl'> = {}) {
-  const stage = await aSignalStage(way, options);
-  const adapters: SignalAdapter[] = [];
-  begun.push({ stage, adapters });
-  const begin = async (intake: RecordingIntake, adapterOptions: AdapterOptions = {}) => {
-    const adapter = stage.newAdapter(adapterOptions);
-    adapters.push(adapter);
-    await adapter.identify(forever);
-    await adapter.start(intake);
-    return adapter;
-  };
-  return { ...stage, begin };
-}
-
-const isAsked = ({ calls }: SignalStage['server'], about: string) =>
-  calls.some(({ path, answered }) => path.startsWith(about) && answered);
 const spoolIn = async (folder: string) => (await readdir(folder)).filter((name) => name.startsWith('spool'));
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`);
 
@@ -70,7 +35,7 @@ class JudgingIntake extends RecordingIntake {
 
 describe('a burst', () => {
   it('of 200 messages in one write comes whole and in order through the webhook', async () => {
-    const { server, ada, begin } = await aStage('webhook');
+    const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
     server.inOneWrite(() => {
@@ -83,7 +48,7 @@ describe('a burst', () => {
   });
 
   it('that comes while the store is away is kept in the file, and stored in order behind it', async () => {
-    const { server, ada, begin, dataDir } = await aStage('webhook');
+    const { server, ada, begin, dataDir } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
     intake.failNext('store_unavailable', 1_000_000);
@@ -108,7 +73,7 @@ describe('a burst', () => {
   it('loses most of itself on the WebSocket alone, which is said', async () => {
     const lines: string[] = [];
     const log: Log = { ...silentLog, warn: (_fields, event) => void lines.push(event) };
-    const { server, ada, begin } = await aStage('socket');
+    const { server, ada, begin } = await aReceivingStage('socket');
     const intake = new RecordingIntake();
     await begin(intake, { log });
     server.inOneWrite(() => {
@@ -123,7 +88,7 @@ describe('a burst', () => {
 
 describe('the webhook', () => {
   it('never waits for a call, so that a message can come while an answer is under way', async () => {
-    const { server, ada, begin, routeTo } = await aStage('webhook');
+    const { server, ada, begin, routeTo } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
     const text = { text: 'hello', spans: [] } as const;
@@ -140,7 +105,7 @@ describe('the webhook', () => {
   });
 
   it('answers although the store does not, and stores later', async () => {
-    const { server, ada, begin } = await aStage('webhook');
+    const { server, ada, begin } = await aReceivingStage('webhook');
     const team = server.world.addGroup({ name: 'Team', members: [ada, server.account] });
     const intake = new RecordingIntake();
     await begin(intake);
@@ -157,7 +122,7 @@ describe('the webhook', () => {
   });
 
   it('keeps what comes while the disk is too full for the store, because nobody would send it again', async () => {
-    const { server, ada, begin } = await aStage('webhook');
+    const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
     intake.failNext('store_full', 2);
@@ -167,7 +132,7 @@ describe('the webhook', () => {
   });
 
   it('keeps what comes before receiving has begun, and before anybody knows whose it is', async () => {
-    const { server, ada, newAdapter } = await aStage('webhook');
+    const { server, ada, newAdapter } = await aReceivingStage('webhook');
     const adapter = newAdapter();
     onTestFinished(() => adapter.stop());
     server.people.writes({ from: ada, text: 'early' });
@@ -182,7 +147,7 @@ describe('the webhook', () => {
   });
 
   it('keeps what comes when another process has taken the account over', async () => {
-    const { server, ada, begin } = await aStage('webhook');
+    const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
     intake.failNext('stale_epoch');
@@ -196,7 +161,7 @@ describe('the webhook', () => {
   });
 
   it('of a process that does not receive keeps what comes for the one that does', async () => {
-    const { deliver, begin, newAdapter } = await aStage('webhook');
+    const { deliver, begin, newAdapter } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
     const standby = newAdapter();
@@ -208,7 +173,7 @@ describe('the webhook', () => {
   });
 
   it('says that a message is lost when neither store nor disk can take it, and goes on', async () => {
-    const { server, ada, begin, dataDir } = await aStage('webhook');
+    const { server, ada, begin, dataDir } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
     // A folder where the file should be: as good as a broken disk.
@@ -225,7 +190,7 @@ describe('the webhook', () => {
   });
 
   it('says that a message is lost that is larger than any body it takes, and doctor says so later', async () => {
-    const { post, begin, newAdapter } = await aStage('webhook');
+    const { post, begin, newAdapter } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
     const large = 'x'.repeat(1_100_000);
@@ -239,7 +204,7 @@ describe('the webhook', () => {
   });
 
   it('takes everything with the right secret, and tells nothing to anybody else', async () => {
-    const { server, post, begin } = await aStage('webhook');
+    const { server, post, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
     for (const secret of ['', 'x', 'a-secret-of-22-characters-or-mor', 'a-secret-of-22-characters-or-more/x'])
@@ -256,7 +221,7 @@ describe('the webhook', () => {
 
 describe('the WebSocket beside the webhook', () => {
   it('adds nothing to what the webhook has brought', async () => {
-    const { server, ada, begin } = await aStage('webhook');
+    const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
     await server.waitFor(() => server.openSockets === 1);
@@ -267,7 +232,7 @@ describe('the WebSocket beside the webhook', () => {
   });
 
   it('brings what the webhook has not', async () => {
-    const { server, ada, begin } = await aStage('webhook');
+    const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
     await server.waitFor(() => server.openSockets === 1);
@@ -277,7 +242,7 @@ describe('the WebSocket beside the webhook', () => {
   });
 
   it('does not bring again what nobody could read of the webhook', async () => {
-    const { server, ada, begin } = await aStage('webhook');
+    const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const wait: Clock['wait'] = (ms, signal) => systemClock.wait(Math.min(ms, 50), signal);
     await begin(intake, { clock: { now: systemClock.now, wait } });
@@ -296,7 +261,7 @@ describe('the WebSocket beside the webhook', () => {
 
 describe('the WebSocket alone', () => {
   it('that is dead though open is given up, opened anew, and the gap is told', async () => {
-    const { server, ada, begin } = await aStage('socket');
+    const { server, ada, begin } = await aReceivingStage('socket');
     const intake = new RecordingIntake();
     const clock: Clock = {
       now: systemClock.now,
@@ -317,7 +282,7 @@ describe('the WebSocket alone', () => {
   });
 
   it('says when the server is away, and when it is back', async () => {
-    const { server, ada, begin } = await aStage('socket');
+    const { server, ada, begin } = await aReceivingStage('socket');
     const intake = new RecordingIntake();
     await begin(intake);
     await server.goAway();
@@ -330,7 +295,7 @@ describe('the WebSocket alone', () => {
   });
 
   it('is not taken for a message when it tells an error of its own', async () => {
-    const { server, ada, begin } = await aStage('socket');
+    const { server, ada, begin } = await aReceivingStage('socket');
     const intake = new RecordingIntake();
     await begin(intake);
     server.sendErrorFrame('untrusted identity');
@@ -340,7 +305,7 @@ describe('the WebSocket alone', () => {
   });
 
   it('also keeps in the file what the store cannot take', async () => {
-    const { server, ada, begin } = await aStage('socket');
+    const { server, ada, begin } = await aReceivingStage('socket');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
     intake.failNext('store_unavailable', 1_000_000);
@@ -355,7 +320,7 @@ describe('the WebSocket alone', () => {
 
 describe('what is missed while Parley is away', () => {
   it('is told after each start in json-rpc mode, from the time when it was last there', async () => {
-    const { begin } = await aStage('webhook');
+    const { begin } = await aReceivingStage('webhook');
     const first = new RecordingIntake();
     const adapter = await begin(first);
     expect(first.gaps).toEqual([]);
@@ -372,7 +337,7 @@ describe('what is missed while Parley is away', () => {
   });
 
   it('waits on Signal’s server in the modes that poll, and is fetched', async () => {
-    const { server, ada, begin } = await aStage('polling');
+    const { server, ada, begin } = await aReceivingStage('polling');
     const first = new RecordingIntake();
     const adapter = await begin(first);
     server.people.writes({ from: ada, text: 'before' });
@@ -388,7 +353,7 @@ describe('what is missed while Parley is away', () => {
 
 describe('a poll', () => {
   it('fetches few messages at a time, and none while the store cannot take them', async () => {
-    const { server, ada, begin } = await aStage('polling');
+    const { server, ada, begin } = await aReceivingStage('polling');
     const intake = new RecordingIntake();
     intake.failNext('store_unavailable', 1_000_000);
     for (const text of numbered(25)) server.people.writes({ from: ada, text });
@@ -402,7 +367,7 @@ describe('a poll', () => {
   });
 
   it('is stored in one piece, because a process that ends meanwhile takes the rest of it along', async () => {
-    const { server, ada, begin } = await aStage('polling');
+    const { server, ada, begin } = await aReceivingStage('polling');
     const intake = new RecordingIntake();
     for (const text of numbered(15)) server.people.writes({ from: ada, text });
     const pieces: string[] = [];
@@ -418,7 +383,7 @@ describe('a poll', () => {
   });
 
   it('whose answer is lost is told as a gap', async () => {
-    const { server, ada, begin } = await aStage('polling');
+    const { server, ada, begin } = await aReceivingStage('polling');
     const intake = new RecordingIntake();
     server.fault({ kind: 'drop-answer' }, { path: '/v1/receive' });
     server.people.writes({ from: ada, text: 'lost' });
@@ -430,7 +395,7 @@ describe('a poll', () => {
   });
 
   it('in hand is waited for when receiving stops, so that its messages are not lost', async () => {
-    const { server, ada, begin } = await aStage('polling');
+    const { server, ada, begin } = await aReceivingStage('polling');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
     await server.waitFor(() => server.calls.some(({ path }) => path.startsWith('/v1/receive')));
@@ -443,7 +408,7 @@ describe('a poll', () => {
 
 describe('after a message is taken in', () => {
   it('its sender gets a read receipt, unless the message was refused or it is turned off', async () => {
-    const { server, ada, begin } = await aStage('webhook');
+    const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new JudgingIntake((text) =>
       text === 'no' ? { kind: 'refused', reason: 'dm-not-allowed' } : undefined,
     );
@@ -463,7 +428,7 @@ describe('after a message is taken in', () => {
   });
 
   it('its files are removed from the server unless they are fetched, now or when its sender is let in', async () => {
-    const { server, ada, begin } = await aStage('webhook');
+    const { server, ada, begin } = await aReceivingStage('webhook');
     const became: Record<string, Acceptance> = {
       kept: { kind: 'refused', reason: 'dm-not-paired', keepsFiles: true },
       held: { kind: 'held' },
@@ -488,154 +453,12 @@ describe('after a message is taken in', () => {
   });
 });
 
-describe('an account', () => {
-  it('that has another number by then is asked for anew within the hour, although its socket stands', async () => {
-    let now = Date.now();
-    const clock: Clock = { ...hastyClock, now: () => now };
-    const { server, ada, begin } = await aStage('socket');
-    const intake = new RecordingIntake();
-    const adapter = await begin(intake, { clock });
-    Object.assign(server.account, { number: '+15550009999' });
-    now += 3_600_000;
-    const isOver = await intake.waitFor(() => intake.troubles.find((one) => one?.isOver));
-    expect(isOver).toMatchObject({
-      code: 'server-changed',
-      detail: expect.stringContaining('has no account'),
-    });
-    await adapter.stop();
-    const again = intake.restarted();
-    await begin(again, { clock });
-    server.people.writes({ from: ada, text: 'to the new number' });
-    await again.waitFor(() => again.texts.includes('to the new number'));
-  });
-
-  it('that has another number by then is asked for at its first message, which is kept for it', async () => {
-    const { server, ada, begin } = await aStage('webhook');
-    const intake = new RecordingIntake();
-    const adapter = await begin(intake);
-    Object.assign(server.account, { number: '+15550009999' });
-    for (const text of ['first', 'second']) server.people.writes({ from: ada, text });
-    await server.waitFor(() => server.posts.filter(({ status }) => status === 200).length === 2);
-    await intake.waitFor(() => intake.troubles.find((one) => one?.isOver));
-    await adapter.stop();
-    const again = intake.restarted();
-    await begin(again);
-    await again.waitFor(() => again.texts.length === 2);
-    expect(again.texts).toEqual(['first', 'second']);
-  });
-});
-
-describe('groups', () => {
-  it('whose change was not told are read again at the next message after an hour', async () => {
-    let now = Date.now();
-    const { server, ada, begin } = await aStage('webhook');
-    const team = server.world.addGroup({ name: 'Team', members: [ada, server.account] });
-    const intake = new RecordingIntake();
-    await begin(intake, { clock: { ...patientClock, now: () => now } });
-    const looks = () =>
-      server.calls.filter(({ path, answered }) => path.startsWith('/v1/groups') && answered);
-    const says = async () => {
-      const count = intake.texts.length;
-      server.people.writes({ from: ada, to: team, text: 'hello' });
-      await intake.waitFor(() => intake.texts.length > count);
-    };
-    /** The list was answered, and is read in a moment. */
-    const ranksAs = async (isAdmin: boolean) => {
-      while (intake.events.at(-1)?.sender.isAdmin !== isAdmin) await says();
-    };
-    await server.waitFor(() => looks().length === 1);
-    await ranksAs(true);
-    const before = looks().length;
-    team.admins.delete(ada.uuid);
-    await says();
-    now += 3_600_001;
-    await says();
-    await server.waitFor(() => looks().length === before + 1);
-    await ranksAs(false);
-    expect(looks()).toHaveLength(before + 1);
-  });
-
-  it('tell the rank of who writes, and when the bot is put out and taken in again', async () => {
-    const { server, ada, begin } = await aStage('webhook');
-    const bob = server.world.addPerson({ name: 'Bob' });
-    const team = server.world.addGroup({ name: 'Team', members: [ada, bob, server.account] });
-    const intake = new RecordingIntake();
-    await begin(intake);
-    await server.waitFor(() => isAsked(server, '/v1/groups'));
-    const ranks = () => intake.events.map(({ sender }) => sender.isAdmin);
-    server.people.writes({ from: ada, to: team, text: '/stop' });
-    server.people.writes({ from: bob, to: team, text: '/stop' });
-    await intake.waitFor(() => intake.texts.length === 2);
-    expect(ranks()).toEqual([true, false]);
-
-    const { account } = server;
-    server.people.changesGroup(ada, team, (group) => {
-      group.members.splice(group.members.indexOf(account), 1);
-    });
-    const out = await intake.waitFor(() => intake.events.find(({ event }) => event.kind === 'membership'));
-    expect(out).toMatchObject({
-      event: { isMember: false },
-      route: { conversation: team.internalId },
-      chat: { kind: 'group' },
-    });
-    server.people.changesGroup(ada, team, (group) => void group.members.push(account));
-    const isIn = ({ event }: InboundEnvelope) => event.kind === 'membership' && event.isMember;
-    await intake.waitFor(() => intake.events.some(isIn));
-    // A group that nobody knew, too: who adds the bot is asked whether it should answer there.
-    const crew = server.world.addGroup({ name: 'Crew', members: [ada, bob] });
-    server.people.changesGroup(bob, crew, ({ members }) => void members.push(account));
-    await intake.waitFor(() => intake.events.filter(isIn).length === 2);
-    const joined = intake.events.filter(isIn);
-    expect(joined.map(({ sender, route }) => [sender.id, route.conversation])).toEqual([
-      [ada.uuid, team.internalId],
-      [bob.uuid, crew.internalId],
-    ]);
-  });
-
-  it('that nobody can read cost the others nothing', async () => {
-    const { server, ada, begin } = await aStage('webhook');
-    const odd = server.world.addGroup({ name: 'Odd', members: [ada, server.account] });
-    Object.assign(odd, { name: 7 });
-    const team = server.world.addGroup({ name: 'Team', members: [ada, server.account] });
-    const intake = new RecordingIntake();
-    await begin(intake);
-    // The list is read in a moment.
-    for (const isRanked = () => intake.events.at(-1)?.sender.isAdmin === true; !isRanked(); ) {
-      const count = intake.texts.length;
-      server.people.writes({ from: ada, to: team, text: '/stop' });
-      await intake.waitFor(() => intake.texts.length > count);
-    }
-  });
-
-  it('that the bot leaves and joins while the store is away are known when it is back, in this order', async () => {
-    const { server, ada, begin } = await aStage('webhook');
-    const { account } = server;
-    const team = server.world.addGroup({ name: 'Team', members: [ada, account] });
-    const intake = new RecordingIntake();
-    await begin(intake);
-    const looks = () =>
-      server.calls.filter(({ path, answered }) => path.startsWith('/v1/groups') && answered);
-    await server.waitFor(() => looks().length === 1);
-    intake.failNext('store_unavailable', 1_000_000);
-    server.people.changesGroup(ada, team, ({ members }) => void members.pop());
-    await intake.waitFor(() => intake.attempts > 0);
-    server.people.changesGroup(ada, team, ({ members }) => void members.push(account));
-    await server.waitFor(() => looks().length === 3);
-    intake.recover();
-    await intake.waitFor(() => intake.events.length === 2);
-    expect(intake.events.map(({ event }) => event)).toEqual([
-      { kind: 'membership', isMember: false },
-      { kind: 'membership', isMember: true },
-    ]);
-  });
-});
-
 describe('logs', () => {
   it('hold neither the secret nor what people write', async () => {
     const lines: string[] = [];
     const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
     const log: Log = { ...silentLog, debug: write, info: write, warn: write, error: write };
-    const { server, ada, begin, dataDir } = await aStage('webhook');
+    const { server, ada, begin, dataDir } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake, { log });
     intake.failNext('store_unavailable', 3);
