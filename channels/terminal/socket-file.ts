@@ -1,6 +1,6 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { socketPointerSuffix } from '#channel-kit/client-frames.ts';
 
 /** Where the socket lies, and how it is taken away. */
@@ -25,11 +25,20 @@ export async function prepareSocketFile(dataDir: string): Promise<SocketFile> {
   const pointer = `${wanted}${socketPointerSuffix}`;
   // The folder is closed first: between listening and `protect` the file itself is open to its group.
   await chmod(dataDir, 0o700);
+  await removePointedAt(pointer);
   await Promise.all([rm(wanted, { force: true }), rm(pointer, { force: true })]);
   if (Buffer.byteLength(wanted) <= maxPathBytes) return socketFile(wanted, [wanted]);
   const path = join(await mkdtemp(join(tmpdir(), 'parley-')), socketName);
   await writeFile(pointer, path, { mode: 0o600 });
   return socketFile(path, [pointer, dirname(path)]);
+}
+
+/** A socket in a folder of its own, and nothing else, whatever the pointer says. */
+async function removePointedAt(pointer: string): Promise<void> {
+  const path = (await readFile(pointer, 'utf8').catch(() => '')).trim();
+  if (basename(path) !== socketName) return;
+  await rm(path, { force: true });
+  await rmdir(dirname(path)).catch(() => undefined); // Gone already, or not ours.
 }
 
 function socketFile(path: string, leftovers: readonly string[]): SocketFile {

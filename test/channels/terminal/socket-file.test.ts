@@ -49,8 +49,14 @@ describe('the socket of the terminal', () => {
     const client = host.newClient(path);
     client.say('hello');
     await expect.poll(() => client.unacknowledged).toEqual([]);
-    await adapter.stop();
+    // Another process finds what a killed one would have left.
+    const next = adapterIn(dataDir);
+    await next.start(session.intake);
     await expect(stat(dirname(path))).rejects.toThrow(/ENOENT/);
+    const nextPath = await readPointer(dataDir);
+    await adapter.stop();
+    await next.stop();
+    await expect(stat(dirname(nextPath))).rejects.toThrow(/ENOENT/);
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
