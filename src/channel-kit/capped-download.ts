@@ -25,24 +25,30 @@ export type Source = {
   readonly mayReturn?: boolean;
   /** How long nothing may come, ms. 30 s when absent. */
   readonly silenceMs?: number;
+  /** How long all of it may take, ms. 5 min when absent. */
+  readonly limitMs?: number;
 };
 
 const usualSilenceMs = 30_000;
+const usualLimitMs = 5 * 60_000;
 /** Between two attempts while the network is away, ms. */
 const outagePauseMs = 2_000;
 
 /**
  * Streams a file, at most `maxBytes` of it. The size is checked where the sender and the server state it
- * and again as the bytes come, since none of them has to be right. One of which nothing comes for long is given up:
- * a connection whose other end is gone is silent for ever. Throws ParleyError `media_too_large` or `media_unavailable`.
+ * and again as the bytes come, since none of them has to be right. One of which nothing comes for long is given up,
+ * since a connection whose other end is gone is silent for ever, and so is one that comes byte by byte. Throws
+ * ParleyError `media_too_large` or `media_unavailable`.
  */
 export async function* cappedDownload(
-  { open, networkReason, mayReturn = true, silenceMs = usualSilenceMs }: Source,
+  source: Source,
   { ref, maxBytes, signal }: DownloadRequest,
 ): AsyncIterable<Uint8Array> {
+  const { open, networkReason, mayReturn = true } = source;
   if ((ref.sizeBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const ending = new AbortController();
-  const silence = setTimeout(() => ending.abort(), silenceMs);
+  const silence = setTimeout(() => ending.abort(), source.silenceMs ?? usualSilenceMs);
+  const limit = setTimeout(() => ending.abort(), source.limitMs ?? usualLimitMs);
   try {
     const { statedBytes, body } = await open(AbortSignal.any([signal, ending.signal]));
     if ((remoteSize(statedBytes) ?? 0) > maxBytes) throw tooLarge(maxBytes);
@@ -58,6 +64,7 @@ export async function* cappedDownload(
     throw unavailable(networkReason(error), { cause: error, afterMs: mayReturn ? outagePauseMs : undefined });
   } finally {
     clearTimeout(silence);
+    clearTimeout(limit);
     ending.abort(); // Also when the reader stops early: the rest must not go on arriving.
   }
 }

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { cappedDownload, unavailable } from '#channel-kit/capped-download.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
@@ -135,16 +136,24 @@ describe('the files of messages', () => {
     expect(clock.waits).toEqual([500, 2000]);
   });
 
-  it('of which nothing comes any more are given up', async () => {
-    const silent = async function* (signal: AbortSignal) {
-      yield Buffer.from('a');
-      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  it.each([
+    ['of which nothing comes any more', { silenceMs: 20 }, () => new Promise<never>(() => undefined)],
+    ['that come byte by byte without an end', { limitMs: 100 }, () => setTimeout(1)],
+  ])('%s are given up', async (_, limits, pause) => {
+    const body = async function* (signal: AbortSignal) {
+      const ended = new Promise<never>((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+      for (;;) {
+        yield Buffer.from('a');
+        await Promise.race([pause(), ended]);
+      }
     };
-    const open = async (signal: AbortSignal) => ({ statedBytes: undefined, body: silent(signal) });
-    const source = { open, networkReason: () => 'silence', silenceMs: 20 };
+    const open = async (signal: AbortSignal) => ({ statedBytes: undefined, body: body(signal) });
+    const source = { open, networkReason: () => 'given up', ...limits };
     const wanted = {
       ref: { ref: 'f', kind: 'file' },
-      maxBytes: 10,
+      maxBytes: 1_000_000,
       signal: new AbortController().signal,
     } as const;
     const drain = async () => {
