@@ -3,6 +3,7 @@
  * its parser (regular expressions, from the outside in) could not read back is left out: the text
  * arrives as it is, the style where it can.
  */
+import { fitSpans } from '#channel-kit/fit-spans.ts';
 import type { FormattedText, Span } from '#contracts/formatted-text.ts';
 import { encodeMarkers, escapeText, percentEncode } from './escape.ts';
 import { type Piece, piecesOf, type Range, rangeOf, type Style } from './markup-tree.ts';
@@ -23,7 +24,7 @@ const mostSpans = 200;
 
 export function toMarkdown(formatted: FormattedText): string {
   const { text } = formatted;
-  const spans = formatted.spans.slice(0, mostSpans);
+  const spans = fitSpans(formatted.spans, mostSpans);
   const quotes = spans.filter((span) => span.kind === 'quote').map(rangeOf);
   const segments = segmentsOf(
     text,

@@ -6,6 +6,7 @@
  * and italic never meet, because `***` is read in two ways (0.100 and later).
  */
 import { cleanText } from '#channel-kit/clean-text.ts';
+import { fitSpans } from '#channel-kit/fit-spans.ts';
 import type { FormattedText, Span } from '#contracts/formatted-text.ts';
 
 export type StyledText = { readonly message: string; readonly textMode: 'normal' | 'styled' };
@@ -44,7 +45,7 @@ export function toStyledText(formatted: FormattedText): StyledText {
 }
 
 function wellFormed({ text, spans }: FormattedText): FormattedText {
-  return { text: cleanText(text), spans: spans.slice(0, mostSpans) };
+  return { text: cleanText(text), spans: fitSpans(spans, mostSpans) };
 }
 
 type Insertion = { readonly at: number; readonly text: string };

@@ -3,6 +3,7 @@
  * nothing but a quote around code, no quote in a quote, no link in a link, no cut through a
  * surrogate pair. Core's spans may break each of them, so they are repaired here, not refused there.
  */
+import { fitSpans } from '#channel-kit/fit-spans.ts';
 import type { FormattedText, PlainSpanKind, Span } from '#contracts/formatted-text.ts';
 
 export type Entity =
@@ -23,22 +24,23 @@ const plainTypes = {
 /** Which span keeps its range when two clash: the earlier one here. */
 const rank = { 'code-block': 0, link: 1, code: 2, quote: 3 } as const;
 
-/** More entities than this are dropped by Telegram; the first ones stay. */
+/** More entities than this are dropped by Telegram. */
 const mostEntities = 100;
 /** More spans than this are not even looked at: each is compared with those before it. */
 const mostSpans = 200;
 
 export function entitiesOf({ text, spans }: FormattedText): Entity[] {
-  const ordered = spans
-    .slice(0, mostSpans)
+  const ordered = fitSpans(spans, mostSpans)
     .flatMap((span) => fit(text, span))
     .sort((a, b) => rankOf(a) - rankOf(b) || a.start - b.start);
   const placed: Span[] = [];
   for (const span of ordered) placed.push(...place(span, placed).filter((piece) => isShown(text, piece)));
-  return placed
-    .sort((a, b) => a.start - b.start || b.length - a.length)
-    .slice(0, mostEntities)
-    .map(toEntity);
+  placed.sort(inOrder);
+  return [...fitSpans(placed, mostEntities)].sort(inOrder).map(toEntity);
+}
+
+function inOrder(a: Span, b: Span): number {
+  return a.start - b.start || b.length - a.length;
 }
 
 function rankOf(span: Span): number {

@@ -172,6 +172,16 @@ describe('links, quotes and blocks', () => {
     spans: [{ kind: 'link', start: 4, length: label.length, url }],
   });
 
+  it('shows where each link leads, however many styles the text has', () => {
+    const styles = Array.from(
+      { length: 250 },
+      (_, index) => ({ kind: 'code', start: index * 2, length: 1 }) as const,
+    );
+    const link = { kind: 'link', start: 500, length: 4, url: 'https://example.org/last' } as const;
+    const written = toMarkdown({ text: `${'a '.repeat(250)}here`, spans: [...styles, link] });
+    expect(written).toContain(link.url);
+  });
+
   it('masks a link behind its label', () => {
     expect(toMarkdown(link('the docs', 'https://a.example/b(c)'))).toBe(
       'see [the docs](https://a.example/b%28c%29), then go',

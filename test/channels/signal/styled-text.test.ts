@@ -137,6 +137,20 @@ describe('a text', () => {
     expect(shown(link('Ada', 'tg://user?id=1')).text).toBe('see Ada.');
   });
 
+  it('shows where each link leads, however many styles the text has', () => {
+    const styles = Array.from(
+      { length: 400 },
+      (_, index) => ({ kind: 'code', start: index * 2, length: 1 }) as const,
+    );
+    const url = 'https://example.org/last';
+    const text = `${'a '.repeat(400)}here`;
+    const message = toStyledText({
+      text,
+      spans: [...styles, { kind: 'link', start: 800, length: 4, url }],
+    }).message;
+    expect(message).toContain(`here (${url})`);
+  });
+
   it('marks the lines of a quote, and keeps the styles in it', () => {
     const text = 'she said\none\ntwo\nand left';
     const spans: Span[] = [

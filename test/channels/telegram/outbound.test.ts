@@ -141,6 +141,18 @@ describe('entities', () => {
     },
   );
 
+  it('keep every link of a text with more styles than Telegram takes', () => {
+    const lines = Array.from({ length: 90 }, (_, line) => [
+      over('bold', line * 10, 3),
+      over('italic', line * 10 + 3, 3),
+      link(line * 10 + 6, 3, `https://example.org/${line}`),
+    ]);
+    const entities = listed('abcdefghi\n'.repeat(90), ...lines.flat());
+    expect(entities).toHaveLength(100);
+    expect(entities.filter(({ type }) => type === 'text_link')).toHaveLength(90);
+    expect(entities).toEqual([...entities].sort((a, b) => a.offset - b.offset));
+  });
+
   it('are accepted by the platform whatever spans core asks for', () => {
     const piece = fc.constantFrom('a', 'b c', ' ', '\n', '👋', '👨‍👩‍👧', 'é', '`', '<b>', '@ada');
     const span = fc.record({
