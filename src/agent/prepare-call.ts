@@ -15,6 +15,7 @@ import { begunText, cutText, resultText } from './result-text.ts';
 import type { CallState, OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
 import { errorResult } from './tool-result.ts';
+import { argumentProblem } from './tool-specs.ts';
 
 export type PreparedCall =
   | {
@@ -137,13 +138,14 @@ async function parseInput(
   sections: Sections = noSections,
 ): Promise<ParsedInput> {
   try {
-    const parsed = await sections.run('tool arguments', () => {
+    return await sections.run('tool arguments', async (): Promise<ParsedInput> => {
       const raw = readInput(call.input);
       const prepared = tool.prepareArguments === undefined ? raw : tool.prepareArguments(raw);
-      return tool.inputSchema.safeParseAsync(prepared);
+      const parsed = await tool.inputSchema.safeParseAsync(prepared);
+      if (!parsed.success) return { kind: 'invalid', problem: prettifyError(parsed.error) };
+      const problem = argumentProblem(tool, prepared);
+      return problem === undefined ? { kind: 'valid', input: parsed.data } : { kind: 'invalid', problem };
     });
-    if (parsed.success) return { kind: 'valid', input: parsed.data };
-    return { kind: 'invalid', problem: prettifyError(parsed.error) };
   } catch (error) {
     return { kind: 'invalid', problem: faultText(error) };
   }

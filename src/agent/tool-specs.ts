@@ -2,10 +2,7 @@ import { type ZodType, z } from 'zod';
 import type { ToolSpec } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
 
-/**
- * The tools as described to the provider. Objects take no other properties, so that a misspelt argument is an
- * error the model can read.
- */
+/** The tools as described to the provider. Objects take no other properties. */
 export function toolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
   return tools.map((tool) => describe(tool).spec);
 }
@@ -14,6 +11,16 @@ export function toolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
 export function specsLength(tools: readonly Tool[]): number {
   const brackets = 2;
   return tools.reduce((length, tool) => length + describe(tool).length + 1, brackets - 1);
+}
+
+/** Tells which arguments the tool doesn't have; its schema would leave them out without a word. */
+export function argumentProblem(tool: Tool, given: unknown): string | undefined {
+  const { properties, additionalProperties } = describe(tool).spec.inputSchema;
+  if (additionalProperties !== false || typeof given !== 'object' || given === null) return undefined;
+  const known = Object.keys(properties ?? {});
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown === undefined) return undefined;
+  return `there is no argument ${unknown.slice(0, 64)}; it takes ${known.join(', ') || 'none'}`;
 }
 
 type ToolDescription = { readonly spec: ToolSpec; readonly length: number };

@@ -82,6 +82,26 @@ describe('order of a batch', () => {
     expect(results[2]).toContain('path');
   });
 
+  it('runs no call with an argument that its tool does not have, be it a misspelt one', async () => {
+    const sent: unknown[] = [];
+    const message = aTool('message', {
+      inputSchema: z.object({ text: z.string(), to: z.string().optional() }),
+      execute: async (input) => ({ text: `sent ${sent.push(input)}` }),
+    });
+    const { results } = await playBatch(
+      [message],
+      [
+        { id: '1', name: 'message', input: { text: 'for Ann alone', target: 'ann' } },
+        { id: '2', name: 'message', input: { text: 'for Ann alone', to: 'ann' } },
+      ],
+    );
+    expect(results).toEqual([
+      '1: invalid input for message: there is no argument target; it takes text, to',
+      '2: sent 1',
+    ]);
+    expect(sent).toEqual([{ text: 'for Ann alone', to: 'ann' }]);
+  });
+
   it('runs side by side only when every tool of the batch allows it', async () => {
     const log: string[] = [];
     const tool = (name: string, parallelSafe: boolean) =>

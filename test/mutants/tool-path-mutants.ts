@@ -27,6 +27,16 @@ export const toolPathMutants: readonly Mutant[] = [
     test: { file: resume, name: 'remembers the calls of all its earlier turns' },
   },
   {
+    name: 'misspelt argument left out',
+    invariant: 'a call is made as it was written, or not at all',
+    edit: {
+      in: 'argumentProblem',
+      find: 'additionalProperties !== false',
+      replace: 'additionalProperties !== true',
+    },
+    test: { file: 'test/agent/tool-batch.test.ts', name: 'be it a misspelt one' },
+  },
+  {
     name: 'rest of a denied batch run on resume',
     invariant: 'nothing further of a batch runs once a call of it was denied',
     edit: { in: 'prepareKnown', find: "...(wasDenied(state.result) && { halt: 'denied' }),", replace: '' },
