@@ -12,6 +12,7 @@ import { type FormattedText, plainText, type Span } from '../../src/contracts/fo
 import { accountId, channelId, conversationId, transcriptId } from '../../src/contracts/ids.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { createRedactor, stripLogLine as stripLogControls, stripText } from '../../src/logging/redaction.ts';
+import { ThinkingSplitter } from '../../src/models/openai/inline-thinking.ts';
 import { ToolCallReader } from '../../src/models/openai/openai-tool-calls.ts';
 import { chunkFormatted } from '../../src/replies/chunk.ts';
 import { judgeRepeat } from '../../src/replies/dedupe.ts';
@@ -81,6 +82,14 @@ function namedPieces(text: string): void {
   const calls = new ToolCallReader('x');
   for (let at = 0; at < text.length; at += 8)
     calls.read({ function: { name: 'x', arguments: `{"${text.slice(at, at + 8)}` } });
+}
+
+/** Thinking that never ends, piece by piece. */
+function splitThinking(text: string): void {
+  const splitter = new ThinkingSplitter();
+  splitter.take('<think>');
+  for (let at = 0; at < text.length; at += 8) splitter.take(text.slice(at, at + 8));
+  splitter.rest();
 }
 
 /** Many calls of one id. */
@@ -162,6 +171,7 @@ export const parsers: readonly Parser[] = [
   { name: 'assistant draft', run: draftText },
   { isSlow: true, name: 'assistant draft, calls', run: draftCalls },
   { name: 'tool calls of a stream', run: namedPieces },
+  { name: 'thinking in the text', run: splitThinking },
   { name: 'parseCommand', run: (text) => parseCommand(`/${text}`) },
   { name: 'parseCommand queue', run: (text) => parseCommand(`/queue edit 1 ${text}`) },
   { name: 'parseCommand link', run: (text) => parseCommand(`/link ${text}`) },

@@ -459,7 +459,7 @@ describe('an OpenAI-compatible server', () => {
       server.script([streamOf(pieces.map((content) => ({ content })))]);
       const events = await eventsOf(provider);
       const thoughts = events.flatMap((event) => (event.type === 'thinking_delta' ? event.thinking : []));
-      expect([thoughts.join(''), textIn(events)]).toEqual(['\nA greeting. <b> </thin\n', 'Hello.']);
+      expect([thoughts.join(''), textIn(events)]).toEqual(['A greeting. <b> </thin\n', 'Hello.']);
     }
     server.script([{ text: whole }]);
     expect(await provider.send(aRequest(), new AbortController().signal)).toMatchObject({ text: 'Hello.' });
@@ -488,6 +488,9 @@ describe('an OpenAI-compatible server', () => {
     expect(await said('  ')).toBe('  ');
     expect(await said('See <think>', 'this</think>')).toBe('See <think>this</think>');
     expect(await said('<think>a thought', ' without an end</th')).toBe('');
+    server.script([streamOf([{ content: '<think>\n\n</think>\n\nYes.' }])]);
+    const types = (await eventsOf(provider)).map(({ type }) => type);
+    expect(types).toEqual(['content_start', 'content_delta', 'content_stop', 'complete']);
   });
 
   it.each([

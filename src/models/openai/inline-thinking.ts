@@ -15,6 +15,7 @@ const longestHeld = 80;
 export class ThinkingSplitter {
   #state: 'unsure' | 'thinking' | 'gap' | 'text' = 'unsure';
   #held = '';
+  #hasThought = false;
   #closing = '';
 
   take(piece: string): SplitText {
@@ -29,7 +30,9 @@ export class ThinkingSplitter {
   rest(): SplitText {
     const held = this.#held;
     this.#held = '';
-    return this.#state === 'thinking' ? { thinking: held, text: '' } : { thinking: '', text: held };
+    return this.#state === 'thinking'
+      ? { thinking: this.#thought(held), text: '' }
+      : { thinking: '', text: held };
   }
 
   #decide(held: string): SplitText {
@@ -53,11 +56,18 @@ export class ThinkingSplitter {
     if (end === -1) {
       const sure = Math.max(0, held.length - this.#closing.length + 1);
       this.#held = held.slice(sure);
-      return { thinking: held.slice(0, sure), text: '' };
+      return { thinking: this.#thought(held.slice(0, sure)), text: '' };
     }
     this.#state = 'gap';
     const { text } = this.#afterGap(held.slice(end + this.#closing.length));
-    return { thinking: held.slice(0, end), text };
+    return { thinking: this.#thought(held.slice(0, end)), text };
+  }
+
+  /** A model that is told not to think may write an empty block. */
+  #thought(thinking: string): string {
+    const worth = this.#hasThought ? thinking : thinking.trimStart();
+    this.#hasThought ||= worth !== '';
+    return worth;
   }
 
   #afterGap(held: string): SplitText {
