@@ -60,7 +60,7 @@ export const childMutants: readonly Mutant[] = [
   {
     name: 'spawned by a run that was asked to stop',
     invariant: 'a run that was asked to stop begins nothing more',
-    edit: { in: 'spawnChild', find: 'if (run.cancelReason !== null)', replace: 'if (depth < 0)' },
+    edit: { in: 'spawnChild', find: 'await assertGoesOn(tx, input.runId);', replace: '' },
     test: { file: children, name: 'is spawned by no run that was asked to stop' },
   },
   {

@@ -19,6 +19,7 @@ import { locking } from '../base/row-locks.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
+import { assertGoesOn } from '../rows/run-states.ts';
 import { type Child, childIdOf, insertChild, readChild, readLiveChildren } from './child-rows.ts';
 import { innerContent } from './inner-content.ts';
 import { recordOf } from './read-children.ts';
@@ -53,7 +54,7 @@ export type SpawnResult =
 /**
  * Gives a task of the run to a child: its row, session, lane and first item are one commit, and so are the
  * limits that allow them. The call is the idempotency key: a repeat returns the same child. Throws
- * `stale_epoch`, and `invalid_input` for a run that was asked to stop.
+ * `stale_epoch`, and `invalid_input` for a run that was asked to stop or has ended.
  */
 export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
   name: 'spawnChild',
@@ -61,14 +62,13 @@ export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
     await lockLaneAt(tx, input.laneKey, input.epoch);
     const run = await tx.db
       .selectFrom('runs')
-      .select(['sessionId', 'treeId', 'route', 'authority', 'cancelReason'])
+      .select(['sessionId', 'treeId', 'route', 'authority'])
       .where('id', '=', input.runId)
       .executeTakeFirstOrThrow();
     const id = childIdOf({ ...input, sessionId: run.sessionId });
     const known = await readChild(tx, id);
     if (known) return { kind: 'attached', ...(await spawnedOf(tx, known)), effects: noEffects() };
-    // A run that was asked to stop spawns no further child.
-    if (run.cancelReason !== null) throw new ParleyError('invalid_input', 'This run was asked to stop.');
+    await assertGoesOn(tx, input.runId);
     const parent = await readChild(tx, run.sessionId);
     const depth = (parent?.depth ?? 0) + 1;
     const refusal = await refusalOf(tx, { depth, sessionId: run.sessionId, limits: input.limits });

@@ -7,6 +7,7 @@ import { json } from '../base/json.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
 import { type Lane, lockLane, lockLaneAt, lockLanes, takeSeq } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
+import { assertGoesOn } from '../rows/run-states.ts';
 import { insertPart } from './insert-part.ts';
 
 /** A message that a tool sends, as its step gets it. */
@@ -29,7 +30,7 @@ export type PostResult = {
 /**
  * Sends from a tool, in one transaction: the parts and, for another conversation, the line in that
  * conversation's transcript, so that the recipient's reply makes sense. Throws `invalid_input` when
- * nobody has ever written there, and for a run that was asked to stop.
+ * nobody has ever written there, and for a run that was asked to stop or has ended.
  */
 export const storeToolParts: StoreCommand<PostInput, PostResult> = {
   name: 'storeToolParts',
@@ -47,7 +48,7 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
       .where('key', '=', keys[0] ?? '')
       .executeTakeFirst();
     if (known) return { keys, route: json.route(known.route), conversationKey: known.conversationKey };
-    await refuseStopped(tx, input.runId);
+    await assertGoesOn(tx, input.runId);
     let conversationKey = '';
     for (const [index, content] of input.contents.entries()) {
       const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
@@ -66,13 +67,6 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
     return { keys, route, conversationKey };
   },
 };
-
-/** A run that was asked to stop says nothing more. The caller holds the lane's lock, as a stop does. */
-async function refuseStopped(tx: Tx, runId: string): Promise<void> {
-  const run = tx.db.selectFrom('runs').select('cancelReason').where('id', '=', runId);
-  const { cancelReason } = await run.executeTakeFirstOrThrow();
-  if (cancelReason !== null) throw new ParleyError('invalid_input', 'This run was asked to stop.');
-}
 
 async function requireLane(tx: Tx, key: string): Promise<Lane> {
   const lane = await lockLane(tx, key);

@@ -1,4 +1,5 @@
 /** Writes what becomes of a run, and nothing else does: `active ⇄ parked`, then `finished`. */
+import { ParleyError } from '#contracts/errors.ts';
 import type { RunKind } from '#contracts/run-kind.ts';
 import type { Tx } from '../base/command.ts';
 import { insertRow } from '../base/insert-row.ts';
@@ -97,6 +98,17 @@ export async function markCancelled(tx: Tx, id: string, cancelReason: string): P
     .where('id', '=', id)
     .where('cancelReason', 'is', null)
     .execute();
+}
+
+/**
+ * Throws `invalid_input` for a run that was asked to stop, or is over: a tool that outlasts its run has no effect in its
+ * name any more. The caller holds the lane's lock, as a stop and the end do.
+ */
+export async function assertGoesOn(tx: Tx, id: string): Promise<void> {
+  const run = tx.db.selectFrom('runs').select(['state', 'cancelReason']).where('id', '=', id);
+  const { state, cancelReason } = await run.executeTakeFirstOrThrow();
+  if (cancelReason !== null) throw new ParleyError('invalid_input', 'This run was asked to stop.');
+  if (state === 'finished') throw new ParleyError('invalid_input', 'This run has ended.');
 }
 
 /** `parts`: how many its last step has stored, under the next ordinals. */

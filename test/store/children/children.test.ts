@@ -9,7 +9,7 @@ import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
 import { readSweep } from '../../../src/store/lanes/sweep.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { readUsage } from '../../../src/store/reads/read-usage.ts';
-import { aCommand, aMessage, holder, unique } from '../builders.ts';
+import { aCommand, aMessage, endWithout, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker, fenceOf, tend } from '../family.ts';
 
@@ -277,6 +277,14 @@ describeEachDatabase('a child', (open, beside) => {
       aCommand(here.conversation, { kind: 'stop', isPrivileged: true, isAll: false, linked }),
     );
     for (const { id } of children) expect(await find(id)).toMatchObject({ stopAt: expect.any(Number) });
+  });
+
+  it('is spawned by no run that has ended: nobody would stop it', async () => {
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin();
+    await endWithout(open(), run, 'timeout');
+    await expect(open().write(spawnChild, worker.inputOf(run, {}))).rejects.toThrow('has ended');
+    expect(await open().read(readChildren, { sessionId: run.sessionId, limit: 10 })).toEqual([]);
   });
 
   it('is spawned by no run that was asked to stop', async () => {

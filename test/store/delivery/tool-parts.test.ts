@@ -7,7 +7,7 @@ import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
 import type { SendOutcome } from '../../../src/store/delivery/record-send.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
-import { aCommand, routeFor } from '../builders.ts';
+import { aCommand, endWithout, routeFor } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const content = (text: string): OutboundContent => ({ kind: 'text', text: { text, spans: [] } });
@@ -22,7 +22,7 @@ async function aSpeaker(store: Store) {
     contents: texts.map(content),
   });
   const shown = async () => (await store.read(readTimeline, { laneKey, limit: 10 })).map(({ text }) => text);
-  return { worker, conversation, posting, shown };
+  return { worker, conversation, run, posting, shown };
 }
 
 describeEachDatabase('a message that a tool sends', (open) => {
@@ -33,6 +33,13 @@ describeEachDatabase('a message that a tool sends', (open) => {
     expect(await open().write(storeToolParts, posting('1', 'first'))).toEqual(before);
     await expect(open().write(storeToolParts, posting('2', 'second'))).rejects.toThrow('asked to stop');
     expect(await shown()).not.toContain('second');
+  });
+
+  it('is not stored once its run has ended: it was still made when the time was up', async () => {
+    const { run, posting, shown } = await aSpeaker(open());
+    await endWithout(open(), run, 'timeout');
+    await expect(open().write(storeToolParts, posting('1', 'late'))).rejects.toThrow('has ended');
+    expect(await shown()).not.toContain('late');
   });
 
   it('ends with its worst part, and tells how many were sent', async () => {
