@@ -12,10 +12,16 @@ export const widestShape: ShapeLimits = { depth: 64, values: 1_000_000 };
  */
 export function jsonProblem(value: unknown, limits: ShapeLimits = widestShape): string | undefined {
   if (value instanceof UnparsedJson) return value.problem;
-  return look(value, { depth: 0, left: limits.values }, limits);
+  return measureJson(value, limits).problem;
 }
 
-/** How many values there are, itself included; of what has a problem as many as were looked at. */
+/** Throws for it. */
+export function assertSafeJson(value: unknown): void {
+  const problem = jsonProblem(value);
+  if (problem !== undefined) throw new Error(problem);
+}
+
+/** Counts the values, itself included; of what has a problem those that were looked at. */
 export function measureJson(
   value: unknown,
   limits: ShapeLimits,
@@ -23,12 +29,6 @@ export function measureJson(
   const at = { depth: 0, left: limits.values };
   const problem = look(value, at, limits);
   return { values: limits.values - at.left, problem };
-}
-
-/** Throws for it. */
-export function assertSafeJson(value: unknown): void {
-  const problem = jsonProblem(value);
-  if (problem !== undefined) throw new Error(problem);
 }
 
 type Place = { depth: number; left: number };
