@@ -232,7 +232,10 @@ describe('the store', () => {
     // What is still in its log would make up for the file.
     await rm(join(dataDir, 'parley.db-wal'), { force: true });
     await writeFile(join(dataDir, 'parley.db'), Buffer.alloc(8192, 'not a database '));
-    expect(await check()).toMatchObject({ result: 'failed', detail: expect.stringContaining('damaged') });
+    expect(await check()).toMatchObject({
+      ...{ result: 'failed', detail: expect.stringContaining('damaged') },
+      fix: 'stop Parley, then bring a backup back: ./bin/parley.mjs restore',
+    });
   });
 
   it.skipIf(process.env.PARLEY_TEST_DATABASE_URL === undefined)('is asked for on PostgreSQL', async () => {

@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Config } from '../../config/config.ts';
 import { namedModels } from '../../config/model-settings.ts';
 import { findRedisServer, inspectRedis } from '../../redis/inspect-redis.ts';
@@ -92,7 +93,7 @@ function judgeStore({ databaseUrl }: Config, report: StoreReport): DoctorCheck {
       return failed(
         name,
         `parley.db is damaged: ${report.reason}`,
-        'stop Parley, keep a copy of the data folder, and restore parley.db from your own backup (see docs/durability.md)',
+        `stop Parley, then bring a backup back: ${parleyCommand} restore`,
       );
     case 'found': {
       const { detail, pending, unknown } = report;

@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { WriterFault } from './writer-messages.ts';
 
@@ -25,7 +26,7 @@ export function faultOf(error: unknown, file: string): WriterFault {
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
     return {
       code: 'store_unavailable',
-      message: `${file} is damaged or not a database of Parley's (${message}). Restore it from a backup, or name another data folder (PARLEY_DATA_DIR).`,
+      message: `${file} is damaged or not a database of Parley's (${message}). Bring a backup back (${parleyCommand} restore), or use another data folder (PARLEY_DATA_DIR).`,
       retry: { kind: 'never' },
       ...stack,
     };
