@@ -1,4 +1,5 @@
 import { flushCompileCache } from 'node:module';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Log } from '#contracts/log.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
@@ -77,7 +78,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
   const reload = createReloader({ config, log, disks: workspaceDisks, load: loadAnew, apply });
   for (const signal of signals.reload) process.on(signal, () => void reload());
   try {
-    const gateway = await startGateway({
+    const starting = startGateway({
       reload,
       config,
       log,
@@ -91,22 +92,17 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
         logger.time(given);
       },
     });
+    const gateway = await unlessOverdue(starting, stopped, config.shutdownMs);
+    isStopped = gateway !== undefined;
+    if (gateway === undefined) return 0;
     running = gateway;
     // Read anew during the start.
     if (latest !== undefined) gateway.apply(latest);
     await Promise.race([gateway.settled, stopped]);
-    const settings = settingsSources(config);
-    showTable(gateway, settings);
-    if (gateway.waiting() !== undefined) void gateway.started.then(() => showTable(gateway, settings));
-    keepCompiledCode(sections);
-    void untilIdle()
-      .then(() => gateway.rehearse())
-      .then(() => gcWhenIdle(sections));
+    finishStart(gateway, config, sections);
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stop-requested');
-    // The next start finds and continues work that wasn't released in time.
-    isStopped = await isDoneWithin(config.shutdownMs, gateway.stop());
-    log.info({ ended: isStopped ? 'stopped' : 'late' }, 'gateway.stopped');
+    isStopped = await stopWithin(gateway, config.shutdownMs, log);
     // The process supervisor restarts it.
     return cause === 'store-broken' ? 1 : 0;
   } finally {
@@ -114,6 +110,27 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     // What still runs would keep the process, whose exit code is set by then.
     if (!isStopped) setImmediate(() => process.exit());
   }
+}
+
+/** Undefined for a start that isn't complete `ms` after it was told to stop. */
+function unlessOverdue<T>(
+  starting: Promise<T>,
+  stopped: Promise<unknown>,
+  ms: number,
+): Promise<T | undefined> {
+  const overdue = stopped.then(() => delay(ms, undefined, { ref: false }));
+  return Promise.race([starting, overdue]);
+}
+
+/** Says what runs; then what makes later moments quick or small, once nothing else is to be done. */
+function finishStart(gateway: RunningGateway, config: Config, sections: Sections): void {
+  const settings = settingsSources(config);
+  showTable(gateway, settings);
+  if (gateway.waiting() !== undefined) void gateway.started.then(() => showTable(gateway, settings));
+  keepCompiledCode(sections);
+  void untilIdle()
+    .then(() => gateway.rehearse())
+    .then(() => gcWhenIdle(sections));
 }
 
 /** Again once the start is complete: with the link to sign in, and the channels. */
@@ -136,15 +153,14 @@ function firstOf(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   });
 }
 
-/** False when it takes longer than `ms`; it then goes on by itself. */
-async function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
-  const late = Promise.withResolvers<false>();
-  const timer = setTimeout(() => late.resolve(false), ms);
-  try {
-    return await Promise.race([work.then(() => true), late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** False when it takes longer than `ms`. The next start finds and continues work that wasn't released in time. */
+async function stopWithin(gateway: RunningGateway, ms: number, log: Log): Promise<boolean> {
+  const late = Promise.withResolvers<'late'>();
+  const timer = setTimeout(late.resolve, ms, 'late' as const);
+  const ended = await Promise.race([gateway.stop().then(() => 'stopped' as const), late.promise]);
+  clearTimeout(timer);
+  log.info({ ended }, 'gateway.stopped');
+  return ended === 'stopped';
 }
 
 async function loadPlugins(plugins: StartDeps['plugins'], config: Config) {

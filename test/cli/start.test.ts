@@ -48,18 +48,27 @@ it('names no page and no way to sign in where there is none', () => {
   expect(worker).not.toContain('sign in');
 });
 
+/** How `parley start` ends with such a gateway, when nobody reads its log. */
+async function endOf(how: string): Promise<unknown> {
+  const home = aFolder();
+  await writeFile(join(home, 'parley.config.json'), '{ "shutdownMs": 100 }');
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'broken-gateway.ts'), how], {
+    env: { PATH: process.env.PATH, PARLEY_TEST_HOME: home },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  return once(child, 'exit');
+}
+
 it.each([
   ['its stop never ends', 'never'],
   ['nobody reads its log', 'unread'],
 ])(
   'ends with 1 once its store is lost, so that a supervisor starts it again, also when %s',
   async (_what, how) => {
-    const home = aFolder();
-    await writeFile(join(home, 'parley.config.json'), '{ "shutdownMs": 100 }');
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'broken-gateway.ts'), how], {
-      env: { PATH: process.env.PATH, PARLEY_TEST_HOME: home },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    expect(await once(child, 'exit')).toEqual([1, null]);
+    expect(await endOf(how)).toEqual([1, null]);
   },
 );
+
+it('ends in time when it is told to during a start that takes long', async () => {
+  expect(await endOf('starting')).toEqual([0, null]);
+});
