@@ -67,7 +67,6 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
   let sections = noSections;
   let running: RunningGateway | undefined;
   let latest: Config | undefined;
-  let isStopped = true;
   const apply = (next: Config) => {
     latest = next;
     for (const secret of secretsOf(next)) logger.redactor.add(secret);
@@ -93,7 +92,6 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
       },
     });
     const gateway = await unlessOverdue(starting, stopped, config.shutdownMs);
-    isStopped = gateway !== undefined;
     if (gateway === undefined) return 0;
     running = gateway;
     // Read anew during the start.
@@ -102,13 +100,14 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     finishStart(gateway, config, sections);
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stop-requested');
-    isStopped = await stopWithin(gateway, config.shutdownMs, log);
     // The process supervisor restarts it.
     return cause === 'store-broken' ? 1 : 0;
   } finally {
+    // After a fault too: nothing else would stop it.
+    const isDone = running !== undefined && (await stopWithin(running, config.shutdownMs, log));
     await logger.close();
     // What still runs would keep the process, whose exit code is set by then.
-    if (!isStopped) setImmediate(() => process.exit());
+    if (!isDone) setImmediate(() => process.exit());
   }
 }
 

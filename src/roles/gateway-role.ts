@@ -162,7 +162,11 @@ export async function openChannels(stage: StageDeps, { host, gate, server }: Cha
     const { id, load, localPeer } = entry;
     if (state.kind === 'off') return host.setOff(line, state.reason);
     const dataDir = join(config.dataDir, 'channels', line);
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    // A folder that can't be made is this channel's trouble, and tried again like any other.
+    const loadWithFolder = async () => {
+      await makeFolder(dataDir);
+      return load();
+    };
     const timeline =
       localPeer === undefined
         ? {}
@@ -173,9 +177,21 @@ export async function openChannels(stage: StageDeps, { host, gate, server }: Cha
           };
     const deps = { dataDir, ...(server && { routes: server.routesFor(line) }), ...timeline };
     const named = accountName === undefined ? {} : { accountName };
-    await host.run({ id, ...named, load, settings: revealSettings(state.settings), deps });
+    const settings = revealSettings(state.settings);
+    await host.run({ id, ...named, load: loadWithFolder, settings, deps });
   };
   await Promise.all(configuredAccounts(stage.channels, config).map(open));
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    const reason = cause instanceof Error && 'code' in cause ? cause.code : cause;
+    throw new ParleyError('internal', `${path} can't be made (${reason}). Let Parley's user write there.`, {
+      cause,
+    });
+  }
 }
 
 /** Lets programs reach agents as the page does, with the authority of the access token's holder: the owner. */

@@ -69,6 +69,10 @@ it.each([
   },
 );
 
+it('stops what it has started, and ends with 1, when the end of its start fails', async () => {
+  expect(await endOf('fault')).toEqual([1, null]);
+});
+
 it('ends in time when it is told to during a start that takes long', async () => {
   expect(await endOf('starting')).toEqual([0, null]);
 });

@@ -99,6 +99,11 @@ const absences: readonly Mistake[] = [
     env: { REDIS_URL: 'redis://127.0.0.1:1' },
     says: /can't start yet: Redis.*ECONNREFUSED.*REDIS_URL/,
   },
+  {
+    what: 'a folder of a channel that cannot be made',
+    files: { channels: 'x' },
+    says: /running[\s\S]*web +trouble \(.*channels\/web can't be made \(ENOTDIR\).*write there/,
+  },
 ];
 
 describe.concurrent('a start with', () => {
