@@ -38,8 +38,16 @@ const plugins: readonly { readonly id: string; load(): Promise<PluginDefinition>
   { id: 'files', load: async () => (await import('../plugins/files/index.ts')).plugin as PluginDefinition },
 ];
 
+// Who reads the output may leave early, as `head` does, and its file may be on a full disk: a gateway runs on.
+process.stderr.on('error', () => undefined);
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') return;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+});
+
 const { runCommandLine } = await import('./cli/command-line.ts');
-process.exitCode = await runCommandLine(process.argv.slice(2), {
+const code = await runCommandLine(process.argv.slice(2), {
   chatSocket: 'channels/terminal/terminal.sock',
   parts: { channels, plugins },
   start: async (role) => {
@@ -50,3 +58,5 @@ process.exitCode = await runCommandLine(process.argv.slice(2), {
     return runStart({ channels, plugins, startGateway: startPatiently, ...(role && { role }) });
   },
 });
+// Its output may have failed before.
+process.exitCode ||= code;

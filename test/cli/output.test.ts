@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { expect, it } from 'vitest';
+
+/** Prints more than a pipe holds; `output` is nobody's after that. */
+async function printSchema(output: 'pipe' | number) {
+  const child = spawn(process.execPath, ['../../bin/parley.mjs', 'config', 'schema'], {
+    cwd: import.meta.dirname,
+    env: { PATH: process.env.PATH, PARLEY_TEST_HOME: '/nowhere' },
+    stdio: ['ignore', output, 'pipe'],
+  });
+  child.stdout?.destroy();
+  const [code, stderr] = await Promise.all([
+    new Promise((resolve) => child.once('exit', resolve)),
+    child.stderr === null ? '' : text(child.stderr),
+  ]);
+  return { code, stderr };
+}
+
+it('has nothing to say about a reader that leaves early, as head does', async () => {
+  expect(await printSchema('pipe')).toEqual({ code: 0, stderr: '' });
+});
+
+it.skipIf(!existsSync('/dev/full'))('fails when a full disk takes nothing of it', async () => {
+  const full = openSync('/dev/full', 'w');
+  expect(await printSchema(full)).toEqual({ code: 1, stderr: 'ENOSPC: no space left on device, write\n' });
+  closeSync(full);
+});
