@@ -1,10 +1,9 @@
 import type { Socket } from 'node:net';
+import { createBoundedSend } from '#channel-kit/bounded-send.ts';
 import type { ClientLink } from '#channel-kit/client-connection.ts';
 import { maxFrameBytes } from '#channel-kit/client-frames.ts';
 import { createLineSplitter } from '#channel-kit/line-splitter.ts';
 
-/** Bytes that may wait for a client that does not read; past it the client is cut off. */
-const maxBufferedBytes = 8 * 1024 * 1024;
 const closeGraceMs = 300;
 /** A client writes a line at once; one that is begun and not ended by then was never meant to be. */
 const defaultLineMs = 15_000;
@@ -36,12 +35,13 @@ export function createLineStream(socket: Socket, lineMs = defaultLineMs): Client
   socket.once('close', stopTiming);
   // A client that is gone is told by `close`; its error says nothing more.
   socket.on('error', () => socket.destroy());
+  const send = createBoundedSend({
+    waiting: () => socket.writableLength,
+    write: (line) => void socket.write(`${line}\n`),
+  });
   return {
     send: (line) => {
-      if (socket.destroyed || socket.writableEnded) return;
-      // One line may be longer than that: it has to get through, or the client would ask for it for ever.
-      if (socket.writableLength > maxBufferedBytes) return void socket.destroy();
-      socket.write(`${line}\n`);
+      if (!socket.destroyed && !socket.writableEnded && !send(line)) socket.destroy();
     },
     close: () => {
       socket.end();

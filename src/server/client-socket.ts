@@ -1,19 +1,20 @@
 import type { WebSocket } from 'ws';
+import { createBoundedSend } from '#channel-kit/bounded-send.ts';
 import type { ClientSocket } from '#contracts/route-host.ts';
 
-/** Bytes that may wait for a slow client; past it the client is cut off and catches up by reading. */
-const maxBufferedBytes = 8 * 1024 * 1024;
 const heartbeatMs = 30_000;
 const closeGraceMs = 300;
 
 /** Wraps one open WebSocket: text only, bounded buffer, and an end when the other side is gone. */
 export function createClientSocket(socket: WebSocket): ClientSocket {
   watchHeartbeat(socket);
+  const send = createBoundedSend({
+    waiting: () => socket.bufferedAmount,
+    write: (text) => socket.send(text),
+  });
   return {
     send: (text) => {
-      if (socket.readyState !== socket.OPEN) return;
-      if (socket.bufferedAmount > maxBufferedBytes) return closeSocket(socket, 1013, 'too slow');
-      socket.send(text);
+      if (socket.readyState === socket.OPEN && !send(text)) closeSocket(socket, 1013, 'too slow');
     },
     close: (code, reason) => closeSocket(socket, code, reason),
     onMessage: (listener) => {

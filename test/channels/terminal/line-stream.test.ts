@@ -59,20 +59,20 @@ it('waits between two lines for as long as the client likes', async () => {
   expect(socket.destroyed).toBe(false);
 });
 
-it('sends a line however long it is, and cuts off a client that leaves it unread', async () => {
+it('sends a line however long it is and what follows it, and cuts off a client that leaves them unread', async () => {
   const { stream, served, socket } = await aStream(1000);
   let received = 0;
   const whole = new Promise<void>((resolve) => {
     socket.on('data', (chunk: Buffer) => {
       received += chunk.length;
-      if (received === 9_000_001) resolve();
+      if (received === 12_000_010) resolve();
     });
   });
-  stream.send('x'.repeat(9_000_000));
+  stream.send('x'.repeat(12_000_000));
+  stream.send('standing');
   await whole;
   socket.pause();
-  stream.send('x'.repeat(30_000_000));
-  stream.send('one more');
+  for (const _ of [1, 2, 3]) stream.send('x'.repeat(12_000_000));
   expect(served.destroyed).toBe(true);
 });
 
