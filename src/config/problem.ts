@@ -25,7 +25,9 @@ export function describeIssue(issue: Issue, raw: unknown, schema?: z.ZodType): r
   if (issue.code === 'custom') return [issue.message];
   const value = valueAt(raw, issue.path);
   if (value === undefined) return ['is missing; add it'];
-  return [`${show(value)} ${describeMismatch(issue, value)}`];
+  // What should name a variable is often its secret.
+  const shown = /Env$/.test(String(issue.path.at(-1))) ? 'the value' : show(value);
+  return [`${shown} ${describeMismatch(issue, value)}`];
 }
 
 function describeMismatch(issue: Issue, value: unknown): string {

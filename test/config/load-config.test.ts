@@ -326,6 +326,8 @@ describe('a broken configuration', () => {
       problemsOf({ channels: { telegram: { token: secret } } }),
       problemsOf(`{ "token": "${secret}" x`),
       problemsOf({ token: secret, redisUrl: secret }),
+      problemsOf({ providers: { own: { keysEnv: secret, headersEnv: `authorization=${secret}` } } }),
+      problemsOf({ channels: { telegram: { accounts: { work: { tokenEnv: secret } } } } }),
       problemsOf(undefined, { TELEGRAM_BOT_TOKEN: secret, PARLEY_TOKEN: secret, DATABASE_URL: secret }),
       problemsOf(undefined, { REDIS_URL: `http://:${secret}@127.0.0.1` }),
     ].join('\n');
