@@ -104,10 +104,10 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     return cause === 'store-broken' ? 1 : 0;
   } finally {
     // After a fault too: nothing else would stop it.
-    const isDone = running !== undefined && (await stopWithin(running, config.shutdownMs, log));
+    if (running) await stopWithin(running, config.shutdownMs, log);
     await logger.close();
-    // What still runs would keep the process, whose exit code is set by then.
-    if (!isDone) setImmediate(() => process.exit());
+    // What is open still, a channel that was just starting say, would keep the process. Its exit code is set by then.
+    setImmediate(() => process.exit());
   }
 }
 
@@ -152,14 +152,13 @@ function firstOf(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   });
 }
 
-/** False when it takes longer than `ms`. The next start finds and continues work that wasn't released in time. */
-async function stopWithin(gateway: RunningGateway, ms: number, log: Log): Promise<boolean> {
+/** The next start finds and continues work that wasn't released in time. */
+async function stopWithin(gateway: RunningGateway, ms: number, log: Log): Promise<void> {
   const late = Promise.withResolvers<'late'>();
   const timer = setTimeout(late.resolve, ms, 'late' as const);
   const ended = await Promise.race([gateway.stop().then(() => 'stopped' as const), late.promise]);
   clearTimeout(timer);
   log.info({ ended }, 'gateway.stopped');
-  return ended === 'stopped';
 }
 
 async function loadPlugins(plugins: StartDeps['plugins'], config: Config) {

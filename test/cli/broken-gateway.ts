@@ -15,7 +15,8 @@ process.exitCode = await runStart({
       process.kill(process.pid, 'SIGTERM');
       for (;;) await delay(1_000);
     }
-    const alive = setInterval(() => undefined, 1_000);
+    // Something that no stop ends.
+    setInterval(() => undefined, 1_000);
     const settled = how === 'fault' ? Promise.reject(new Error('No place left.')) : Promise.resolve();
     return {
       ...{ model: { name: 'demo', isDemo: true }, plugins: [] },
@@ -26,7 +27,6 @@ process.exitCode = await runStart({
       apply: () => undefined,
       stop: async () => {
         if (how === 'never') return new Promise(() => undefined);
-        clearInterval(alive);
         if (how !== 'unread') return;
         for (let line = 0; line < 1_000; line++) log.info({ text: 'x'.repeat(1_000) }, 'line.written');
       },
