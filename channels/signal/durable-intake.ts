@@ -22,6 +22,8 @@ export type DurableIntakeDeps = {
   onSafe(batch: ReadBatch, acceptances: readonly Acceptance[] | undefined): void;
   /** Says what keeps the store from taking messages, or that it takes them again. */
   onStoreTrouble(problem: string | undefined): void;
+  /** Says why the spool takes nothing either, or that messages are safe again. */
+  onLoss(reason: string | undefined): void;
   /** Another process receives for this account now. */
   onTakenOver(): void;
 };
@@ -29,6 +31,7 @@ export type DurableIntakeDeps = {
 /** The sender's whole server stands still while it waits for us: then rather the spool. */
 const patienceMs = 3000;
 const pauses = { firstMs: 500, longestMs: 5000 };
+const nothing: ReadBatch = { events: [], unreadable: [], changedGroups: [] };
 
 export class DurableIntake {
   readonly #deps: DurableIntakeDeps;
@@ -36,6 +39,8 @@ export class DurableIntake {
   #stopping = new AbortController();
   #turn: Promise<unknown> = Promise.resolve();
   #draining: Promise<void> | undefined;
+  /** The last message could be put nowhere. */
+  #isLosing = false;
 
   constructor(deps: DurableIntakeDeps) {
     this.#deps = deps;
@@ -94,11 +99,11 @@ export class DurableIntake {
   }
 
   async #take(entries: readonly SpoolEntry[]): Promise<void> {
-    const { spool, read, onSafe } = this.#deps;
+    const { read, onSafe } = this.#deps;
     const batch = await read(entries);
     if (batch !== undefined && isNothing(batch)) return onSafe(batch, []);
     if (batch !== undefined && (await this.#storeNow(batch))) return;
-    for (const entry of entries) await spool.append(entry);
+    await this.#keep(entries);
     if (batch !== undefined) onSafe(batch, undefined);
     this.#drain();
   }
@@ -107,6 +112,24 @@ export class DurableIntake {
   async #storeNow(batch: ReadBatch): Promise<boolean> {
     if (this.#intake === undefined || !this.#deps.spool.isEmpty) return false;
     return this.#store(this.#intake, batch, AbortSignal.timeout(patienceMs));
+  }
+
+  async #keep(entries: readonly SpoolEntry[]): Promise<void> {
+    try {
+      for (const entry of entries) await this.#deps.spool.append(entry);
+    } catch (error) {
+      this.#isLosing = true;
+      this.#deps.onLoss(error instanceof Error ? error.message : String(error));
+      this.#drain();
+      throw error;
+    }
+    this.#endLoss();
+  }
+
+  #endLoss(): void {
+    if (!this.#isLosing) return;
+    this.#isLosing = false;
+    this.#deps.onLoss(undefined);
   }
 
   /** False when the store has not taken it, or not in time: it may then still do so, which a key makes harmless. */
@@ -120,6 +143,7 @@ export class DurableIntake {
         log.warn({ eventKey, problem }, 'signal.event-not-read');
       onSafe(batch, acceptances);
       if (this.#deps.spool.isEmpty) onStoreTrouble(undefined);
+      this.#endLoss();
       return true;
     } catch (error) {
       if (hasCode(error, 'stale_epoch')) {
@@ -134,8 +158,13 @@ export class DurableIntake {
     }
   }
 
+  /** Something waits, or nobody knows yet whether the next message could be put anywhere. */
+  get #hasWork(): boolean {
+    return this.#isLosing || !this.#deps.spool.isEmpty;
+  }
+
   #drain(): void {
-    if (this.#draining !== undefined || this.#intake === undefined || this.#deps.spool.isEmpty) return;
+    if (this.#draining !== undefined || this.#intake === undefined || !this.#hasWork) return;
     this.#draining = this.#drainAll().finally(() => {
       this.#draining = undefined;
       // Something may have been put in while the loop was leaving.
@@ -145,7 +174,7 @@ export class DurableIntake {
 
   async #drainAll(): Promise<void> {
     const { spool, clock, log, onStoreTrouble } = this.#deps;
-    for (let failures = 0; this.#intake !== undefined && !spool.isEmpty; ) {
+    for (let failures = 0; this.#intake !== undefined && this.#hasWork; ) {
       const isTaken = await this.#drainPage(this.#intake).catch((error: unknown) => {
         log.error({ error: String(error) }, 'signal.spool-failed');
         return false;
@@ -160,7 +189,8 @@ export class DurableIntake {
   async #drainPage(intake: Intake): Promise<boolean> {
     const { spool, read, log } = this.#deps;
     const page = await spool.peek();
-    if (page === undefined) return true;
+    // While messages are lost, an empty batch asks whether the store takes them again.
+    if (page === undefined) return !this.#isLosing || this.#store(intake, nothing);
     const { entries, end } = page;
     const batch = await read(entries);
     if (batch === undefined) return false;

@@ -1,11 +1,12 @@
 import type { ChannelTrouble, TroubleCode } from '#contracts/channel.ts';
 
 /** Problems that can coexist; the first in this order is reported. With `identity` alone the channel still works. */
-const sources = ['captcha', 'connection', 'store', 'identity'] as const;
+const sources = ['captcha', 'loss', 'connection', 'store', 'identity'] as const;
 type Source = (typeof sources)[number];
 
 const codes: Readonly<Record<Source, TroubleCode>> = {
   captcha: 'captcha',
+  loss: 'not-stored',
   connection: 'no-answer',
   store: 'not-stored',
   identity: 'no-answer',

@@ -96,6 +96,7 @@ export class Receiver {
       onSafe: (batch, acceptances) => this.#onSafe(batch, acceptances),
       onStoreTrouble: (problem) =>
         health.set('store', problem && `messages are kept in a file until the store takes them: ${problem}`),
+      onLoss: (reason) => health.set('loss', reason && `messages can neither be stored nor kept: ${reason}`),
       onTakenOver: () => this.#stopping.abort(),
     });
     this.#hasWebhook = this.#mount();

@@ -336,7 +336,7 @@ export const english = {
   reasonCaptcha: '{detail}',
   reasonSettings: 'its settings aren’t valid ({detail})',
   reasonServerChanged: 'its server has changed, and I’m connecting again',
-  reasonNotStored: 'messages wait in a file until the database takes them',
+  reasonNotStored: 'its messages can’t be stored ({detail})',
   reasonInternal: 'an internal fault has stopped it; check the log',
   reasonTooOld: 'they’re too old',
   reasonNoHistory: 'I may not read the history there',

@@ -351,7 +351,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   reasonCaptcha: 'löse es und gib die Antwort an signal-cli-rest-api. {detail}',
   reasonSettings: 'die Einstellungen stimmen nicht ({detail})',
   reasonServerChanged: 'der Server hat sich geändert, und ich verbinde mich neu',
-  reasonNotStored: 'Nachrichten warten in einer Datei, bis die Datenbank sie annimmt',
+  reasonNotStored: 'Nachrichten von dort lassen sich nicht speichern ({detail})',
   reasonInternal: 'ein interner Fehler hat den Kanal angehalten; schau ins Protokoll',
   reasonTooOld: 'sie sind zu alt',
   reasonNoHistory: 'ich darf den Verlauf dort nicht lesen',

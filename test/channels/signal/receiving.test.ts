@@ -172,7 +172,7 @@ describe('the webhook', () => {
     expect(intake.texts).toEqual(numbered(3));
   });
 
-  it('says that a message is lost when neither store nor disk can take it, and goes on', async () => {
+  it('says so while neither store nor disk can take a message, and that it is lost', async () => {
     const { server, ada, begin, dataDir } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
@@ -183,8 +183,12 @@ describe('the webhook', () => {
     server.people.writes({ from: ada, text: 'lost' });
     await server.waitFor(() => server.posts[0]?.status === 503);
     expect(intake.gaps).toMatchObject([{ reason: expect.stringContaining('EISDIR') }]);
+    const detail = expect.stringMatching(/^messages can neither be stored .*EISDIR/);
+    expect(intake.troubles.at(-1)).toMatchObject({ code: 'not-stored', detail });
     await rmdir(path);
     intake.recover();
+    // Nobody has to write for the channel to be well again.
+    await intake.waitFor(() => intake.troubles.at(-1) === undefined);
     server.people.writes({ from: ada, text: 'next' });
     await intake.waitFor(() => intake.texts.includes('next'));
   });
