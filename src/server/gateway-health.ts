@@ -83,10 +83,10 @@ function cleanState(state: ChannelState, redact: GatewayHealthDeps['redact']): C
 
 const redisWords = "Redis isn't responding. Messages are still answered, some later.";
 const diskWords =
-  'Less than 200 MB is free on the disk of the data folder. Until more is free, messages wait at their networks.';
+  'Less than 200 MB is free on the disk of the data folder. Until more is free, messages wait for as long as their networks keep them.';
 
 function wordsForStore({ reason }: Pick<StoreTrouble, 'reason'>): string {
-  return `The database can't be used: ${reason} Until it is back, messages wait at their networks.`;
+  return `The database can't be used: ${reason} Until it is back, messages wait for as long as their networks keep them.`;
 }
 
 /** A database that does not even refuse is away too. */

@@ -1,6 +1,6 @@
 /**
  * Serves the page while the gateway can't start: it says why, shows what can be read, and answers 503 to
- * every write. No channel is connected, so no cursor moves and nothing is lost.
+ * every write. No channel is connected, so no cursor moves, and what a network keeps is read later.
  */
 import { randomBytes } from 'node:crypto';
 import type { Intake } from '#contracts/channel.ts';
@@ -134,7 +134,7 @@ function problemOf(blocker: StartBlocker): StatusProblem {
 
 /** The owner's text for a gateway that waits. */
 export function waitingText({ reason }: StartBlocker): string {
-  return `Parley can't start yet: ${reason} It keeps trying, and messages wait at their networks.`;
+  return `Parley can't start yet: ${reason} It keeps trying; messages wait for as long as their networks keep them.`;
 }
 
 /** Before the first start has made one, a token that nobody knows: it opens nothing. */

@@ -23,21 +23,33 @@ export function faultOf(error: unknown, file: string): WriterFault {
       ...stack,
     };
   }
+  const named = `${code === '' ? '' : `${code}: `}${message}`;
+  if (code.startsWith('SQLITE_IOERR')) {
+    return {
+      code: 'store_unavailable',
+      message: `The disk that holds ${file} fails (${named}).`,
+      retry: { kind: 'later' },
+      ...stack,
+    };
+  }
+  // SQLite also calls a file damaged that its disk doesn't give out (EIO).
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
     return {
       code: 'store_unavailable',
-      message: `${file} is damaged or not a database of Parley's (${message}). Bring a backup back (${parleyCommand} restore), or use another data folder (PARLEY_DATA_DIR).`,
+      message: `${file} is damaged or not a database of Parley's, or its disk fails (${message}). Check the disk, then bring a backup back (${parleyCommand} restore), or use another data folder (PARLEY_DATA_DIR).`,
       retry: { kind: 'never' },
       ...stack,
     };
   }
-  const isEnvironment = /^SQLITE_(IOERR|BUSY|CANTOPEN|READONLY|NOMEM|PERM|PROTOCOL)/.test(code);
-  return {
-    code: isEnvironment ? 'store_unavailable' : 'internal',
-    message: `${code === '' ? '' : `${code}: `}${message}`,
-    retry: isEnvironment ? { kind: 'later' } : { kind: 'never' },
-    ...stack,
-  };
+  if (/^SQLITE_(BUSY|CANTOPEN|READONLY|NOMEM|PERM|PROTOCOL)/.test(code)) {
+    return {
+      code: 'store_unavailable',
+      message: `${file} can't be used now (${named}).`,
+      retry: { kind: 'later' },
+      ...stack,
+    };
+  }
+  return { code: 'internal', message: named, retry: { kind: 'never' }, ...stack };
 }
 
 /** The same as it is thrown. */
