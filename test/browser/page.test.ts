@@ -295,6 +295,9 @@ describe('the page', () => {
     await page.getByRole('button', { name: 'answered', exact: true }).last().click();
     const dialog = page.getByRole('dialog', { name: 'What became of it' });
     await dialog.getByText('reached web: accepted').waitFor();
+    await dialog.hover();
+    const line = `getComputedStyle(document.querySelector('dialog.why')).textDecorationLine`;
+    expect(await page.evaluate(line)).toBe('none');
     expect(await axeViolations(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });

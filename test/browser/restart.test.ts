@@ -51,6 +51,8 @@ describe('a page whose gateway is killed', () => {
 
     await parley.kill();
     await page.locator('.dot.lost, .dot.connecting').first().waitFor();
+    await page.locator('.hint', { hasText: 'Connection lost' }).waitFor();
+    await stop.waitFor({ state: 'detached' });
     // Where the page does not look the run goes on, and ends.
     const elsewhere = await start();
     const isOver = () => readStore(folder.path, `select 1 from inbox where outcome = 'answered'`).length > 0;

@@ -6,7 +6,7 @@ import { CopyButton } from '/page/copy-button.js';
 import { NoticesView } from '/page/notices-view.js';
 import { parleyCommand } from '/page/own-command.js';
 import { RichText } from '/page/rich-text.js';
-import { StatusView } from '/page/status-view.js';
+import { connectionWords, StatusView } from '/page/status-view.js';
 import { WhyButton } from '/page/why-view.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
@@ -16,7 +16,8 @@ const html = htm.bind(h);
 /** The whole signed-in page. `actions` are the person's choices; the rest is state. */
 export function ChatView(state) {
   const { conversation, status, notices, questions, results, isAtEnd, actions } = state;
-  const working = isWorking(conversation);
+  // Without a connection nobody here knows.
+  const working = conversation.connection === 'open' && isWorking(conversation);
   return html`<div class="shell">
     <header>
       <img src="/page/icon.svg" alt="" width="28" height="28" />
@@ -35,7 +36,7 @@ export function ChatView(state) {
     </main>
     <footer>
       ${!isAtEnd && html`<button class="jump" onClick=${actions.toEnd} aria-label="Jump to the newest message">↓</button>`}
-      <${Composer} ...${state} working=${working} mode=${conversation.queueMode} />
+      <${Composer} ...${state} working=${working} />
     </footer>
   </div>`;
 }
@@ -186,14 +187,14 @@ function ToolLine({ tool }) {
     ${tool.name}${tool.state === 'skipped' && ' (skipped)'}</div>`;
 }
 
-function Composer({ draft, files, editing, working, mode, commands, menuAt, actions }) {
+function Composer({ draft, files, editing, working, conversation, commands, menuAt, actions }) {
   const items = menuAt === undefined ? [] : commandsFor(draft, commands);
   const submit = (event) => {
     event.preventDefault();
     actions.send();
   };
   return html`<form class="composer" onSubmit=${submit}>
-    <p class="hint" role="status">${hintOf(editing, working, mode)}
+    <p class="hint" role="status">${hintOf(editing, working, conversation)}
       ${editing && html` <button type="button" class="link" onClick=${actions.endEdit}>Cancel edit</button>`}</p>
     <${CommandMenu} items=${items} at=${menuAt} onPick=${actions.pickCommand} />
     ${!editing && html`<${FileList} files=${files} onRemove=${actions.removeFile} />`}
@@ -216,9 +217,10 @@ const laterWords = {
   interrupt: 'A new message stops it and is answered instead.',
 };
 
-function hintOf(editing, working, mode) {
+function hintOf(editing, working, { connection, isLoaded, queueMode }) {
+  if (isLoaded && connection !== 'open') return connectionWords.lost;
   if (editing) return 'Editing a waiting message.';
-  return working ? `Parley is working. ${laterWords[mode] ?? ''}` : '';
+  return working ? `Parley is working. ${laterWords[queueMode] ?? ''}` : '';
 }
 
 function StopIcon() {

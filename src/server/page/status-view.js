@@ -6,7 +6,7 @@ import { h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-const connectionWords = {
+export const connectionWords = {
   connecting: 'Connecting…',
   open: 'Connected',
   lost: 'Connection lost. Reconnecting; your messages are kept.',
