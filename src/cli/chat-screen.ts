@@ -37,7 +37,8 @@ export function createStreamScreen(output: NodeJS.WritableStream, errors: NodeJS
 export function createTtyScreen(output: ChatOutput, input: Interface): ChatScreen {
   let live: readonly string[] = [];
 
-  const columns = () => output.columns ?? 80;
+  // A terminal that doesn't know its size says 0.
+  const columns = () => output.columns || 80;
   const redraw = (print: string | undefined, nextLive: readonly string[], sentRows = 0) => {
     const typedRows = input.getCursorPos().rows;
     moveCursor(output, 0, -(live.length + typedRows + sentRows));
@@ -55,7 +56,7 @@ export function createTtyScreen(output: ChatOutput, input: Interface): ChatScree
     show: (line) => {
       if (line.kind !== 'preview') return redraw(styled(line, columns() - 1), live);
       const rows = line.text === undefined ? [] : rowsOf(printable(line.text), columns() - 1);
-      const next = rows.slice(-Math.max(1, (output.rows ?? 24) - 6)).map(dim);
+      const next = rows.slice(-Math.max(1, (output.rows || 24) - 6)).map(dim);
       if (next.length > 0 || live.length > 0) redraw(undefined, next);
     },
     submitted: (text) => {

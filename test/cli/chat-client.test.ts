@@ -221,10 +221,10 @@ describe('the chat client', () => {
   });
 
   describe('on a screen', () => {
-    const start = () => {
+    const start = (size = { columns: 40, rows: 20 }) => {
       const input = Object.assign(new PassThrough(), { isTTY: true as const });
       const output = collector();
-      const stream = Object.assign(output.stream, { isTTY: true as const, columns: 40, rows: 20 });
+      const stream = Object.assign(output.stream, { isTTY: true as const, ...size });
       const code = runChat({ socketPath: host.socketPath, input, output: stream, errors: output.stream });
       return { input, output, code };
     };
@@ -321,6 +321,18 @@ describe('the chat client', () => {
       expect(session.stored[0]?.event).toMatchObject({ kind: 'message', text: 'see: one\ntwo\nthree\n' });
       chat.input.end();
       await chat.code;
+    });
+
+    it('writes lines and not columns where the terminal doesn’t know its size', async () => {
+      session.say(route, { text: 'from yesterday' });
+      await adapter.start(session.intake);
+      const chat = start({ columns: 0, rows: 0 });
+      await shows(chat, 'from yesterday');
+      chat.input.write('hello\r');
+      await expect.poll(() => session.stored.length).toBe(1);
+      chat.input.end();
+      expect(await chat.code).toBe(0);
+      expect(chat.output.text()).not.toContain('Infinity');
     });
 
     it('asks to stop on the first Ctrl-C and leaves on the second', async () => {
