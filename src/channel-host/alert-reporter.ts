@@ -1,9 +1,9 @@
 import type { ChannelGap, HostedChannel } from '#contracts/channel.ts';
-import { channelOfConnection } from '#contracts/connection-name.ts';
+import { channelOfConnection, connectionName } from '#contracts/connection-name.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import { createOwnerAlerts, type OwnerAlerts, type OwnerAlertsDeps } from '../outbox/owner-alerts.ts';
 import { readOpenAlerts } from '../store/alerts/note-alert.ts';
-import { accountKeyOf, conversationKeyOf } from '../store/base/conversation-key.ts';
+import { conversationKeyOf } from '../store/base/conversation-key.ts';
 import type { ChannelState } from './channel-state.ts';
 import { createChannelWatch } from './channel-watch.ts';
 
@@ -47,10 +47,11 @@ export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
       if (!isLocal && state.kind !== 'off') (isUsable(state) ? usable : away).add(line);
       channels.onState(line, state);
     },
-    onGap: ({ definition, account }, { conversation, reason, code }) => {
-      const place = { channel: definition.id, account: account.id };
+    onGap: ({ definition, account, accountName }, { conversation, reason, code }) => {
       const subject =
-        conversation === undefined ? accountKeyOf(place) : conversationKeyOf({ ...place, conversation });
+        conversation === undefined
+          ? connectionName(definition.id, accountName)
+          : conversationKeyOf({ channel: definition.id, account: account.id, conversation });
       desk.raise({ kind: 'events-missed', subject, values: { reason, ...(code && { code }) } });
     },
     onAlarm: (laneKey, waitedMs) => {
