@@ -95,7 +95,7 @@ describe("the newcomer's first hour", () => {
     await person.answer('accepts it.', '');
     await person.answer('Which network', enter);
     await person.answer('Token of the bot', `${telegram.token}${enter}`);
-    await person.answer('on, as', '');
+    await person.answer('signed in as', '');
     await person.answer('Who is the owner', enter);
     await person.answer('Which groups', enter);
     expect(await person.ended).toBe(0);
@@ -156,7 +156,7 @@ describe("the newcomer's first hour", () => {
         await person.answer('Its address', `${signal.server.url}${enter}`);
         await person.answer('The number of the account', enter);
       }
-      await person.answer('on, as', '');
+      await person.answer('signed in as', '');
       await person.answer('Who is the owner', `${down}${enter}`);
       await person.answer('Your permanent id', `@ada${enter}`);
       await person.answer(/Names can\s+change hands/, `${'\u007f'.repeat(4)}${ownerId}${enter}`);

@@ -42,7 +42,7 @@ async function checkAccount(
 ): Promise<DoctorCheck> {
   try {
     const { name } = await adapter.identify(signal);
-    return ok(line, `on, as ${name}`);
+    return ok(line, `signed in as ${name}`);
   } catch (error) {
     return failed(line, messageOf(error), 'fix the cause named above; until then no messages arrive');
   }
