@@ -106,7 +106,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     // After a fault too: nothing else would stop it.
     if (running) await stopWithin(running, config.shutdownMs, log);
     await logger.close();
-    // What is open still, a channel that was just starting say, would keep the process. Its exit code is set by then.
+    // Else a channel that was just starting, say, would keep the process. Its exit code is set by then.
     setImmediate(() => process.exit());
   }
 }

@@ -25,7 +25,7 @@ export function describeIssue(issue: Issue, raw: unknown, schema?: z.ZodType): r
   if (issue.code === 'custom') return [issue.message];
   const value = valueAt(raw, issue.path);
   if (value === undefined) return ['is missing; add it'];
-  // What should name a variable is often its secret.
+  // Instead of a variable's name it is often its secret.
   const shown = /Env$/.test(String(issue.path.at(-1))) ? 'the value' : show(value);
   return [`${shown} ${describeMismatch(issue, value)}`];
 }

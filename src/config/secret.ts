@@ -48,7 +48,7 @@ export function findSecretProblem(value: string, kind: SecretKind): string | und
   return kindProblems[kind](value);
 }
 
-/** What no bearer token can carry. */
+/** Characters that no bearer token can carry. */
 const unfitForHeader = /[^!-~]/;
 
 const kindProblems: Record<SecretKind, (value: string) => string | undefined> = {
