@@ -7,6 +7,7 @@ import { stripText } from '../logging/redaction.ts';
 import { maxMessageChars } from '../server/agent-routes.ts';
 import { askRunningGateway, headersForChange } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printLines } from './print.ts';
 
 export type AgentCall = {
   readonly message: string;
@@ -54,7 +55,7 @@ export async function runAgent({
   const ask = createAsk(url, key);
   const accepted = await ask(acceptedSchema, '/api/agent', { method: 'POST', headers, body });
   if (!waits) {
-    print(asJson ? JSON.stringify(accepted) : accepted.runId);
+    printLines([asJson ? JSON.stringify(accepted) : accepted.runId]);
     return 0;
   }
   for (;;) {
@@ -63,8 +64,8 @@ export async function runAgent({
     if (result.kind === 'open') continue;
     const { kind: _, ...facts } = result;
     const isAnswered = result.outcome === 'answered' || result.outcome === 'silent';
-    if (asJson) print(JSON.stringify({ runId: accepted.runId, ...facts }));
-    else if (isAnswered) print(result.text);
+    if (asJson) printLines([JSON.stringify({ runId: accepted.runId, ...facts })]);
+    else if (isAnswered) printLines([result.text]);
     else process.stderr.write(`${stripText(failureOf(accepted.runId, result))}\n`);
     return isAnswered ? 0 : 1;
   }
@@ -75,7 +76,7 @@ function failureOf(runId: string, { outcome, reason }: { outcome: string; reason
   return `The agent gave no answer: ${outcome}${why}. To see what happened, run: ${parleyCommand} why ${runId}`;
 }
 
-/** Asks the gateway. When it goes away or can't answer, the message may be stored all the same: its key goes on with it. */
+/** Asks the gateway. A message may be stored although the gateway went away or couldn't answer: its key goes on with it. */
 function createAsk(url: string, key: string) {
   const goOn = `Run the same command with --key ${key} to go on: the message counts once.`;
   return async <Output>(schema: z.ZodType<Output>, path: string, request: RequestInit): Promise<Output> => {
@@ -91,8 +92,4 @@ function createAsk(url: string, key: string) {
 async function read(url: string, request: RequestInit): Promise<{ status: number; body: unknown }> {
   const answer = await fetch(url, request);
   return { status: answer.status, body: await answer.json() };
-}
-
-function print(text: string): void {
-  process.stdout.write(`${stripText(text)}\n`);
 }

@@ -15,9 +15,16 @@ import { openConfiguredStore } from '../store/open-configured.ts';
 import { noticesFor } from '../texts/notices.ts';
 import { agreeWithProcesses } from './agree-with-processes.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 
 /** Backs up the database and the data folder beside the processes that run. */
-export async function runBackup({ to }: { readonly to?: string }): Promise<ExitCode> {
+export async function runBackup({
+  to,
+  asJson,
+}: {
+  readonly to?: string;
+  readonly asJson: boolean;
+}): Promise<ExitCode> {
   const config = loadConfig();
   await agreeWithProcesses(config);
   const { dataDir, databaseUrl } = config;
@@ -37,19 +44,28 @@ export async function runBackup({ to }: { readonly to?: string }): Promise<ExitC
     ),
     `To bring it back: stop Parley, then ${parleyCommand} restore ${shortName(backup, dataDir)}`,
   ];
-  process.stdout.write(`${lines.join('\n')}\n`);
+  printResult({ asJson, result: factsOf(backup, dataDir), lines });
   return 0;
 }
 
 /** Brings a backup back; without a name it ends an interrupted restore, or lists the backups. */
-export async function runRestore({ name }: { readonly name?: string }): Promise<ExitCode> {
+export async function runRestore({
+  name,
+  asJson,
+}: {
+  readonly name?: string;
+  readonly asJson: boolean;
+}): Promise<ExitCode> {
   const config = loadConfig();
   const { dataDir } = config;
   if (isRestoreUnfinished(dataDir)) {
-    process.stdout.write(`${endings[await alone(config, async (end) => end)]}\n`);
+    const end = await alone(config, async (ended) => ended);
+    if (name === undefined || !asJson) printResult({ asJson, result: { end }, lines: [endings[end]] });
     if (name === undefined) return 0;
   }
-  return name === undefined ? list(dataDir) : restore(config, await findBackup(dataDir, name));
+  return name === undefined
+    ? list(dataDir, asJson)
+    : restore({ config, backup: await findBackup(dataDir, name), asJson });
 }
 
 const endings: Readonly<Record<RestoreEnd, string>> = {
@@ -58,7 +74,13 @@ const endings: Readonly<Record<RestoreEnd, string>> = {
   undone: `The interrupted restore had replaced nothing and is undone. To repeat it: ${parleyCommand} restore, and the backup's name`,
 };
 
-async function restore(config: Config, backup: FoundBackup): Promise<ExitCode> {
+type RestoreOptions = {
+  readonly config: Config;
+  readonly backup: FoundBackup;
+  readonly asJson: boolean;
+};
+
+async function restore({ config, backup, asJson }: RestoreOptions): Promise<ExitCode> {
   const { dataDir, databaseUrl } = config;
   const { kept, keptSchema } = await alone(config, () =>
     restoreBackup({ dataDir, backup, ...(databaseUrl && { databaseUrl: databaseUrl.reveal() }) }),
@@ -71,21 +93,29 @@ async function restore(config: Config, backup: FoundBackup): Promise<ExitCode> {
     ),
     `Answers that waited to be sent are not sent by themselves: they may have been sent since. See: ${parleyCommand} outbox list`,
   ];
-  process.stdout.write(`${lines.join('\n')}\n`);
+  const result = { ...factsOf(backup, dataDir), kept, ...(keptSchema !== undefined && { keptSchema }) };
+  printResult({ asJson, result, lines });
   return 0;
 }
 
-async function list(dataDir: string): Promise<ExitCode> {
+async function list(dataDir: string, asJson: boolean): Promise<ExitCode> {
   const found = [...(await listBackups(backupsIn(dataDir))), ...(await listBackups(dataDir))];
   const lines = found.map((backup) => `${shortName(backup, dataDir)}  ${describe(backup)}`);
-  process.stdout.write(
-    lines.length === 0 ? `No backups in ${backupsIn(dataDir)}.\n` : `${lines.join('\n')}\n`,
-  );
+  printResult({
+    ...{ asJson, result: found.map((backup) => factsOf(backup, dataDir)) },
+    lines: lines.length === 0 ? [`No backups in ${backupsIn(dataDir)}.`] : lines,
+  });
   return 0;
 }
 
 /** Copies a SQLite database into the empty PostgreSQL database of DATABASE_URL. */
-export async function runImportSqlite({ from }: { readonly from?: string }): Promise<ExitCode> {
+export async function runImportSqlite({
+  from,
+  asJson,
+}: {
+  readonly from?: string;
+  readonly asJson: boolean;
+}): Promise<ExitCode> {
   const config = loadConfig();
   const { databaseUrl, dataDir } = config;
   if (databaseUrl === undefined)
@@ -103,9 +133,12 @@ export async function runImportSqlite({ from }: { readonly from?: string }): Pro
     return importSqlite(file, databaseUrl.reveal());
   });
   const rows = Object.values(copied).reduce((sum, count) => sum + count, 0);
-  process.stdout.write(
-    `Copied ${rows} rows of ${Object.keys(copied).length} tables. ${file} was left as it is and isn't used any more.\n`,
-  );
+  printResult({
+    ...{ asJson, result: { from: file, rows, tables: copied } },
+    lines: [
+      `Copied ${rows} rows of ${Object.keys(copied).length} tables. ${file} was left as it is and isn't used any more.`,
+    ],
+  });
   return 0;
 }
 
@@ -149,14 +182,34 @@ function shortName({ path }: FoundBackup, dataDir: string): string {
   return path;
 }
 
+/** Facts of a backup for programs: `restore` takes its name. */
+function factsOf(backup: FoundBackup, dataDir: string) {
+  const { kind, madeAt, database, files } = backup.manifest;
+  const name = shortName(backup, dataDir);
+  return {
+    name,
+    path: backup.path,
+    kind,
+    madeAt,
+    database: database.kind,
+    files: files.length,
+    bytes: sizeOf(backup),
+  };
+}
+
+function sizeOf({ manifest: { files } }: FoundBackup): number {
+  return files.reduce((sum, file) => sum + file.bytes, 0);
+}
+
 const kinds = {
   backup: 'backup',
   'before-migration': 'before a change of the schema',
   replaced: 'replaced by a restore',
 } as const;
 
-function describe({ manifest: { kind, madeAt, database, files } }: FoundBackup): string {
-  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-  const size = files.length === 0 ? '' : `, ${files.length} files, ${(bytes / 1e6).toFixed(1)} MB, read back`;
+function describe(backup: FoundBackup): string {
+  const { kind, madeAt, database, files } = backup.manifest;
+  const size =
+    files.length === 0 ? '' : `, ${files.length} files, ${(sizeOf(backup) / 1e6).toFixed(1)} MB, read back`;
   return `${kinds[kind]} of ${madeAt.slice(0, 19).replace('T', ' ')} UTC (${database.kind}${size})`;
 }

@@ -7,6 +7,7 @@ import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
 import { askGateway, wordsWithoutGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 import { renderQrCode } from './qr-code.ts';
 import { withAdapter } from './with-adapter.ts';
 
@@ -21,13 +22,9 @@ export async function runChannelsStatus(
   const answer = await askGateway(config);
   const isRunning = answer.kind === 'running';
   const shown = isRunning ? answer.status.channels : configuredAccounts(channels, config).map(asConfigured);
-  if (asJson) {
-    process.stdout.write(`${JSON.stringify({ isRunning, channels: shown }, undefined, 2)}\n`);
-    return 0;
-  }
   const head = isRunning ? [] : [wordsWithoutGateway(answer, config), 'According to the configuration:'];
   const lines = shown.map(({ id, state, detail }) => `  ${id.padEnd(10)} ${state} (${detail})`);
-  process.stdout.write(`${[...head, ...lines].map(stripText).join('\n')}\n`);
+  printResult({ asJson, result: { isRunning, channels: shown }, lines: [...head, ...lines] });
   return 0;
 }
 

@@ -35,8 +35,7 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
   const program = new Command('parley')
     .description('A self-hosted chat gateway for AI agents.')
     .version(await describeVersion())
-    .exitOverride()
-    .configureOutput({ writeErr: (text) => process.stderr.write(text) });
+    .exitOverride();
   addSetupCommands(program, entry, finish);
   addGatewayCommands(program, entry, finish);
   addAgentCommands(
@@ -301,25 +300,28 @@ function addBackupCommands(program: Command, finish: Finish): void {
     .command('backup')
     .description('back up the database, the data folder and the settings, while Parley runs or not')
     .option('--to <folder>', 'where to put it (default: backups in the data folder)')
-    .action(async (options: { to?: string }) => {
+    .option('--json', 'as JSON')
+    .action(async ({ json = false, ...options }: { to?: string; json?: boolean }) => {
       const { runBackup } = await import('./backup.ts');
-      await finish(runBackup(options));
+      await finish(runBackup({ ...options, asJson: json }));
     });
   program
     .command('restore [backup]')
     .description('restore a backup and keep what it replaces; without a name: list the backups')
-    .action(async (name: string | undefined) => {
+    .option('--json', 'as JSON')
+    .action(async (name: string | undefined, { json = false }: { json?: boolean }) => {
       const { runRestore } = await import('./backup.ts');
-      await finish(runRestore(name === undefined ? {} : { name }));
+      await finish(runRestore({ ...(name !== undefined && { name }), asJson: json }));
     });
   program
     .command('import')
     .description('move to another database')
     .command('sqlite [from]')
     .description('copy parley.db, or another file, into the empty database at DATABASE_URL')
-    .action(async (from: string | undefined) => {
+    .option('--json', 'as JSON')
+    .action(async (from: string | undefined, { json = false }: { json?: boolean }) => {
       const { runImportSqlite } = await import('./backup.ts');
-      await finish(runImportSqlite(from === undefined ? {} : { from }));
+      await finish(runImportSqlite({ ...(from !== undefined && { from }), asJson: json }));
     });
 }
 
@@ -327,9 +329,10 @@ function addServiceCommands(program: Command, finish: Finish): void {
   program
     .command('reload')
     .description('read the configuration again, without a restart where possible')
-    .action(async () => {
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
       const { runReload } = await import('./reload.ts');
-      await finish(runReload());
+      await finish(runReload({ asJson: json }));
     });
   const service = program.command('service').description('run Parley as a service (systemd)');
   service
@@ -371,9 +374,10 @@ function addConfigCommands(config: Command, { parts }: EntryCommands, finish: Fi
   config
     .command('check')
     .description('report every problem with its fix')
-    .action(async () => {
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
       const { runConfigCheck } = await import('./config-check.ts');
-      await finish(runConfigCheck(parts));
+      await finish(runConfigCheck({ parts, asJson: json }));
     });
   config
     .command('schema')

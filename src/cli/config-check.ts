@@ -12,6 +12,7 @@ import { findLinkedWorkspaceProblems } from '../config/workspace-rules.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 import { settingsSources } from './settings-sources.ts';
 import { warnOfUnpriced } from './unpriced-models.ts';
 
@@ -21,12 +22,18 @@ export type ConfiguredParts = {
   readonly plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[];
 };
 
-export async function runConfigCheck(parts: ConfiguredParts): Promise<ExitCode> {
+type CheckOptions = { readonly parts: ConfiguredParts; readonly asJson: boolean };
+
+export async function runConfigCheck({ parts, asJson }: CheckOptions): Promise<ExitCode> {
   const config = loadConfig();
   await checkConfig(config, parts);
-  process.stdout.write(`The configuration is valid (${settingsSources(config)}).\n`);
+  const sources = settingsSources(config);
   const unpriced = warnOfUnpriced(config);
-  if (unpriced) process.stdout.write(`Warning: ${unpriced.detail}; ${unpriced.fix}.\n`);
+  const warnings = unpriced === undefined ? [] : [`${unpriced.detail}; ${unpriced.fix}`];
+  printResult({
+    ...{ asJson, result: { sources, warnings } },
+    lines: [`The configuration is valid (${sources}).`, ...warnings.map((warning) => `Warning: ${warning}.`)],
+  });
   return 0;
 }
 

@@ -1,6 +1,5 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { stripText } from '../logging/redaction.ts';
 import type { StoreCommand } from '../store/base/command.ts';
 import {
   dropPart,
@@ -10,23 +9,20 @@ import {
   type UndeliveredPart,
 } from '../store/delivery/operator-actions.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 import { withStore } from './with-store.ts';
 
 export async function runOutboxList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const parts = await withStore((store) => store.read(readUndelivered, { limit: 200 }));
-  if (asJson) process.stdout.write(`${JSON.stringify(parts, undefined, 2)}\n`);
-  else
-    process.stdout.write(
-      parts.length === 0 ? 'No undelivered messages.\n' : `${parts.map(lineOf).join('\n')}\n`,
-    );
+  const lines = parts.length === 0 ? ['No undelivered messages.'] : parts.map(lineOf);
+  printResult({ asJson, result: parts, lines });
   return 0;
 }
 
 function lineOf({ key, state, conversation, attempts, problem, excerpt }: UndeliveredPart): string {
   const reason = problem === undefined ? '' : ` (${problem})`;
-  return stripText(
-    `${key}  ${state}${reason}  ${conversation}  ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}  “${excerpt}”`,
-  );
+  const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
+  return `${key}  ${state}${reason}  ${conversation}  ${tries}  “${excerpt}”`;
 }
 
 export const runOutboxRetry = (key: string): Promise<ExitCode> => operate(retryPart, key);

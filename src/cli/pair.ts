@@ -3,20 +3,19 @@ import { ParleyError } from '#contracts/errors.ts';
 import { atConsole, describeAccess, isRef, readRequestName } from '../commands/pair.ts';
 import type { Config } from '../config/config.ts';
 import { hasOwner, loadConfig } from '../config/load-config.ts';
-import { stripText } from '../logging/redaction.ts';
 import type { Decider } from '../store/access/decider.ts';
 import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/operate-access.ts';
 import { personLabel } from '../store/access/person-label.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printLines, printResult } from './print.ts';
 import { withStore } from './with-store.ts';
 
 export async function runPairList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const config = loadConfig();
   const list = await withStore((store) => store.read(readAccess, { limit: 1000 }), config);
   const texts = noticesFor(config.language, config.texts);
-  const text = asJson ? JSON.stringify(list, undefined, 2) : describeAccess(list, Date.now(), texts);
-  process.stdout.write(`${text.split('\n').map(stripText).join('\n')}\n`);
+  printResult({ asJson, result: list, lines: describeAccess(list, Date.now(), texts).split('\n') });
   return 0;
 }
 
@@ -34,10 +33,7 @@ export async function runPairApprove(typed: string): Promise<ExitCode> {
   switch (approved.kind) {
     case 'approved': {
       const { role } = approved;
-      process.stdout.write(
-        stripText(`${personLabel(approved)} can write now${role === 'owner' ? ', as the owner' : ''}.`),
-      );
-      process.stdout.write('\n');
+      printLines([`${personLabel(approved)} can write now${role === 'owner' ? ', as the owner' : ''}.`]);
       return 0;
     }
     case 'unknown':

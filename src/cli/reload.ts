@@ -10,6 +10,7 @@ import { configError } from '../config/problem.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 import { askGateway, changeAtGateway, type RunningGateway, requireRunning } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 import { reloadSignal } from './signals.ts';
 
 export type ReloaderDeps = {
@@ -106,13 +107,13 @@ const resultSchema = z.discriminatedUnion('kind', [
  * Lets the running gateway read its configuration anew and says what came of it; every other process is told to do the
  * same, and where only workers run, each of them.
  */
-export async function runReload(): Promise<ExitCode> {
+export async function runReload({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const config = loadConfig();
   const answer = await askGateway(config);
   const hasGateway = answer.kind !== 'away' || !answer.hasWorkers;
   const asked = hasGateway ? await reloadGateway(config, requireRunning(answer, config)) : undefined;
   const told = tellOthers(await readProcessAddresses(config.dataDir), asked?.pid);
-  process.stdout.write(`${[...(asked?.lines ?? []), ...told].join('\n')}\n`);
+  printResult({ asJson, result: { ...asked?.result, told }, lines: [...(asked?.lines ?? []), ...told] });
   return 0;
 }
 
@@ -125,7 +126,7 @@ async function reloadGateway(config: Config, { url }: RunningGateway) {
     applied.length === 0 ? 'Nothing new to apply.' : `Applied: ${applied.join(', ')}.`,
     ...(needsRestart.length === 0 ? [] : [`After a restart: ${needsRestart.join(', ')}.`]),
   ];
-  return { pid, lines };
+  return { pid, lines, result: { applied, needsRestart } };
 }
 
 type Kill = (pid: number, signal: NodeJS.Signals) => void;

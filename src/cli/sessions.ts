@@ -9,6 +9,7 @@ import {
   type SessionReport,
 } from '../store/reads/read-session-reports.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 import { withStore } from './with-store.ts';
 
 /** Conversations that a list shows. */
@@ -16,8 +17,8 @@ const listed = 100;
 
 export async function runSessionsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const sessions = await withStore((store) => store.read(readSessionReports, { limit: listed }));
-  if (asJson) print(JSON.stringify(sessions, undefined, 2));
-  else print(sessions.length === 0 ? 'No conversations yet.' : sessions.map(lineOf).join('\n'));
+  const lines = sessions.length === 0 ? ['No conversations yet.'] : sessions.map(lineOf);
+  printResult({ asJson, result: sessions, lines });
   return 0;
 }
 
@@ -31,17 +32,14 @@ export async function runSessionsShow({ id, asJson }: ShowOptions): Promise<Exit
     throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: ${parleyCommand} sessions list`);
   }
   const { session } = found;
-  if (asJson) print(JSON.stringify(session, undefined, 2));
-  else
-    print(
-      [
-        lineOf(session),
-        `  ${session.key}`,
-        `  from ${timeText(session.createdAt)} to ${timeText(session.updatedAt)}`,
-        ...session.usage.map(usageLine),
-        ...(session.summary === undefined ? [] : [`  summary: ${session.summary}`]),
-      ].join('\n'),
-    );
+  const lines = [
+    lineOf(session),
+    `  ${session.key}`,
+    `  from ${timeText(session.createdAt)} to ${timeText(session.updatedAt)}`,
+    ...session.usage.map(usageLine),
+    ...(session.summary === undefined ? [] : [`  summary: ${session.summary}`]),
+  ];
+  printResult({ asJson, result: session, lines });
   return 0;
 }
 
@@ -64,8 +62,4 @@ function usageLine({ purpose, calls, promptTokens, completionTokens, cost }: Pur
 
 function dollars(cost: number): string {
   return `$${(cost / 1e6).toFixed(4)}`;
-}
-
-function print(text: string): void {
-  process.stdout.write(`${stripText(text)}\n`);
 }

@@ -1,11 +1,11 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { stripText } from '../logging/redaction.ts';
 import { issuerOf } from '../server/sign-ins.ts';
 import { endSignIns, readSignIns } from '../store/sign-ins/sign-ins.ts';
 import { tokenOf } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 import { withStore } from './with-store.ts';
 
 /** Shows the browsers that are signed in with the token of this data folder. */
@@ -16,8 +16,10 @@ export async function runSignInsList({ asJson }: { readonly asJson: boolean }): 
   const lines = signIns.map(({ id, browser, createdAt, lastSeenAt }) =>
     [id, browser, `signed in ${timeOf(createdAt)}`, `last seen ${timeOf(lastSeenAt)}`].join('  '),
   );
-  const text = lines.length === 0 ? 'No browser is signed in.' : lines.map(stripText).join('\n');
-  process.stdout.write(`${asJson ? JSON.stringify(signIns, undefined, 2) : text}\n`);
+  printResult({
+    ...{ asJson, result: signIns },
+    lines: lines.length === 0 ? ['No browser is signed in.'] : lines,
+  });
   return 0;
 }
 

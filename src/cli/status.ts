@@ -1,9 +1,9 @@
 import { loadConfig } from '../config/load-config.ts';
-import { stripText } from '../logging/redaction.ts';
 import { timeText } from '../logging/time-text.ts';
 import { type AskedStatus, askGateway, type RunningGateway, requireRunning } from './ask-gateway.ts';
 import { askProcesses, processLines } from './ask-processes.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 
 /**
  * Shows the state of the gateway on this data folder and of the processes beside it, and the owner's notices; where only
@@ -19,10 +19,7 @@ export async function runStatus({ asJson }: { readonly asJson: boolean }): Promi
     gateway === undefined
       ? [`No gateway runs on ${config.dataDir}, only workers.`, ...others]
       : gatewayLines(gateway, others);
-  const text = asJson
-    ? JSON.stringify({ ...gateway?.status, processes }, undefined, 2)
-    : lines.map(stripText).join('\n');
-  process.stdout.write(`${text}\n`);
+  printResult({ asJson, result: { ...gateway?.status, processes }, lines });
   return 0;
 }
 

@@ -11,6 +11,7 @@ import { findChild, readChildren } from '../store/children/read-children.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 import { durationOf } from './child-lines.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 import { withStore } from './with-store.ts';
 
 /** Newest sub-agents that the commands know. */
@@ -20,8 +21,8 @@ const logged = 200;
 
 export async function runSubagentsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const children = await withStore((store) => store.read(readChildren, { limit: known }));
-  if (asJson) print(JSON.stringify(children, undefined, 2));
-  else print(children.length === 0 ? 'No sub-agents.' : children.map(lineOf).join('\n'));
+  const lines = children.length === 0 ? ['No sub-agents.'] : children.map(lineOf);
+  printResult({ asJson, result: children, lines });
   return 0;
 }
 
@@ -33,17 +34,14 @@ export async function runSubagentsInfo({ id, asJson }: ShowOptions): Promise<Exi
     // Lists are without results.
     return (await store.read(findChild, { childId: found.id })) ?? found;
   });
-  if (asJson) print(JSON.stringify(child, undefined, 2));
-  else
-    print(
-      [
-        lineOf(child),
-        `  agent ${child.agentId}, parent session ${child.parentSessionId}, tree ${child.treeId}`,
-        `  spawned ${timeText(child.createdAt)}, lane ${child.laneKey}`,
-        `  task: ${child.task}`,
-        ...(child.result === undefined ? [] : [`  result (told: ${child.told}): ${child.result}`]),
-      ].join('\n'),
-    );
+  const lines = [
+    lineOf(child),
+    `  agent ${child.agentId}, parent session ${child.parentSessionId}, tree ${child.treeId}`,
+    `  spawned ${timeText(child.createdAt)}, lane ${child.laneKey}`,
+    `  task: ${child.task}`,
+    ...(child.result === undefined ? [] : [`  result (told: ${child.told}): ${child.result}`]),
+  ];
+  printResult({ asJson, result: child, lines });
   return 0;
 }
 
@@ -52,12 +50,12 @@ export async function runSubagentsLog({ id, asJson }: ShowOptions): Promise<Exit
     const { sessionId } = await findOne(store, id);
     return store.read(readTranscriptPage, { sessionId, limit: logged });
   });
-  if (asJson) print(JSON.stringify(messages, undefined, 2));
-  for (const { role, createdAt, parts } of asJson ? [] : messages) {
+  const lines = messages.map(({ role, createdAt, parts }) => {
     const calls = parts.flatMap((part) => (part.type === 'tool_call' ? [`[${part.data.name}]`] : []));
     const results = parts.flatMap((part) => (part.type === 'tool_result' ? [part.data.content] : []));
-    print(`${timeText(createdAt)}  ${role}: ${[textOf(parts), ...calls, ...results].join(' ').trim()}`);
-  }
+    return `${timeText(createdAt)}  ${role}: ${[textOf(parts), ...calls, ...results].join(' ').trim()}`;
+  });
+  printResult({ asJson, result: messages, lines: lines.length === 0 ? ['Nothing yet.'] : lines });
   return 0;
 }
 
@@ -103,8 +101,4 @@ function lineOf(child: ChildRecord): string {
   const facts = [`depth ${depth}`, status ?? state, durationOf(child, Date.now()), `tokens: ${tokens}`];
   const name = (label ?? task).replace(/\s+/g, ' ').slice(0, 60).toWellFormed();
   return `${id}  ${facts.join(', ')}, cost $${(usage.cost / 1e6).toFixed(4)}  “${name}”`;
-}
-
-function print(text: string): void {
-  process.stdout.write(`${stripText(text)}\n`);
 }

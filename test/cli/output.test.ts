@@ -1,7 +1,11 @@
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { reloadSignal } from '../../src/cli/signals.ts';
+import { aFolder } from '../support/own-folder.ts';
+import { publishAddress } from './publish-address.ts';
+import { runParley } from './run-parley.ts';
 
 /** Prints more than a pipe holds; `output` is nobody's after that. */
 async function printSchema(output: 'pipe' | number) {
@@ -26,4 +30,17 @@ it.skipIf(!existsSync('/dev/full'))('fails when a full disk takes nothing of it'
   const full = openSync('/dev/full', 'w');
   expect(await printSchema(full)).toEqual({ code: 1, stderr: 'ENOSPC: no space left on device, write\n' });
   closeSync(full);
+});
+
+it('is JSON for programs', async () => {
+  const dataDir = aFolder();
+  const parley = async (...args: string[]) => {
+    const { stdout } = await runParley([...args, '--json'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' });
+    return JSON.parse(stdout);
+  };
+  expect(await parley('config', 'check')).toEqual({ sources: expect.any(String), warnings: [] });
+  expect(await parley('restore')).toEqual([]);
+  process.once(reloadSignal, () => undefined);
+  onTestFinished(await publishAddress(dataDir, { url: 'http://127.0.0.1:1', role: 'worker' }));
+  expect(await parley('reload')).toEqual({ told: [expect.stringContaining(`worker ${process.pid}`)] });
 });

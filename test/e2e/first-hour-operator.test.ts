@@ -75,8 +75,9 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   const again = await home.start();
   await ask(home, 'question-3');
   await again.kill();
-  const before = (await parley('restore')).stdout.split('\n').find((line) => line.startsWith('before-'));
-  expect(await parley('restore', before?.split(' ')[0] ?? '')).toMatchObject({ code: 0 });
+  const backups = JSON.parse((await parley('restore', '--json')).stdout) as { kind: string; name: string }[];
+  const before = backups.find(({ kind }) => kind === 'before-migration');
+  expect(await parley('restore', before?.name ?? '')).toMatchObject({ code: 0 });
   expect(readStore(dataDir, 'select name from kysely_migration')).toEqual([{ name: '0001-schema' }]);
   expect(questionsIn(dataDir)).toEqual(['question-1']);
 });
