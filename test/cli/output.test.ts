@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { printLines } from '../../src/cli/print.ts';
 import { reloadSignal } from '../../src/cli/signals.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { publishAddress } from './publish-address.ts';
@@ -30,6 +31,14 @@ it.skipIf(!existsSync('/dev/full'))('fails when a full disk takes nothing of it'
   const full = openSync('/dev/full', 'w');
   expect(await printSchema(full)).toEqual({ code: 1, stderr: 'ENOSPC: no space left on device, write\n' });
   closeSync(full);
+});
+
+it('hides no line behind a sequence that another leaves open', () => {
+  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  printLines(['one \u001b]0;', 'two', 'three\u0007']);
+  const [printed] = write.mock.calls.flat();
+  write.mockRestore();
+  expect(printed).toBe('one ]0;\ntwo\nthree\n');
 });
 
 it('is JSON for programs', async () => {

@@ -296,4 +296,24 @@ export const accessMutants: readonly Mutant[] = [
     edit: { in: 'readText', find: '|| stats.nlink > 1', replace: '' },
     test: { file: 'test/agent/bootstrap-files.test.ts', name: 'follows no link of either kind' },
   },
+  {
+    name: 'problem that quotes a secret',
+    invariant: 'a problem with the configuration shows no secret',
+    edit: {
+      in: 'describeIssue',
+      find: "/Env$/.test(String(issue.path.at(-1))) ? 'the value' : show(value)",
+      replace: 'show(value)',
+    },
+    test: { file: 'test/config/load-config.test.ts', name: 'never shows a secret it refuses' },
+  },
+  {
+    name: 'page of long messages that cuts its client off',
+    invariant: 'every conversation can be opened, however long its messages are',
+    edit: {
+      in: 'createBoundedSend',
+      find: 'if (before > mostWaitingBytes + longest)',
+      replace: 'if (before > mostWaitingBytes)',
+    },
+    test: { file: 'test/server/client-socket.test.ts', name: 'sends a page of long messages whole' },
+  },
 ];
