@@ -4,6 +4,7 @@
 import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '#contracts/clock.ts';
+import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import { type FileLock, tryLockFile } from '../processes/file-lock.ts';
 import { askServer, sendInline } from './inline-client.ts';
@@ -28,6 +29,8 @@ export interface PrivateServer {
 }
 
 const startTimeoutMs = 5000;
+/** So long another process may take to start it, or to start it again, ms. */
+const ownersTimeMs = 2 * startTimeoutMs;
 const firstBackoffMs = 20;
 const longestBackoffMs = 5000;
 /** Up this long, a server counts as healthy and its next death starts the back-off anew. */
@@ -38,7 +41,7 @@ const successionMs = 300;
 
 /**
  * Resolves when the folder's server answers, started by this process or by another one on the folder.
- * Throws ParleyError `redis_unavailable` (missing, too old, does not start).
+ * Throws ParleyError `redis_unavailable` (missing, too old, does not start, or is another's and doesn't answer).
  */
 export async function startPrivateServer(options: PrivateServerOptions): Promise<PrivateServer> {
   const { log, clock } = options;
@@ -88,7 +91,7 @@ type ServerStart = {
 
 /** Our own server, or that of the process which owns it, as soon as it answers. */
 async function firstServer({ place, socketPath, start, clock }: ServerStart): Promise<State> {
-  for (;;) {
+  for (const until = clock.now() + ownersTimeMs; clock.now() < until; ) {
     const ownership = tryLockFile(place);
     if (ownership) {
       try {
@@ -102,6 +105,11 @@ async function firstServer({ place, socketPath, start, clock }: ServerStart): Pr
     // Its owner is only just starting it, or failing to: then its place is free in a moment.
     await clock.wait(firstBackoffMs);
   }
+  throw new ParleyError(
+    'redis_unavailable',
+    `Another process has this folder's Redis, and it doesn't answer at ${socketPath}. See that process's log.`,
+    { retry: { kind: 'later' } },
+  );
 }
 
 async function isAnswering(socketPath: string): Promise<boolean> {

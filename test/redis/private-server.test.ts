@@ -16,6 +16,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { Secret } from '../../src/config/secret.ts';
+import { tryLockFile } from '../../src/processes/file-lock.ts';
 import { openRedis, type RedisConnections } from '../../src/redis/connection.ts';
 import { askServer, sendInline } from '../../src/redis/inline-client.ts';
 import { type PrivateServer, startPrivateServer } from '../../src/redis/private-server.ts';
@@ -217,6 +218,21 @@ describe('another process on the same folder', () => {
     await server.stop();
     expect((await askServer(server.socketPath, patienceMs)).pid).toBe(redisPid);
     expect(child.exitCode).toBeNull();
+  });
+
+  it('is waited for no longer than a server takes to start, and then again later', async () => {
+    mkdirSync(join(folder, 'redis'));
+    const place = tryLockFile(join(folder, 'redis/owner.lock'));
+    cleanups.push(() => place?.release());
+    let now = 0;
+    const wait = async (ms: number) => {
+      now += ms;
+    };
+    const clock = { now: () => now, wait };
+    await expect(startPrivateServer({ dataDir: folder, log, clock })).rejects.toMatchObject({
+      ...{ code: 'redis_unavailable', retry: { kind: 'later' } },
+      message: expect.stringContaining('Another process'),
+    });
   });
 
   it('takes over when the first is killed, at the same path and for the same clients', async () => {
