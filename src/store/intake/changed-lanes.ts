@@ -10,9 +10,9 @@ const changes: ReadonlySet<Proposal['decision']['kind']> = new Set(['edit', 'del
  */
 export async function readChangedLanes(tx: Tx, proposals: readonly Proposal[]): Promise<readonly string[]> {
   const changing = proposals.filter(({ decision }) => changes.has(decision.kind));
-  if (tx.dialect !== 'postgres' || changing.length === 0) return [];
-  const conversations = [...new Set(changing.map(({ conversationKey }) => conversationKey))];
   const messages = [...new Set(changing.flatMap(({ messageId }) => messageId ?? []))];
+  if (tx.dialect !== 'postgres' || messages.length === 0) return [];
+  const conversations = [...new Set(changing.map(({ conversationKey }) => conversationKey))];
   const remembered = tx.db
     .selectFrom('groupContext')
     .select('laneKey')
