@@ -40,7 +40,9 @@ test('waiting messages are listed, promoted, edited and cancelled on Telegram wh
   expect(await ask(`/queue promote ${mum}`)).toBe(`#${mum} comes next: “Call mum.”`);
   expect(await ask(`/queue edit ${mum} Call Mum, please.`)).toBe(`#${mum} now reads: “Call Mum, please.”`);
   expect(await ask(`/queue cancel #${milk}`)).toBe(`Cancelled #${milk}: “Buy milk.”`);
-  expect(await ask('/queue')).toMatch(/^Queue: followup .*\nSet here with \/queue: mode\. .*\n2 waiting;/);
+  expect(await ask('/queue')).toMatch(
+    /^Queue: followup .*\nSet here with \/queue: mode\. .*\n2 waiting: see \/queue list\./,
+  );
   gate.open();
   await untilSaid(telegram, { chat: ada.id, text: 'Two.' });
   await untilAtRest(dataDir, 11);
