@@ -6,7 +6,8 @@ export const english = {
   toolFailure: 'Sorry, I couldn’t finish that: {tool} failed.',
   runTimeout: 'Sorry, that took too long, so I stopped.',
   restartGaveUp: 'Sorry, I was interrupted several times and gave up. Please send it again.',
-  modelBusy: 'The model is busy right now. I’ll keep trying.',
+  // Also where it isn't reached, or sends what nobody can read.
+  modelBusy: 'The model isn’t answering yet. I’ll keep trying.',
   modelSlow: 'The model is taking its time. I’m still waiting for it.',
   modelUnavailable: 'I can’t reach the model right now. Please try again later.',
   modelFailed: 'The model rejected this request. My owner can check the log.',

@@ -8,7 +8,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   runTimeout: 'Entschuldige, das hat zu lange gedauert; ich habe aufgehört.',
   restartGaveUp:
     'Entschuldige, ich wurde mehrmals unterbrochen und habe aufgegeben. Bitte sende es noch einmal.',
-  modelBusy: 'Das Modell ist gerade ausgelastet. Ich versuche es weiter.',
+  modelBusy: 'Das Modell antwortet noch nicht. Ich versuche es weiter.',
   modelSlow: 'Das Modell braucht gerade lange. Ich warte noch darauf.',
   modelUnavailable: 'Ich erreiche das Modell gerade nicht. Bitte versuche es später noch einmal.',
   modelFailed: 'Das Modell hat diese Anfrage abgelehnt. Der Grund steht im Protokoll meines Besitzers.',
