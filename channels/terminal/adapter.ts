@@ -68,9 +68,10 @@ async function serve(server: Server, dataDir: string): Promise<() => Promise<voi
     );
     server.listen(file.path, resolve);
   });
-  await file.protect();
+  await file.publish();
   return async () => {
-    await new Promise<void>((resolve) => server.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     await file.remove();
+    await closed;
   };
 }

@@ -1,13 +1,18 @@
-import { chmod, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { socketPointerSuffix } from '#channel-kit/client-frames.ts';
 
-/** Where the socket lies, and how it is taken away. */
+/**
+ * A socket that clients find by a name that outlives processes. Each process listens under a name of its own, which
+ * closing removes, and takes back the name for clients only where it is still its own: the process that received
+ * before may stop when the next one serves already.
+ */
 export type SocketFile = {
+  /** Where to listen. */
   readonly path: string;
-  /** Closes the file to all but its owner; call it once the server listens. */
-  readonly protect: () => Promise<void>;
+  /** Closes the file to all but its owner and lets clients find it; call it once the server listens. */
+  readonly publish: () => Promise<void>;
   readonly remove: () => Promise<void>;
 };
 
@@ -23,30 +28,55 @@ const socketName = 'terminal.sock';
 export async function prepareSocketFile(dataDir: string): Promise<SocketFile> {
   const wanted = join(dataDir, socketName);
   const pointer = `${wanted}${socketPointerSuffix}`;
-  // The folder is closed first: between listening and `protect` the file itself is open to its group.
+  // The folder is closed first: until it is published the file itself is open to its group.
   await chmod(dataDir, 0o700);
   await removePointedAt(pointer);
   await Promise.all([rm(wanted, { force: true }), rm(pointer, { force: true })]);
-  if (Buffer.byteLength(wanted) <= maxPathBytes) return socketFile(wanted, [wanted]);
-  const path = join(await mkdtemp(join(tmpdir(), 'parley-')), socketName);
-  await writeFile(pointer, path, { mode: 0o600 });
-  return socketFile(path, [pointer, dirname(path)]);
+  return Buffer.byteLength(wanted) <= maxPathBytes ? inFolder(wanted) : elsewhere(pointer);
 }
 
-/** A socket in a folder of its own, and nothing else, whatever the pointer says. */
+function inFolder(wanted: string): SocketFile {
+  // No longer than the name that it gets.
+  const path = join(dirname(wanted), `${crypto.randomUUID().slice(0, 8)}.new`);
+  let own: number | undefined;
+  return {
+    path,
+    publish: async () => {
+      await chmod(path, 0o600);
+      own = (await stat(path)).ino;
+      await rename(path, wanted);
+    },
+    remove: async () => {
+      const found = await stat(wanted).catch(() => undefined);
+      if (found !== undefined && found.ino === own) await rm(wanted, { force: true });
+    },
+  };
+}
+
+async function elsewhere(pointer: string): Promise<SocketFile> {
+  const path = join(await mkdtemp(join(tmpdir(), 'parley-')), socketName);
+  return {
+    path,
+    publish: async () => {
+      await chmod(path, 0o600);
+      await writeFile(pointer, path, { mode: 0o600 });
+    },
+    remove: async () => {
+      if ((await readPointer(pointer)) === path) await rm(pointer, { force: true });
+      await rm(dirname(path), { force: true, recursive: true });
+    },
+  };
+}
+
+/** Removes a socket in a folder of its own, and nothing else, whatever the pointer says. */
 async function removePointedAt(pointer: string): Promise<void> {
-  const path = (await readFile(pointer, 'utf8').catch(() => '')).trim();
+  const path = await readPointer(pointer);
   if (basename(path) !== socketName) return;
   await rm(path, { force: true });
   await rmdir(dirname(path)).catch(() => undefined); // Gone already, or not ours.
 }
 
-function socketFile(path: string, leftovers: readonly string[]): SocketFile {
-  return {
-    path,
-    protect: () => chmod(path, 0o600),
-    remove: async () => {
-      for (const leftover of leftovers) await rm(leftover, { force: true, recursive: true });
-    },
-  };
+/** Empty when there is none. */
+async function readPointer(pointer: string): Promise<string> {
+  return (await readFile(pointer, 'utf8').catch(() => '')).trim();
 }

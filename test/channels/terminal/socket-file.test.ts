@@ -1,4 +1,4 @@
-import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
@@ -36,6 +36,23 @@ describe('the socket of the terminal', () => {
     expect(session.stored.map((event) => event.eventKey)).toContain(id);
     await adapter.stop();
   });
+
+  it.each(['', 'deep-'.repeat(30)])(
+    'of the process that serves now outlives a late stop of the one before: %s',
+    async (below) => {
+      const dataDir = join(host.dataDir, below);
+      await mkdir(dataDir, { recursive: true });
+      const [before, now] = [adapterIn(dataDir), adapterIn(dataDir)];
+      await before.start(session.intake);
+      await now.start(session.intake);
+      await before.stop();
+      const client = host.newClient(below === '' ? host.socketPath : await readPointer(dataDir));
+      client.say('hello');
+      await expect.poll(() => client.unacknowledged).toEqual([]);
+      await now.stop();
+      expect(await readdir(dataDir)).toEqual([]);
+    },
+  );
 
   it('lies among the temporary files when its own path is too long, and a pointer says where', async () => {
     const dataDir = join(host.dataDir, 'deep-'.repeat(30));
