@@ -191,14 +191,14 @@ describe.concurrent('a message that the model answers with', () => {
     expect(talk.requests()).toHaveLength(2);
   });
 
-  test('429 for longer is told once that the model is busy, and can be stopped', async ({
+  test('429 for longer is told once that the model isn’t answering yet, and can be stopped', async ({
     expect,
     onTestFinished,
   }) => {
     const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
     model.script(() => ({ status: 429, retryAfter: 30 }));
     telegram.userSends({ from: ada, text: 'Hello?' });
-    await untilSaid(telegram, { chat: ada.id, text: /^The model is busy/ });
+    await untilSaid(telegram, { chat: ada.id, text: /^The model isn’t answering yet/ });
     telegram.userSends({ from: ada, text: '/stop' });
     await untilSaid(telegram, { chat: ada.id, text: 'Stopped.' });
     await untilAtRest(dataDir, 2);

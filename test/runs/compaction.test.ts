@@ -298,7 +298,7 @@ describe('a conversation that grows too long', () => {
     expect(lifecycleOf(run.runId)).toEqual(['start', 'error: timeout']);
   });
 
-  it('has its person told once that the model is busy, whoever asked for the summary', async () => {
+  it('has its person told once that the model isn’t answering yet, whoever asked for the summary', async () => {
     let busy = 0;
     model.script((body) => {
       if (!isSummary(body) || busy === 0) return plain(body);
@@ -308,7 +308,7 @@ describe('a conversation that grows too long', () => {
     const conversation = unique('c');
     const notices = async () => {
       const said = await store().read(saidIn, conversation);
-      return said.filter((text) => text.startsWith('The model is busy')).length;
+      return said.filter((text) => text.startsWith('The model isn’t answering yet')).length;
     };
     for (const text of ['one', 'two', 'three']) await say(conversation, text);
     // Three waits are 14 s in all, and the fourth is told.
