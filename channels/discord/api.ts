@@ -39,7 +39,7 @@ export type Deferral =
 /**
  * The REST calls of this channel. Each is made once, and is over after `callTimeoutMs`: the library's own retries are
  * off, because it posts again what may have arrived, and a rate limit is thrown, so that it waits in the outbox and
- * not in memory. The library goes on keeping the limits: a call beyond them never leaves.
+ * not in memory. The library still keeps the limits: a call beyond them is never sent.
  */
 export class DiscordApi {
   readonly rest: REST;

@@ -14,7 +14,7 @@ export function toApplicationCommands(commands: readonly NativeCommand[]): reado
       const command = new SlashCommandBuilder()
         .setName(name)
         .setDescription(cut(description || name))
-        // Only where the bot itself is: elsewhere others would read what is said to a person alone.
+        // Only where the bot itself is: in other chats people would read answers meant for one person.
         .setIntegrationTypes(ApplicationIntegrationType.GuildInstall)
         .setContexts(InteractionContextType.Guild, InteractionContextType.BotDM);
       if (argument !== undefined)

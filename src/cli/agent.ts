@@ -76,7 +76,7 @@ function failureOf(runId: string, { outcome, reason }: { outcome: string; reason
   return `The agent gave no answer: ${outcome}${why}. To see what happened, run: ${parleyCommand} why ${runId}`;
 }
 
-/** Asks the gateway. A message may be stored although the gateway went away or couldn't answer: its key goes on with it. */
+/** Asks the gateway. A message may be stored although no answer came, so the error names the key that continues it. */
 function createAsk(url: string, key: string) {
   const goOn = `Run the same command with --key ${key} to go on: the message counts once.`;
   return async <Output>(schema: z.ZodType<Output>, path: string, request: RequestInit): Promise<Output> => {

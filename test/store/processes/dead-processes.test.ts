@@ -18,6 +18,16 @@ describeEachDatabase('a process that has died beside others', (open, beside) => 
     const folder = unique('folder');
     return { folder, dead: await begin(folder, 'worker'), alive: await begin(folder, 'worker') };
   };
+  /** One of them has claimed the only part of a conversation, and dies. */
+  const aPairWithPart = async () => {
+    const { dead, alive } = await aPair();
+    const conversation = unique('c');
+    const worker = aWorker(open(), dead);
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    await worker.answer(run, 'hello', { sender: { ...policy, holder: dead } });
+    return { dead, alive, key: `${run.runId}:1`, conversationKey: `test/bot/${conversation}` };
+  };
   const end = (id: string, begun?: readonly string[]) =>
     open().write(voidProcesses, { ids: [id], sends: begun ? [{ holder: id, begun }] : [] });
 
@@ -58,30 +68,19 @@ describeEachDatabase('a process that has died beside others', (open, beside) => 
     { begun: [], tells: 'had not begun is sent', kind: 'part', state: 'sending' },
     { begun: undefined, tells: 'nobody can tell of is unknown', kind: 'empty', state: 'unknown' },
   ])('of what it was sending: a part whose call $tells', async ({ begun, kind, state }) => {
-    const { dead, alive } = await aPair();
-    const conversation = unique('c');
-    const worker = aWorker(open(), dead);
-    await worker.accept(aMessage({ conversation, text: 'hi' }));
-    const run = await worker.claimRun(aLane(conversation).key);
-    await worker.answer(run, 'hello', { sender: { ...policy, holder: dead } });
-    const claim = { ...policy, holder: alive, conversationKey: `test/bot/${conversation}` };
+    const { dead, alive, key, conversationKey } = await aPairWithPart();
+    const claim = { ...policy, holder: alive, conversationKey };
     expect((await open().write(claimDelivery, claim)).kind).toBe('busy');
     await end(dead, begun);
     expect((await open().write(claimDelivery, claim)).kind).toBe(kind);
-    const [part] = await open().read(readPartStates, { keys: [`${run.runId}:1`] });
+    const [part] = await open().read(readPartStates, { keys: [key] });
     expect(part?.state).toBe(state);
   });
 
   it.runIf(beside.dialect === 'postgres')(
     'is buried twice at once, and what a third sends by then is left to that one',
     async () => {
-      const { dead, alive } = await aPair();
-      const conversation = unique('c');
-      const worker = aWorker(open(), dead);
-      await worker.accept(aMessage({ conversation, text: 'hi' }));
-      const run = await worker.claimRun(aLane(conversation).key);
-      await worker.answer(run, 'hello', { sender: { ...policy, holder: dead } });
-      const [key, conversationKey] = [`${run.runId}:1`, `test/bot/${conversation}`];
+      const { dead, alive, key, conversationKey } = await aPairWithPart();
       // The other has buried it, and a third sends the part, all while this one stands still.
       const others = beside.sql(`do $$ begin
         update conversations set "deliveryHolder" = '${alive}' where key = '${conversationKey}';
