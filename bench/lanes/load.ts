@@ -11,7 +11,10 @@ export type Load = {
   /** Half of the messages go to 1 % of the lanes (at least one). */
   readonly isHot: boolean;
   readonly durationMs: number;
-  /** Messages offered per second; absent: as many as are answered, so many in hand at once. */
+  /**
+   * Messages due per second, by the clock: what is not taken in yet waits, as it would at the platform. Absent: as many
+   * as are answered, so many in hand at once.
+   */
   readonly perSecond?: number;
   readonly inHand?: number;
   /** Resolves as soon as all are stored: nobody answers them in this process's life. */
@@ -55,8 +58,10 @@ export class LoadGenerator {
   async run(intake: Intake, load: Load): Promise<LoadResult> {
     const began = now();
     const first = this.#number;
-    for (let until = began + load.durationMs; now() < until; ) {
-      const batch = this.#nextBatch(load, { began, offered: this.#number - first });
+    while (true) {
+      const offered = this.#number - first;
+      if (now() - began >= load.durationMs && offered >= dueAfter(load, load.durationMs)) break;
+      const batch = this.#nextBatch(load, { began, offered });
       if (batch.length === 0) await (load.perSecond === undefined ? this.#untilSent() : sleep(2));
       else await this.#offer(intake, batch);
       if (this.#problem) throw this.#problem;
@@ -73,8 +78,8 @@ export class LoadGenerator {
 
   #nextBatch(load: Load, { began, offered }: { began: number; offered: number }): readonly Marked[] {
     const { perSecond, inHand = 200 } = load;
-    const due = perSecond === undefined ? Number.POSITIVE_INFINITY : ((now() - began) * perSecond) / 1000;
-    const room = perSecond === undefined ? inHand - this.#open.size : due - offered;
+    const passedMs = Math.min(now() - began, load.durationMs);
+    const room = perSecond === undefined ? inHand - this.#open.size : dueAfter(load, passedMs) - offered;
     return Array.from({ length: Math.max(0, Math.min(batchSize, Math.floor(room))) }, (_, index) => ({
       lane: laneFor(load),
       number: ++this.#number,
@@ -104,6 +109,11 @@ export class LoadGenerator {
   #fail(problem: string): void {
     this.#problem ??= new Error(problem);
   }
+}
+
+/** How many messages are due by then; 0 when the load has no rate. */
+function dueAfter({ perSecond = 0 }: Load, passedMs: number): number {
+  return Math.floor((passedMs * perSecond) / 1000);
 }
 
 function laneFor({ lanes, isHot }: Load): number {

@@ -46,8 +46,8 @@ export async function measureSustained(
       title: `${kind}: ${perSecond} messages/s for ${round(durationMs / 60_000, 1)} minutes${workers > 1 ? `, ${workers} workers` : ''}`,
       about: [
         `${count(messages)} messages to ${count(lanes)} lanes, each answered and sent once, in its order; the last ${count(elapsedMs - durationMs)} ms after the last`,
-        'one was offered. Offered by the clock: what waits counts from when it was due. Memory of each process, after a',
-        'collection of garbage. Oldest: for how long the first of what waits has been stored.',
+        'one was due. Due by the clock: what is not taken in yet waits as it would at the platform, and counts from then.',
+        'Memory of each process, after a collection of garbage. Oldest: for how long the first of what waits has been stored.',
         'Each lane has one message every 20 s. In fewer lanes the sessions grow faster, and a run reads its whole session (see',
         '“One lane, by the length of its session”).',
       ],
