@@ -28,7 +28,7 @@ import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
 import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
 import { createClosers } from './processes/closers.ts';
 import { createMotion } from './queue/effect-dispatcher.ts';
-import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
+import { alonePatienceMs, type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { createMarkdownDesk } from './replies/markdown-desk.ts';
@@ -211,8 +211,9 @@ function wireEffects(
       if (!active.cancel(runId, reason)) live.publish({ kind: 'cancel', runId });
     },
     wake: (wake) => {
-      workers?.open(wake.class);
-      wakes.wake(wake);
+      const tellAll = () => wakes.wake(wake);
+      if (workers) workers.driveSoon(wake, tellAll);
+      else tellAll();
     },
     deliver: (conversationKey) => {
       if (!deliverer.deliver(conversationKey)) live.publish({ kind: 'deliver', conversationKey });
@@ -382,6 +383,8 @@ async function wireRuns(
     log,
     concurrency: config.lanes.concurrency,
     driver,
+    // Nobody else could take the lane: with SQLite a process of all roles has its folder to itself.
+    patienceMs: config.role === 'all' && config.databaseUrl === undefined ? alonePatienceMs : 0,
   });
   closers.add('workers', workers.close);
   const rehearsal = { ...runDeps, config, terms: () => ({ ...driver.termsFor(1), class: 'main' }) };

@@ -7,6 +7,7 @@ import type { RedisKeys } from '../redis/keys.ts';
 import type { ClaimTerms } from '../store/lanes/claim-due.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { createSlots, type Slots } from './slots.ts';
+import type { Wake } from './wakes.ts';
 
 /** Works lanes until they are idle, armed for later, or yield to others. The signal asks it to hand over. */
 export interface LaneDriver {
@@ -25,7 +26,12 @@ export type LaneWorkersDeps = {
   /** Lanes of each class that this process works at once. */
   readonly concurrency: Readonly<Partial<Record<LaneClass, number>>>;
   readonly driver: LaneDriver;
+  /** How long a lane waits for a slot of this process before it is woken through Redis, ms. 0: not at all. */
+  readonly patienceMs?: number;
 };
+
+/** Patience of a process that is the only one. Ends before a sweep takes the wake for lost, so that nobody looks twice. */
+export const alonePatienceMs = 250;
 
 /** Slots set aside for the lanes that a commit is about to make due. */
 export type Reservation = {
@@ -40,6 +46,12 @@ export interface LaneWorkers {
   reserve(name: string, most: number): Reservation | undefined;
   /** Looks at a lane in a free slot of its class, without Redis; false when there is none. */
   drive(name: string, laneKey: string): boolean;
+  /**
+   * Looks at a due lane as soon as a slot of its class is free here, without Redis; calls `tellAll` when that takes longer
+   * than this process is patient, and at once for a lane that is due later. A lane in the line is not added again: the
+   * one look finds everything that waits.
+   */
+  driveSoon(wake: Wake, tellAll: () => void): void;
   /** Takes wakes of the class from Redis from now on; the first lane of a class calls it. Safe to repeat. */
   open(name: string): void;
   /** Takes no further lane, asks the running ones to hand over, and resolves when they have. */
@@ -52,11 +64,11 @@ const wakeSchema = z.object({ laneKey: z.string().min(1).max(2048) });
 /**
  * The slots of this process, by class of lanes, and who fills them: a commit of this process that made
  * a lane due and found a slot free, or a wake job of BullMQ's. The right to run is the lease in the
- * store, not BullMQ's lock. People's lanes are there from the start; another class has its BullMQ worker,
+ * store, not BullMQ's lock. A process that is the only one keeps a due lane for its own next slot at first. People's lanes are there from the start; another class has its BullMQ worker,
  * which costs two connections to Redis, from its first lane on.
  */
 export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
-  const { redis, log, driver } = deps;
+  const { redis, log, driver, patienceMs = 0 } = deps;
   const stopping = new AbortController();
   const drives = new Set<Promise<void>>();
   const track = (driving: Promise<void>) => {
@@ -69,7 +81,21 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
     void track(driving)
       .catch((error: unknown) => log.warn({ lane: laneKey, error }, 'lane.failed'))
       .finally(() => slots.release());
+  const line = new Set<string>();
+  const driveSoon = ({ laneKey, class: name, delayMs }: Wake, tellAll: () => void) => {
+    const slots = open(name);
+    if (!slots || delayMs > 0 || patienceMs === 0) return tellAll();
+    if (line.has(laneKey)) return;
+    line.add(laneKey);
+    void slots.takeWithin(patienceMs).then((isTaken) => {
+      line.delete(laneKey);
+      if (!isTaken) return tellAll();
+      if (stopping.signal.aborted) return slots.release();
+      begin(slots, laneKey, driver.drive(laneKey, stopping.signal));
+    });
+  };
   return {
+    driveSoon,
     reserve: (name, most) => {
       const slots = open(name);
       const taken = slots?.takeFree(most) ?? 0;

@@ -4,32 +4,39 @@ export interface Slots {
   takeFree(most: number): number;
   /** Waits for one. */
   take(): Promise<void>;
+  /** Waits for one, but no longer than this, ms; false when none was free by then. */
+  takeWithin(ms: number): Promise<boolean>;
   release(count?: number): void;
 }
 
 export function createSlots(count: number): Slots {
   let free = count;
-  const waiting: (() => void)[] = [];
+  /** In order of arrival; empty while a slot is free. */
+  const waiting = new Set<() => void>();
+  const takeFree = (most: number) => {
+    const taken = Math.min(most, free);
+    free -= taken;
+    return taken;
+  };
   return {
-    takeFree: (most) => {
-      const taken = Math.min(most, free);
-      free -= taken;
-      return taken;
-    },
+    takeFree,
     take: async () => {
-      if (free > 0) {
-        free -= 1;
-        return;
-      }
-      await new Promise<void>((resolve) => waiting.push(resolve));
+      if (takeFree(1) === 0) await new Promise<void>((resolve) => waiting.add(resolve));
+    },
+    takeWithin: async (ms) => {
+      if (takeFree(1) === 1) return true;
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const begin = () => resolve(true);
+      waiting.add(begin);
+      const timer = setTimeout(() => resolve(!waiting.delete(begin)), ms).unref();
+      return promise.finally(() => clearTimeout(timer));
     },
     release: (released = 1) => {
       free += released;
-      while (free > 0) {
-        const next = waiting.shift();
-        if (!next) return;
-        free -= 1;
-        next();
+      for (const begin of waiting) {
+        if (takeFree(1) === 0) return;
+        waiting.delete(begin);
+        begin();
       }
     },
   };

@@ -3,6 +3,18 @@ import type { Mutant } from './mutants.ts';
 /** Broken variants of how long anything waits because somebody else says so, and of what says so. */
 export const waitMutants: readonly Mutant[] = [
   {
+    name: 'a lane that waits for a slot for too long is given up',
+    invariant: 'a lane that finds no slot in its process is looked at by whoever has one',
+    edit: { in: 'startLaneWorkers', find: 'return tellAll(); if (stopping', replace: 'return; if (stopping' },
+    test: { file: 'test/queue/lane-classes.test.ts', name: 'keeps a lane that finds no slot' },
+  },
+  {
+    name: 'who has left the line is served',
+    invariant: 'every slot is held by somebody who works, or free',
+    edit: { in: 'createSlots', find: 'resolve(!waiting.delete(begin))', replace: 'resolve(false)' },
+    test: { file: 'test/queue/slots.test.ts', name: 'waits no longer than it was told to' },
+  },
+  {
     name: 'a wait that a platform names is honoured as it is',
     invariant: 'a platform that says wait is asked again after five minutes',
     edit: {

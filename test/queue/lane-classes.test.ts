@@ -1,5 +1,5 @@
 /** Each class of lanes has slots and a BullMQ worker of its own, in every process. */
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { isLaneClass, type LaneClass } from '../../src/contracts/lane-class.ts';
 import { type LaneWorkers, startLaneWorkers } from '../../src/queue/lane-workers.ts';
 import { createWakes } from '../../src/queue/wakes.ts';
@@ -38,7 +38,10 @@ async function openRedisForTest() {
   const wakes = createWakes({ redis: await connect(), keys, log: silentLog });
   onTestFinished(wakes.close);
   /** A lane is called `<class>/<number>`; it is worked until `done` resolves. */
-  const openProcess = async (done: (laneKey: string) => Promise<void>): Promise<WorkerProcess> => {
+  const openProcess = async (
+    done: (laneKey: string) => Promise<void>,
+    patienceMs?: number,
+  ): Promise<WorkerProcess> => {
     const atWork = new Map<string, number>();
     const most = new Map<string, number>();
     const drive = async (laneKey: string) => {
@@ -51,7 +54,10 @@ async function openRedisForTest() {
     };
     const driver = { drive, goOn: () => Promise.resolve(), termsFor: () => nothingReserved };
     const redis = await connect();
-    const workers = startLaneWorkers({ redis, keys, log: silentLog, concurrency, driver });
+    const workers = startLaneWorkers({
+      ...{ redis, keys, log: silentLog, concurrency, driver },
+      ...(patienceMs !== undefined && { patienceMs }),
+    });
     onTestFinished(workers.close);
     return { workers, atWork, most };
   };
@@ -125,4 +131,39 @@ it('takes wakes of a class from its first lane on, and of no class that the conf
   workers.open('background');
   expect(await worked.promise).toBe('background/0');
   expect(workers.drive('nonsense', 'nonsense/0')).toBe(false);
+});
+
+it('keeps a lane that finds no slot for the next free one, once, and tells every worker when its patience is over', async () => {
+  const { openProcess } = await openRedisForTest();
+  const held = { 'main/0': Promise.withResolvers<void>(), 'main/1': Promise.withResolvers<void>() };
+  const seen: string[] = [];
+  const done = async (laneKey: string) => {
+    seen.push(laneKey);
+    await held[laneKey as keyof typeof held]?.promise;
+  };
+  const patient = await openProcess(done, patienceMs);
+  onTestFinished(() => Object.values(held).forEach((each) => void each.resolve()));
+  const told: string[] = [];
+  const come = ({ workers }: WorkerProcess, ...lanes: readonly string[]) => {
+    for (const laneKey of lanes)
+      workers.driveSoon({ laneKey, class: 'main', delayMs: 0 }, () => told.push(laneKey));
+  };
+  come(patient, 'main/0', 'main/1', 'main/2', 'main/3', 'main/2');
+  await vi.waitFor(() => expect(seen).toEqual(['main/0', 'main/1']));
+  held['main/0'].resolve();
+  await vi.waitFor(() => expect(seen).toEqual(['main/0', 'main/1', 'main/2', 'main/3']));
+  // Woken while it is looked at, it is looked at once more.
+  come(patient, 'main/3', 'main/1');
+  held['main/1'].resolve();
+  await vi.waitFor(() => expect(seen.slice(4)).toEqual(['main/3', 'main/1']));
+  expect(told).toEqual([]);
+
+  const full = Promise.withResolvers<void>();
+  const hasty = await openProcess(() => full.promise, 1);
+  onTestFinished(() => full.resolve());
+  come(hasty, 'main/4', 'main/5', 'main/6');
+  await vi.waitFor(() => expect(told).toEqual(['main/6']));
+  full.resolve();
+  come(await openProcess(done, 0), 'main/7');
+  expect(told).toEqual(['main/6', 'main/7']);
 });

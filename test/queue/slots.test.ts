@@ -42,3 +42,15 @@ it('never has more lanes at work than slots, and serves whoever waits in order o
     ),
   );
 });
+
+it('waits no longer than it was told to, and keeps the place of nobody who has gone', async () => {
+  const slots = createSlots(1);
+  await slots.take();
+  expect(await slots.takeWithin(1)).toBe(false);
+  const [patient, behind] = [slots.takeWithin(60_000), slots.take()];
+  slots.release();
+  expect(await patient).toBe(true);
+  slots.release();
+  await behind;
+  expect(slots.takeFree(1)).toBe(0);
+});
