@@ -4,6 +4,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { ConfiguredParts } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
+import { addOperatorCommands, type Finish } from './operator-commands.ts';
 import { describeVersion } from './version.ts';
 
 /** Commands that only the process entry can run: it alone knows the gateway and its parts. */
@@ -24,8 +25,6 @@ type AgentOptions = {
   json?: boolean;
 };
 
-type Finish = (running: Promise<ExitCode>) => Promise<void>;
-
 /** Runs one command of `parley`; resolves with the exit code. Problems are one sentence on stderr. */
 export async function runCommandLine(args: readonly string[], entry: EntryCommands): Promise<ExitCode> {
   let code: ExitCode = 0;
@@ -42,11 +41,7 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
     program.command('agent').description('send the agent a message from the command line'),
     finish,
   );
-  addOutboxCommands(program.command('outbox').description('manage undelivered messages'), finish);
-  addSessionCommands(program.command('sessions').description('show conversations'), finish);
-  addSubagentCommands(program.command('subagents').description('manage sub-agents'), finish);
-  addPairCommands(program.command('pair').description('manage who may write to the bot'), finish);
-  addSignInCommands(program.command('sign-ins').description('manage signed-in browsers'), finish);
+  addOperatorCommands(program, finish);
   addChannelCommands(program.command('channels').description('manage the networks'), entry, finish);
   addBackupCommands(program, finish);
   addServiceCommands(program, finish);
@@ -142,137 +137,6 @@ function addAgentCommands(agent: Command, finish: Finish): void {
       const { runAgentInit } = await import('./agent-init.ts');
       // The agent's own option of that name takes it first.
       await finish(runAgentInit(command.optsWithGlobals()));
-    });
-}
-
-function addOutboxCommands(outbox: Command, finish: Finish): void {
-  outbox
-    .command('list')
-    .description('list undelivered messages')
-    .option('--json', 'as JSON')
-    .action(async ({ json = false }: { json?: boolean }) => {
-      const { runOutboxList } = await import('./outbox.ts');
-      await finish(runOutboxList({ asJson: json }));
-    });
-  outbox
-    .command('retry <part>')
-    .description('resend a message (may arrive twice)')
-    .action(async (part: string) => {
-      const { runOutboxRetry } = await import('./outbox.ts');
-      await finish(runOutboxRetry(part));
-    });
-  outbox
-    .command('drop <part>')
-    .description('give up an undelivered message')
-    .action(async (part: string) => {
-      const { runOutboxDrop } = await import('./outbox.ts');
-      await finish(runOutboxDrop(part));
-    });
-}
-
-function addSessionCommands(sessions: Command, finish: Finish): void {
-  sessions
-    .command('list')
-    .description('list conversations with tokens and cost, most recent first')
-    .option('--json', 'as JSON')
-    .action(async ({ json = false }: { json?: boolean }) => {
-      const { runSessionsList } = await import('./sessions.ts');
-      await finish(runSessionsList({ asJson: json }));
-    });
-  sessions
-    .command('show <session>')
-    .description('show one by its id or session key, with its summary and its cost by purpose')
-    .option('--json', 'as JSON')
-    .action(async (id: string, { json = false }: { json?: boolean }) => {
-      const { runSessionsShow } = await import('./sessions.ts');
-      await finish(runSessionsShow({ id, asJson: json }));
-    });
-}
-
-function addSubagentCommands(subagents: Command, finish: Finish): void {
-  subagents
-    .command('list')
-    .description('list sub-agents, newest first')
-    .option('--json', 'as JSON')
-    .action(async ({ json = false }: { json?: boolean }) => {
-      const { runSubagentsList } = await import('./subagents.ts');
-      await finish(runSubagentsList({ asJson: json }));
-    });
-  subagents
-    .command('info <id>')
-    .description('show one with its task and result')
-    .option('--json', 'as JSON')
-    .action(async (id: string, { json = false }: { json?: boolean }) => {
-      const { runSubagentsInfo } = await import('./subagents.ts');
-      await finish(runSubagentsInfo({ id, asJson: json }));
-    });
-  subagents
-    .command('log <id>')
-    .description('show what it has read and said')
-    .option('--json', 'as JSON')
-    .action(async (id: string, { json = false }: { json?: boolean }) => {
-      const { runSubagentsLog } = await import('./subagents.ts');
-      await finish(runSubagentsLog({ id, asJson: json }));
-    });
-  subagents
-    .command('steer <id> <message>')
-    .description('send it a message, which it reads before its next step')
-    .action(async (id: string, text: string) => {
-      const { runSubagentsSteer } = await import('./subagents.ts');
-      await finish(runSubagentsSteer({ id, text }));
-    });
-  subagents
-    .command('stop <id>')
-    .description('stop it and everything below it')
-    .action(async (id: string) => {
-      const { runSubagentsStop } = await import('./subagents.ts');
-      await finish(runSubagentsStop({ id }));
-    });
-}
-
-function addPairCommands(pair: Command, finish: Finish): void {
-  pair
-    .command('list')
-    .description('list requests and approvals')
-    .option('--json', 'as JSON')
-    .action(async ({ json = false }: { json?: boolean }) => {
-      const { runPairList } = await import('./pair.ts');
-      await finish(runPairList({ asJson: json }));
-    });
-  pair
-    .command('approve <code>')
-    .description(
-      'approve the person with this code or id (channel:id); the first becomes the owner if there is none',
-    )
-    .action(async (code: string) => {
-      const { runPairApprove } = await import('./pair.ts');
-      await finish(runPairApprove(code));
-    });
-  pair
-    .command('revoke <person>')
-    .description('revoke an approval (channel:id), or decline a request')
-    .action(async (person: string) => {
-      const { runPairRevoke } = await import('./pair.ts');
-      await finish(runPairRevoke(person));
-    });
-}
-
-function addSignInCommands(signIns: Command, finish: Finish): void {
-  signIns
-    .command('list')
-    .description('list signed-in browsers')
-    .option('--json', 'as JSON')
-    .action(async ({ json = false }: { json?: boolean }) => {
-      const { runSignInsList } = await import('./sign-ins.ts');
-      await finish(runSignInsList({ asJson: json }));
-    });
-  signIns
-    .command('end [id]')
-    .description('sign a browser out')
-    .option('--all', 'every browser')
-    .action(async (id: string | undefined, { all = false }: { all?: boolean }) => {
-      const { runSignInsEnd } = await import('./sign-ins.ts');
-      await finish(runSignInsEnd({ ...(id !== undefined && { id }), isAll: all }));
     });
 }
 
