@@ -8,6 +8,7 @@ export type Finish = (running: Promise<ExitCode>) => Promise<void>;
 /** Adds them to the program. */
 export function addOperatorCommands(program: Command, finish: Finish): void {
   addOutboxCommands(program.command('outbox').description('manage undelivered messages'), finish);
+  addQueueCommands(program.command('queue').description('manage waiting messages'), finish);
   addSessionCommands(program.command('sessions').description('show conversations'), finish);
   addSubagentCommands(program.command('subagents').description('manage sub-agents'), finish);
   addPairCommands(program.command('pair').description('manage who may write to the bot'), finish);
@@ -36,6 +37,33 @@ function addOutboxCommands(outbox: Command, finish: Finish): void {
     .action(async (part: string) => {
       const { runOutboxDrop } = await import('./outbox.ts');
       await finish(runOutboxDrop(part));
+    });
+}
+
+function addQueueCommands(queue: Command, finish: Finish): void {
+  queue
+    .command('list')
+    .description('list waiting messages of all conversations, next first')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { runQueueList } = await import('./queue.ts');
+      await finish(runQueueList({ asJson: json }));
+    });
+  queue
+    .command('cancel <id>')
+    .description('cancel one; whoever sent it is told')
+    .option('--json', 'as JSON')
+    .action(async (id: string, { json = false }: { json?: boolean }) => {
+      const { runQueueCancel } = await import('./queue.ts');
+      await finish(runQueueCancel({ id, asJson: json }));
+    });
+  queue
+    .command('promote <id>')
+    .description('move one to the front of its conversation')
+    .option('--json', 'as JSON')
+    .action(async (id: string, { json = false }: { json?: boolean }) => {
+      const { runQueuePromote } = await import('./queue.ts');
+      await finish(runQueuePromote({ id, asJson: json }));
     });
 }
 

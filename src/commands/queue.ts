@@ -174,7 +174,7 @@ function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
       return fillNotice(isOthersLeft ? texts.itemsCancelledOwn : texts.itemsCancelled, { count });
     }
     case 'changed':
-      return sayChanged(facts, texts);
+      return describeItemChange(facts, texts);
     default:
       return facts satisfies never;
   }
@@ -199,7 +199,8 @@ type ChangedFacts = { readonly verb: Verb; readonly number: number; readonly cha
 const doneTexts = { cancel: 'itemCancelled', promote: 'itemPromoted', edit: 'itemEdited' } as const;
 const whoMay = { cancel: 'whoCancels', promote: 'whoPromotes', edit: 'whoEdits' } as const;
 
-function sayChanged({ verb, number, changed }: ChangedFacts, texts: Notices): string {
+/** Describes in a sentence what a change of a waiting message has come to. */
+export function describeItemChange({ verb, number, changed }: ChangedFacts, texts: Notices): string {
   if (changed.kind === 'not-permitted') return fillNotice(texts.notPermitted, { who: texts[whoMay[verb]] });
   const values = changed.kind === 'ended' ? { outcome: outcomeText(changed.outcome, texts) } : changed;
   return fillNotice(texts[changedText(verb, changed)], { ...values, number });
@@ -251,7 +252,8 @@ function sayItems({ count, items }: ListFacts, texts: Notices): string {
   ].join('\n');
 }
 
-function itemLine(item: ListedItem, texts: Notices): string {
+/** Formats a line of a list of waiting messages. */
+export function itemLine(item: ListedItem, texts: Notices): string {
   const marks = [
     ...(item.isAhead ? [texts.itemIsAhead] : []),
     ...(item.state === 'fetching' ? [texts.itemIsFetching] : []),

@@ -1,5 +1,6 @@
 /** What waits, listed and changed from a chat by a person, while the agent works. */
 import { test } from 'vitest';
+import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { ada, bob, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
@@ -72,5 +73,45 @@ test('waiting messages are listed, promoted, edited and cancelled on Telegram wh
   expect(telegram.platform.commands.find(({ command }) => command === 'queue')?.description).toContain(
     'waiting',
   );
+  expect(findBreaches(dataDir)).toEqual([]);
+});
+
+test('the command line lists, promotes and cancels what waits, and the gateway goes on with the rest', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+  const gate = createGate();
+  model.script([
+    { chunks: ['I am ', 'done.'], hold: { gate, afterChunks: 1 } },
+    ...['One.', 'Two.'].map((text) => ({ chunks: [text] })),
+  ]);
+  const queue = (...args: string[]) => runParley(['queue', ...args], { PARLEY_DATA_DIR: dataDir });
+  telegram.userSends({ from: ada, text: '/queue followup' });
+  telegram.userSends({ from: ada, text: 'Begin.' });
+  await telegram.waitFor(() => model.requests.length === 1);
+  for (const text of ['Buy milk.', 'Buy bread.', 'Call mum.']) telegram.userSends({ from: ada, text });
+  await telegram.waitFor(
+    () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 3,
+  );
+
+  const listed: readonly { id: string; excerpt: string }[] = JSON.parse(
+    (await queue('list', '--json')).stdout,
+  );
+  expect(listed.map(({ excerpt }) => excerpt)).toEqual(['Buy milk.', 'Buy bread.', 'Call mum.']);
+  const [milk, , mum] = listed.map(({ id }) => id);
+  expect(await queue('promote', `${mum}`)).toMatchObject({ code: 0, stderr: '' });
+  expect(await queue('cancel', `${milk}`)).toMatchObject({ code: 0, stderr: '' });
+  const told = 'Your message was cancelled, so I won’t answer it: “Buy milk.”';
+  await untilSaid(telegram, { chat: ada.id, text: told });
+  gate.open();
+  await untilSaid(telegram, { chat: ada.id, text: 'Two.' });
+  await untilAtRest(dataDir, 5);
+  expect(said(telegram, ada.id).slice(-3)).toEqual(['I am done.', 'One.', 'Two.']);
+  expect(countTold(dataDir, ['Buy milk.', 'Call mum.', 'Buy bread.'])).toEqual([0, 1, 1]);
+  const order = readStore(dataDir, `select parts from transcript where role = 'user' order by position`);
+  expect(order.map(({ parts }) => /"text":"([^"]*)"/.exec(String(parts))?.[1])).toEqual([
+    ...['Begin.', 'Call mum.', 'Buy bread.'],
+  ]);
   expect(findBreaches(dataDir)).toEqual([]);
 });

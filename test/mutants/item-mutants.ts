@@ -7,6 +7,12 @@ const lockOrder = 'test/store/base/lock-order.test.ts';
 
 export const itemMutants: readonly Mutant[] = [
   {
+    name: 'the queue holds what waits in sub-agents',
+    invariant: 'the command line lists what waits in conversations, and nothing of lanes of Parley’s own',
+    edit: { in: 'readQueuedItems', find: ".where('lanes.class', '=', peoples)", replace: '' },
+    test: { file: 'test/store/reads/queued-items.test.ts', name: 'without what waits in sub-agents' },
+  },
+  {
     name: 'a given-up run waits for a clock',
     invariant: 'a clock that is set back holds no run up',
     edit: { in: 'startSweeper', find: 'sweep.now < sweptAt', replace: 'false' },

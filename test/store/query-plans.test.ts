@@ -13,7 +13,11 @@ import { readArrivalFacts } from '../../src/store/reads/arrival-facts.ts';
 import { readIsSeen } from '../../src/store/reads/read-is-seen.ts';
 import { readOpenCounts } from '../../src/store/reads/read-open-counts.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
-import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
+import {
+  findQueuedItem,
+  readQueuedItems,
+  readWaitingItems,
+} from '../../src/store/reads/read-waiting-items.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { openMemoryStore } from '../support/memory-store.ts';
 import { aConversation, aCourier } from './a-conversation.ts';
@@ -133,6 +137,17 @@ it('lists and changes what waits without reading the history', async () => {
   const plans = [...asked].filter((sql) => /^(?:select|update)/.test(sql)).flatMap(planOf);
   expect(plans.length).toBeGreaterThan(5);
   expect(plans.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
+});
+
+it('lists what waits in all conversations, and finds it, without reading what is over', async () => {
+  asked.clear();
+  await store.read(readQueuedItems, { limit: 5 });
+  await store.read(findQueuedItem, { id: 'any' });
+  const plans = [...asked].flatMap(planOf);
+  expect(plans.length).toBeGreaterThan(5);
+  expect(
+    plans.filter((detail) => /^SCAN (?!inbox USING INDEX inbox(?:Open|Due))|B-TREE/.test(detail)),
+  ).toEqual([]);
 });
 
 it('joins the parts of an album, and closes one that nobody addressed, without reading the history', async () => {

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import { readQueuedItems } from '../../src/store/reads/read-waiting-items.ts';
+import { aConversation } from '../store/a-conversation.ts';
+import { aStore } from '../support/own-store.ts';
+import { runParley } from './run-parley.ts';
+
+it('lists what waits in all conversations, cancels and promotes it', async () => {
+  const { store, dataDir } = await aStore();
+  const queue = (...args: string[]) => runParley(['queue', ...args], { PARLEY_DATA_DIR: dataDir });
+  expect(await queue('list')).toMatchObject({ code: 0, stdout: 'Nothing is waiting.\n' });
+  expect(JSON.parse((await queue('list', '--json')).stdout)).toEqual([]);
+
+  const { worker, saying, lane, answer } = aConversation(store, {
+    settings: { mode: 'followup', quietMs: 0 },
+  });
+  for (const text of ['first \u001b[2J', 'second', 'third']) await worker.accept(saying(text));
+  const waiting = () => store.read(readQueuedItems, { limit: 10 });
+  const [first, second, third] = await waiting();
+  const { stdout } = await queue('list');
+  const place = (item: typeof first, position: number) =>
+    `${item?.id}  ${lane.key}  position ${position}, followup  #${item?.number} ann, `;
+  expect(stdout.split('\n')).toEqual([
+    expect.stringMatching(/ \d+ s: “first ”$/),
+    expect.stringContaining(place(second, 2)),
+    expect.stringContaining(place(third, 3)),
+    '',
+  ]);
+  expect(JSON.parse((await queue('list', '--json')).stdout)).toMatchObject([
+    { id: first?.id, laneKey: lane.key, position: 1, mode: 'followup', sender: 'test:ann', number: 1 },
+    { excerpt: 'second' },
+    { excerpt: 'third' },
+  ]);
+
+  expect(await queue('promote', String(third?.id))).toMatchObject({
+    ...{ code: 0, stdout: `#${third?.number} comes next: “third”\n` },
+  });
+  const cancelled = await queue('cancel', String(second?.id).toUpperCase(), '--json');
+  expect(JSON.parse(cancelled.stdout)).toEqual({
+    ...{ id: second?.id, laneKey: lane.key, number: second?.number, excerpt: 'second' },
+  });
+  expect((await waiting()).map(({ excerpt }) => excerpt.slice(0, 5))).toEqual(['third', 'first']);
+
+  expect(await queue('cancel', String(second?.id))).toMatchObject({
+    ...{ code: 1, stdout: '', stderr: `#${second?.number} is no longer waiting: cancelled.\n` },
+  });
+  expect(await queue('cancel', 'nobody')).toMatchObject({
+    ...{ code: 1, stderr: "nobody isn't a waiting message. See: ./bin/parley.mjs queue list\n" },
+  });
+  const run = await worker.claimRun(lane.key);
+  expect(await queue('promote', String(third?.id))).toMatchObject({
+    ...{ code: 1, stderr: `I’m already working on #${third?.number}.\n` },
+  });
+  await answer(run, 'done');
+});
