@@ -4,9 +4,16 @@ import { ParleyError } from '#contracts/errors.ts';
 import { type BootstrapName, bootstrapNames } from '../agent/bootstrap-files.ts';
 import { loadConfig } from '../config/load-config.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 
 /** Creates the files that shape an agent, in its workspace. What is there is kept. */
-export async function runAgentInit({ agent: asked }: { readonly agent?: string }): Promise<ExitCode> {
+export async function runAgentInit({
+  agent: asked,
+  json: asJson = false,
+}: {
+  readonly agent?: string;
+  readonly json?: boolean;
+}): Promise<ExitCode> {
   const { agents, defaultAgent } = loadConfig();
   const agent = agents.find(({ id }) => id === (asked ?? defaultAgent));
   if (agent === undefined) {
@@ -14,14 +21,16 @@ export async function runAgentInit({ agent: asked }: { readonly agent?: string }
     throw new ParleyError('invalid_input', `“${asked}” isn't an agent. Use one of: ${known}.`);
   }
   await mkdir(agent.workspace, { recursive: true, mode: 0o700 });
-  const lines: string[] = [];
-  for (const name of bootstrapNames) {
-    const isNew = await create(join(agent.workspace, name), templates[name](agent.name));
-    lines.push(`  ${name.padEnd(12)} ${isNew ? 'created' : 'kept'}`);
-  }
-  process.stdout.write(
-    `${agent.workspace}\n${lines.join('\n')}\nEdit them as you like: ${agent.name} reads them before each answer.\n`,
-  );
+  const { id, name: agentName, workspace } = agent;
+  const files: { readonly name: string; readonly isNew: boolean }[] = [];
+  for (const name of bootstrapNames)
+    files.push({ name, isNew: await create(join(workspace, name), templates[name](agentName)) });
+  const lines = [
+    workspace,
+    ...files.map(({ name, isNew }) => `  ${name.padEnd(12)} ${isNew ? 'created' : 'kept'}`),
+    `Edit them as you like: ${agentName} reads them before each answer.`,
+  ];
+  printResult({ asJson, result: { agent: id, workspace, files }, lines });
   return 0;
 }
 

@@ -133,9 +133,10 @@ function addAgentCommands(agent: Command, finish: Finish): void {
     .command('init')
     .description('create the files that shape an agent (SOUL.md, AGENTS.md …); what is there is kept')
     .option('--agent <id>', 'the agent (default: your default agent)')
+    .option('--json', 'as JSON')
     .action(async (_own: unknown, command: Command) => {
       const { runAgentInit } = await import('./agent-init.ts');
-      // The agent's own option of that name takes it first.
+      // The agent's own options of those names take them first.
       await finish(runAgentInit(command.optsWithGlobals()));
     });
 }
@@ -189,6 +190,8 @@ function addBackupCommands(program: Command, finish: Finish): void {
     });
 }
 
+type InstallOptions = { system?: boolean; print?: boolean; json?: boolean };
+
 function addServiceCommands(program: Command, finish: Finish): void {
   program
     .command('reload')
@@ -204,32 +207,36 @@ function addServiceCommands(program: Command, finish: Finish): void {
     .description('start it now, and whenever the machine starts')
     .option('--system', 'for the machine, as root (default: for you)')
     .option('--print', 'only show the unit')
-    .action(async ({ system = false, print = false }: { system?: boolean; print?: boolean }) => {
+    .option('--json', 'as JSON')
+    .action(async ({ system = false, print = false, json = false }: InstallOptions) => {
       const { runServiceInstall } = await import('./service.ts');
-      await finish(runServiceInstall({ isSystem: system, prints: print }));
+      await finish(runServiceInstall({ isSystem: system, prints: print, asJson: json }));
     });
   service
     .command('status')
     .description('show whether it runs')
-    .action(async () => {
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
       const { runServiceStatus } = await import('./service.ts');
-      await finish(runServiceStatus());
+      await finish(runServiceStatus({ asJson: json }));
     });
   service
     .command('uninstall')
     .description('stop it and remove the unit; the data stays')
-    .action(async () => {
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
       const { runServiceUninstall } = await import('./service.ts');
-      await finish(runServiceUninstall());
+      await finish(runServiceUninstall({ asJson: json }));
     });
   for (const parent of [service, program]) {
     parent
       .command('logs')
       .description('show the service log')
       .option('-f, --follow', 'follow until interrupted')
-      .action(async ({ follow = false }: { follow?: boolean }) => {
+      .option('--json', 'each entry of the journal as a line of JSON')
+      .action(async ({ follow = false, json = false }: { follow?: boolean; json?: boolean }) => {
         const { runLogs } = await import('./service.ts');
-        await finish(runLogs({ follows: follow }));
+        await finish(runLogs({ follows: follow, asJson: json }));
       });
   }
 }
@@ -246,6 +253,7 @@ function addConfigCommands(config: Command, { parts }: EntryCommands, finish: Fi
   config
     .command('schema')
     .description('print the JSON Schema of parley.config.json')
+    .option('--json', 'as JSON, as it always is')
     .action(async () => {
       const { runConfigSchema } = await import('./config-schema.ts');
       await finish(runConfigSchema(parts));

@@ -27,16 +27,18 @@ function addOutboxCommands(outbox: Command, finish: Finish): void {
   outbox
     .command('retry <part>')
     .description('resend a message (may arrive twice)')
-    .action(async (part: string) => {
+    .option('--json', 'as JSON')
+    .action(async (key: string, { json = false }: { json?: boolean }) => {
       const { runOutboxRetry } = await import('./outbox.ts');
-      await finish(runOutboxRetry(part));
+      await finish(runOutboxRetry({ key, asJson: json }));
     });
   outbox
     .command('drop <part>')
     .description('give up an undelivered message')
-    .action(async (part: string) => {
+    .option('--json', 'as JSON')
+    .action(async (key: string, { json = false }: { json?: boolean }) => {
       const { runOutboxDrop } = await import('./outbox.ts');
-      await finish(runOutboxDrop(part));
+      await finish(runOutboxDrop({ key, asJson: json }));
     });
 }
 
@@ -114,16 +116,18 @@ function addSubagentCommands(subagents: Command, finish: Finish): void {
   subagents
     .command('steer <id> <message>')
     .description('send it a message, which it reads before its next step')
-    .action(async (id: string, text: string) => {
+    .option('--json', 'as JSON')
+    .action(async (id: string, text: string, { json = false }: { json?: boolean }) => {
       const { runSubagentsSteer } = await import('./subagents.ts');
-      await finish(runSubagentsSteer({ id, text }));
+      await finish(runSubagentsSteer({ id, text, asJson: json }));
     });
   subagents
     .command('stop <id>')
     .description('stop it and everything below it')
-    .action(async (id: string) => {
+    .option('--json', 'as JSON')
+    .action(async (id: string, { json = false }: { json?: boolean }) => {
       const { runSubagentsStop } = await import('./subagents.ts');
-      await finish(runSubagentsStop({ id }));
+      await finish(runSubagentsStop({ id, asJson: json }));
     });
 }
 
@@ -141,18 +145,22 @@ function addPairCommands(pair: Command, finish: Finish): void {
     .description(
       'approve the person with this code or id (channel:id); the first becomes the owner if there is none',
     )
-    .action(async (code: string) => {
+    .option('--json', 'as JSON')
+    .action(async (typed: string, { json = false }: { json?: boolean }) => {
       const { runPairApprove } = await import('./pair.ts');
-      await finish(runPairApprove(code));
+      await finish(runPairApprove({ typed, asJson: json }));
     });
   pair
     .command('revoke <person>')
     .description('revoke an approval (channel:id), or decline a request')
-    .action(async (person: string) => {
+    .option('--json', 'as JSON')
+    .action(async (ref: string, { json = false }: { json?: boolean }) => {
       const { runPairRevoke } = await import('./pair.ts');
-      await finish(runPairRevoke(person));
+      await finish(runPairRevoke({ ref, asJson: json }));
     });
 }
+
+type EndOptions = { all?: boolean; json?: boolean };
 
 function addSignInCommands(signIns: Command, finish: Finish): void {
   signIns
@@ -167,8 +175,9 @@ function addSignInCommands(signIns: Command, finish: Finish): void {
     .command('end [id]')
     .description('sign a browser out')
     .option('--all', 'every browser')
-    .action(async (id: string | undefined, { all = false }: { all?: boolean }) => {
+    .option('--json', 'as JSON')
+    .action(async (id: string | undefined, { all = false, json = false }: EndOptions) => {
       const { runSignInsEnd } = await import('./sign-ins.ts');
-      await finish(runSignInsEnd({ ...(id !== undefined && { id }), isAll: all }));
+      await finish(runSignInsEnd({ ...(id !== undefined && { id }), isAll: all, asJson: json }));
     });
 }

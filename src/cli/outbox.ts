@@ -25,15 +25,23 @@ function lineOf({ key, state, conversation, attempts, problem, excerpt }: Undeli
   return `${key}  ${state}${reason}  ${conversation}  ${tries}  “${excerpt}”`;
 }
 
-export const runOutboxRetry = (key: string): Promise<ExitCode> => operate(retryPart, key);
-export const runOutboxDrop = (key: string): Promise<ExitCode> => operate(dropPart, key);
+type ChangeOptions = { readonly key: string; readonly asJson: boolean };
+
+export const runOutboxRetry = (options: ChangeOptions): Promise<ExitCode> =>
+  operate(retryPart, 'will be sent again', options);
+export const runOutboxDrop = (options: ChangeOptions): Promise<ExitCode> =>
+  operate(dropPart, 'is given up', options);
 
 async function operate(
   command: StoreCommand<{ readonly key: string }, OperatorResult>,
-  key: string,
+  done: string,
+  { key, asJson }: ChangeOptions,
 ): Promise<ExitCode> {
   const operated = await withStore((store) => store.write(command, { key }));
-  if (operated === 'done') return 0;
+  if (operated === 'done') {
+    printResult({ asJson, result: { key }, lines: [`${key} ${done}.`] });
+    return 0;
+  }
   const why = operated === 'not-found' ? "isn't in the outbox" : "can't be changed in its state";
   throw new ParleyError('invalid_input', `${key} ${why}. See: ${parleyCommand} outbox list`);
 }

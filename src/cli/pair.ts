@@ -8,7 +8,7 @@ import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/o
 import { personLabel } from '../store/access/person-label.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
-import { printLines, printResult } from './print.ts';
+import { printResult } from './print.ts';
 import { withStore } from './with-store.ts';
 
 export async function runPairList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
@@ -20,7 +20,13 @@ export async function runPairList({ asJson }: { readonly asJson: boolean }): Pro
 }
 
 /** The machine's user names the first owner by their first approval, unless the configuration names one. */
-export async function runPairApprove(typed: string): Promise<ExitCode> {
+export async function runPairApprove({
+  typed,
+  asJson,
+}: {
+  readonly typed: string;
+  readonly asJson: boolean;
+}): Promise<ExitCode> {
   const named = readRequestName(typed);
   if (!named)
     throw new ParleyError(
@@ -32,8 +38,9 @@ export async function runPairApprove(typed: string): Promise<ExitCode> {
   const approved = await withStore((store) => store.write(approveOnConsole, approval), config);
   switch (approved.kind) {
     case 'approved': {
-      const { role } = approved;
-      printLines([`${personLabel(approved)} can write now${role === 'owner' ? ', as the owner' : ''}.`]);
+      const { ref, name, role } = approved;
+      const lines = [`${personLabel(approved)} can write now${role === 'owner' ? ', as the owner' : ''}.`];
+      printResult({ asJson, result: { ref, name, role }, lines });
       return 0;
     }
     case 'unknown':
@@ -53,7 +60,13 @@ function consoleDecider(config: Config): Decider {
   return { ref: atConsole, label, isOwner: true, role: hasOwner(config) ? 'user' : 'owner-if-none' };
 }
 
-export async function runPairRevoke(ref: string): Promise<ExitCode> {
+export async function runPairRevoke({
+  ref,
+  asJson,
+}: {
+  readonly ref: string;
+  readonly asJson: boolean;
+}): Promise<ExitCode> {
   if (!isRef(ref))
     throw new ParleyError(
       'invalid_input',
@@ -68,6 +81,10 @@ export async function runPairRevoke(ref: string): Promise<ExitCode> {
   const still = isNamed ? ' They still have access through the configuration: remove them there.' : '';
   if (people + requests === 0)
     throw new ParleyError('invalid_input', `${ref} has no approval or pending request.${still}`);
-  process.stdout.write(`${ref} can no longer write.${still}\n`);
+  printResult({
+    asJson,
+    result: { ref, isStillNamed: isNamed },
+    lines: [`${ref} can no longer write.${still}`],
+  });
   return 0;
 }

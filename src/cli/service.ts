@@ -16,15 +16,18 @@ import {
 import { loadConfig } from '../config/load-config.ts';
 import { workspacesOutside } from '../config/workspace-rules.ts';
 import type { ExitCode } from './exit-code.ts';
+import { printResult } from './print.ts';
 import { findOwner, makeFolderFor, userHome } from './service-owner.ts';
 import { renderUnit, serviceName, unitPath } from './service-unit.ts';
 
-export type ServiceOptions = { readonly isSystem: boolean };
+type Output = { readonly asJson: boolean };
+export type ServiceOptions = Output & { readonly isSystem: boolean };
 
 /** Writes the unit, starts it and lets it start with the machine. `prints`: shows the unit and changes nothing. */
 export async function runServiceInstall({
   isSystem,
   prints,
+  asJson,
 }: ServiceOptions & { readonly prints: boolean }): Promise<ExitCode> {
   const sudo = sudoCaller();
   if (sudo !== undefined && !isSystem)
@@ -46,12 +49,12 @@ export async function runServiceInstall({
     // Longer than Parley's own deadline, so that a running tool is handed over, not killed.
     stopS: Math.ceil(config.shutdownMs / 1000) + 5,
   });
+  const path = unitPath(isSystem, userConfigFolder());
   if (prints) {
-    process.stdout.write(text);
+    process.stdout.write(asJson ? `${JSON.stringify({ path, unit: text }, undefined, 2)}\n` : text);
     return 0;
   }
   requireSystemd();
-  const path = unitPath(isSystem, userConfigFolder());
   if (isSystem && process.getuid?.() !== 0)
     throw new ParleyError(
       'invalid_input',
@@ -67,19 +70,27 @@ export async function runServiceInstall({
   await assertStaysUp(() => stateOf(isSystem), systemClock);
   // Else a user's services end when the last session does.
   const stays = isSystem || spawnSync('loginctl', ['enable-linger'], { stdio: 'ignore' }).status === 0;
-  const lines = [
-    `Installed ${path}. Parley runs, and starts with the machine.`,
+  const warnings = [
     ...(stays ? [] : ['It ends when you sign out, until somebody types: sudo loginctl enable-linger $USER']),
     ...unseen(config, home),
+  ];
+  const lines = [
+    `Installed ${path}. Parley runs, and starts with the machine.`,
+    ...warnings,
     `See: ${parleyCommand} service status, ${parleyCommand} logs -f`,
   ];
-  process.stdout.write(`${lines.join('\n')}\n`);
+  printResult({ asJson, result: { path, isSystem, warnings }, lines });
   return 0;
 }
 
 /** Shows what systemd says of the service; the exit code is systemd's, 0 when it runs. */
-export async function runServiceStatus(): Promise<ExitCode> {
-  const { isSystem } = installed();
+export async function runServiceStatus({ asJson }: Output): Promise<ExitCode> {
+  const { isSystem, path } = installed();
+  if (asJson) {
+    const state = stateOf(isSystem);
+    printResult({ asJson, result: { path, isSystem, state }, lines: [] });
+    return state === 'active' ? 0 : 1;
+  }
   const { status } = spawnSync('systemctl', [...scope(isSystem), 'status', '--no-pager', serviceName], {
     stdio: 'inherit',
   });
@@ -87,24 +98,30 @@ export async function runServiceStatus(): Promise<ExitCode> {
 }
 
 /** Shows the journal of the service; `follows`: until it is interrupted. */
-export async function runLogs({ follows }: { readonly follows: boolean }): Promise<ExitCode> {
+export async function runLogs({
+  follows,
+  asJson,
+}: Output & { readonly follows: boolean }): Promise<ExitCode> {
   const { isSystem } = installed();
   const unit = isSystem ? `--unit=${serviceName}` : `--user-unit=${serviceName}`;
-  const args = [unit, '--output=cat', '--lines=200', ...(follows ? ['--follow'] : ['--no-pager'])];
+  const output = asJson ? '--output=json' : '--output=cat';
+  const args = [unit, output, '--lines=200', ...(follows ? ['--follow'] : ['--no-pager'])];
   const { status } = spawnSync('journalctl', args, { stdio: 'inherit' });
   return status === 0 ? 0 : 1;
 }
 
 /** Stops the service and removes its unit; the data stays. */
-export async function runServiceUninstall(): Promise<ExitCode> {
+export async function runServiceUninstall({ asJson }: Output): Promise<ExitCode> {
   const { isSystem, path } = installed();
   const control = controlOf(isSystem);
   control('disable', '--now', serviceName);
   rmSync(path);
   control('daemon-reload');
-  process.stdout.write(
-    `Removed ${path}. The data stays in ${loadConfig(undefined, installationHome()).dataDir}.\n`,
-  );
+  const { dataDir } = loadConfig(undefined, installationHome());
+  printResult({
+    ...{ asJson, result: { path, dataDir } },
+    lines: [`Removed ${path}. The data stays in ${dataDir}.`],
+  });
   return 0;
 }
 

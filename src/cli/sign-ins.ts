@@ -27,8 +27,9 @@ export async function runSignInsList({ asJson }: { readonly asJson: boolean }): 
 export async function runSignInsEnd(which: {
   readonly id?: string;
   readonly isAll: boolean;
+  readonly asJson: boolean;
 }): Promise<ExitCode> {
-  const { id, isAll } = which;
+  const { id, isAll, asJson } = which;
   if ((id === undefined) !== isAll) {
     throw new ParleyError(
       'invalid_input',
@@ -38,14 +39,15 @@ export async function runSignInsEnd(which: {
   const config = loadConfig();
   const issuer = issuerOf(await tokenOf(config));
   const input = id === undefined ? { issuer } : { issuer, id };
-  const { length } = await withStore((store) => store.write(endSignIns, input), config);
-  if (id !== undefined && length === 0) {
+  const ended = await withStore((store) => store.write(endSignIns, input), config);
+  if (id !== undefined && ended.length === 0) {
     throw new ParleyError(
       'invalid_input',
       `No browser is signed in as ${id}. See: ${parleyCommand} sign-ins list`,
     );
   }
-  process.stdout.write(length === 1 ? 'Signed 1 browser out.\n' : `Signed ${length} browsers out.\n`);
+  const what = ended.length === 1 ? '1 browser' : `${ended.length} browsers`;
+  printResult({ asJson, result: { ended }, lines: [`Signed ${what} out.`] });
   return 0;
 }
 

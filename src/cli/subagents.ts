@@ -59,27 +59,35 @@ export async function runSubagentsLog({ id, asJson }: ShowOptions): Promise<Exit
   return 0;
 }
 
+type SteerOptions = ShowOptions & { readonly text: string };
+
 /** The message has the sub-agent's own rights, not the operator's. */
-export async function runSubagentsSteer({ id, text }: { id: string; text: string }): Promise<ExitCode> {
+export async function runSubagentsSteer({ id, text, asJson }: SteerOptions): Promise<ExitCode> {
   if (text.trim() === '') throw new ParleyError('invalid_input', 'The message is empty.');
-  const { kind } = await withStore(async (store) => {
+  const { childId, kind } = await withStore(async (store) => {
     const { id: childId } = await findOne(store, id);
-    return store.write(steerChild, { childId, id: newRowId(), text, authority: 'owner', by: 'console' });
+    const steer = { childId, id: newRowId(), text, authority: 'owner', by: 'console' } as const;
+    return { childId, ...(await store.write(steerChild, steer)) };
   });
-  return reportEnd(id, kind);
+  requireLive(id, kind);
+  printResult({ asJson, result: { id: childId }, lines: ['It reads that before its next step.'] });
+  return 0;
 }
 
 /** A running gateway sees it within a second. */
-export async function runSubagentsStop({ id }: { readonly id: string }): Promise<ExitCode> {
-  const { kind } = await withStore(async (store) => {
+export async function runSubagentsStop({ id, asJson }: ShowOptions): Promise<ExitCode> {
+  const { childId, kind, stopped } = await withStore(async (store) => {
     const { id: childId } = await findOne(store, id);
-    return store.write(stopChild, { childId });
+    return { childId, ...(await store.write(stopChild, { childId })) };
   });
-  return reportEnd(id, kind);
+  requireLive(id, kind);
+  const what = stopped === 1 ? '1 sub-agent' : `${stopped} sub-agents`;
+  printResult({ asJson, result: { id: childId, stopped }, lines: [`Told ${what} to stop.`] });
+  return 0;
 }
 
-function reportEnd(id: string, kind: SteerResult['kind']): ExitCode {
-  if (kind === 'done') return 0;
+function requireLive(id: string, kind: SteerResult['kind']): void {
+  if (kind === 'done') return;
   throw new ParleyError(
     'invalid_input',
     `${id} has already ended. See: ${parleyCommand} subagents info ${id}`,

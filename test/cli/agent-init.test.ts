@@ -19,5 +19,7 @@ it('creates the files that shape an agent, and keeps those that are there', {
   expect((await readdir(workspace)).sort()).toEqual(
     ['AGENTS.md', 'IDENTITY.md', 'MEMORY.md', 'SOUL.md', 'TOOLS.md', 'USER.md'].sort(),
   );
+  const again = JSON.parse((await runParley(['agent', 'init', '--json'], env)).stdout);
+  expect(again).toMatchObject({ agent: 'main', workspace, files: Array(6).fill({ isNew: false }) });
   expect((await runParley(['agent', 'init', '--agent', 'nobody'], env)).stderr).toContain('“nobody”');
 });

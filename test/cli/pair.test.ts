@@ -50,6 +50,10 @@ it('lists who asks, lets the first one in as the owner and the next as a user, a
 
   expect(parley('pair', 'revoke', 'test:1').stdout).toBe('test:1 can no longer write.\n');
   expect((await rows()).people).toEqual([{ peerId: '2', role: 'user' }]);
+  await bot.asks('3', 'JKLM2345');
+  const asJson = (...args: string[]): unknown => JSON.parse(parley('pair', ...args, '--json').stdout);
+  expect(asJson('approve', 'test:3')).toEqual({ ref: 'test:3', name: 'Person 3', role: 'owner' });
+  expect(asJson('revoke', 'test:3')).toEqual({ ref: 'test:3', isStillNamed: false });
 });
 
 it('names no other owner where the configuration names one, and says who stays let in by it', {

@@ -105,5 +105,10 @@ it.skipIf(existsSync('/run/systemd/system'))(
     });
     const { stdout } = await runParley(['service', 'install', '--print']);
     expect(stdout).toContain('[Service]');
+    const printed = await runParley(['service', 'install', '--print', '--json']);
+    expect(JSON.parse(printed.stdout)).toEqual({
+      path: expect.stringMatching(/parley\.service$/),
+      unit: stdout,
+    });
   },
 );

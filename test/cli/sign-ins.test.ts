@@ -36,7 +36,8 @@ it('lists the browsers that are signed in, and signs them out while the gateway 
   const { id } = list.find(({ browser }: { browser: string }) => browser === 'Firefox on Linux');
   expect(await parley(['sign-ins', 'end', id])).toMatchObject({ code: 0, stdout: 'Signed 1 browser out.\n' });
   expect(await Promise.all(cookies.map(statusBy))).toEqual([401, 200, 200]);
-  expect(await parley(['sign-ins', 'end', '--all'])).toMatchObject({ stdout: 'Signed 2 browsers out.\n' });
+  const ended = JSON.parse((await parley(['sign-ins', 'end', '--all', '--json'])).stdout);
+  expect(ended).toEqual({ ended: [expect.any(String), expect.any(String)] });
   expect(await Promise.all(cookies.map(statusBy))).toEqual([401, 401, 401]);
   expect(await parley(['sign-ins', 'end', id])).toMatchObject({
     code: 1,

@@ -17,8 +17,10 @@ it('lists, shows, steers and stops sub-agents on the data folder', async () => {
   expect(listed).toMatchObject({ id, state: 'queued', label: 'research' });
   expect((await subagents('info', id.slice(0, 6))).stdout).toContain('task: task of');
 
-  expect((await subagents('steer', id, 'faster')).code).toBe(0);
-  expect((await subagents('stop', id)).code).toBe(0);
+  expect(await subagents('steer', id, 'faster')).toMatchObject({
+    ...{ code: 0, stdout: 'It reads that before its next step.\n' },
+  });
+  expect(JSON.parse((await subagents('stop', id.slice(0, 6), '--json')).stdout)).toEqual({ id, stopped: 1 });
   expect(await store.read(findChild, { childId: id })).toMatchObject({ state: 'done', status: 'stopped' });
   const talkative = await worker.spawnOne(run);
   await worker.answer(await worker.claimRun(talkative.laneKey), 'all I found');

@@ -51,6 +51,13 @@ it('lists every chat command and every command of the command line, and no other
   expect(onLine.toSorted()).toEqual((await commandsIn([])).toSorted());
 });
 
+it('offers JSON with every command of the command line that isn’t a conversation or a process', async () => {
+  const without: string[] = [];
+  for (const command of await commandsIn([]))
+    if (!(await helpOf(command.split(' '))).includes('--json')) without.push(command);
+  expect(without.toSorted()).toEqual(['chat', 'onboard', 'start']);
+});
+
 /** Commands below a group as `--help` lists them, those of groups inside included. */
 async function commandsIn(group: readonly string[]): Promise<readonly string[]> {
   const names = await namesIn(group);
@@ -66,12 +73,16 @@ async function commandsIn(group: readonly string[]): Promise<readonly string[]> 
 }
 
 async function namesIn(group: readonly string[]): Promise<readonly string[]> {
+  const [, list = ''] = (await helpOf(group)).split('\nCommands:\n');
+  return [...list.matchAll(/^ {2}([a-z-]+)/gm)].flatMap(([, name = '']) => (name === 'help' ? [] : [name]));
+}
+
+async function helpOf(words: readonly string[]): Promise<string> {
   const said: string[] = [];
   const spy = vi.spyOn(process.stdout, 'write').mockImplementation((text) => said.push(String(text)) > 0);
   const entry = { start: async () => 0 as const, chatSocket: '', parts: { channels: [], plugins: [] } };
-  await runCommandLine([...group, '--help'], entry).finally(() => spy.mockRestore());
-  const [, list = ''] = said.join('').split('\nCommands:\n');
-  return [...list.matchAll(/^ {2}([a-z-]+)/gm)].flatMap(([, name = '']) => (name === 'help' ? [] : [name]));
+  await runCommandLine([...words, '--help'], entry).finally(() => spy.mockRestore());
+  return said.join('');
 }
 
 it('describes every metric, and the dashboard asks for none that is not there', () => {
