@@ -41,6 +41,7 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
     program.command('agent').description('send the agent a message from the command line'),
     finish,
   );
+  addAgentsCommands(program.command('agents').description('show the agents'), finish);
   addOperatorCommands(program, finish);
   addChannelCommands(program.command('channels').description('manage the networks'), entry, finish);
   addBackupCommands(program, finish);
@@ -187,6 +188,17 @@ function addBackupCommands(program: Command, finish: Finish): void {
     .action(async (from: string | undefined, { json = false }: { json?: boolean }) => {
       const { runImportSqlite } = await import('./backup.ts');
       await finish(runImportSqlite({ ...(from !== undefined && { from }), asJson: json }));
+    });
+}
+
+function addAgentsCommands(agents: Command, finish: Finish): void {
+  agents
+    .command('list')
+    .description('list the agents with their models and workspaces')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { runAgentsList } = await import('./agents.ts');
+      await finish(runAgentsList({ asJson: json }));
     });
 }
 
