@@ -86,6 +86,14 @@ function addSessionCommands(sessions: Command, finish: Finish): void {
       const { runSessionsShow } = await import('./sessions.ts');
       await finish(runSessionsShow({ id, asJson: json }));
     });
+  sessions
+    .command('export <session>')
+    .description('print one with every message')
+    .option('--json', 'as JSON')
+    .action(async (id: string, { json = false }: { json?: boolean }) => {
+      const { runSessionsExport } = await import('./sessions.ts');
+      await finish(runSessionsExport({ id, asJson: json }));
+    });
 }
 
 function addSubagentCommands(subagents: Command, finish: Finish): void {

@@ -1,19 +1,26 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { TranscriptMessage } from '#contracts/message.ts';
 import { stripText } from '../logging/redaction.ts';
 import { timeText } from '../logging/time-text.ts';
+import type { Store } from '../store/base/command.ts';
 import {
   findSession,
   type PurposeUsage,
   readSessionReports,
+  type SessionDetails,
   type SessionReport,
 } from '../store/reads/read-session-reports.ts';
+import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 import type { ExitCode } from './exit-code.ts';
 import { printResult } from './print.ts';
+import { transcriptLine } from './transcript-line.ts';
 import { withStore } from './with-store.ts';
 
 /** Conversations that a list shows. */
 const listed = 100;
+/** Messages that one read of an export brings. */
+const pageSize = 200;
 
 export async function runSessionsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const sessions = await withStore((store) => store.read(readSessionReports, { limit: listed }));
@@ -26,21 +33,49 @@ type ShowOptions = { readonly id: string; readonly asJson: boolean };
 
 /** `id`: of the session or the beginning of it, or a session key. */
 export async function runSessionsShow({ id, asJson }: ShowOptions): Promise<ExitCode> {
-  const found = await withStore((store) => store.read(findSession, { idOrKey: id }));
-  if (found.kind !== 'found') {
-    const why = found.kind === 'none' ? "isn't a conversation" : 'matches several conversations';
-    throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: ${parleyCommand} sessions list`);
+  const session = await withStore((store) => findOne(store, id));
+  printResult({ asJson, result: session, lines: describe(session) });
+  return 0;
+}
+
+/** The same with every message, those that a summary stands for too. */
+export async function runSessionsExport({ id, asJson }: ShowOptions): Promise<ExitCode> {
+  const { session, messages } = await withStore(async (store) => {
+    const found = await findOne(store, id);
+    return { session: found, messages: await readWhole(store, found.id) };
+  });
+  const lines = [...describe(session), ...messages.map(transcriptLine)];
+  printResult({ asJson, result: { ...session, messages }, lines });
+  return 0;
+}
+
+async function readWhole(store: Store, sessionId: string): Promise<readonly TranscriptMessage[]> {
+  const pages: (readonly TranscriptMessage[])[] = [];
+  for (let before: number | undefined; ; ) {
+    const from = before === undefined ? {} : { before };
+    const page = await store.read(readTranscriptPage, { sessionId, limit: pageSize, ...from });
+    pages.unshift(page);
+    before = page[0]?.position;
+    if (page.length < pageSize) return pages.flat();
   }
-  const { session } = found;
-  const lines = [
+}
+
+/** Throws `invalid_input`. */
+async function findOne(store: Store, id: string): Promise<SessionDetails> {
+  const found = await store.read(findSession, { idOrKey: id });
+  if (found.kind === 'found') return found.session;
+  const why = found.kind === 'none' ? "isn't a conversation" : 'matches several conversations';
+  throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: ${parleyCommand} sessions list`);
+}
+
+function describe(session: SessionDetails): readonly string[] {
+  return [
     lineOf(session),
     `  ${session.key}`,
     `  from ${timeText(session.createdAt)} to ${timeText(session.updatedAt)}`,
     ...session.usage.map(usageLine),
     ...(session.summary === undefined ? [] : [`  summary: ${session.summary}`]),
   ];
-  printResult({ asJson, result: session, lines });
-  return 0;
 }
 
 function lineOf(session: SessionReport): string {

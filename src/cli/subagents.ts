@@ -1,7 +1,6 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { ChildRecord } from '#contracts/child.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { textOf } from '#contracts/message.ts';
 import { stripText } from '../logging/redaction.ts';
 import { timeText } from '../logging/time-text.ts';
 import type { Store } from '../store/base/command.ts';
@@ -12,6 +11,7 @@ import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 import { durationOf } from './child-lines.ts';
 import type { ExitCode } from './exit-code.ts';
 import { printResult } from './print.ts';
+import { transcriptLine } from './transcript-line.ts';
 import { withStore } from './with-store.ts';
 
 /** Newest sub-agents that the commands know. */
@@ -50,11 +50,7 @@ export async function runSubagentsLog({ id, asJson }: ShowOptions): Promise<Exit
     const { sessionId } = await findOne(store, id);
     return store.read(readTranscriptPage, { sessionId, limit: logged });
   });
-  const lines = messages.map(({ role, createdAt, parts }) => {
-    const calls = parts.flatMap((part) => (part.type === 'tool_call' ? [`[${part.data.name}]`] : []));
-    const results = parts.flatMap((part) => (part.type === 'tool_result' ? [part.data.content] : []));
-    return `${timeText(createdAt)}  ${role}: ${[textOf(parts), ...calls, ...results].join(' ').trim()}`;
-  });
+  const lines = messages.map(transcriptLine);
   printResult({ asJson, result: messages, lines: lines.length === 0 ? ['Nothing yet.'] : lines });
   return 0;
 }

@@ -23,7 +23,27 @@ it('lists conversations by their titles and shows one with what it was spent on'
   expect(shown).toContain('  turn: calls 1, tokens 120 in, 30 out, cost $0.0001');
   const [listed] = JSON.parse((await sessions('list', '--json')).stdout);
   expect(listed).toMatchObject({ title: 'Green boats', tokens: { prompt: 120, completion: 30 } });
+  expect((await sessions('export', run.laneKey)).stdout).toMatch(
+    /“Green boats”[\s\S]*\n\S+Z {2}user: Which boats are green\?\n\S+Z {2}assistant: Mine\.\n$/,
+  );
   expect((await sessions('show', 'nobody')).stderr).toBe(
     "nobody isn't a conversation. See: ./bin/parley.mjs sessions list\n",
   );
 });
+
+it('exports every message of a long conversation once, in order', async () => {
+  const { store, dataDir } = await aStore();
+  const worker = aWorker(store);
+  const texts = Array.from({ length: 101 }, (_, n) => `question ${n}`);
+  for (const text of texts) {
+    await worker.accept(aMessage({ conversation: 'long', text }));
+    await worker.answer(await worker.claimRun(aLane('long').key), `answer to ${text}`);
+  }
+  const args = ['sessions', 'export', aLane('long').key, '--json'];
+  const { messages, key } = JSON.parse((await runParley(args, { PARLEY_DATA_DIR: dataDir })).stdout);
+  expect(key).toBe(aLane('long').key);
+  expect(messages.map(textOf)).toEqual(texts.flatMap((text) => [text, `answer to ${text}`]));
+});
+
+const textOf = ({ parts }: { parts: { type: string; data: { text: string } }[] }) =>
+  parts.flatMap(({ type, data }) => (type === 'text' ? [data.text] : [])).join('');
