@@ -30,8 +30,8 @@ export type LaneWorkersDeps = {
   readonly patienceMs?: number;
 };
 
-/** Patience of a process that is the only one. Ends before a sweep takes the wake for lost, so that nobody looks twice. */
-export const alonePatienceMs = 250;
+/** Patience of a process that is the only one: a burst is over by then. What waits for longer waits in Redis. */
+export const alonePatienceMs = 1_000;
 
 /** Slots set aside for the lanes that a commit is about to make due. */
 export type Reservation = {
@@ -44,7 +44,7 @@ export type Reservation = {
 export interface LaneWorkers {
   /** Undefined when no slot of the class is free: the lanes are then woken through Redis. */
   reserve(name: string, most: number): Reservation | undefined;
-  /** Looks at a lane in a free slot of its class, without Redis; false when there is none. */
+  /** Looks at a lane in a free slot of its class, without Redis; false when there is none, unless the lane waits for the next. */
   drive(name: string, laneKey: string): boolean;
   /**
    * Looks at a due lane as soon as a slot of its class is free here, without Redis; calls `tellAll` when that takes longer
@@ -109,6 +109,7 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
       };
     },
     drive: (name, laneKey) => {
+      if (line.has(laneKey)) return true;
       const slots = open(name);
       if (!slots || slots.takeFree(1) === 0) return false;
       begin(slots, laneKey, driver.drive(laneKey, stopping.signal));

@@ -150,6 +150,8 @@ it('keeps a lane that finds no slot for the next free one, once, and tells every
   };
   come(patient, 'main/0', 'main/1', 'main/2', 'main/3', 'main/2');
   await vi.waitFor(() => expect(seen).toEqual(['main/0', 'main/1']));
+  expect(patient.workers.drive('main', 'main/3')).toBe(true);
+  expect(patient.workers.drive('main', 'main/4')).toBe(false);
   held['main/0'].resolve();
   await vi.waitFor(() => expect(seen).toEqual(['main/0', 'main/1', 'main/2', 'main/3']));
   // Woken while it is looked at, it is looked at once more.
