@@ -81,21 +81,11 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
     void track(driving)
       .catch((error: unknown) => log.warn({ lane: laneKey, error }, 'lane.failed'))
       .finally(() => slots.release());
-  const line = new Set<string>();
-  const driveSoon = ({ laneKey, class: name, delayMs }: Wake, tellAll: () => void) => {
-    const slots = open(name);
-    if (!slots || delayMs > 0 || patienceMs === 0) return tellAll();
-    if (line.has(laneKey)) return;
-    line.add(laneKey);
-    void slots.takeWithin(patienceMs).then((isTaken) => {
-      line.delete(laneKey);
-      if (!isTaken) return tellAll();
-      if (stopping.signal.aborted) return slots.release();
-      begin(slots, laneKey, driver.drive(laneKey, stopping.signal));
-    });
-  };
+  const line = createLine({ patienceMs, stopping: stopping.signal }, (slots, laneKey) =>
+    begin(slots, laneKey, driver.drive(laneKey, stopping.signal)),
+  );
   return {
-    driveSoon,
+    driveSoon: (wake, tellAll) => line.add(open(wake.class), wake, tellAll),
     reserve: (name, most) => {
       const slots = open(name);
       const taken = slots?.takeFree(most) ?? 0;
@@ -125,6 +115,28 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
       // A worker wants to tell Redis of its last jobs, and would wait for ever for one that is gone.
       const isForced = !redis.isReady();
       await Promise.all(opened.map((worker) => worker.close(isForced)));
+    },
+  };
+}
+
+/** The lanes that wait for a slot of this process. `begin` is given the slot with the lane, and gives it back. */
+function createLine(
+  { patienceMs, stopping }: { readonly patienceMs: number; readonly stopping: AbortSignal },
+  begin: (slots: Slots, laneKey: string) => void,
+) {
+  const waiting = new Set<string>();
+  return {
+    has: (laneKey: string) => waiting.has(laneKey),
+    add: (slots: Slots | undefined, { laneKey, delayMs }: Wake, tellAll: () => void) => {
+      if (!slots || delayMs > 0 || patienceMs === 0) return tellAll();
+      if (waiting.has(laneKey)) return;
+      waiting.add(laneKey);
+      void slots.takeWithin(patienceMs).then((isTaken) => {
+        waiting.delete(laneKey);
+        if (!isTaken) return tellAll();
+        if (stopping.aborted) return slots.release();
+        begin(slots, laneKey);
+      });
     },
   };
 }

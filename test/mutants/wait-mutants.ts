@@ -5,7 +5,7 @@ export const waitMutants: readonly Mutant[] = [
   {
     name: 'a lane that waits for a slot for too long is given up',
     invariant: 'a lane that finds no slot in its process is looked at by whoever has one',
-    edit: { in: 'startLaneWorkers', find: 'return tellAll(); if (stopping', replace: 'return; if (stopping' },
+    edit: { in: 'createLine', find: 'return tellAll(); if (stopping', replace: 'return; if (stopping' },
     test: { file: 'test/queue/lane-classes.test.ts', name: 'keeps a lane that finds no slot' },
   },
   {
