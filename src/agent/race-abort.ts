@@ -15,7 +15,7 @@ export function raceAbort<T>(work: () => Promise<T>, signal: AbortSignal): Promi
   return settleStarted(start(work), signal);
 }
 
-/** Like `settle`, but after an abort the work has `graceMs` more to end by itself. */
+/** Like `raceAbort`, but after an abort the work has `graceMs` more to end by itself. */
 export async function settleWithGrace<T>(
   work: () => Promise<T>,
   signal: AbortSignal,
@@ -41,7 +41,7 @@ export class AbortedError extends Error {
   }
 }
 
-/** Like `settle`, for steps whose failure ends the run: throws the work's error, or `AbortedError`. */
+/** Like `raceAbort`, for steps whose failure ends the run: throws the work's error, or `AbortedError`. */
 export async function awaitOrAbort<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const settled = await raceAbort(work, signal);
   if (settled.kind === 'done') return settled.value;
