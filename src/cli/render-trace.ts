@@ -1,19 +1,17 @@
 /** The account of a message as a story: one fact per line, in the order in which it happened. */
-import { timeText } from '../logging/time-text.ts';
 import type {
   ChildFacts,
   EventFacts,
-  FileFacts,
-  ItemFacts,
   MessageTrace,
   ModelCallFacts,
-  PartFacts,
   RunFacts,
   ToolCallFacts,
   TraceSubject,
 } from '../store/reads/why/trace.ts';
-
-type Fact = { readonly at: number; readonly text: string };
+import { type Fact, factLines } from './fact-lines.ts';
+import { reasonWords } from './reason-words.ts';
+import { itemEnd, itemFacts } from './render-item.ts';
+import { nextSteps, partFact } from './render-part.ts';
 
 /** Lines of plain text; the times are UTC. */
 export function renderTrace(account: MessageTrace): string {
@@ -25,10 +23,8 @@ export function renderTrace(account: MessageTrace): string {
     ...children.flatMap(childFacts),
     ...parts.map(partFact),
   ];
-  // Within one millisecond the order above is the order of events.
-  facts.sort((a, b) => a.at - b.at);
-  const lines = facts.map(({ at, text }) => `${timeOf(at).padEnd(timeWidth)}  ${text}`);
-  return [nameOf(asked), ...lines, ...items.map((item) => endOf(item, parts)), ...costs(runs)].join('\n');
+  const ends = items.map((item) => itemEnd(item, account));
+  return [nameOf(asked), ...factLines(facts), ...ends, ...costs(runs), ...nextSteps(parts)].join('\n');
 }
 
 function nameOf(asked: TraceSubject): string {
@@ -49,38 +45,10 @@ function nameOf(asked: TraceSubject): string {
 }
 
 function eventFact({ kind, outcome, reason, account, eventKey, at }: EventFacts): Fact {
-  const why = reason === undefined ? '' : ` (${reason})`;
-  return { at, text: `${kind} ${eventKey} reached ${account}: ${outcome}${why}` };
-}
-
-function itemFacts(item: ItemFacts): readonly Fact[] {
-  const { id, arrivedAt, laneKey, sender, authority, excerpt, notifiedAt, takenAt, runId } = item;
-  const name = shortNameOf(item);
-  const words = excerpt === undefined ? '' : ` “${excerpt}”`;
-  const facts = [
-    {
-      at: arrivedAt,
-      text: `${name} of ${sender} (${authority}) entered lane ${laneKey} as ${id}${words}`,
-    },
-  ];
-  for (const file of item.files) facts.push({ at: arrivedAt, text: `${name}: ${fileText(file)}` });
-  for (const { kind, by, at } of item.changes) facts.push({ at, text: `${name}: ${kind} by ${by}` });
-  if (notifiedAt !== undefined)
-    facts.push({ at: notifiedAt, text: `${name}: a waiting notice for its sender was stored` });
-  if (takenAt !== undefined) {
-    const how = item.joined === 'steered' ? 'steered into' : 'taken by';
-    facts.push({ at: takenAt, text: `${name} was ${how} run ${runId} as ${item.transcriptId}` });
-  }
-  return facts;
-}
-
-function fileText(file: FileFacts): string {
-  if (file.kind === 'missing') return `a file that came with it is missing: ${file.reason}`;
-  return `a file came with it (${file.mimeType}, ${file.sizeBytes} bytes)`;
-}
-
-function shortNameOf({ messageId, kind }: ItemFacts): string {
-  return messageId === undefined ? `a ${kind}` : `${kind} ${messageId}`;
+  const name = eventKey.startsWith(`${kind}:`) ? eventKey : `${eventKey} (${kind})`;
+  const words = reason === undefined ? undefined : reasonWords(outcome, reason);
+  const why = reason === undefined ? '' : ` (${reason})${words === undefined ? '' : `: ${words}`}`;
+  return { at, text: `event ${name} reached ${account}: ${outcome}${why}` };
 }
 
 function runFacts(run: RunFacts): readonly Fact[] {
@@ -98,17 +66,25 @@ function runFacts(run: RunFacts): readonly Fact[] {
     })),
   ];
   if (parkedAt !== undefined)
-    facts.push({ at: parkedAt, text: `run ${id} is parked (${run.parkReason ?? 'unknown reason'})` });
-  const attempts = run.attempts === 1 ? '' : `, attempt ${run.attempts}`;
-  const stop = run.cancelReason === undefined ? '' : `, cancelled (${run.cancelReason})`;
-  if (endedAt !== undefined) {
-    const detail = run.detail === undefined ? '' : `: ${run.detail}`;
-    facts.push({ at: endedAt, text: `run ${id} ended (${run.endReason})${detail}${attempts}${stop}` });
-  } else {
-    const state = run.isHandedOver ? 'was handed over and is waiting for a worker' : 'is still open';
-    facts.push({ at: Number.MAX_SAFE_INTEGER, text: `run ${id} ${state}${attempts}${stop}` });
-  }
+    facts.push({ at: parkedAt, text: `run ${id} was parked (${run.parkReason ?? 'unknown reason'})` });
+  facts.push({ at: endedAt ?? Number.MAX_SAFE_INTEGER, text: `run ${id} ${runState(run)}` });
   return facts;
+}
+
+/** How it ended, or what it is doing. */
+function runState(run: RunFacts): string {
+  const { endedAt, endReason, cancelReason, state, isHandedOver } = run;
+  const attempts = run.attempts === 1 ? '' : `, attempt ${run.attempts}`;
+  const detail = run.detail === undefined ? '' : `: ${run.detail}`;
+  if (endedAt === undefined) {
+    const cancel = cancelReason === undefined ? '' : ` and to be cancelled (${cancelReason})`;
+    if (isHandedOver) return `was handed over and is waiting for a worker${attempts}${cancel}`;
+    return `is ${state === 'parked' ? 'still parked' : 'still open'}${attempts}${cancel}`;
+  }
+  if (endReason === 'natural') return `ended normally${detail}${attempts}`;
+  if (cancelReason === undefined) return `ended (${endReason})${detail}${attempts}`;
+  const end = endReason === cancelReason ? '' : `, ended (${endReason})`;
+  return `was cancelled (${cancelReason})${end}${detail}${attempts}`;
 }
 
 function childFacts(child: ChildFacts): readonly Fact[] {
@@ -139,8 +115,9 @@ function modelCallFact(call: ModelCallFacts): Fact {
 
 function modelCallText({ state, cost, latencyMs, ...tokens }: ModelCallFacts): string {
   if (state === 'open') return 'asked, no answer yet';
-  if (state === 'void') return 'not counted, so it cost nothing';
-  if (state === 'unknown') return `broke off uncounted: ${dollars(cost)} at most, ${latencyMs} ms`;
+  if (state === 'void') return 'ended without a charge';
+  if (state === 'unknown')
+    return `broke off before it was counted: at most ${dollars(cost)}, ${latencyMs} ms`;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokens;
   const cached =
     cacheReadTokens + cacheWriteTokens === 0
@@ -165,84 +142,16 @@ function toolCallEnd({ startedAt, endedAt, isError, isUnknown }: ToolCallFacts):
   return `${isError ? 'failed' : 'done'}${tookMs}`;
 }
 
-function partFact(part: PartFacts): Fact {
-  const { key, purpose, conversationKey, createdAt, endedAt, excerpt, attempts } = part;
-  const words = excerpt === undefined ? '' : ` “${excerpt}”`;
-  const reason = part.problem === undefined ? '' : ` (${part.problem})`;
-  const tried = attempts > 1 ? `, ${attempts} attempts` : '';
-  return {
-    at: endedAt ?? createdAt,
-    text: `${purpose} ${key} to ${conversationKey}: ${stateOf(part)}${reason}${tried}${words}`,
-  };
-}
-
-function stateOf({ state, messageIds, dueAt, askedToWait: asked }: PartFacts): string {
-  switch (state) {
-    case 'sent':
-      return messageIds.length === 0 ? 'sent' : `sent as ${messageIds.join(', ')}`;
-    case 'pending':
-      return `to be sent at ${timeOf(dueAt)}${asked === undefined ? '' : waitOf(asked)}`;
-    case 'sending':
-      return 'being sent';
-    case 'unknown':
-      return 'unknown: it may or may not have arrived';
-    case 'failed':
-      return 'failed';
-    default:
-      return state satisfies never;
-  }
-}
-
-/** The platform is asked again when the part is due, however long it said. */
-function waitOf({ since, until }: NonNullable<PartFacts['askedToWait']>): string {
-  return `; its platform has asked to wait since ${timeOf(since)}, now until ${timeOf(until)}`;
-}
-
-/** How the message ended, or what it waits for: its place in the account that all others add up to. */
-function endOf(item: ItemFacts, parts: readonly PartFacts[]): string {
-  const name = shortNameOf(item);
-  const { state, outcome, runId, ahead, dueAt } = item;
-  const why = item.outcomeReason === undefined ? '' : ` (${item.outcomeReason})`;
-  switch (state) {
-    case 'held':
-      return `${name} is held until ${timeOf(dueAt)}, waiting for the rest`;
-    case 'waiting':
-      return `${name} is waiting, ${ahead ?? 0} before it, due at ${timeOf(dueAt)}`;
-    case 'taken':
-      return `${name} is being answered by run ${runId}`;
-    case 'ended': {
-      const into = runId === undefined ? 'the next run of its lane' : `run ${runId}`;
-      if (outcome === 'merged') return `${name} ended: merged into ${into}${why}`;
-      const how = outcome ?? 'without an outcome, which is a defect';
-      const soFar = item.isProvisional ? ' (delivery pending)' : '';
-      return `${name} ended: ${how}${soFar}${why}${answeredBy(item, parts)}`;
-    }
-    default:
-      return state satisfies never;
-  }
-}
-
-function answeredBy({ answer }: ItemFacts, parts: readonly PartFacts[]): string {
-  const keys = parts
-    .filter((part) => part.answer === answer && part.purpose !== 'preview')
-    .map(({ key }) => key);
-  return answer === undefined || keys.length === 0 ? '' : ` by ${keys.join(', ')}`;
-}
-
 function costs(runs: readonly RunFacts[]): readonly string[] {
   const calls = runs.flatMap((run) => run.modelCalls);
   if (calls.length === 0) return [];
   const cost = calls.reduce((sum, call) => sum + call.cost, 0);
-  return [`cost: ${dollars(cost)} in ${calls.length} model ${calls.length === 1 ? 'call' : 'calls'}`];
+  const most = calls.some(({ state }) => state === 'unknown') ? 'at most ' : '';
+  const soFar = calls.some(({ state }) => state === 'open') ? ' so far' : '';
+  const count = `${calls.length} model ${calls.length === 1 ? 'call' : 'calls'}`;
+  return [`cost${soFar}: ${most}${dollars(cost)} in ${count}`];
 }
 
 function dollars(micro: number): string {
   return `$${(micro / 1e6).toFixed(6)}`;
-}
-
-const timeWidth = 24;
-
-/** Takes any stored value. */
-function timeOf(at: number): string {
-  return at === Number.MAX_SAFE_INTEGER ? 'now' : timeText(at);
 }

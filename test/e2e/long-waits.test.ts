@@ -47,7 +47,7 @@ test('a chat that its network makes wait for a day is asked for every five minut
   }
   const story = await why();
   expect(story).toMatch(/its platform has asked to wait since \d{4}-.*Z, now until \d{4}-.*Z \(/);
-  expect(story).toMatch(/ended: answered \(delivery pending\) by /);
+  expect(story).toMatch(/ended: answered \(delivery pending\) with /);
   expect(JSON.parse(await why('--json'))).toMatchObject({
     items: [{ outcome: 'answered', isProvisional: true }],
     parts: [{ state: 'pending', askedToWait: { until: part()?.until } }],
@@ -65,6 +65,6 @@ test('a chat that its network makes wait for a day is asked for every five minut
   await untilAtRest(dataDir, 1);
   expect(said(telegram, ada.id)).toEqual(['An answer.']);
   expect(await notices()).toEqual([]);
-  expect(await why()).toMatch(/ended: answered by /);
+  expect(await why()).toMatch(/ended: answered with /);
   expect(findBreaches(dataDir)).toEqual([]);
 });

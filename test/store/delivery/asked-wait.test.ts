@@ -79,7 +79,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     expect(story).toMatch(
       new RegExp(`; its platform has asked to wait since ${time}, now until ${time} \\(too many`),
     );
-    expect(story).toMatch(/ended: answered \(delivery pending\) by /);
+    expect(story).toMatch(/ended: answered \(delivery pending\) with /);
     expect(await notices()).toMatchObject([{ kind: 'delivery-waits', count: 1 }]);
     expect((await figures()).asked).toBe(before.asked + 1);
 
@@ -87,7 +87,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     expect(await notices()).toEqual([]);
     const ended = await why();
     expect(ended.item).toMatchObject({ outcome: 'answered', isProvisional: false });
-    expect(ended.story).toMatch(/ended: answered by /);
+    expect(ended.story).toMatch(/ended: answered with /);
     expect((await figures()).asked).toBe(before.asked);
   });
 

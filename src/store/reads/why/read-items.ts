@@ -53,6 +53,9 @@ async function factsOf(tx: Tx, row: Row, withExcerpts: boolean): Promise<ItemFac
     // 0: nobody is told.
     notifiedAt: row.notifiedAt || undefined,
     ahead: state === 'waiting' ? await countAhead(tx, row) : undefined,
+    isDue: dueAt <= tx.now,
+    isFetching: row.isFetching === 1,
+    laneRun: state === 'waiting' ? await readLaneRun(tx, laneKey) : undefined,
     runId: row.runId ?? undefined,
     transcriptId: row.transcriptId ?? undefined,
     ...(await readTaking(tx, row)),
@@ -94,6 +97,17 @@ async function countAhead(tx: Tx, { laneKey, rank, seq }: Row): Promise<number> 
     .where((eb) => eb.or([eb('rank', '<', rank), eb.and([eb('rank', '=', rank), eb('seq', '<', seq)])]))
     .executeTakeFirst();
   return Number(row?.count ?? 0);
+}
+
+/** The lane's unfinished run. */
+async function readLaneRun(tx: Tx, laneKey: string): Promise<ItemFacts['laneRun']> {
+  const row = await tx.db
+    .selectFrom('lanes')
+    .innerJoin('runs', 'runs.id', 'lanes.runId')
+    .select(['runs.id', 'runs.parkedAt', 'runs.parkReason'])
+    .where('lanes.key', '=', laneKey)
+    .executeTakeFirst();
+  return row && { id: row.id, parkedAt: row.parkedAt ?? undefined, parkReason: row.parkReason ?? undefined };
 }
 
 type TakenFacts = Pick<ItemFacts, 'joined' | 'takenAt'>;

@@ -26,6 +26,8 @@ export type Why =
 /** The conservation ledger: what became of a message and how, or what a message that was sent answered. */
 export const readWhy: StoreQuery<WhyRequest, Why> = {
   query: 'readWhy',
+  // Whether a message is due is told by it.
+  usesClock: true,
   run: async (tx, { id, withExcerpts }) => {
     const found = await resolveSubject(tx, id);
     switch (found.kind) {

@@ -61,6 +61,12 @@ export type ItemFacts = {
   readonly notifiedAt: number | undefined;
   /** How many messages of the lane go before it; only of one that waits. */
   readonly ahead: number | undefined;
+  /** Its time to be taken has come, by the database's clock. */
+  readonly isDue: boolean;
+  /** Its files are still being fetched. */
+  readonly isFetching: boolean;
+  /** The unfinished run of its lane, which ends before it or takes it in; only of one that waits. */
+  readonly laneRun: LaneRunFacts | undefined;
   readonly runId: string | undefined;
   /** Whether it was there when its run began, or joined it at a later boundary. */
   readonly joined: 'began' | 'steered' | undefined;
@@ -73,6 +79,13 @@ export type ItemFacts = {
   /** Who promoted, edited or cancelled it while it waited. */
   readonly changes: readonly { readonly kind: string; readonly by: string; readonly at: number }[];
   readonly excerpt?: string;
+};
+
+/** A lane's unfinished run: at work or due, or parked since then. */
+export type LaneRunFacts = {
+  readonly id: string;
+  readonly parkedAt: number | undefined;
+  readonly parkReason: string | undefined;
 };
 
 /** A file of a message, as `why` shows it: what it is, or why it isn't there. */

@@ -1,0 +1,116 @@
+import type {
+  FileFacts,
+  ItemFacts,
+  LaneRunFacts,
+  MessageTrace,
+  PartFacts,
+  RunFacts,
+} from '../store/reads/why/trace.ts';
+import { type Fact, timeOf } from './fact-lines.ts';
+
+/** Tells a message's way until a run took it. */
+export function itemFacts(item: ItemFacts): readonly Fact[] {
+  const { id, arrivedAt, laneKey, sender, authority, excerpt, notifiedAt, takenAt, runId } = item;
+  const name = shortNameOf(item);
+  const words = excerpt === undefined ? '' : ` “${excerpt}”`;
+  const facts = [
+    {
+      at: arrivedAt,
+      text: `${name} from ${sender} (${authority}) entered lane ${laneKey} as ${id}${words}`,
+    },
+  ];
+  for (const file of item.files) facts.push({ at: arrivedAt, text: `${name}: ${fileText(file)}` });
+  for (const { kind, by, at } of item.changes)
+    facts.push({ at, text: `${name} was ${changeWords[kind] ?? kind} by ${by}` });
+  if (notifiedAt !== undefined)
+    facts.push({ at: notifiedAt, text: `${name}: a notice that it is waiting was queued for its sender` });
+  if (takenAt !== undefined) {
+    const how = item.joined === 'steered' ? 'steered into' : 'taken by';
+    facts.push({ at: takenAt, text: `${name} was ${how} run ${runId} as ${item.transcriptId}` });
+  }
+  return facts;
+}
+
+const changeWords: Readonly<Record<string, string>> = {
+  cancel: 'cancelled',
+  promote: 'moved up',
+  edit: 'edited',
+  interrupt: 'put first (interrupt)',
+};
+
+function fileText(file: FileFacts): string {
+  if (file.kind === 'missing') return `a file that came with it is missing: ${file.reason}`;
+  return `a file came with it (${file.mimeType}, ${file.sizeBytes} bytes)`;
+}
+
+function shortNameOf({ messageId, kind }: ItemFacts): string {
+  return messageId === undefined ? `a ${kind}` : `${kind} ${messageId}`;
+}
+
+/** Tells how the message ended, or what it waits for: its place in the account that all others add up to. */
+export function itemEnd(item: ItemFacts, { items, parts, runs }: MessageTrace): string {
+  const name = shortNameOf(item);
+  const { state, outcome, runId, dueAt } = item;
+  switch (state) {
+    case 'held':
+      return `${name} is held until ${timeOf(dueAt)}, for the rest of its album or text`;
+    case 'waiting':
+      return `${name} ${waitOf(item)}`;
+    case 'taken':
+      return `${name} ${takenBy(runs.find(({ id }) => id === runId) ?? runId)}`;
+    case 'ended': {
+      const why = item.outcomeReason === undefined ? '' : ` (${item.outcomeReason})`;
+      if (outcome === 'merged') return `${name} ended: merged into ${mergedInto(item, items)}${why}`;
+      const how = outcome ?? 'without an outcome, which is a defect';
+      const soFar = item.isProvisional ? ' (delivery pending)' : '';
+      return `${name} ended: ${how}${soFar}${why}${answerOf(item, parts)}`;
+    }
+    default:
+      return state satisfies never;
+  }
+}
+
+function waitOf(item: ItemFacts): string {
+  const { dueAt, isDue, isFetching } = item;
+  const before = beforeIt(item);
+  const behind = before.length === 0 ? '' : `behind ${before.join(' and ')}`;
+  const and = behind === '' ? '' : `, ${behind}`;
+  if (isFetching) return `is waiting for its files, until ${timeOf(dueAt)} at the latest${and}`;
+  if (!isDue) return `is waiting until ${timeOf(dueAt)} for more that belongs to it${and}`;
+  if (behind !== '') return `is waiting ${behind}`;
+  return `has been due since ${timeOf(dueAt)}, and the next free worker takes it`;
+}
+
+function beforeIt({ ahead = 0, laneRun: run }: ItemFacts): readonly string[] {
+  const messages = ahead === 0 ? [] : [`${ahead} ${ahead === 1 ? 'message' : 'messages'}`];
+  return run === undefined ? messages : [...messages, `run ${run.id}, which ${laneRunState(run)}`];
+}
+
+function laneRunState({ parkedAt, parkReason = 'unknown reason' }: LaneRunFacts): string {
+  return parkedAt === undefined
+    ? 'is still open'
+    : `has been parked since ${timeOf(parkedAt)} (${parkReason})`;
+}
+
+function takenBy(run: RunFacts | string | undefined): string {
+  if (typeof run !== 'object') return `is being answered by run ${run}`;
+  if (run.parkedAt !== undefined)
+    return `is with run ${run.id}, which is parked (${run.parkReason ?? 'unknown reason'})`;
+  if (run.isHandedOver) return `is with run ${run.id}, which is waiting for a worker`;
+  return `is being answered by run ${run.id}`;
+}
+
+/** The message that stands for it has the outcome. */
+function mergedInto({ id, runId }: ItemFacts, items: readonly ItemFacts[]): string {
+  if (runId === undefined) return 'the next run of its lane';
+  const other = items.find((one) => one.runId === runId && one.id !== id && one.outcome !== 'merged');
+  return other === undefined ? `run ${runId}` : `run ${runId}, with ${shortNameOf(other)}`;
+}
+
+function answerOf({ outcome, answer }: ItemFacts, parts: readonly PartFacts[]): string {
+  const keys = parts
+    .filter((part) => part.answer === answer && part.purpose !== 'preview')
+    .map(({ key }) => key);
+  if (answer === undefined || keys.length === 0) return '';
+  return outcome === 'answered' ? ` with ${keys.join(', ')}` : `, see ${keys.join(', ')}`;
+}
