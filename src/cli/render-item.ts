@@ -61,13 +61,18 @@ export function itemEnd(item: ItemFacts, { items, parts, runs }: MessageTrace): 
     case 'ended': {
       const why = item.outcomeReason === undefined ? '' : ` (${item.outcomeReason})`;
       if (outcome === 'merged') return `${name} ended: merged into ${mergedInto(item, items)}${why}`;
-      const how = outcome ?? 'without an outcome, which is a defect';
+      const how = outcomeWords(outcome);
       const soFar = item.isProvisional ? ' (delivery pending)' : '';
       return `${name} ended: ${how}${soFar}${why}${answerOf(item, parts)}`;
     }
     default:
       return state satisfies never;
   }
+}
+
+function outcomeWords(outcome: string | undefined): string {
+  if (outcome === 'silent') return 'silent, since the agent chose to say nothing';
+  return outcome ?? 'without an outcome, which is a defect';
 }
 
 function waitOf(item: ItemFacts): string {
@@ -86,16 +91,21 @@ function beforeIt({ ahead = 0, laneRun: run }: ItemFacts): readonly string[] {
   return run === undefined ? messages : [...messages, `run ${run.id}, which ${laneRunState(run)}`];
 }
 
-function laneRunState({ parkedAt, parkReason = 'unknown reason' }: LaneRunFacts): string {
+function laneRunState({ parkedAt, parkReason }: LaneRunFacts): string {
   return parkedAt === undefined
     ? 'is still open'
-    : `has been parked since ${timeOf(parkedAt)} (${parkReason})`;
+    : `has been waiting for ${awaitedBy(parkReason)} since ${timeOf(parkedAt)}`;
+}
+
+/** Names what a parked run waits for. */
+export function awaitedBy(parkReason: string | undefined): string {
+  return parkReason ?? 'an answer from outside';
 }
 
 function takenBy(run: RunFacts | string | undefined): string {
   if (typeof run !== 'object') return `is being answered by run ${run}`;
   if (run.parkedAt !== undefined)
-    return `is with run ${run.id}, which is parked (${run.parkReason ?? 'unknown reason'})`;
+    return `is with run ${run.id}, which is waiting for ${awaitedBy(run.parkReason)}`;
   if (run.isHandedOver) return `is with run ${run.id}, which is waiting for a worker`;
   return `is being answered by run ${run.id}`;
 }

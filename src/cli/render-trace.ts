@@ -10,7 +10,7 @@ import type {
 } from '../store/reads/why/trace.ts';
 import { type Fact, factLines } from './fact-lines.ts';
 import { reasonWords } from './reason-words.ts';
-import { itemEnd, itemFacts } from './render-item.ts';
+import { awaitedBy, itemEnd, itemFacts } from './render-item.ts';
 import { nextSteps, partFact } from './render-part.ts';
 
 /** Lines of plain text; the times are UTC. */
@@ -66,7 +66,7 @@ function runFacts(run: RunFacts): readonly Fact[] {
     })),
   ];
   if (parkedAt !== undefined)
-    facts.push({ at: parkedAt, text: `run ${id} was parked (${run.parkReason ?? 'unknown reason'})` });
+    facts.push({ at: parkedAt, text: `run ${id} was parked, waiting for ${awaitedBy(run.parkReason)}` });
   facts.push({ at: endedAt ?? Number.MAX_SAFE_INTEGER, text: `run ${id} ${runState(run)}` });
   return facts;
 }
@@ -130,9 +130,15 @@ function toolCallFact(call: ToolCallFacts, run: RunFacts): Fact {
   const { name, callId, startedAt, endedAt, state } = call;
   return {
     at: startedAt ?? endedAt ?? run.startedAt,
-    text: `tool ${name} (${callId}): ${state === 'done' ? toolCallEnd(call) : state}`,
+    text: `tool ${name} (${callId}): ${state === 'done' ? toolCallEnd(call) : openCallWords[state]}`,
   };
 }
+
+const openCallWords = {
+  pending: 'not started',
+  started: 'started, no result yet',
+  waiting: 'waiting for its result from outside',
+} as const;
 
 function toolCallEnd({ startedAt, endedAt, isError, isUnknown }: ToolCallFacts): string {
   if (isUnknown) return 'interrupted, outcome unknown';

@@ -78,15 +78,15 @@ describeEachDatabase('the story of a message', (open, { sql }) => {
     await say('and?', { messageId: behind });
     const { runId } = run;
     expect(await linesOf(asked, 'message')).toContain(
-      `message ${asked} is with run ${runId}, which is parked (an approval)`,
+      `message ${asked} is with run ${runId}, which is waiting for an approval`,
     );
     expect(await linesOf(asked, `run ${runId} `)).toEqual([
       expect.stringMatching(/ began in lane /),
-      `run ${runId} was parked (an approval)`,
+      `run ${runId} was parked, waiting for an approval`,
       `run ${runId} is still parked`,
     ]);
     expect((await linesOf(behind, `message ${behind} is`))[0]).toMatch(
-      new RegExp(`is waiting behind run ${runId}, which has been parked since ${time} \\(an approval\\)$`),
+      new RegExp(`is waiting behind run ${runId}, which has been waiting for an approval since ${time}$`),
     );
   });
 
