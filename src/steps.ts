@@ -11,7 +11,7 @@ import { doubtParts } from './store/delivery/doubt-parts.ts';
 import { dropPart, retryPart } from './store/delivery/operator-actions.ts';
 import { storeToolParts } from './store/delivery/post-part.ts';
 import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';
-import { recordPreview } from './store/delivery/record-preview.ts';
+import { adoptPreview, recordPreview } from './store/delivery/record-preview.ts';
 import { acceptBatch } from './store/intake/accept-batch.ts';
 import { cancelSession } from './store/intake/cancel-session.ts';
 import { enqueueItems } from './store/intake/enqueue-items.ts';
@@ -97,6 +97,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   promoteItem,
   raiseAlert,
   recordPreview,
+  adoptPreview,
   recoverRun,
   rehearseMessage,
   releaseAccount,

@@ -19,6 +19,7 @@ export type KillPoint =
   | 'call-reserved'
   | 'model-called'
   | 'streaming'
+  | 'preview-shown'
   | 'preview-sent'
   | 'tool-started'
   | 'tool-finished'

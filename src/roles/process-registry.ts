@@ -4,8 +4,10 @@ import { readSendJournal } from '../outbox/send-journal.ts';
 import type { ProcessFiles } from '../processes/process-files.ts';
 import { actApart } from '../queue/act-apart.ts';
 import type { Store } from '../store/base/command.ts';
+import { recordPreview } from '../store/delivery/record-preview.ts';
 import {
   addProcess,
+  type JournaledSends,
   type ProcessRole,
   readBoots,
   voidProcesses,
@@ -44,14 +46,14 @@ export async function registerProcess(
   const id = bootIdOf(folderId, files.name);
   const end = async (ids: readonly string[]) => {
     const names = ids.map(nameOf);
-    await store.write(voidProcesses, { ids, sends: sendsOf(deps, names) });
+    await store.write(voidProcesses, { ids, sends: await settledSends(deps, names) });
     files.remove(names);
   };
   const leave = () => end([id]);
   if (role === 'all') {
     // It holds the folder exclusively: every earlier process is dead.
     const left = files.others();
-    await store.write(addProcess, { id, folder: folderId, role, sends: sendsOf(deps, left) });
+    await store.write(addProcess, { id, folder: folderId, role, sends: await settledSends(deps, left) });
     files.remove(left);
     return { reapDead: async () => false, unregister: leave };
   }
@@ -62,7 +64,7 @@ export async function registerProcess(
     folder: folderId,
     role,
     ended,
-    sends: sendsOf(deps, ended.map(nameOf)),
+    sends: await settledSends(deps, ended.map(nameOf)),
   });
   files.remove([...left, ...ended.map(nameOf)]);
   return {
@@ -84,8 +86,18 @@ async function deadBoots({ store, files, folderId }: ProcessRegistryDeps): Promi
   return boots.filter((id) => !files.isAlive(nameOf(id)));
 }
 
-function sendsOf({ files }: ProcessRegistryDeps, names: readonly string[]) {
-  return names.flatMap((name) => readSendJournal(files.journalOf(name)) ?? []);
+/**
+ * The journals of processes that have ended. Their previews are recorded before their leases are void: the next holder
+ * of a run goes on in its preview.
+ */
+async function settledSends(
+  { store, files }: ProcessRegistryDeps,
+  names: readonly string[],
+): Promise<readonly JournaledSends[]> {
+  const journals = names.flatMap((name) => readSendJournal(files.journalOf(name)) ?? []);
+  for (const preview of journals.flatMap(({ shown }) => shown))
+    await store.write(recordPreview, { kind: 'sent', ...preview });
+  return journals.map(({ holder, begun }) => ({ holder, begun }));
 }
 
 function nameOf(boot: string): string {

@@ -30,15 +30,16 @@ import { newRowId } from '../store/base/row-id.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { handOver } from '../store/lanes/leases.ts';
 import type { ParkOutcome } from '../store/lanes/park-run.ts';
-import { type RunCall, readPreview, readToolResults, recoverRun } from '../store/lanes/recover-run.ts';
+import { type RunCall, readToolResults, recoverRun } from '../store/lanes/recover-run.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { ActiveRuns } from './active-runs.ts';
-import { previewRoute } from './answer-parts.ts';
 import { createRunCalls, type RunCalls } from './call-ledger.ts';
 import { executeCompact } from './execute-compact.ts';
-import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
+import { createNoopView, type LiveView } from './live-view.ts';
+import { openLiveView } from './open-live-view.ts';
 import { mayWaitForRoom, parkIfWaiting, type WaitingCall } from './park.ts';
+import type { PreviewJournal } from './preview-surface.ts';
 import { recordingSizes } from './prompt-sizes.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunBudgets } from './run-budgets.ts';
@@ -67,6 +68,7 @@ export type RunDeps = {
   readonly budgets?: RunBudgets;
   readonly active: ActiveRuns;
   readonly outbox: Outbox;
+  readonly journal: PreviewJournal;
   readonly settings: RunSettings;
   readonly shaper: TextShaper;
   readonly sections: Sections;
@@ -218,33 +220,6 @@ function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCall
   const purpose = purposes[run.kind];
   const rate = isUncounted(budgets?.uncounted ?? 'all', run) ? rates?.[run.model] : undefined;
   return createRunCalls({ ...deps, purpose, rate, limits }, run);
-}
-
-async function openLiveView(
-  deps: RunDeps,
-  run: ClaimedRun,
-  channel: HostedChannel | undefined,
-): Promise<LiveView> {
-  const { store, clock, log, probe, sections } = deps;
-  const standing = run.isResumed ? await store.read(readPreview, { runId: run.runId }) : undefined;
-  const route = routeOf(run.target);
-  if (!channel || !route) return createNoopView(standing);
-  return createLiveView({
-    adapter: channel.adapter,
-    capabilities: channel.definition.capabilities,
-    chatKind: run.chatKind,
-    isPreviewOn: deps.settings.isPreviewOn,
-    route: previewRoute(route, deps.settings.replyToMode),
-    runId: run.runId,
-    laneKey: run.laneKey,
-    epoch: run.epoch,
-    standing,
-    store,
-    clock,
-    log,
-    probe,
-    sections,
-  });
 }
 
 /** Returns what the run waits for: nothing, unless it is to be parked. */

@@ -11,6 +11,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import { createPreviewText, nextEditAt, type PreviewText } from '../replies/preview.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
+import type { FindLostPreview } from './lost-preview.ts';
 import { createPreviewSurface, type PreviewPlace, type PreviewSurface } from './preview-surface.ts';
 
 export interface LiveView {
@@ -44,16 +45,22 @@ const firstSignMs = 300;
  * Shows nothing, for want of a connection; after a restart a run may go on before its channel is back. A
  * preview left by an earlier holder still becomes the answer.
  */
-export function createNoopView(standing?: LivePreview): LiveView {
+export function createNoopView(standing?: LivePreview, findLost?: FindLostPreview): LiveView {
   let left = standing;
+  let lost = findLost;
   return {
     push: () => undefined,
     toolStarted: () => undefined,
     anew: () => undefined,
-    isShown: () => left !== undefined,
-    finishPreview: async () => left,
+    isShown: () => left !== undefined || lost !== undefined,
+    finishPreview: async () => {
+      left ??= await lost?.();
+      lost = undefined;
+      return left;
+    },
     next: () => {
       left = undefined;
+      lost = undefined;
     },
     end: async () => undefined,
   };
@@ -112,12 +119,13 @@ class RunView implements LiveView {
   }
 
   isShown(): boolean {
-    return this.#shown !== '' || this.#surface.standing() !== undefined;
+    return this.#shown !== '' || this.#surface.mayStand();
   }
 
   async finishPreview(): Promise<LivePreview | undefined> {
     this.#hush();
     await this.#inFlight;
+    await this.#surface.settled();
     return this.#surface.standing();
   }
 

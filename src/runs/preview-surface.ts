@@ -9,8 +9,9 @@ import type { OutboundContent, SendResult } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Store } from '../store/base/command.ts';
-import { recordPreview } from '../store/delivery/record-preview.ts';
+import { recordPreview, type ShownPreview, type UnknownPreview } from '../store/delivery/record-preview.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
+import type { FindLostPreview } from './lost-preview.ts';
 
 /** Where a preview is shown: the network's own draft, or a message that is edited. */
 export interface PreviewSurface {
@@ -21,6 +22,10 @@ export interface PreviewSurface {
   show(text: FormattedText): Promise<boolean>;
   /** The preview message on the platform, for the answer to take over or remove. */
   standing(): LivePreview | undefined;
+  /** There is one, or may be. */
+  mayStand(): boolean;
+  /** Resolves when it is known whether one stands that was lost sight of, as far as that can be found out. */
+  settled(): Promise<void>;
   /** That message belongs to an answer now: the next preview is a new one. */
   reset(): void;
 }
@@ -34,9 +39,21 @@ export type PreviewPlace = {
   readonly epoch: number;
   /** The preview left by an earlier holder of this run. */
   readonly standing: LivePreview | undefined;
+  /** Looks for the one that an earlier holder may have left. */
+  readonly findLost?: FindLostPreview | undefined;
+  /** The search for one whose call got no answer. */
+  lookFor(lost: UnknownPreview): FindLostPreview;
   readonly store: Store;
+  /** Outlives this process where the store does not have the preview yet. */
+  readonly journal: PreviewJournal;
   readonly clock: Clock;
   readonly probe: Probe;
+};
+
+/** Keeps the platform's id of a preview until the store has it. */
+export type PreviewJournal = {
+  shown(preview: ShownPreview): void;
+  end(key: string): void;
 };
 
 const callTimeoutMs = 10_000;
@@ -58,6 +75,8 @@ function createDraft({ adapter, route, runId }: PreviewPlace, signal: AbortSigna
       return true;
     },
     standing: () => undefined,
+    mayStand: () => false,
+    settled: async () => undefined,
     reset: () => undefined,
   };
 }
@@ -72,6 +91,7 @@ function draftIdOf(runId: string): number {
 class EditedMessage implements PreviewSurface {
   readonly #place: PreviewPlace;
   #standing: LivePreview | undefined;
+  #findLost: FindLostPreview | undefined;
   #count = 0;
   #isOver = false;
   #quietUntil = 0;
@@ -79,11 +99,13 @@ class EditedMessage implements PreviewSurface {
   constructor(place: PreviewPlace) {
     this.#place = place;
     this.#standing = place.standing;
+    this.#findLost = place.findLost;
   }
 
   async show(text: FormattedText): Promise<boolean> {
     const { clock } = this.#place;
     if (this.#isOver || clock.now() < this.#quietUntil) return true;
+    await this.settled();
     if (!this.#standing) return this.#send(text);
     const { key, messageId } = this.#standing;
     // The store keeps receipts as plain text; this one came from the platform.
@@ -98,25 +120,49 @@ class EditedMessage implements PreviewSurface {
     return this.#standing;
   }
 
-  reset(): void {
-    this.#standing = undefined;
+  mayStand(): boolean {
+    return this.#standing !== undefined || this.#findLost !== undefined;
   }
 
-  /** Stored before it is sent and its platform id after, so that a restart finds what it left. */
+  async settled(): Promise<void> {
+    const findLost = this.#findLost;
+    if (findLost === undefined) return;
+    const found = await findLost();
+    // Asked for once more meanwhile, it may have been taken over.
+    if (this.#findLost !== findLost) return;
+    this.#findLost = undefined;
+    this.#standing ??= found;
+  }
+
+  reset(): void {
+    this.#standing = undefined;
+    this.#findLost = undefined;
+  }
+
+  /**
+   * Stored before it is sent and its platform id after, so that a restart finds what it left: meanwhile the journal has
+   * that id. The answer takes it over even if the store was away as it was shown.
+   */
   async #send(text: FormattedText): Promise<boolean> {
-    const { runId, laneKey, epoch, route, store, probe } = this.#place;
+    const { runId, laneKey, epoch, route, store, journal, probe } = this.#place;
     // A network may take a second part of one key for a repeat of the first, which an answer has long replaced.
     const key = `${runId}:preview:${epoch}.${this.#count++}`;
     const part = { key: partKey(key), route, content: { kind: 'text', text } } as const;
     if (!(await store.write(recordPreview, { kind: 'sending', key, runId, part }))) return false;
+    const since = this.#place.clock.now();
     const result = await this.#call(key, part.content);
+    if (result.kind === 'unknown') this.#findLost = this.#place.lookFor({ part, since });
     const messageId = result.kind === 'sent' ? result.receipts[0] : undefined;
     if (messageId === undefined) {
       await this.#giveUp(key, result);
       return true;
     }
-    await store.write(recordPreview, { kind: 'sent', key, messageId, laneKey, epoch });
     this.#standing = { key, messageId };
+    const shown = { key, messageId, laneKey, epoch };
+    journal.shown(shown);
+    probe.reach('preview-shown');
+    await store.write(recordPreview, { kind: 'sent', ...shown });
+    journal.end(key);
     probe.reach('preview-sent');
     return true;
   }

@@ -12,6 +12,7 @@ import { type Scenario, scenarios } from './kill-scenarios.ts';
 import { isReported, type MatrixRow, promised, writeMatrix } from './matrix-report.ts';
 import { parkedScenarios } from './parked-scenarios.ts';
 import { playScenario } from './play-scenario.ts';
+import { previewScenarios } from './preview-scenarios.ts';
 import type { ChannelName } from './stage.ts';
 import { subagentScenarios } from './subagent-scenarios.ts';
 
@@ -23,6 +24,7 @@ const every = [
   ...entranceScenarios,
   ...approvalScenarios,
   ...parkedScenarios,
+  ...previewScenarios,
   ...subagentScenarios,
   ...compactionScenarios,
 ].flatMap((scenario) =>

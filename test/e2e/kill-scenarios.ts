@@ -17,9 +17,9 @@ export type Scenario = {
   readonly title: string;
   /**
    * Where each start but the last is killed: `<point>:<nth time>`. What is no point of the probe is
-   * killed by the scenario itself: inside a tool, in the middle of a download.
+   * killed by the scenario itself: inside a tool, in the middle of a download or of a preview's call.
    */
-  readonly kills: readonly `${KillPoint | 'tool' | 'download'}:${number}`[];
+  readonly kills: readonly `${KillPoint | 'tool' | 'download' | 'preview'}:${number}`[];
   readonly channels: readonly ChannelName[];
   /** Where it is played too when there is time. */
   readonly longChannels?: readonly ChannelName[];
@@ -65,7 +65,8 @@ const answer = answerTo(question);
 const asks = { reply: answerQuestion, act: ({ person }: Acting) => person.says(question) } satisfies Play;
 const plain = { title: 'a question', questions: [question], expected: [answer], prepare: () => asks };
 
-const paced: Play = {
+/** The answer comes slowly enough to be shown while it is written. */
+export const paced: Play = {
   ...asks,
   reply: (body) => ({ chunks: [...answerTo(questionOf(body))], chunkDelayMs: 40 }),
 };
@@ -514,7 +515,7 @@ function downloads(): Play {
   };
 }
 
-function inGroup(says: (acting: Acting, chat: number) => void = mentions): Play {
+export function inGroup(says: (acting: Acting, chat: number) => void = mentions): Play {
   const chats: number[] = [];
   return {
     reply: paced.reply,

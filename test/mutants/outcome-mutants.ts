@@ -207,6 +207,41 @@ export const outcomeMutants: readonly Mutant[] = [
     test: { file: 'test/runs/live-view.test.ts', name: 'is taken away where another process' },
   },
   {
+    name: 'a preview that is forgotten while the store is away',
+    invariant: 'a half answer never stays beside the whole one',
+    edit: {
+      in: 'EditedMessage',
+      find: "await store.write(recordPreview, { kind: 'sent', ...shown });",
+      replace:
+        "this.#standing = undefined; await store.write(recordPreview, { kind: 'sent', ...shown }); this.#standing = { key, messageId };",
+    },
+    test: { file: 'test/runs/live-view.test.ts', name: 'is kept where the store is away' },
+  },
+  {
+    name: 'a preview in no journal',
+    invariant: 'a half answer never stays beside the whole one',
+    edit: { in: 'EditedMessage', find: 'journal.shown(shown);', replace: 'void shown;' },
+    test: { file: 'test/runs/live-view.test.ts', name: 'is in the journal' },
+  },
+  {
+    name: 'a preview recorded again taken from its next holder',
+    invariant: 'a result counts once, however often it is recorded',
+    edit: { in: 'confirmPreview', find: "    .where('state', '=', 'unknown')\n", replace: '' },
+    test: { file: 'test/store/delivery/record-preview.test.ts', name: 'stays the next holder' },
+  },
+  {
+    name: 'an answer removed that took over a preview unrecorded',
+    invariant: 'an answer that was sent stays',
+    edit: { in: 'confirmPreview', find: "    .where('endedAt', 'is', null)\n", replace: '' },
+    test: { file: 'test/store/delivery/record-preview.test.ts', name: 'has taken over unrecorded' },
+  },
+  {
+    name: 'a preview that a network could find not looked for',
+    invariant: 'a half answer never stays beside the whole one',
+    edit: { in: 'openLiveView', find: 'lost && lookFor(lost)', replace: 'lost && undefined' },
+    test: { file: 'test/runs/lost-preview.test.ts', name: 'where its network says that it stands' },
+  },
+  {
     name: 'previews that wait for one another',
     invariant: 'an answer waits for one call of its preview at most',
     edit: { in: 'RunView', find: '|| this.#inFlight', replace: '|| false' },

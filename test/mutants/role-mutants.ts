@@ -73,10 +73,20 @@ export const roleMutants: readonly Mutant[] = [
     invariant: 'after a kill only what had begun is unknown',
     edit: {
       in: 'registerProcess',
-      find: 'await store.write(voidProcesses, { ids, sends: sendsOf(deps, names) });',
+      find: 'await store.write(voidProcesses, { ids, sends: await settledSends(deps, names) });',
       replace: 'await store.write(voidProcesses, { ids, sends: [] });',
     },
     test: { file: registry, name: 'sends what had not begun' },
+  },
+  {
+    name: 'the previews that only a journal knew forgotten',
+    invariant: 'a half answer never stays beside the whole one',
+    edit: {
+      in: 'settledSends',
+      find: "await store.write(recordPreview, { kind: 'sent', ...preview });",
+      replace: 'void [recordPreview, preview];',
+    },
+    test: { file: registry, name: 'leave the previews that they had shown to the next one' },
   },
   {
     name: 'the page delivered to by anybody',

@@ -13,6 +13,8 @@ beforeEach(async () => {
 const open = (holder = 'boot-1') => openSendJournal({ path: path(), holder, log: silentLog });
 const path = () => join(folder, 'one.sends');
 const left = () => readSendJournal(path());
+/** Its lane's key is any text. */
+const preview = { key: 'run-1:preview:2.0', messageId: '7', laneKey: 'main:bot:net:dm:“a\n+b”', epoch: 2 };
 
 describe('the journal of calls', () => {
   it('tells whoever comes after which calls had begun and not ended', () => {
@@ -20,23 +22,34 @@ describe('the journal of calls', () => {
     const journal = open();
     for (const key of ['a', 'b', 'c']) journal.begin(key);
     journal.end('b');
-    expect(left()).toEqual({ holder: 'boot-1', begun: ['a', 'c'] });
+    expect(left()).toEqual({ holder: 'boot-1', begun: ['a', 'c'], shown: [] });
   });
 
   it('says from the start whose it is, so that nobody takes what was not begun for unknown', () => {
     open('boot-2');
-    expect(left()).toEqual({ holder: 'boot-2', begun: [] });
+    expect(left()).toEqual({ holder: 'boot-2', begun: [], shown: [] });
   });
 
   it('stays short, and keeps the calls in hand', () => {
     const journal = open();
     journal.begin('in hand');
+    journal.shown(preview);
     for (let call = 0; call < 20_000; call++) {
       journal.begin(`call ${call}`);
       journal.end(`call ${call}`);
     }
     expect(statSync(path()).size).toBeLessThan(300_000);
-    expect(left()).toEqual({ holder: 'boot-1', begun: ['in hand'] });
+    expect(left()).toEqual({ holder: 'boot-1', begun: ['in hand'], shown: [preview] });
+  });
+
+  it('has a preview from its platform’s answer until it is recorded', () => {
+    const journal = open();
+    journal.shown(preview);
+    journal.shown({ ...preview, key: 'run-1:preview:2.1' });
+    journal.end('run-1:preview:2.1');
+    expect(left()).toEqual({ holder: 'boot-1', begun: [], shown: [preview] });
+    appendFileSync(path(), '={"key":"run-2:preview:1.0","messa');
+    expect(left()?.shown).toEqual([preview]);
   });
 
   it('says nothing after a crash of the machine, which may have lost its last lines', () => {

@@ -1,13 +1,17 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { plainText } from '../../src/contracts/formatted-text.ts';
+import { partKey } from '../../src/contracts/ids.ts';
 import { openSendJournal } from '../../src/outbox/send-journal.ts';
 import type { ProcessFiles } from '../../src/processes/process-files.ts';
 import { bootIdOf, registerProcess } from '../../src/roles/process-registry.ts';
 import { claimDelivery } from '../../src/store/delivery/claim-delivery.ts';
+import { recordPreview } from '../../src/store/delivery/record-preview.ts';
+import { readPreview } from '../../src/store/lanes/recover-run.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { readBoots } from '../../src/store/processes/process-records.ts';
 import { policy } from '../store/a-conversation.ts';
-import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { aLane, aMessage, aRoute, aWorker, unique } from '../store/builders.ts';
 import { aStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -87,6 +91,31 @@ it.each([
   const claim = { ...policy, holder: next.holder, conversationKey: `test/bot/${conversation}` };
   expect((await store.write(claimDelivery, claim)).kind).toBe(becomes);
 });
+
+it.each(['worker', 'all'] as const)(
+  'leave the previews that they had shown to the next one: %s',
+  async (role) => {
+    const { store, enter } = await aFolder();
+    const doomed = await enter('worker');
+    const conversation = unique('c');
+    const worker = aWorker(store, doomed.holder);
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const { runId, laneKey, epoch } = await worker.claimRun(aLane(conversation).key);
+    const key = partKey(`${runId}:preview:${epoch}.0`);
+    const part = {
+      key,
+      route: aRoute(conversation),
+      content: { kind: 'text', text: plainText('half') },
+    } as const;
+    await store.write(recordPreview, { kind: 'sending', key, runId, part });
+    doomed.journal.shown({ key, messageId: '7', laneKey, epoch });
+    expect(await store.read(readPreview, { runId })).toBeUndefined();
+    doomed.dies();
+    const next = await enter(role);
+    await next.processes.reapDead();
+    expect(await store.read(readPreview, { runId })).toEqual({ key, messageId: '7' });
+  },
+);
 
 it('are all dead for a process that has the folder alone', async () => {
   const { enter, boots, removed } = await aFolder();

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Capabilities } from '../../src/contracts/capabilities.ts';
 import type { ChannelAdapter, HostedChannel } from '../../src/contracts/channel.ts';
+import { ParleyError } from '../../src/contracts/errors.ts';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { Outbound, OutboundContent, SendResult } from '../../src/contracts/outbound.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
@@ -73,7 +74,9 @@ describe('what a person sees while a run works', () => {
       runId: crypto.randomUUID(),
       epoch: 1,
       standing: undefined,
+      lookFor: () => async () => undefined,
       store: open(),
+      journal: { shown: () => undefined, end: () => undefined },
       clock: systemClock,
       log: silentLog,
       probe: noProbe,
@@ -223,6 +226,50 @@ describe('what a person sees while a run works', () => {
     answers[1]?.resolve();
     expect(await finished).toMatchObject({ messageId: '1' });
     expect(network.sent).toHaveLength(2);
+    await view.end();
+  });
+
+  it('is in the journal from its platform’s answer until the store has it', async () => {
+    const network = aNetwork();
+    const runId = crypto.randomUUID();
+    const key = `${runId}:preview:1.0`;
+    const steps: unknown[] = [];
+    const store: Store = {
+      ...open(),
+      write: (command, input) => {
+        if (command.name === recordPreview.name) steps.push((input as { kind: string }).kind);
+        return open().write(command, input);
+      },
+    };
+    const journal: LiveViewOptions['journal'] = {
+      shown: (preview) => steps.push(preview),
+      end: (ended) => steps.push(ended),
+    };
+    const view = aView(network.adapter, { runId, laneKey: 'a lane', store, journal });
+    view.push('one');
+    await vi.waitFor(() => expect(steps).toHaveLength(4));
+    expect(steps).toEqual(['sending', { key, messageId: '1', laneKey: 'a lane', epoch: 1 }, 'sent', key]);
+    await view.end();
+  });
+
+  it('is kept where the store is away by the time it is shown: the answer takes it over', async () => {
+    const network = aNetwork();
+    const runId = crypto.randomUUID();
+    const store: Store = {
+      ...open(),
+      write: (command, input) => {
+        const isShown = command.name === recordPreview.name && (input as { kind: string }).kind === 'sent';
+        return isShown
+          ? Promise.reject(new ParleyError('store_unavailable', 'away'))
+          : open().write(command, input);
+      },
+    };
+    const view = aView(network.adapter, { runId, store });
+    view.push('one');
+    await vi.waitFor(() => expect(network.sent).toHaveLength(1));
+    view.push(' two');
+    await vi.waitFor(() => expect(network.shown().at(-1)).toEqual(['edit', 'one two']));
+    expect(await view.finishPreview()).toEqual({ key: `${runId}:preview:1.0`, messageId: '1' });
     await view.end();
   });
 

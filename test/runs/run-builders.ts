@@ -45,6 +45,7 @@ export function runDeps(
     store,
     clock: systemClock,
     log: silentLog,
+    journal: { shown: () => undefined, end: () => undefined },
     probe: noProbe,
     notices: noticesFor('en'),
     models: onlyModel({ ...createDemoProvider({ clock: systemClock }), stream: model.stream }),

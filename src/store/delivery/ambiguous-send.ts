@@ -60,12 +60,12 @@ export async function settleLookup(tx: Tx, ambiguous: Ambiguous, found: Found): 
   }
 }
 
-/** The first of them that no other part left there is this part; none: it never arrived. */
-async function settleCandidates(
+/** The first of the messages that no other part left there is this part; none: it never arrived. */
+export async function ownOf(
   tx: Tx,
-  { conversationKey, partKey }: Ambiguous,
+  { conversationKey, partKey }: Pick<Ambiguous, 'conversationKey' | 'partKey'>,
   messageIds: readonly string[],
-): Promise<void> {
+): Promise<string | undefined> {
   const others = await tx.db
     .selectFrom('receipts')
     .select('messageId')
@@ -74,7 +74,12 @@ async function settleCandidates(
     .where('partKey', '<>', partKey)
     .execute();
   const taken = new Set(others.map(({ messageId }) => messageId));
-  const own = messageIds.find((id) => !taken.has(id));
+  return messageIds.find((id) => !taken.has(id));
+}
+
+async function settleCandidates(tx: Tx, part: Ambiguous, messageIds: readonly string[]): Promise<void> {
+  const { conversationKey, partKey } = part;
+  const own = await ownOf(tx, part, messageIds);
   if (own === undefined) {
     const problem = 'the send was cut off and had not arrived';
     const { attempts } = await sendingOf(tx, partKey);

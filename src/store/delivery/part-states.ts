@@ -166,13 +166,16 @@ export function dismissPart(tx: Tx, key: string) {
     .executeTakeFirst();
 }
 
-/** The preview stands, under its platform id. */
-export async function confirmPreview(tx: Tx, key: string, messageId: string): Promise<void> {
-  await tx.db
+/** The preview stands, under its platform id. False when that is known, or an answer has taken the preview over. */
+export async function confirmPreview(tx: Tx, key: string, messageId: string): Promise<boolean> {
+  const { numUpdatedRows } = await tx.db
     .updateTable('outbox')
     .set({ state: 'sent', receipts: JSON.stringify([messageId]) })
     .where('key', '=', key)
-    .execute();
+    .where('state', '=', 'unknown')
+    .where('endedAt', 'is', null)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0;
 }
 
 /** The preview could not be shown. */

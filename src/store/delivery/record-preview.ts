@@ -1,19 +1,20 @@
-import { messageId } from '#contracts/ids.ts';
+import { messageId, partKey } from '#contracts/ids.ts';
 import type { Outbound } from '#contracts/outbound.ts';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { lockLane } from '../rows/lane-row.ts';
+import { ownOf } from './ambiguous-send.ts';
 import { headPart } from './claim-delivery.ts';
 import { insertPart, takePlace } from './insert-part.ts';
 import { closePreview, confirmPreview, failPreview, storePreview } from './part-states.ts';
 
 export type PreviewStep =
   | { readonly kind: 'sending'; readonly key: string; readonly runId: string; readonly part: Outbound }
-  | SentPreview
+  | ({ readonly kind: 'sent' } & ShownPreview)
   | { readonly kind: 'lost'; readonly key: string; readonly problem: string };
 
-type SentPreview = {
-  readonly kind: 'sent';
+/** A preview that its platform has taken, as it is recorded. */
+export type ShownPreview = {
   readonly key: string;
   readonly messageId: string;
   /** The lane and epoch of the holder that has shown it. */
@@ -23,7 +24,8 @@ type SentPreview = {
 
 /**
  * A preview is a part beside the order: stored before it is shown, its platform id after. False when it must not be shown
- * yet, and is not stored: what is still to be sent in the conversation was said before it.
+ * yet, and is not stored: what is still to be sent in the conversation was said before it. Safe to repeat, by its key: its
+ * platform id counts once, and not when an answer has taken it over without.
  */
 export const recordPreview: StoreCommand<PreviewStep, boolean> = {
   name: 'recordPreview',
@@ -57,13 +59,69 @@ export const recordPreview: StoreCommand<PreviewStep, boolean> = {
 };
 
 /** Another holder, which has not found it, writes its answer anew: the message would stay beside that. */
-async function settleSent(tx: Tx, { key, messageId: shown, laneKey, epoch }: SentPreview): Promise<void> {
+async function settleSent(
+  tx: Tx,
+  { key, messageId: shown, laneKey, epoch }: ShownPreview,
+): Promise<'stands' | 'removed' | 'known'> {
   const lane = await lockLane(tx, laneKey);
-  await confirmPreview(tx, key, shown);
-  if (!lane || lane.epoch === epoch) return;
+  if (!(await confirmPreview(tx, key, shown))) return 'known';
+  if (!lane || lane.epoch === epoch) return 'stands';
   const preview = tx.db.selectFrom('outbox').select('route').where('key', '=', key);
   const route = json.route((await preview.executeTakeFirstOrThrow()).route);
   await closePreview(tx, key);
   const content = { kind: 'delete', messageId: messageId(shown) } as const;
   await insertPart(tx, { key: `${key}:removed`, route, content, purpose: 'notice' });
+  return 'removed';
 }
+
+/** A preview that may stand on its platform; `since` when it was sent, ms. */
+export type UnknownPreview = { readonly part: Outbound; readonly since: number };
+
+/** Reads the run's latest preview of which nobody knows whether it stands, and that no answer has taken over. */
+export const readUnknownPreview: StoreQuery<{ readonly runId: string }, UnknownPreview | undefined> = {
+  query: 'readUnknownPreview',
+  run: async (tx, { runId }) => {
+    const row = await tx.db
+      .selectFrom('outbox')
+      .select(['key', 'route', 'content', 'createdAt'])
+      .where('runId', '=', runId)
+      .where('purpose', '=', 'preview')
+      .where('state', '=', 'unknown')
+      .where('endedAt', 'is', null)
+      .orderBy('createdAt', 'desc')
+      .executeTakeFirst();
+    if (!row) return undefined;
+    // `storePreview` has written it: a text.
+    const content = json.outbound(row.content) as Outbound['content'];
+    return {
+      part: { key: partKey(row.key), route: json.route(row.route), content },
+      since: row.createdAt,
+    };
+  },
+};
+
+/** A preview that was looked for. */
+export type FoundPreview = Omit<ShownPreview, 'messageId'> & {
+  /** Messages of the bot that may be it, oldest first; none: it never arrived. */
+  readonly messageIds: readonly string[];
+};
+
+/** Records what was found; returns the preview if it stands and is the holder's. Safe to repeat, as `recordPreview` is. */
+export const adoptPreview: StoreCommand<
+  FoundPreview,
+  { readonly key: string; readonly messageId: string } | undefined
+> = {
+  name: 'adoptPreview',
+  run: async (tx, { messageIds, ...preview }) => {
+    const { key } = preview;
+    const part = tx.db.selectFrom('outbox').select('conversationKey').where('key', '=', key);
+    const { conversationKey } = await part.executeTakeFirstOrThrow();
+    const found = await ownOf(tx, { conversationKey, partKey: key }, messageIds);
+    if (found === undefined) {
+      await failPreview(tx, key, 'it was cut off and had not arrived');
+      return undefined;
+    }
+    const shown = await settleSent(tx, { ...preview, messageId: found });
+    return shown === 'stands' ? { key, messageId: found } : undefined;
+  },
+};
