@@ -9,7 +9,7 @@ export function partFact(part: PartFacts): Fact {
   const tried = attempts > 1 ? `, ${attempts} attempts` : '';
   return {
     at: endedAt ?? createdAt,
-    text: `${purpose} ${key} to ${conversationKey}: ${stateOf(part)}${tried}${words}`,
+    text: `${purpose} ${key} to ${conversationKey}: ${part.purpose === 'preview' ? previewState(part) : stateOf(part)}${tried}${words}`,
   };
 }
 
@@ -29,6 +29,15 @@ function stateOf({ state, messageIds, dueAt, askedToWait: asked, problem }: Part
     default:
       return state satisfies never;
   }
+}
+
+/** A preview is no message of its own: its answer takes its place, unless nobody knows its id. */
+function previewState({ state, messageIds, endedAt, problem }: PartFacts): string {
+  if (state === 'failed') return `failed (${problem})`;
+  const as = messageIds.length === 0 ? '' : ` as ${messageIds.join(', ')}`;
+  if (endedAt !== undefined) return `sent${as}; its answer took its place, or removed it`;
+  if (state === 'unknown') return 'unknown: it may stay in the chat beside the answer';
+  return `sent${as}, shown while the answer is written`;
 }
 
 /** The platform is asked again when the part is due, however long it said. */

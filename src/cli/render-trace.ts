@@ -115,7 +115,7 @@ function modelCallFact(call: ModelCallFacts): Fact {
 
 function modelCallText({ state, cost, latencyMs, ...tokens }: ModelCallFacts): string {
   if (state === 'open') return 'asked, no answer yet';
-  if (state === 'void') return 'ended without a charge';
+  if (state === 'void') return 'not counted, so it cost nothing';
   if (state === 'unknown')
     return `broke off before it was counted: at most ${dollars(cost)}, ${latencyMs} ms`;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokens;

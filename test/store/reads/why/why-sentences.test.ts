@@ -1,13 +1,15 @@
 import { expect, it } from 'vitest';
 import { renderTrace } from '../../../../src/cli/render-trace.ts';
-import type { MessageId } from '../../../../src/contracts/ids.ts';
+import { plainText } from '../../../../src/contracts/formatted-text.ts';
+import { type MessageId, partKey } from '../../../../src/contracts/ids.ts';
+import { recordPreview } from '../../../../src/store/delivery/record-preview.ts';
 import { commitToolTurn, markToolStarted } from '../../../../src/store/lanes/commit-turn.ts';
 import { handOver } from '../../../../src/store/lanes/leases.ts';
 import { parkRun } from '../../../../src/store/lanes/park-run.ts';
 import { callIdOf } from '../../../../src/store/money/model-calls.ts';
 import { readWhy } from '../../../../src/store/reads/why/read-why.ts';
 import { aConversation } from '../../a-conversation.ts';
-import { endWithout, unique } from '../../builders.ts';
+import { aRoute, endWithout, unique } from '../../builders.ts';
 import { describeEachDatabase } from '../../each-database.ts';
 
 const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
@@ -162,5 +164,30 @@ describeEachDatabase('the story of a message', (open, { sql }) => {
     expect(await linesOf(refused, 'event ')).toEqual([
       `event message:${refused} reached test/bot: refused (queue-full): too many messages were waiting`,
     ]);
+  });
+
+  it('says what became of a preview, also of one that may stay beside its answer', async () => {
+    const { begin, answer, conversation } = aConversation(open());
+    const run = await begin('hi');
+    const { runId, laneKey, epoch } = run;
+    const content = { kind: 'text', text: plainText('half') } as const;
+    const keys = [0, 1, 2].map((count) => partKey(`${runId}:preview:${epoch}.${count}`));
+    for (const key of keys) {
+      const part = { key, route: aRoute(conversation), content };
+      await open().write(recordPreview, { kind: 'sending', key, runId, part });
+    }
+    const [lost = '', shown = '', refused = ''] = keys;
+    await open().write(recordPreview, { kind: 'sent', key: shown, messageId: '7', laneKey, epoch });
+    await open().write(recordPreview, { kind: 'lost', key: refused, problem: 'no rights' });
+    const states = async () =>
+      (await linesOf(runId, 'preview ')).map((line) => line.slice(line.indexOf(': ') + 2));
+    expect((await states()).toSorted()).toEqual([
+      'failed (no rights)',
+      'sent as 7, shown while the answer is written',
+      'unknown: it may stay in the chat beside the answer',
+    ]);
+    await answer(run, 'hello', { preview: shown });
+    expect((await states()).toSorted()[1]).toBe('sent as 7; its answer took its place, or removed it');
+    expect(await storyOf(lost)).toContainEqual(expect.stringContaining(`preview ${lost} to `));
   });
 });
