@@ -80,7 +80,7 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
     });
   program
     .command('why <id>')
-    .description('show what became of a message, or which message an answer belongs to')
+    .description('show what became of a message, or what any other id stands for')
     .option('--json', 'as JSON')
     .option('--text', 'include the beginning of each text')
     .action(async (id: string, { json = false, text = false }: { json?: boolean; text?: boolean }) => {

@@ -10,20 +10,22 @@ import type {
 } from '../store/reads/why/trace.ts';
 import { type Fact, factLines } from './fact-lines.ts';
 import { reasonWords } from './reason-words.ts';
+import { approvalEnd, approvalFact } from './render-approval.ts';
 import { awaitedBy, itemEnd, itemFacts } from './render-item.ts';
 import { nextSteps, partFact } from './render-part.ts';
 
 /** Lines of plain text; the times are UTC. */
 export function renderTrace(account: MessageTrace): string {
-  const { asked, events, items, runs, children, parts } = account;
+  const { asked, events, items, runs, children, parts, approvals } = account;
   const facts = [
     ...events.map(eventFact),
     ...items.flatMap(itemFacts),
     ...runs.flatMap(runFacts),
     ...children.flatMap(childFacts),
+    ...approvals.map(approvalFact),
     ...parts.map(partFact),
   ];
-  const ends = items.map((item) => itemEnd(item, account));
+  const ends = [...items.map((item) => itemEnd(item, account)), ...approvals.map(approvalEnd)];
   return [nameOf(asked), ...factLines(facts), ...ends, ...costs(runs), ...nextSteps(parts)].join('\n');
 }
 
@@ -39,6 +41,10 @@ function nameOf(asked: TraceSubject): string {
     case 'transcript':
     case 'child':
       return `${asked.kind} ${asked.id}`;
+    case 'approval':
+      return `question ${asked.id}`;
+    case 'call':
+      return `tool call ${asked.messageId}/${asked.callId}`;
     default:
       return asked satisfies never;
   }

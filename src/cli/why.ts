@@ -5,14 +5,24 @@ import { createRedactor, stripText } from '../logging/redaction.ts';
 import { timeText } from '../logging/time-text.ts';
 import { readWhy } from '../store/reads/why/read-why.ts';
 import type { ExitCode } from './exit-code.ts';
+import { renderRecord } from './render-record.ts';
 import { renderTrace } from './render-trace.ts';
 import { withStore } from './with-store.ts';
 
 export type WhyOptions = { readonly id: string; readonly asJson: boolean; readonly withText: boolean };
 
+const understood = `These ids are understood:
+  a message: 45, or with its conversation telegram:-100123/45
+  what a message led to: events, items, runs (also as trace ids), messages of the transcript, parts, sub-agents
+  a tool call: <run>/<call>; one of the latest also by its own id
+  a question: its id, or the code that the person was shown
+  people (telegram:123), sessions and session keys, conversations, bot accounts, processes
+  sign-ins and alerts; a name that was given with parley agent --key
+A sign-in that has ended and a process that is gone leave no record.`;
+
 /**
- * Traces a received message to its outcome, or a sent one to the message it answers. Throws `invalid_input` for
- * an unknown id.
+ * Traces a received message to its outcome, or a sent one to the message it answers, and shows the record of anything else
+ * that Parley gives an id. Throws `invalid_input` for an unknown id.
  */
 export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<ExitCode> {
   const config = loadConfig();
@@ -22,6 +32,9 @@ export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<Exit
     case 'account':
       print(asJson ? JSON.stringify(why.account, undefined, 2) : renderTrace(why.account), redact);
       return 0;
+    case 'record':
+      print(asJson ? JSON.stringify(why.record, undefined, 2) : renderRecord(why.record), redact);
+      return 0;
     case 'several': {
       const lines = why.candidates.map(({ name, what, at }) => `  ${name}  ${what} ${timeText(at)}`);
       throw new ParleyError(
@@ -30,10 +43,7 @@ export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<Exit
       );
     }
     case 'unknown':
-      throw new ParleyError(
-        'invalid_input',
-        `No record of ${stripText(id)}. Try a message id (45, or telegram:-100123/45), or any id Parley printed.`,
-      );
+      throw new ParleyError('invalid_input', `No record of ${stripText(id)}.\n${understood}`);
     default:
       return why satisfies never;
   }

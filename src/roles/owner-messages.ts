@@ -1,3 +1,4 @@
+import { renderRecord } from '../cli/render-record.ts';
 import { renderTrace } from '../cli/render-trace.ts';
 import { stripText } from '../logging/redaction.ts';
 import type { OwnerMessages } from '../server/message-routes.ts';
@@ -18,7 +19,8 @@ export function ownerMessages({
   return {
     why: async (id) => {
       const why = await store.read(readWhy, { id, withExcerpts: false });
-      return why.kind === 'account' ? redact(stripText(renderTrace(why.account))) : undefined;
+      if (why.kind === 'account') return redact(stripText(renderTrace(why.account)));
+      return why.kind === 'record' ? redact(stripText(renderRecord(why.record))) : undefined;
     },
     undelivered: () => store.read(readUndelivered, { limit: mostParts }),
     retry: (key) => store.write(retryPart, { key }),

@@ -62,8 +62,10 @@ it('shows what was written only when asked to, and no secret even then', { timeo
   expect(stdout).not.toContain(secret);
 });
 
-it('lists the messages that an id may mean, and says what can be given', { timeout: 300_000 }, async () => {
-  const { say, parley } = await aFolder();
+it('lists the messages that an id may mean, says what can be given, and shows other records', {
+  timeout: 300_000,
+}, async () => {
+  const { say, parley, run } = await aFolder();
   await say('-100999', '45', 'message:other');
   const several = await parley('45');
   expect(several.code).toBe(1);
@@ -75,5 +77,15 @@ it('lists the messages that an id may mean, and says what can be given', { timeo
   );
   const unknown = await parley('nobody');
   expect(unknown).toMatchObject({ code: 1, stdout: '' });
-  expect(unknown.stderr).toMatch(/^No record of nobody\. Try a message id .*\n$/);
+  expect(unknown.stderr).toMatch(/^No record of nobody\.\nThese ids are understood:\n {2}a message: 45, or /);
+  const other = await parley(run.sessionId);
+  expect(other).toMatchObject({ code: 0, stderr: '' });
+  expect(other.stdout).toMatch(
+    new RegExp(`^session ${run.sessionId}\n\\d{4}-.*Z  session \\S+ of agent main began `),
+  );
+  const { stdout } = await parley('main:bot:test:dm:-100999', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({
+    kind: 'lane',
+    lane: { key: 'main:bot:test:dm:-100999', waitingCount: 1 },
+  });
 });

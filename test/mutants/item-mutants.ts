@@ -236,4 +236,24 @@ export const itemMutants: readonly Mutant[] = [
     edit: { in: 'summarize', find: 'all.slice(-mostSummaries)', replace: 'all' },
     test: { file: 'test/inbound/drop-levels.test.ts', name: 'keeps no more than 200 lines' },
   },
+  {
+    name: 'a message that seems to wait for nothing behind a parked run',
+    invariant: 'Parley can say what a message waits for',
+    edit: {
+      in: 'beforeIt',
+      find: 'run === undefined ?',
+      replace: 'run === undefined || run.parkedAt !== undefined ?',
+    },
+    test: { file: 'test/store/reads/why/why-sentences.test.ts', name: 'what waits behind it' },
+  },
+  {
+    name: 'one of several calls taken for the one that was asked for',
+    invariant: 'an id that stands for several things is answered with their names',
+    edit: {
+      in: 'resolveSubject',
+      find: 'if (found.length === 1) return',
+      replace: 'if (found.length > 0) return',
+    },
+    test: { file: 'test/store/reads/why/why-ids.test.ts', name: 'is one of several calls' },
+  },
 ];

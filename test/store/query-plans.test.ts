@@ -5,6 +5,7 @@ import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
 import { editItem } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
 import { readUnnotified } from '../../src/store/items/waiting-notices.ts';
+import { commitToolTurn } from '../../src/store/lanes/commit-turn.ts';
 import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { needsBoundary } from '../../src/store/lanes/steer.ts';
 import { closeBundles, readSweep } from '../../src/store/lanes/sweep.ts';
@@ -19,6 +20,7 @@ import {
   readWaitingItems,
 } from '../../src/store/reads/read-waiting-items.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
+import { openSignIn } from '../../src/store/sign-ins/sign-ins.ts';
 import { openMemoryStore } from '../support/memory-store.ts';
 import { aConversation, aCourier } from './a-conversation.ts';
 import { account, aLane, aMessage, aRoute, aWorker } from './builders.ts';
@@ -93,13 +95,44 @@ it('accounts for a message without reading the history', async () => {
   const found = await store.read(readWhy, { id: 'test:cora/more', withExcerpts: true });
   const item = found.kind === 'account' ? found.account.items[0] : undefined;
   await worker.claimRun(aLane('cora').key);
-  for (const id of ['more', item?.id ?? '', 'message:more', 'nobody'])
-    await store.read(readWhy, { id, withExcerpts: true });
+  const ids = ['more', item?.id ?? '', 'message:more', 'nobody', 'run/call', 'ABCD2345', 'test:ann'];
+  for (const id of ids) await store.read(readWhy, { id, withExcerpts: true });
   const plans = [...asked].filter((sql) => sql.startsWith('select')).flatMap(planOf);
   expect(plans.length).toBeGreaterThan(20);
-  // Accounts and conversations are few beside what was said in them.
-  expect(plans.filter((detail) => /^SCAN (?!accounts|conversations)/.test(detail))).toEqual([]);
+  expect(plans.filter(isWholeForWhy)).toEqual([]);
 });
+
+it('shows any other record without reading the history', async () => {
+  const worker = aWorker(store);
+  await worker.accept(aMessage({ conversation: 'gina', text: 'hello' }));
+  const run = await worker.claimRun(aLane('gina').key);
+  const held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
+  const message = { id: 'turn', sessionId: run.sessionId, model: 'test', parts: [] };
+  await store.write(commitToolTurn, {
+    ...held,
+    message,
+    calls: [{ callId: 'call', name: 'act', input: '{}' }],
+  });
+  await store.write(openSignIn, {
+    ...{ id: 'sign-in', secretHash: 'hash', issuer: 'issuer', browser: 'Firefox' },
+    ...{ at: 1, expiresAt: 2 },
+  });
+  asked.clear();
+  const kinds: string[] = [];
+  for (const id of [run.sessionId, run.laneKey, 'test/bot/gina', account, 'test:gina', 'sign-in', 'call']) {
+    const found = await store.read(readWhy, { id, withExcerpts: true });
+    kinds.push(found.kind === 'record' ? found.record.kind : found.kind);
+  }
+  expect(kinds).toEqual(['session', 'lane', 'conversation', 'account', 'conversation', 'sign-in', 'account']);
+  const plans = [...asked].filter((sql) => sql.startsWith('select')).flatMap(planOf);
+  expect(plans.length).toBeGreaterThan(10);
+  expect(plans.filter(isWholeForWhy)).toEqual([]);
+});
+
+/** Accounts and conversations are few beside what was said in them; of calls it reads the latest, in the order of their key. */
+function isWholeForWhy(detail: string): boolean {
+  return /^SCAN (?!accounts|conversations|latest$|toolCalls USING COVERING INDEX)/.test(detail);
+}
 
 it('lists what was not delivered without reading what was', async () => {
   asked.clear();

@@ -74,7 +74,7 @@ async function settleSent(
   return 'removed';
 }
 
-/** A preview that may stand on its platform; `since` when it was sent, ms. */
+/** A preview that its platform may have; `since` when it was sent, ms. */
 export type UnknownPreview = { readonly part: Outbound; readonly since: number };
 
 /** Reads the run's latest preview of which nobody knows whether it stands, and that no answer has taken over. */

@@ -100,7 +100,7 @@ async function countAhead(tx: Tx, { laneKey, rank, seq }: Row): Promise<number> 
 }
 
 /** The lane's unfinished run. */
-async function readLaneRun(tx: Tx, laneKey: string): Promise<ItemFacts['laneRun']> {
+export async function readLaneRun(tx: Tx, laneKey: string): Promise<ItemFacts['laneRun']> {
   const row = await tx.db
     .selectFrom('lanes')
     .innerJoin('runs', 'runs.id', 'lanes.runId')

@@ -1,16 +1,28 @@
 import type { StoreQuery, Tx } from '../../base/command.ts';
 import { readPartKey } from '../own-messages.ts';
+import type { Candidate } from './candidate.ts';
+import {
+  approvalOfPart,
+  approvalsOfEvents,
+  originOfApproval,
+  partKeysOfApproval,
+  readApprovals,
+} from './read-approvals.ts';
 import { readEventsOf, readItems } from './read-items.ts';
 import { type Origin, originOfPart, partKeysOf, readParts } from './read-parts.ts';
+import { readRecord } from './read-record.ts';
 import { readRuns } from './read-runs.ts';
 import { readTree } from './read-tree.ts';
-import { type Candidate, resolveSubject } from './resolve-subject.ts';
+import type { RecordTrace } from './record.ts';
+import { resolveSubject } from './resolve-subject.ts';
 import type { MessageTrace, TraceSubject } from './trace.ts';
 
 export type WhyRequest = {
   /**
    * A platform message (`45`, `<channel>:<conversation>/45`, `<channel>/<account>/<conversation>/45`), an
-   * event key, or the id of an inbox row, run, outbox part, row of the transcript or sub-agent (its first 5 letters do).
+   * event key, or the id of an inbox row, run, trace, outbox part, row of the transcript, sub-agent (its first 5 letters
+   * do), tool call (`<run>/<call>`) or question; a pairing code; a program's own name for its message. Of a session, lane,
+   * conversation, bot account, process, person, sign-in or alert there is a record instead.
    */
   readonly id: string;
   /** Show the beginning of what was written. */
@@ -19,7 +31,8 @@ export type WhyRequest = {
 
 export type Why =
   | { readonly kind: 'account'; readonly account: MessageTrace }
-  /** The id stands for several messages or sub-agents: each is given with the name it can be asked for by. */
+  | { readonly kind: 'record'; readonly record: RecordTrace }
+  /** The id stands for several messages, sub-agents or calls: each is given with the name it can be asked for by. */
   | { readonly kind: 'several'; readonly candidates: readonly Candidate[] }
   | { readonly kind: 'unknown' };
 
@@ -33,6 +46,8 @@ export const readWhy: StoreQuery<WhyRequest, Why> = {
     switch (found.kind) {
       case 'one':
         return { kind: 'account', account: await readAccount(tx, found.asked, withExcerpts) };
+      case 'record':
+        return { kind: 'record', record: await readRecord(tx, found.asked) };
       case 'several':
         return found;
       case 'none':
@@ -44,7 +59,11 @@ export const readWhy: StoreQuery<WhyRequest, Why> = {
 };
 
 /** Entry rows of a trace: they lead to runs, and runs to all their rows. */
-type Seeds = Origin & { readonly runIds: readonly string[]; readonly partKeys: readonly string[] };
+type Seeds = Origin & {
+  readonly runIds: readonly string[];
+  readonly partKeys: readonly string[];
+  readonly approvalIds: readonly string[];
+};
 
 async function readAccount(tx: Tx, asked: TraceSubject, withExcerpts: boolean): Promise<MessageTrace> {
   const seeds = await seedsOf(tx, asked);
@@ -61,7 +80,8 @@ async function readAccount(tx: Tx, asked: TraceSubject, withExcerpts: boolean): 
   const ofRuns = await readItems(tx, { runIds, ...asking });
   const items = merge([...seedItems, ...ofRuns], (item) => item.id);
   const events = await readEventsOf(tx, seeds.eventKeys, items);
-  const partKeys = partKeysOf(events, items);
+  const approvalIds = [...seeds.approvalIds, ...(await approvalsOfEvents(tx, events))];
+  const partKeys = [...partKeysOf(events, items), ...approvalIds.flatMap(partKeysOfApproval)];
   const said = [
     ...seedParts,
     ...(await readParts(tx, { runIds, ...asking })),
@@ -74,10 +94,11 @@ async function readAccount(tx: Tx, asked: TraceSubject, withExcerpts: boolean): 
     runs,
     children,
     parts: [...merge(said, (part) => part.key)].sort((a, b) => a.createdAt - b.createdAt),
+    approvals: await readApprovals(tx, [...new Set(approvalIds)]),
   };
 }
 
-const noSeeds: Seeds = { eventKeys: [], itemIds: [], runIds: [], partKeys: [] };
+const noSeeds: Seeds = { eventKeys: [], itemIds: [], runIds: [], partKeys: [], approvalIds: [] };
 
 async function seedsOf(tx: Tx, asked: TraceSubject): Promise<Seeds> {
   switch (asked.kind) {
@@ -88,7 +109,11 @@ async function seedsOf(tx: Tx, asked: TraceSubject): Promise<Seeds> {
     case 'child':
       return { ...noSeeds, runIds: await runOfChild(tx, asked.id) };
     case 'part':
-      return { ...noSeeds, partKeys: [asked.id], ...(await originOfPart(tx, asked.id)) };
+      return seedsOfPart(tx, asked.id);
+    case 'approval':
+      return { ...noSeeds, approvalIds: [asked.id], eventKeys: await originOfApproval(tx, asked.id) };
+    case 'call':
+      return { ...noSeeds, runIds: await runOfCall(tx, asked) };
     case 'transcript':
       return { ...noSeeds, runIds: await runOfTranscript(tx, asked.id) };
     case 'event':
@@ -108,6 +133,21 @@ async function runOfChild(tx: Tx, id: string): Promise<readonly string[]> {
 async function runOfTranscript(tx: Tx, id: string): Promise<readonly string[]> {
   const row = await tx.db.selectFrom('transcript').select('runId').where('id', '=', id).executeTakeFirst();
   return row?.runId == null ? [] : [row.runId];
+}
+
+async function runOfCall(
+  tx: Tx,
+  { messageId, callId }: Extract<TraceSubject, { kind: 'call' }>,
+): Promise<readonly string[]> {
+  const rows = tx.db.selectFrom('toolCalls').select('runId').where('messageId', '=', messageId);
+  return (await rows.where('callId', '=', callId).execute()).map(({ runId }) => runId);
+}
+
+async function seedsOfPart(tx: Tx, key: string): Promise<Seeds> {
+  const approvalId = approvalOfPart(key);
+  if (approvalId === undefined) return { ...noSeeds, partKeys: [key], ...(await originOfPart(tx, key)) };
+  const eventKeys = await originOfApproval(tx, approvalId);
+  return { ...noSeeds, partKeys: [key], approvalIds: [approvalId], eventKeys };
 }
 
 type Event = Extract<TraceSubject, { kind: 'event' }>;
@@ -147,13 +187,8 @@ async function seedsOfMessage(tx: Tx, message: Message): Promise<Seeds> {
   const partKey = await readPartKey(tx, message);
   const itemIds = await itemsOfMessage(tx, message);
   if (partKey === undefined) return { ...noSeeds, eventKeys, itemIds };
-  const origin = await originOfPart(tx, partKey);
-  return {
-    ...noSeeds,
-    partKeys: [partKey],
-    eventKeys: [...eventKeys, ...origin.eventKeys],
-    itemIds: [...itemIds, ...origin.itemIds],
-  };
+  const of = await seedsOfPart(tx, partKey);
+  return { ...of, eventKeys: [...eventKeys, ...of.eventKeys], itemIds: [...itemIds, ...of.itemIds] };
 }
 
 function merge<Row>(rows: readonly Row[], keyOf: (row: Row) => string): readonly Row[] {

@@ -1,50 +1,143 @@
+import { sql } from 'kysely';
 import type { Tx } from '../../base/command.ts';
+import type { Candidate, NamedCandidate } from './candidate.ts';
+import { findCalls } from './find-calls.ts';
+import { findByCode } from './read-approvals.ts';
+import type { RecordSubject } from './record.ts';
 import type { TraceSubject } from './trace.ts';
-
-/** A message or sub-agent that an id may mean, named so that it can be asked for again. */
-export type Candidate = {
-  readonly name: string;
-  readonly what: 'arrived' | 'sent' | 'spawned';
-  readonly at: number;
-};
 
 export type Found =
   | { readonly kind: 'one'; readonly asked: TraceSubject }
+  | { readonly kind: 'record'; readonly asked: RecordSubject }
   | { readonly kind: 'several'; readonly candidates: readonly Candidate[] }
   | { readonly kind: 'none' };
 
 /**
- * Resolves an id. Our own ids come first, since they are unique; a platform's message id may occur in many
- * conversations.
+ * Resolves an id, by keys and indexes alone. Our own ids come first, since they are unique; a platform's message id may
+ * occur in many conversations.
  */
 export async function resolveSubject(tx: Tx, id: string): Promise<Found> {
   const own = await findOwn(tx, id);
   if (own) return { kind: 'one', asked: own };
+  const record = await findRecord(tx, id);
+  if (record) return { kind: 'record', asked: record };
   const accounts = (await tx.db.selectFrom('accounts').select('key').execute()).map(({ key }) => key);
   const events = await findEvents(tx, accounts, id);
   const messages = events.length > 0 ? [] : await findMessages(tx, accounts, id);
-  const found = [...events, ...messages, ...(await findChildren(tx, id))];
+  const found = [
+    ...events,
+    ...messages,
+    ...(await findChildren(tx, id)),
+    ...(await findCalls(tx, id)),
+    ...(await findKeyed(tx, id)),
+    ...(await findByCode(tx, id)).map(asQuestion),
+  ];
   const [first] = found;
-  if (!first) return { kind: 'none' };
+  if (!first) return findPerson(tx, accounts, id);
   if (found.length === 1) return { kind: 'one', asked: first.asked };
   return { kind: 'several', candidates: found.map(({ candidate }) => candidate) };
 }
 
 async function findOwn(tx: Tx, id: string): Promise<TraceSubject | undefined> {
-  const { db } = tx;
-  if (await db.selectFrom('inbox').select('id').where('id', '=', id).executeTakeFirst())
-    return { kind: 'item', id };
-  if (await db.selectFrom('outbox').select('key').where('key', '=', id).executeTakeFirst())
-    return { kind: 'part', id };
-  if (await db.selectFrom('runs').select('id').where('id', '=', id).executeTakeFirst())
-    return { kind: 'run', id };
-  if (await db.selectFrom('transcript').select('id').where('id', '=', id).executeTakeFirst())
-    return { kind: 'transcript', id };
-  if (await db.selectFrom('children').select('id').where('id', '=', id).executeTakeFirst())
-    return { kind: 'child', id };
+  if (await isKey(tx, 'inbox', id)) return { kind: 'item', id };
+  if (await isKey(tx, 'outbox', id)) return { kind: 'part', id };
+  const runId = runIdOf(id);
+  if (await isKey(tx, 'runs', runId)) return { kind: 'run', id: runId };
+  if (await isKey(tx, 'transcript', id)) return { kind: 'transcript', id };
+  if (await isKey(tx, 'children', id)) return { kind: 'child', id };
+  if (await isKey(tx, 'approvals', id.toLowerCase())) return { kind: 'approval', id: id.toLowerCase() };
   // Reserved, and the item has not begun that run, or never will: it was merged into another one.
-  const item = await db.selectFrom('inbox').select('id').where('reservedRunId', '=', id).executeTakeFirst();
+  const item = await tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('reservedRunId', '=', runId)
+    .executeTakeFirst();
   return item && { kind: 'item', id: item.id };
+}
+
+/** A trace id is a run's, without hyphens. */
+function runIdOf(id: string): string {
+  const [, ...parts] = /^([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/.exec(id) ?? [];
+  return parts.length === 0 ? id : parts.join('-');
+}
+
+async function findRecord(tx: Tx, id: string): Promise<RecordSubject | undefined> {
+  if (await isKey(tx, 'sessions', id)) return { kind: 'session', id };
+  if ((await isKey(tx, 'lanes', id)) || (await isKey(tx, 'laneAliases', id))) return { kind: 'lane', id };
+  if (await isConversation(tx, id)) return { kind: 'conversation', id };
+  if (await isKey(tx, 'accounts', id)) return { kind: 'account', id };
+  if (await isKey(tx, 'boots', id)) return { kind: 'process', id };
+  if (await isKey(tx, 'signIns', id)) return { kind: 'sign-in', id };
+  return (await isKey(tx, 'ownerNotices', id)) ? { kind: 'alert', id } : undefined;
+}
+
+/** One to which nothing was sent yet has no row of its own. */
+async function isConversation(tx: Tx, key: string): Promise<boolean> {
+  if (await isKey(tx, 'conversations', key)) return true;
+  const items = tx.db.selectFrom('inbox').select('id').where('conversationKey', '=', key).limit(1);
+  return (await items.executeTakeFirst()) !== undefined;
+}
+
+/** The column that each row is known by. */
+const keyColumns = {
+  ...{ inbox: 'id', outbox: 'key', runs: 'id', transcript: 'id', children: 'id', approvals: 'id' },
+  ...{ sessions: 'id', lanes: 'key', laneAliases: 'key', conversations: 'key', accounts: 'key' },
+  ...{ boots: 'id', signIns: 'id', ownerNotices: 'id' },
+} as const;
+
+async function isKey(tx: Tx, table: keyof typeof keyColumns, id: string): Promise<boolean> {
+  const column = sql.ref<string>(keyColumns[table]);
+  const row = await tx.db
+    .selectFrom(table)
+    .select(sql.lit(1).as('found'))
+    .where(column, '=', id)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** The message that a program has sent under this name. */
+async function findKeyed(tx: Tx, id: string): Promise<readonly NamedCandidate[]> {
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'createdAt'])
+    .where('sourceKey', '=', `api:${id}`)
+    .execute();
+  return rows.map((row) => ({
+    asked: { kind: 'item', id: row.id },
+    candidate: { name: row.id, what: 'arrived', at: row.createdAt },
+  }));
+}
+
+function asQuestion({ id, createdAt }: { readonly id: string; readonly createdAt: number }): NamedCandidate {
+  return { asked: { kind: 'approval', id }, candidate: { name: id, what: 'asked', at: createdAt } };
+}
+
+/**
+ * `<channel>:<peer>`, or `<channel>:<conversation>` of a conversation whose id is no person's with access. Last, since any
+ * name of that form may be a person whom only the configuration names.
+ */
+async function findPerson(tx: Tx, accounts: readonly string[], id: string): Promise<Found> {
+  const [, channel = '', peer = ''] = /^([a-z][a-z0-9-]*):(\S+)$/.exec(id) ?? [];
+  const own = accounts.filter((account) => account.startsWith(`${channel}/`));
+  if (peer === '' || own.length === 0) return { kind: 'none' };
+  const person = { kind: 'record', asked: { kind: 'person', id } } as const;
+  if (await isKnownPerson(tx, { ref: id, peer, accounts: own })) return person;
+  for (const account of own)
+    for (const key of [`${account}/${peer}`, `${account}/${encodeURIComponent(peer)}`])
+      if (await isConversation(tx, key)) return { kind: 'record', asked: { kind: 'conversation', id: key } };
+  return person;
+}
+
+type Peer = { readonly ref: string; readonly peer: string; readonly accounts: readonly string[] };
+
+async function isKnownPerson(tx: Tx, { ref, peer, accounts }: Peer): Promise<boolean> {
+  const { db } = tx;
+  const person = await db.selectFrom('people').select('ref').where('ref', '=', ref).executeTakeFirst();
+  if (person) return true;
+  const link = await db.selectFrom('links').select('peer').where('peer', '=', ref).executeTakeFirst();
+  if (link) return true;
+  const requests = db.selectFrom('pairings').select('id').where('account', 'in', accounts);
+  return (await requests.where('peerId', '=', peer).executeTakeFirst()) !== undefined;
 }
 
 /** More sub-agents than anybody wants to choose from. */
@@ -67,8 +160,6 @@ async function findChildren(tx: Tx, id: string): Promise<readonly NamedCandidate
     candidate: { name: row.id, what: 'spawned', at: row.createdAt },
   }));
 }
-
-type NamedCandidate = { readonly asked: TraceSubject; readonly candidate: Candidate };
 
 /** An event key is unique for a bot account only; it may be given with the account, as `<account>:<event key>`. */
 async function findEvents(

@@ -15,13 +15,16 @@ export type MessageTrace = {
   readonly children: readonly ChildFacts[];
   /** Answers, oldest first. */
   readonly parts: readonly PartFacts[];
+  /** Questions that a person with the right to decides: what was asked for, and what a person's first message led to. */
+  readonly approvals: readonly ApprovalFacts[];
 };
 
 /** Subject that `why` was asked about. */
 export type TraceSubject =
   | { readonly kind: 'message'; readonly conversationKey: string; readonly messageId: string }
   | { readonly kind: 'event'; readonly account: string; readonly eventKey: string }
-  | { readonly kind: 'item' | 'part' | 'run' | 'transcript' | 'child'; readonly id: string };
+  | { readonly kind: 'call'; readonly messageId: string; readonly callId: string }
+  | { readonly kind: 'item' | 'part' | 'run' | 'transcript' | 'child' | 'approval'; readonly id: string };
 
 /** A ledger row: one platform event, and intake's decision on it. Times are ms since the epoch. */
 export type EventFacts = {
@@ -169,6 +172,24 @@ type ModelCallKeys =
   | 'budgetKeys'
   | 'rate'
   | 'openedAt';
+
+/** A question of Parley's that a person decides, as `why` shows it. */
+export type ApprovalFacts = {
+  readonly id: string;
+  /** Whether to let a person in, or to answer in a group. */
+  readonly kind: 'pairing' | 'group';
+  /** The group's conversation; of a person, while the question is open, `<channel>:<peer>`. */
+  readonly about: string | undefined;
+  /** The bot account that the person wrote to, while the question is open. */
+  readonly account: string | undefined;
+  readonly state: 'open' | 'approved' | 'denied' | 'expired';
+  /** Who decided, as others read it. */
+  readonly decidedBy: string | undefined;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  /** Its time is over, whether a sweep has closed it or not. */
+  readonly isOver: boolean;
+};
 
 /** A part, as `why` shows it. */
 export type PartFacts = {

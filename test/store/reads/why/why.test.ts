@@ -73,6 +73,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     expect(found).toEqual({
       asked: { kind: 'message', conversationKey, messageId },
       children: [],
+      approvals: [],
       events: [
         expect.objectContaining({
           account,
@@ -148,7 +149,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     ];
     for (const id of ids) {
       const { asked: _, ...facts } = await accountOf(id ?? 'missing');
-      expect(facts, id).toEqual({ events, items, runs, children: [], parts });
+      expect(facts, id).toEqual({ events, items, runs, children: [], parts, approvals: [] });
     }
   });
 

@@ -1,0 +1,27 @@
+import type { ApprovalFacts } from '../store/reads/why/trace.ts';
+import { type Fact, timeOf } from './fact-lines.ts';
+
+/** Tells what was asked, and since when. */
+export function approvalFact({ id, kind, about, account, createdAt }: ApprovalFacts): Fact {
+  const what =
+    kind === 'group'
+      ? `whether to answer in ${about}`
+      : `whether to let ${about ?? 'a person'} in${account === undefined ? '' : ` at ${account}`}`;
+  return { at: createdAt, text: `question ${id} was asked: ${what}` };
+}
+
+/** Tells how the question was decided, or until when it can be. */
+export function approvalEnd({ id, state, decidedBy, expiresAt, isOver }: ApprovalFacts): string {
+  switch (state) {
+    case 'open':
+      if (isOver) return `question ${id} expired at ${timeOf(expiresAt)}`;
+      return `question ${id} is open until ${timeOf(expiresAt)}; an owner decides it`;
+    case 'expired':
+      return `question ${id} expired at ${timeOf(expiresAt)}, decided by nobody`;
+    case 'approved':
+    case 'denied':
+      return `question ${id} was ${state} by ${decidedBy ?? 'somebody unknown'}`;
+    default:
+      return state satisfies never;
+  }
+}

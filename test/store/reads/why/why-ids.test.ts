@@ -1,0 +1,287 @@
+import { expect, it } from 'vitest';
+import { renderRecord } from '../../../../src/cli/render-record.ts';
+import { renderTrace } from '../../../../src/cli/render-trace.ts';
+import { raiseAlert, resolveAlert } from '../../../../src/store/alerts/note-alert.ts';
+import { enqueueItems } from '../../../../src/store/intake/enqueue-items.ts';
+import { commitToolTurn, markToolStarted } from '../../../../src/store/lanes/commit-turn.ts';
+import { addProcess } from '../../../../src/store/processes/process-records.ts';
+import { readWhy, type Why } from '../../../../src/store/reads/why/read-why.ts';
+import { openSignIn } from '../../../../src/store/sign-ins/sign-ins.ts';
+import { aConversation } from '../../a-conversation.ts';
+import { aBot, approve } from '../../access-builders.ts';
+import { account, unique } from '../../builders.ts';
+import { describeEachDatabase } from '../../each-database.ts';
+
+const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
+
+describeEachDatabase('what an id stands for', (open, { sql }) => {
+  const why = (id: string): Promise<Why> => open().read(readWhy, { id, withExcerpts: false });
+  /** Its story without the times in front. */
+  const storyOf = async (id: string): Promise<readonly string[]> => {
+    const found = await why(id);
+    if (found.kind !== 'account' && found.kind !== 'record') throw new Error(`${id} is ${found.kind}`);
+    const text = found.kind === 'account' ? renderTrace(found.account) : renderRecord(found.record);
+    return text.split('\n').map((line) => line.replace(/^(?:\d\S+Z|now) +/, ''));
+  };
+
+  /** A run that calls tools of these ids. */
+  const aRunWithCalls = async (...callIds: readonly string[]) => {
+    const talk = aConversation(open());
+    const run = await talk.begin('go');
+    const held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
+    const messageId = unique('turn');
+    const calls = callIds.map((callId) => ({ callId, name: 'act', input: '{}' }));
+    const message = { id: messageId, sessionId: run.sessionId, model: 'test', parts: [] };
+    await open().write(commitToolTurn, { ...held, message, calls });
+    for (const callId of callIds) await open().write(markToolStarted, { ...held, messageId, callId });
+    return { ...talk, run, messageId };
+  };
+
+  it('is a tool call, by its run or its message, and by its own id when it is one of the latest', async () => {
+    const [call, other] = [unique('toolu_'), unique('toolu_')];
+    const { run, messageId } = await aRunWithCalls(call, other);
+    for (const id of [`${run.runId}/${call}`, `${messageId}/${call}`, call]) {
+      const story = await storyOf(id);
+      expect(story[0]).toBe(`tool call ${messageId}/${call}`);
+      expect(story).toContainEqual(expect.stringContaining(`run ${run.runId} began in lane `));
+      expect(story).toContain(`tool act (${call}): started, no result yet`);
+    }
+    expect(await why(`${run.runId}/${unique('none')}`)).toEqual({ kind: 'unknown' });
+  });
+
+  it('is one of several calls, which are named so that one can be chosen: models repeat the ids', async () => {
+    const call = unique('call_');
+    const [one, other] = [await aRunWithCalls(call), await aRunWithCalls(call)];
+    const found = await why(call);
+    const names = found.kind === 'several' ? found.candidates.map(({ name }) => name) : [];
+    expect(names.toSorted()).toEqual([`${one.messageId}/${call}`, `${other.messageId}/${call}`].toSorted());
+    for (const name of names) expect((await storyOf(name))[0]).toBe(`tool call ${name}`);
+  });
+
+  it('is a run also by its trace id', async () => {
+    const { run } = await aRunWithCalls(unique('call_'));
+    expect((await storyOf(run.runId.replaceAll('-', '')))[0]).toBe(`run ${run.runId}`);
+  });
+
+  it('is a message by the name that a program gave it', async () => {
+    const { lane } = aConversation(open());
+    const key = unique('daily');
+    const content = {
+      text: 'hi',
+      prompt: 'hi',
+      sender: { id: 'api', name: 'API' },
+      sentAt: 1,
+      attachments: [],
+    };
+    const item = {
+      id: crypto.randomUUID(),
+      source: 'api',
+      sourceKey: `api:${key}`,
+      content,
+      reach: 'mode',
+      target: 'record',
+      authority: 'owner',
+      reservedRunId: crypto.randomUUID(),
+    } as const;
+    await open().write(enqueueItems, { items: [{ lane, item }] });
+    for (const id of [key, item.reservedRunId]) expect((await storyOf(id))[0]).toBe(`item ${item.id}`);
+  });
+
+  it('is a session: where it stands, and what took its place', async () => {
+    const { begin, answer, say, claim, laneKey } = aConversation(open());
+    const run = await begin('hi');
+    const first = run.sessionId;
+    expect(await storyOf(first)).toEqual([
+      `session ${first}`,
+      `session ${first} of agent main began in lane ${laneKey}`,
+      `it was written in last, by run ${run.runId}`,
+      expect.stringMatching(/^messages: \d+, tokens: 0, cost: \$0\.000000$/),
+      "it is its lane's current session",
+      `run ${run.runId} is open`,
+      'nothing is waiting',
+      expect.stringMatching(new RegExp(`^to see its summary .* sessions show ${first}$`)),
+    ]);
+    await answer(run, 'hello');
+    await say('/new', { item: { kind: 'command' } });
+    await claim();
+    const story = await storyOf(first);
+    const next = /^it ended: session (\S+) took its place$/.exec(
+      story.find((line) => /^it ended/.test(line)) ?? '',
+    )?.[1];
+    expect(next).toBeDefined();
+    expect((await storyOf(next ?? ''))[1]).toBe(`session ${next} of agent main began in lane ${laneKey}`);
+    expect(story).not.toContain("it is its lane's current session");
+  });
+
+  it('is a lane, also by a key that leads to it: its run, and what is waiting', async () => {
+    const { say, begin, laneKey } = aConversation(open(), { settings: { mode: 'followup' } });
+    const run = await begin('hi');
+    const ids = [crypto.randomUUID(), crypto.randomUUID()];
+    for (const id of ids) await say('more', { item: { id } });
+    const state = [
+      `agent main, mode followup, session ${run.sessionId}`,
+      `run ${run.runId} is open`,
+      `waiting, next first (2): ${ids.join(', ')}`,
+    ];
+    expect(await storyOf(laneKey)).toEqual([`lane ${laneKey}`, 'something was done in it last', ...state]);
+    const alias = unique('main:bot:id');
+    await sql(`insert into "laneAliases" ("key", "laneKey", "identity", "peer")
+      values ('${alias}', '${laneKey}', 'link.x', 'test:ann')`);
+    expect(await storyOf(alias)).toEqual([
+      `lane ${alias}`,
+      'something was done in it last',
+      `its messages enter lane ${laneKey}, since accounts were linked`,
+      ...state,
+    ]);
+  });
+
+  it('is a conversation: what is to be sent there, and what may not have arrived', async () => {
+    const { begin, answer, deliver, conversationKey, conversation } = aConversation(open());
+    const run = await begin('hi');
+    await answer(run, 'hello');
+    const name = `conversation ${conversationKey}`;
+    expect(await storyOf(conversationKey)).toEqual([name, `to be sent, next first: ${run.runId}:1`]);
+    await deliver({ kind: 'unknown', reason: 'cut off' });
+    const after = [name, 'nothing is to be sent', `may or may not have arrived: ${run.runId}:1`];
+    expect(await storyOf(`test:${conversation}`)).toEqual(after);
+    await sql(`update "conversations" set "movedTo" = '-9', "admittedBy" = 'test:bob', "unreachableAt" = 5
+      where "key" = '${conversationKey}'`);
+    expect(await storyOf(conversationKey)).toEqual([
+      name,
+      expect.stringMatching(/^it could not be reached any more/),
+      'it lives on under the id -9',
+      'test:bob has let it in',
+      ...after.slice(1),
+    ]);
+  });
+
+  it('is a bot account and the process that receives for it', async () => {
+    const id = `folder/${unique('12')}`;
+    await open().write(addProcess, { id, folder: unique('folder'), role: 'gateway', ended: [] });
+    const bot = await aBot(open());
+    expect((await storyOf(bot.account))[1]).toMatch(
+      /^process boot\S+ receives for it; its lease lasts until /,
+    );
+    await sql(`update "accounts" set "holder" = '${id}' where "key" = '${bot.account}'`);
+    expect(await storyOf(id)).toEqual([
+      `process ${id}`,
+      'it was started (role gateway)',
+      'it has not been found dead',
+      `it receives for ${bot.account}`,
+    ]);
+    await sql(`update "accounts" set "leaseUntil" = 5 where "key" = '${bot.account}'`);
+    expect((await storyOf(bot.account)).slice(1)).toEqual([
+      'no process receives for it: it is off, down or just being started',
+    ]);
+    expect(await storyOf(id)).toHaveLength(3);
+  });
+
+  it('is a question, also by its code, with the message that led to it and what was said', async () => {
+    await sql('delete from "pairingTries"');
+    const bot = await aBot(open());
+    const eve = unique('eve');
+    await bot.asks(eve, 'WXKF2RE8');
+    const byCode = await storyOf('wxkf-2re8');
+    const [, id = ''] = /^question (\S+)$/.exec(byCode[0] ?? '') ?? [];
+    expect(byCode.slice(1)).toEqual([
+      expect.stringMatching(
+        /^event .* reached test\/bot\S+: refused \(dm-not-paired\): its sender hasn't been let in$/,
+      ),
+      `question ${id} was asked: whether to let test:${eve} in at ${bot.account}`,
+      expect.stringMatching(/^notice .*:pairing to .*: to be sent at /),
+      expect.stringMatching(new RegExp(`^question ${id} is open until ${time}; an owner decides it$`)),
+    ]);
+    expect(await storyOf(id.toUpperCase())).toEqual(byCode);
+    expect(await storyOf(`test:${eve}`)).toEqual([
+      `person test:${eve} “Person ${eve}”`,
+      expect.stringMatching(
+        new RegExp(
+          `^test:${eve} asked to be let in at ${bot.account}: question ${id} is open until ${time}$`,
+        ),
+      ),
+      'what the configuration allows them is not listed here',
+    ]);
+    const event = /^event (\S+) /.exec(byCode[1] ?? '')?.[1] ?? '';
+    expect((await storyOf(event)).slice(1)).toEqual(byCode.slice(1));
+
+    expect(await approve(open(), 'WXKF2RE8')).toMatchObject({ kind: 'approved' });
+    const after = await storyOf(id);
+    expect(after[1]).toBe(`question ${id} was asked: whether to let a person in`);
+    expect(after.at(-1)).toBe(`question ${id} was approved by the command line`);
+    expect(after).toContainEqual(expect.stringContaining(`notice pairing:${id}:approved to `));
+    expect((await storyOf(`pairing:${id}:approved`)).at(-1)).toBe(after.at(-1));
+    expect(await storyOf(`test:${eve}`)).toContain(
+      `test:${eve} was let in at ${bot.account} as user, by console`,
+    );
+    expect(await why('WXKF2RE8')).toEqual({ kind: 'unknown' });
+  });
+
+  it('is a question that nobody has decided in time', async () => {
+    const bot = await aBot(open());
+    const eve = unique('eve');
+    await bot.asks(eve, 'WXKF2RE9');
+    const [, id = ''] = /^question (\S+)$/.exec((await storyOf('WXKF2RE9'))[0] ?? '') ?? [];
+    await sql(`update "approvals" set "expiresAt" = 5 where "id" = '${id}'`);
+    expect((await storyOf(id)).at(-1)).toBe(`question ${id} expired at 1970-01-01T00:00:00.005Z`);
+    await sql(`update "approvals" set "state" = 'denied', "decidedBy" = 'test:bob' where "id" = '${id}'`);
+    await sql(`update "pairings" set "codeHash" = null where "id" = '${id}'`);
+    expect((await storyOf(id)).at(-1)).toBe(`question ${id} was denied by test:bob`);
+    expect((await storyOf(`test:${eve}`))[1]).toMatch(/: question \S+ was declined, and stays so until \d/);
+  });
+
+  it('is a person of whom only the configuration may know something, or one who is linked', async () => {
+    await aConversation(open()).say('hi');
+    const ref = `test:${unique('cy')}`;
+    expect(await storyOf(ref)).toEqual([
+      `person ${ref}`,
+      'nothing is stored about their access: no request, approval or link',
+      'what the configuration allows them is not listed here',
+    ]);
+    const other = `other:${unique('cy')}`;
+    const identity = unique('link.');
+    for (const peer of [ref, other])
+      await sql(`insert into "links" ("peer", "identity", "route", "linkedAt")
+        values ('${peer}', '${identity}', '{}', 5)`);
+    expect((await storyOf(ref))[1]).toBe(`${ref} was linked with ${other}`);
+  });
+
+  it('is a browser that is signed in', async () => {
+    const [id, at] = [unique('sign-in'), Date.now()];
+    const signIn = { id, secretHash: unique('hash'), issuer: unique('issuer'), browser: 'Firefox on Linux' };
+    await open().write(openSignIn, { ...signIn, at, expiresAt: at + 1000 });
+    const story = await storyOf(id);
+    expect(story.slice(0, 3)).toEqual([`sign-in ${id}`, 'Firefox on Linux signed in', 'it was seen last']);
+    expect(story[3]).toMatch(new RegExp(`^it is signed in until ${time}$`));
+    expect(story[4]).toMatch(new RegExp(`^to sign it out: .* sign-ins end ${id}$`));
+    expect(JSON.stringify(await why(id))).not.toContain(signIn.secretHash);
+  });
+
+  it('is an alert: when it was raised, whether the owner was told, and how it ended', async () => {
+    const subject = unique('telegram.work');
+    for (let times = 0; times < 2; times++) await open().write(raiseAlert, { kind: 'channel-down', subject });
+    const id = crypto.randomUUID();
+    await sql(`update "ownerNotices" set "id" = '${id}', "count" = 2, "toldAt" = "raisedAt", "partKey" = 'owner:x'
+      where "subject" = '${subject}'`);
+    expect(await storyOf(id)).toEqual([
+      `alert ${id}`,
+      `channel-down was raised about ${subject}`,
+      'the owner was told, by owner:x',
+      'it happened again, 2 times in all',
+      'it has not ended',
+    ]);
+    await open().write(resolveAlert, { kind: 'channel-down', subject });
+    expect((await storyOf(id)).at(-1)).toMatch(new RegExp(`^it ended at ${time}$`));
+  });
+
+  it('is nothing for an id of the right form that nobody has given', async () => {
+    for (const id of [
+      crypto.randomUUID(),
+      'abcdefghjk',
+      'ABCD2345',
+      'nonet:5',
+      `${account}x`,
+      'f'.repeat(32),
+    ])
+      expect(await why(id), id).toEqual({ kind: 'unknown' });
+  });
+});
