@@ -47,7 +47,7 @@ function storyOf(record: RecordTrace): Story {
 }
 
 function sessionStory(session: SessionFacts): Story {
-  const { id, laneKey, agentId, createdAt, updatedAt, endedAt, messageCount, tokens, cost } = session;
+  const { id, laneKey, agentId, createdAt, updatedAt, endedAt, messageCount, cost } = session;
   const { parentSessionId: parent, nextSessionId: next, lastRunId: run, lane } = session;
   const of = parent === undefined ? '' : `, for a sub-agent of session ${parent}`;
   const place = next === undefined ? '' : `: session ${next} took its place`;
@@ -57,12 +57,12 @@ function sessionStory(session: SessionFacts): Story {
       { at: createdAt, text: `session ${id} of agent ${agentId} began in lane ${laneKey}${of}` },
       {
         at: updatedAt,
-        text: `it was written in last${run === undefined ? '' : `, by run ${run}`}`,
+        text: `last written in${run === undefined ? '' : `, by run ${run}`}`,
       },
       ...(endedAt === undefined ? [] : [{ at: endedAt, text: `it ended${place}` }]),
     ],
     state: [
-      `messages: ${messageCount}, tokens: ${tokens}, cost: $${(cost / 1e6).toFixed(6)}`,
+      `messages: ${messageCount}, cost: $${(cost / 1e6).toFixed(6)}`,
       ...(lane === undefined ? [] : ["it is its lane's current session", ...laneState(lane)]),
       `to see its summary and its cost by purpose: ${parleyCommand} sessions show ${id}`,
     ],
@@ -74,7 +74,7 @@ function laneStory(lane: LaneFacts): Story {
   const led = `its messages enter lane ${leadsTo}, since accounts were linked`;
   return {
     name: `lane ${key}`,
-    facts: [{ at: lastActivityAt, text: `something was done in it last` }],
+    facts: [{ at: lastActivityAt, text: 'last activity' }],
     state: [
       ...(leadsTo === undefined ? [] : [led]),
       `agent ${agentId}, mode ${mode}, session ${sessionId}`,
@@ -128,7 +128,7 @@ function processStory({ id, role, startedAt, accounts }: ProcessFacts): Story {
 }
 
 function personStory(person: PersonFacts): Story {
-  const { ref, approvals, requests, link } = person;
+  const { ref, approvals, requests, link, conversation } = person;
   const facts: Fact[] = [
     ...requests.map(({ account, approvalId, createdAt, expiresAt, isDeclined }) => {
       const end = isDeclined
@@ -155,6 +155,7 @@ function personStory(person: PersonFacts): Story {
     facts,
     state: [
       ...(isStored ? [] : ['nothing is stored about their access: no request, approval or link']),
+      ...(conversation === undefined ? [] : [`their direct conversation is ${conversation}`]),
       'what the configuration allows them is not listed here',
     ],
   };
@@ -165,7 +166,7 @@ function signInStory({ id, browser, createdAt, lastSeenAt, expiresAt }: SignInFa
     name: `sign-in ${id}`,
     facts: [
       { at: createdAt, text: `${browser} signed in` },
-      { at: lastSeenAt, text: 'it was seen last' },
+      { at: lastSeenAt, text: 'last seen' },
     ],
     state: [
       `it is signed in until ${timeOf(expiresAt)}`,
@@ -176,12 +177,12 @@ function signInStory({ id, browser, createdAt, lastSeenAt, expiresAt }: SignInFa
 
 function alertStory(alert: AlertFacts): Story {
   const { id, kind, subject, count, raisedAt, lastAt, toldAt, partKey, dismissedAt, endedAt } = alert;
-  const how = partKey === undefined ? 'on the page only' : `by ${partKey}`;
+  const how = partKey === undefined ? 'on the page only' : `by part ${partKey}`;
   return {
     name: `alert ${id}`,
     facts: [
       { at: raisedAt, text: `${kind} was raised about ${subject}` },
-      ...(toldAt === undefined ? [] : [{ at: toldAt, text: `the owner was told, ${how}` }]),
+      ...(toldAt === undefined ? [] : [{ at: toldAt, text: `the owner was told ${how}` }]),
       ...(count > 1 ? [{ at: lastAt, text: `it happened again, ${count} times in all` }] : []),
       ...(dismissedAt === undefined ? [] : [{ at: dismissedAt, text: 'the owner dismissed it' }]),
     ],

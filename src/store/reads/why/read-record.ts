@@ -1,5 +1,6 @@
 import type { Tx } from '../../base/command.ts';
 import { isOpenPart, isUnknownPart } from '../../base/index-predicates.ts';
+import { findDirect, readRef } from './people.ts';
 import { readLane, readSession } from './read-session.ts';
 import type {
   AccountFacts,
@@ -103,12 +104,13 @@ async function readPerson(tx: Tx, ref: string): Promise<PersonFacts> {
       approvalId: id,
       isDeclined: codeHash === null,
     })),
+    conversation: await findDirect(tx, ref),
     link: await readLink(tx, ref),
   };
 }
 
 async function readRequestsOf(tx: Tx, ref: string) {
-  const [channel = ''] = ref.split(':', 1);
+  const { channel, peer } = readRef(ref);
   const accounts = await tx.db.selectFrom('accounts').select('key').execute();
   const own = accounts.map(({ key }) => key).filter((key) => key.startsWith(`${channel}/`));
   if (own.length === 0) return [];
@@ -116,7 +118,7 @@ async function readRequestsOf(tx: Tx, ref: string) {
     .selectFrom('pairings')
     .select(['account', 'id', 'name', 'codeHash', 'createdAt', 'expiresAt'])
     .where('account', 'in', own)
-    .where('peerId', '=', ref.slice(channel.length + 1))
+    .where('peerId', '=', peer)
     .orderBy('createdAt')
     .execute();
 }

@@ -7,18 +7,17 @@ import type { LaneFacts, SessionFacts } from './record.ts';
 export async function readSession(tx: Tx, id: string): Promise<SessionFacts> {
   const row = await tx.db
     .selectFrom('sessions')
-    .select(['id', 'key', 'agentId', 'parentSessionId', 'messageCount', 'promptTokens', 'completionTokens'])
+    .select(['id', 'key', 'agentId', 'parentSessionId', 'messageCount'])
     .select(['cost', 'createdAt', 'updatedAt', 'endedAt'])
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
-  const { key, parentSessionId, promptTokens, completionTokens, endedAt, ...session } = row;
+  const { key, parentSessionId, endedAt, ...session } = row;
   const own = tx.db.selectFrom('lanes').select('sessionId').where('key', '=', key);
   const isCurrent = (await own.executeTakeFirst())?.sessionId === id;
   return {
     ...session,
     laneKey: key,
     parentSessionId: parentSessionId ?? undefined,
-    tokens: promptTokens + completionTokens,
     endedAt: endedAt ?? undefined,
     nextSessionId: isCurrent ? undefined : await readNext(tx, { key, createdAt: row.createdAt, id }),
     lastRunId: await readLastRun(tx, id),

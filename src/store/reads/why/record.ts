@@ -23,9 +23,7 @@ export type SessionFacts = {
   /** The session whose sub-agent it is of. */
   readonly parentSessionId: string | undefined;
   readonly messageCount: number;
-  /** Prompt and completion tokens. */
-  readonly tokens: number;
-  /** Micro-dollars. */
+  /** Micro-dollars; with its title and its sub-agents. */
   readonly cost: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -103,6 +101,8 @@ export type PersonFacts = {
     readonly createdAt: number;
     readonly expiresAt: number;
   }[];
+  /** Their direct conversation, where it has their id and they have written in it. */
+  readonly conversation: string | undefined;
   /** Since when it is linked in chat, and with which other accounts. */
   readonly link: { readonly linkedAt: number; readonly others: readonly string[] } | undefined;
 };

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Tx } from '../../base/command.ts';
 import type { Candidate, NamedCandidate } from './candidate.ts';
 import { findCalls } from './find-calls.ts';
+import { conversationsNamed, findDirect, readRef, readWriter } from './people.ts';
 import { findByCode } from './read-approvals.ts';
 import type { RecordSubject } from './record.ts';
 import type { TraceSubject } from './trace.ts';
@@ -73,9 +74,7 @@ async function findRecord(tx: Tx, id: string): Promise<RecordSubject | undefined
 
 /** One to which nothing was sent yet has no row of its own. */
 async function isConversation(tx: Tx, key: string): Promise<boolean> {
-  if (await isKey(tx, 'conversations', key)) return true;
-  const items = tx.db.selectFrom('inbox').select('id').where('conversationKey', '=', key).limit(1);
-  return (await items.executeTakeFirst()) !== undefined;
+  return (await isKey(tx, 'conversations', key)) || (await readWriter(tx, key)) !== undefined;
 }
 
 /** The column that each row is known by. */
@@ -113,18 +112,18 @@ function asQuestion({ id, createdAt }: { readonly id: string; readonly createdAt
 }
 
 /**
- * `<channel>:<peer>`, or `<channel>:<conversation>` of a conversation whose id is no person's with access. Last, since any
- * name of that form may be a person whom only the configuration names.
+ * `<channel>:<peer>`, or `<channel>:<conversation>`. Last, since any name of that form may be a person whom only the
+ * configuration names.
  */
 async function findPerson(tx: Tx, accounts: readonly string[], id: string): Promise<Found> {
-  const [, channel = '', peer = ''] = /^([a-z][a-z0-9-]*):(\S+)$/.exec(id) ?? [];
+  const { channel, peer } = readRef(id);
   const own = accounts.filter((account) => account.startsWith(`${channel}/`));
   if (peer === '' || own.length === 0) return { kind: 'none' };
   const person = { kind: 'record', asked: { kind: 'person', id } } as const;
   if (await isKnownPerson(tx, { ref: id, peer, accounts: own })) return person;
-  for (const account of own)
-    for (const key of [`${account}/${peer}`, `${account}/${encodeURIComponent(peer)}`])
-      if (await isConversation(tx, key)) return { kind: 'record', asked: { kind: 'conversation', id: key } };
+  if ((await findDirect(tx, id)) !== undefined) return person;
+  for (const key of conversationsNamed(own, peer))
+    if (await isConversation(tx, key)) return { kind: 'record', asked: { kind: 'conversation', id: key } };
   return person;
 }
 

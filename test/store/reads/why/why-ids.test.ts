@@ -9,7 +9,7 @@ import { readWhy, type Why } from '../../../../src/store/reads/why/read-why.ts';
 import { openSignIn } from '../../../../src/store/sign-ins/sign-ins.ts';
 import { aConversation } from '../../a-conversation.ts';
 import { aBot, approve } from '../../access-builders.ts';
-import { account, unique } from '../../builders.ts';
+import { account, aMessage, unique } from '../../builders.ts';
 import { describeEachDatabase } from '../../each-database.ts';
 
 const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
@@ -94,8 +94,8 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(await storyOf(first)).toEqual([
       `session ${first}`,
       `session ${first} of agent main began in lane ${laneKey}`,
-      `it was written in last, by run ${run.runId}`,
-      expect.stringMatching(/^messages: \d+, tokens: 0, cost: \$0\.000000$/),
+      `last written in, by run ${run.runId}`,
+      expect.stringMatching(/^messages: \d+, cost: \$0\.000000$/),
       "it is its lane's current session",
       `run ${run.runId} is open`,
       'nothing is waiting',
@@ -123,13 +123,13 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
       `run ${run.runId} is open`,
       `waiting, next first (2): ${ids.join(', ')}`,
     ];
-    expect(await storyOf(laneKey)).toEqual([`lane ${laneKey}`, 'something was done in it last', ...state]);
+    expect(await storyOf(laneKey)).toEqual([`lane ${laneKey}`, 'last activity', ...state]);
     const alias = unique('main:bot:id');
     await sql(`insert into "laneAliases" ("key", "laneKey", "identity", "peer")
       values ('${alias}', '${laneKey}', 'link.x', 'test:ann')`);
     expect(await storyOf(alias)).toEqual([
       `lane ${alias}`,
-      'something was done in it last',
+      'last activity',
       `its messages enter lane ${laneKey}, since accounts were linked`,
       ...state,
     ]);
@@ -237,6 +237,13 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
       'nothing is stored about their access: no request, approval or link',
       'what the configuration allows them is not listed here',
     ]);
+    const dan = unique('dan');
+    await aConversation(open()).worker.accept(aMessage({ conversation: dan, text: 'hi', sender: dan }));
+    expect((await storyOf(`test:${dan}`)).slice(1)).toEqual([
+      'nothing is stored about their access: no request, approval or link',
+      `their direct conversation is test/bot/${dan}`,
+      'what the configuration allows them is not listed here',
+    ]);
     const other = `other:${unique('cy')}`;
     const identity = unique('link.');
     for (const peer of [ref, other])
@@ -250,7 +257,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     const signIn = { id, secretHash: unique('hash'), issuer: unique('issuer'), browser: 'Firefox on Linux' };
     await open().write(openSignIn, { ...signIn, at, expiresAt: at + 1000 });
     const story = await storyOf(id);
-    expect(story.slice(0, 3)).toEqual([`sign-in ${id}`, 'Firefox on Linux signed in', 'it was seen last']);
+    expect(story.slice(0, 3)).toEqual([`sign-in ${id}`, 'Firefox on Linux signed in', 'last seen']);
     expect(story[3]).toMatch(new RegExp(`^it is signed in until ${time}$`));
     expect(story[4]).toMatch(new RegExp(`^to sign it out: .* sign-ins end ${id}$`));
     expect(JSON.stringify(await why(id))).not.toContain(signIn.secretHash);
@@ -265,7 +272,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(await storyOf(id)).toEqual([
       `alert ${id}`,
       `channel-down was raised about ${subject}`,
-      'the owner was told, by owner:x',
+      'the owner was told by part owner:x',
       'it happened again, 2 times in all',
       'it has not ended',
     ]);
