@@ -146,12 +146,13 @@ const openCallWords = {
   waiting: 'waiting for its result from outside',
 } as const;
 
-function toolCallEnd({ startedAt, endedAt, isError, isUnknown }: ToolCallFacts): string {
+function toolCallEnd({ startedAt, endedAt, isError, isUnknown, isExpired }: ToolCallFacts): string {
   if (isUnknown) return 'interrupted, outcome unknown';
   // Refused, skipped or cancelled before it began.
   if (startedAt === undefined) return isError ? "didn't run" : 'done';
-  const tookMs = endedAt === undefined ? '' : ` in ${endedAt - startedAt} ms`;
-  return `${isError ? 'failed' : 'done'}${tookMs}`;
+  const ms = `${(endedAt ?? startedAt) - startedAt} ms`;
+  if (isExpired) return `expired after ${ms}: no answer came in time`;
+  return `${isError ? 'failed' : 'done'} in ${ms}`;
 }
 
 function costs(runs: readonly RunFacts[]): readonly string[] {

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { waitExpired } from '#contracts/message.ts';
 import type { Tx } from '../../base/command.ts';
 import type { RunsTable } from '../../base/run-tables.ts';
 import type { ModelCallFacts, RunFacts, ToolCallFacts } from './trace.ts';
@@ -42,14 +43,16 @@ async function readToolCalls(tx: Tx, runId: string): Promise<readonly ToolCallFa
     .select(['callId', 'messageId', 'name', 'state', 'isError', 'startedAt', 'endedAt', 'ordinal'])
     // The words of every such result, whatever it begins with.
     .select((eb) => eb('result', 'like', '%outcome unknown%').as('isUnknown'))
+    .select((eb) => eb('result', 'like', `%${waitExpired}%`).as('isExpired'))
     .where('runId', '=', runId)
     .orderBy('startedAt')
     .orderBy('ordinal')
     .execute();
-  return rows.map(({ ordinal: _, isError, isUnknown, startedAt, endedAt, ...row }) => ({
+  return rows.map(({ ordinal: _, isError, isUnknown, isExpired, startedAt, endedAt, ...row }) => ({
     ...row,
     isError: isError === 1,
     isUnknown: isError === 1 && Boolean(isUnknown),
+    isExpired: isError === 1 && Boolean(isExpired),
     startedAt: startedAt ?? undefined,
     endedAt: endedAt ?? undefined,
   }));

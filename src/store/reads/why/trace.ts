@@ -153,6 +153,8 @@ export type ToolCallFacts = {
   readonly isError: boolean;
   /** It had started when it was interrupted: whether it had its effect is not known. */
   readonly isUnknown: boolean;
+  /** The answer that it waited for has not come in time. */
+  readonly isExpired: boolean;
   readonly startedAt: number | undefined;
   readonly endedAt: number | undefined;
 };

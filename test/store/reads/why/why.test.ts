@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { renderTrace } from '../../../../src/cli/render-trace.ts';
 import type { MessageId } from '../../../../src/contracts/ids.ts';
+import { waitExpired } from '../../../../src/contracts/message.ts';
 import { readStandings } from '../../../../src/store/access/sender-roles.ts';
 import { dismissNotice } from '../../../../src/store/alerts/note-alert.ts';
 import { retryPart } from '../../../../src/store/delivery/operator-actions.ts';
@@ -48,12 +49,14 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
       { callId: 'bad', isError: true, content: 'no such file' },
       { callId: 'cut', isError: true, content: 'cancelled by user; it had started, outcome unknown' },
       { callId: 'late', isError: true, content: 'skipped: a new message arrived' },
+      { callId: 'over', isError: true, content: waitExpired },
     ];
     const calls = ends.map(({ callId }) => ({ callId, name: 'act', input: '{}' }));
     const message = { id: unique('turn'), sessionId, model: 'test', parts: [] };
     await open().write(commitToolTurn, { ...held, message, calls });
     const turn = { ...held, messageId: message.id };
-    for (const callId of ['good', 'bad', 'cut']) await open().write(markToolStarted, { ...turn, callId });
+    for (const callId of ['good', 'bad', 'cut', 'over'])
+      await open().write(markToolStarted, { ...turn, callId });
     const results = ends.map(({ callId, isError, content }) => {
       const data = { tool_call_id: callId, name: 'act', content, is_error: isError };
       return { callId, isError, parts: [{ type: 'tool_result', data }] as const };
@@ -65,6 +68,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     expect(endOf('bad')).toMatch(/^failed in \d+ ms$/);
     expect(endOf('cut')).toBe('interrupted, outcome unknown');
     expect(endOf('late')).toBe("didn't run");
+    expect(endOf('over')).toMatch(/^expired after \d+ ms: no answer came in time$/);
   });
 
   it('leads from a message that came in to its run, the call of the model, its cost, and the answer', async () => {
