@@ -2,9 +2,9 @@
 // in files of their own that are loaded when they are on. A start reads some 20 files instead of 1,500.
 // Without arguments for this clone, with --package for `npm pack`, with --tests for the end-to-end tests, with
 // --bench for this clone and the benchmarks.
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { benchBundleFolder, bundleFolder, packedFolder, testBundleFolder } from '../bin/bundle.mjs';
@@ -18,7 +18,7 @@ const testEntries = {
   ...Object.fromEntries(testModules.map((name) => [name, `test/e2e/${name}.ts`])),
 };
 
-/** How many builds a clone keeps: a process that began with an earlier one may still load from it. */
+/** How many builds a clone keeps, beside those that processes run from: they load more of it as they need it. */
 const keptBuilds = 5;
 
 /**
@@ -61,7 +61,8 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
   } finally {
     await rm(making, { recursive: true, force: true });
   }
-  await removeOld(dirname(target));
+  // What stays now goes after a later build.
+  await removeOld(dirname(target)).catch(() => undefined);
 }
 
 /** A module that is named by its address, as threads are, becomes a file beside those that name it. */
@@ -100,10 +101,25 @@ function commitOf(root) {
 async function removeOld(folder) {
   const names = (await readdir(folder)).filter((name) => name !== 'package');
   const builds = await Promise.all(
-    names.map(async (name) => ({ path: join(folder, name), at: (await stat(join(folder, name))).mtimeMs })),
+    names.map(async (name) => ({ name, at: (await stat(join(folder, name))).mtimeMs })),
   );
   const old = builds.toSorted((a, b) => b.at - a.at).slice(keptBuilds);
-  await Promise.all(old.map(({ path }) => rm(path, { recursive: true, force: true })));
+  if (old.length === 0) return;
+  const running = await commandLines();
+  const unused = old.filter(({ name }) => !running.some((line) => line.includes(`/${name}/`)));
+  await Promise.all(unused.map(({ name }) => rm(join(folder, name), { recursive: true, force: true })));
+}
+
+/** Of every process: that of one that runs a bundle names it. Throws when one can't be read. */
+async function commandLines() {
+  if (process.platform !== 'linux')
+    return [execFileSync('ps', ['-A', '-ww', '-o', 'args'], { encoding: 'utf8', maxBuffer: 2 ** 26 })];
+  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const hasEnded = ({ code }) => ['ENOENT', 'ESRCH'].includes(code);
+  const read = (id) => readFile(`/proc/${id}/cmdline`, 'utf8');
+  return Promise.all(
+    ids.map((id) => read(id).catch((error) => (hasEnded(error) ? '' : Promise.reject(error)))),
+  );
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {

@@ -113,11 +113,42 @@ it('two builds at once leave one bundle, and one that was killed leaves none tha
   expect(builds().filter((name) => name === basename(bundleFolder(root)))).toHaveLength(1);
 });
 
-it('only the newest builds are kept', () => {
-  for (let version = 0; version < 6; version++) {
-    write('src/later.ts', `export const two = ${10 ** version};`);
+/** One build after the other, each of other sources. */
+function buildAnew(times: number) {
+  for (let time = 0; time < times; time++) {
+    write('src/later.ts', `export const two = ${'2'.repeat(time + 2)};`);
     bundle();
   }
+}
+
+it('only the newest builds are kept', () => {
+  buildAnew(6);
   expect(builds()).toHaveLength(5);
   expect(run().file).toContain(bundleFolder(root));
+});
+
+it('a build that a process runs from stays whatever its age, until that process ends, even by kill -9', async () => {
+  write(
+    'src/main.ts',
+    `console.log('runs');
+process.stdin.on('data', () =>
+  import('./later.ts').then(({ two }) => console.log(two), ({ code }) => console.log(code)));`,
+  );
+  bundle();
+  const used = basename(bundleFolder(root));
+  const running = spawn(process.execPath, ['bin/parley.mjs'], { cwd: root });
+  const ended = once(running, 'exit');
+  try {
+    await once(running.stdout, 'data');
+    buildAnew(6);
+    running.stdin.write('load');
+    expect(String((await once(running.stdout, 'data'))[0])).toBe('2\n');
+  } finally {
+    running.kill('SIGKILL');
+    await ended;
+  }
+  write('src/later.ts', 'export const two = 0;');
+  bundle();
+  expect(builds()).toHaveLength(5);
+  expect(builds()).not.toContain(used);
 });
