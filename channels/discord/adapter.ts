@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
+import { startAndStop } from '#channel-kit/start-and-stop.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
   ChecksAbility,
@@ -37,6 +38,10 @@ export class DiscordAdapter implements ChannelAdapter {
   readonly #deps: ChannelDeps;
   readonly #api: DiscordApi;
   readonly #pace: IdentifyPace;
+  readonly #receiving = startAndStop({
+    begin: (intake, signal) => this.#begin(intake, signal),
+    end: () => this.#end(),
+  });
   #connection: Connection | undefined;
   #receiver: Receiver | undefined;
 
@@ -87,14 +92,21 @@ export class DiscordAdapter implements ChannelAdapter {
     }
   }
 
-  async start(intake: Intake): Promise<void> {
-    await this.stop();
-    const { bot, interactions } = this.#connected();
-    const deps = { ...this.#deps, config: this.#config, api: this.#api, bot, interactions, pace: this.#pace };
-    this.#receiver = await Receiver.start(deps, intake);
+  start(intake: Intake): Promise<void> {
+    return this.#receiving.start(intake);
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    return this.#receiving.stop();
+  }
+
+  async #begin(intake: Intake, signal: AbortSignal): Promise<void> {
+    const { bot, interactions } = this.#connected();
+    const deps = { ...this.#deps, config: this.#config, api: this.#api, bot, interactions, pace: this.#pace };
+    this.#receiver = await Receiver.start(deps, intake, signal);
+  }
+
+  async #end(): Promise<void> {
     this.#connection?.interactions.stop();
     await this.#receiver?.stop();
     this.#receiver = undefined;

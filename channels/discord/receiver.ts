@@ -112,12 +112,16 @@ export class Receiver {
     });
   }
 
-  /** Connects; resolves when live events are being received, or when the intake was told why they are not yet. */
-  static async start(deps: ReceiverDeps, intake: Intake): Promise<Receiver> {
+  /**
+   * Connects; resolves when live events are being received, or when the intake was told why they are not yet. Once
+   * aborted it waits for nothing more and is only to be stopped.
+   */
+  static async start(deps: ReceiverDeps, intake: Intake, signal: AbortSignal): Promise<Receiver> {
     const path = join(deps.dataDir, `contacts-${deps.bot.id}`);
     const contacts = await Contacts.open(path, { now: snowflakeAt(deps.clock.now()), log: deps.log });
     const receiver = new Receiver(deps, intake, contacts);
-    await receiver.#gateway.connect();
+    signal.addEventListener('abort', () => receiver.#stopAll(), { once: true });
+    if (!signal.aborted) await receiver.#gateway.connect();
     return receiver;
   }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { failed } from '#channel-kit/send-result.ts';
+import { startAndStop } from '#channel-kit/start-and-stop.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
@@ -37,6 +38,10 @@ export class SignalAdapter implements ChannelAdapter {
   readonly #recent = new RecentMessages();
   readonly #health = new ChannelHealth();
   readonly #receiver: Receiver;
+  readonly #receiving = startAndStop({
+    begin: (intake, signal) => this.#begin(intake, signal),
+    end: () => this.#end(),
+  });
   #connection: Connection | undefined;
   #stopping = new AbortController();
   #confirming: Promise<void> | undefined;
@@ -102,13 +107,20 @@ export class SignalAdapter implements ChannelAdapter {
     return { id: bot.account, name: number };
   }
 
-  async start(intake: Intake): Promise<void> {
-    await this.stop();
-    await this.#receiver.start(intake, this.#connected());
+  start(intake: Intake): Promise<void> {
+    return this.#receiving.start(intake);
+  }
+
+  stop(): Promise<void> {
+    return this.#receiving.stop();
+  }
+
+  async #begin(intake: Intake, signal: AbortSignal): Promise<void> {
+    await this.#receiver.start(intake, this.#connected(), signal);
     if (this.#health.has('identity')) this.#confirming = this.#confirmIdentity(intake);
   }
 
-  async stop(): Promise<void> {
+  async #end(): Promise<void> {
     this.#stopping.abort();
     await this.#confirming;
     this.#stopping = new AbortController();

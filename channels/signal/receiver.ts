@@ -106,7 +106,8 @@ export class Receiver {
     return this.#hasWebhook;
   }
 
-  async start(intake: Intake, { mode, bot }: Connection): Promise<void> {
+  /** Once aborted it waits for no answer and is only to be stopped. */
+  async start(intake: Intake, { mode, bot }: Connection, signal: AbortSignal): Promise<void> {
     const { health, log } = this.#deps;
     this.#stopping = new AbortController();
     this.#intake = intake;
@@ -119,12 +120,13 @@ export class Receiver {
       this.#askAnyway(mode);
       await this.#durable.look();
     });
+    if (signal.aborted) return;
     if (mode === 'polling') {
       this.#source = this.#poll(bot);
       return;
     }
     if (!this.#hasWebhook) log.warn({}, 'signal.webhook-not-configured');
-    this.#source = await this.#listen(bot);
+    this.#source = await this.#listen(bot, signal);
   }
 
   async stop(): Promise<void> {
@@ -192,7 +194,7 @@ export class Receiver {
   }
 
   /** Resolves when the socket stands, or could not be opened at once. */
-  async #listen(bot: Bot) {
+  async #listen(bot: Bot, signal: AbortSignal) {
     const { config, clock, log, health } = this.#deps;
     const first = Promise.withResolvers<void>();
     let downSince: number | undefined;
@@ -222,8 +224,9 @@ export class Receiver {
         first.resolve();
       },
     });
-    this.#stopping.signal.addEventListener('abort', () => first.resolve(), { once: true });
-    await first.promise;
+    const until = AbortSignal.any([signal, this.#stopping.signal]);
+    until.addEventListener('abort', () => first.resolve(), { once: true });
+    if (!until.aborted) await first.promise;
     return socket;
   }
 

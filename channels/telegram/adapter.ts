@@ -1,6 +1,7 @@
 import type { InputFile } from 'grammy/web';
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
 import { failed, sent } from '#channel-kit/send-result.ts';
+import { startAndStop } from '#channel-kit/start-and-stop.ts';
 import { sizeOf } from '#channel-kit/upload.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
@@ -39,6 +40,10 @@ export class TelegramAdapter implements ChannelAdapter {
   readonly #admins: AdminLookup;
   readonly #contest = { isOn: false };
   readonly #presses: PressDeps;
+  readonly #receiving = startAndStop({
+    begin: (intake) => this.#begin(intake),
+    end: () => this.#end(),
+  });
   #connection: Connection | undefined;
   #poll: Poll | undefined;
 
@@ -84,8 +89,15 @@ export class TelegramAdapter implements ChannelAdapter {
     }
   }
 
-  async start(intake: Intake): Promise<void> {
-    await this.stop();
+  start(intake: Intake): Promise<void> {
+    return this.#receiving.start(intake);
+  }
+
+  stop(): Promise<void> {
+    return this.#receiving.stop();
+  }
+
+  async #begin(intake: Intake): Promise<void> {
     const { api, identity } = this.#connected();
     const { clock, log } = this.#deps;
     this.#poll = startPoll(
@@ -104,7 +116,7 @@ export class TelegramAdapter implements ChannelAdapter {
     );
   }
 
-  async stop(): Promise<void> {
+  async #end(): Promise<void> {
     await this.#poll?.stop();
     this.#poll = undefined;
   }

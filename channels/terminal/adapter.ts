@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createConnectedClients } from '#channel-kit/client-channel.ts';
+import { startAndStop } from '#channel-kit/start-and-stop.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { accountId } from '#contracts/ids.ts';
@@ -16,12 +17,19 @@ const maxClients = 64;
 export function createTerminalAdapter(deps: ChannelDeps): ChannelAdapter {
   let stopServing: (() => Promise<void>) | undefined;
 
-  const stop = async () => {
-    const stopNow = stopServing;
-    stopServing = undefined;
-    clients.closeAll();
-    await stopNow?.();
-  };
+  const { start, stop } = startAndStop({
+    begin: async (intake) => {
+      const server = createServer((socket) => onConnect(intake, socket));
+      server.maxConnections = maxClients;
+      stopServing = await serve(server, deps.dataDir);
+    },
+    end: async () => {
+      const stopNow = stopServing;
+      stopServing = undefined;
+      clients.closeAll();
+      await stopNow?.();
+    },
+  });
   const clients = createConnectedClients({
     clock: deps.clock,
     log: deps.log,
@@ -39,12 +47,7 @@ export function createTerminalAdapter(deps: ChannelDeps): ChannelAdapter {
 
   return {
     identify: async () => identity(deps),
-    start: async (intake) => {
-      if (stopServing !== undefined) return;
-      const server = createServer((socket) => onConnect(intake, socket));
-      server.maxConnections = maxClients;
-      stopServing = await serve(server, deps.dataDir);
-    },
+    start,
     stop,
     send: clients.send,
     preview: clients.preview,

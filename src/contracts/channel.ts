@@ -57,7 +57,10 @@ export interface ChannelAdapter {
    * receiving has begun; later trouble goes to `intake.trouble`.
    */
   start(intake: Intake): Promise<void>;
-  /** Stops receiving; resolves when no further `accept` will be called. Safe to call twice. */
+  /**
+   * Stops receiving; resolves when no further `accept` will be called. Safe to call twice, and during a start, whose
+   * connections end too.
+   */
   stop(): Promise<void>;
   /**
    * Makes one platform call. Expected failures are values; it throws only for faults in itself.

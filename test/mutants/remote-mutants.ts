@@ -125,4 +125,13 @@ export const remoteMutants: readonly Mutant[] = [
     edit: { in: 'keepLease', find: '!isStoreAway(error) ||', replace: 'isStoreAway(error) ||' },
     test: { file: 'test/channel-host/recovery.test.ts', name: 'outlasts a store that is away' },
   },
+  {
+    name: 'a stop overtakes the start that is under way',
+    invariant: 'no connection outlives the stop of its channel, whenever that comes',
+    edit: { in: 'startAndStop', find: 'return inTurn(end);', replace: 'return end();' },
+    test: {
+      file: 'test/channels/terminal/contract.test.ts',
+      name: 'ends what a start begins that is told to stop before it is over',
+    },
+  },
 ];

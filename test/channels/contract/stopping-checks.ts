@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { checksOf } from './check.ts';
 
@@ -12,6 +13,22 @@ export const stoppingChecks = checksOf('stopping', {
     const { attempts } = intake;
     await harness.personSays('unheard');
     await trial.staysTrue(() => intake.attempts === attempts);
+  },
+
+  'ends what a start begins that is told to stop before it is over': async (trial) => {
+    const { harness, adapter, intake } = trial;
+    await adapter.identify(trial.signal);
+    for (const turns of [0, 1, 3, 9]) {
+      const starting = adapter.start(intake);
+      for (let turn = 0; turn < turns; turn += 1) await setImmediate();
+      await Promise.all([starting, adapter.stop()]);
+      const { attempts } = intake;
+      await harness.personSays('unheard');
+      await trial.staysTrue(() => intake.attempts === attempts);
+    }
+    await adapter.start(intake);
+    await harness.personSays('heard');
+    await intake.waitFor(() => intake.texts.includes('heard'));
   },
 
   'may be stopped before it was started': async ({ adapter }) => {

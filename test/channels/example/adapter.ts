@@ -1,3 +1,4 @@
+import { startAndStop } from '#channel-kit/start-and-stop.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { accountId } from '#contracts/ids.ts';
@@ -14,6 +15,15 @@ import type { Receiver } from './receiver.ts';
 export class ExampleAdapter implements ChannelAdapter {
   readonly #config: ExampleConfig;
   readonly #deps: ChannelDeps;
+  readonly #receiving = startAndStop({
+    begin: async (intake, signal) => {
+      this.#receiver = await this.#receive(intake, signal);
+    },
+    end: async () => {
+      await this.#receiver?.stop();
+      this.#receiver = undefined;
+    },
+  });
   #account: string | undefined;
   #receiver: Receiver | undefined;
 
@@ -33,15 +43,12 @@ export class ExampleAdapter implements ChannelAdapter {
     return { id: accountId(id), name };
   }
 
-  async start(intake: Intake): Promise<void> {
-    await this.stop();
-    this.#receiver = await this.#receive(intake);
+  start(intake: Intake): Promise<void> {
+    return this.#receiving.start(intake);
   }
 
-  async stop(): Promise<void> {
-    const receiver = this.#receiver;
-    this.#receiver = undefined;
-    await receiver?.stop();
+  stop(): Promise<void> {
+    return this.#receiving.stop();
   }
 
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
@@ -52,7 +59,7 @@ export class ExampleAdapter implements ChannelAdapter {
     return resultOf(await call(this.#config, wanted, signal), content);
   }
 
-  async #receive(intake: Intake): Promise<Receiver> {
+  async #receive(intake: Intake, signal: AbortSignal): Promise<Receiver> {
     const { clock, log, routes } = this.#deps;
     if (this.#account === undefined) throw new ParleyError('internal', 'example: used before identify()');
     const deps = { config: this.#config, account: this.#account, clock, log };
@@ -60,7 +67,7 @@ export class ExampleAdapter implements ChannelAdapter {
       case 'pull':
         return startPull(deps, intake);
       case 'push':
-        return startPush(deps, intake);
+        return startPush(deps, intake, signal);
       case 'hook':
         if (routes === undefined)
           throw new ParleyError('channel_unavailable', 'example: this process serves no webhooks');

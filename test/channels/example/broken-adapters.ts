@@ -1,4 +1,5 @@
 /** Ways in which adapters have been wrong, each with the rules of the contract that must notice. */
+import { setImmediate } from 'node:timers/promises';
 import type { ChannelAdapter, InboundBatch, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
@@ -328,6 +329,17 @@ const living: readonly BrokenAdapter[] = [
     receive: 'pull',
     breakage: adapterWith(() => ({ stop: async () => undefined })),
     caughtBy: ['hands over nothing after stop, which may be called twice'],
+  },
+  {
+    name: 'begins to receive although it was stopped before its start was over',
+    receive: 'pull',
+    breakage: adapterWith((sound) => ({
+      start: async (intake) => {
+        await setImmediate();
+        await sound.start(intake);
+      },
+    })),
+    caughtBy: ['ends what a start begins that is told to stop before it is over'],
   },
   {
     name: 'cannot be stopped before it was started',

@@ -9,12 +9,12 @@ import type { Receiver, ReceiverDeps } from './receiver.ts';
 /**
  * The network tells what happens to whoever listens, and keeps a history by room. So after each new
  * connection the history of every known room is read from its anchor on, while what is new waits; and an
- * anchor moves in the transaction that stores what it passes. Resolves when the first connection stands.
+ * anchor moves in the transaction that stores what it passes. Resolves when the first connection stands, or `ends` does.
  */
-export async function startPush(deps: ReceiverDeps, intake: Intake): Promise<Receiver> {
+export async function startPush(deps: ReceiverDeps, intake: Intake, ends: AbortSignal): Promise<Receiver> {
   const { clock } = deps;
   const stopping = new AbortController();
-  const { signal } = stopping;
+  const signal = AbortSignal.any([stopping.signal, ends]);
   const anchors = new Map(intake.anchors);
   const deliver = async (batch: InboundBatch): Promise<boolean> => {
     const moved = anchorsAfter(batch, anchors);
