@@ -51,6 +51,8 @@ export class LastSeen {
 
   async write(): Promise<void> {
     this.#writtenAt = this.#clock.now();
+    // It may not have been read yet, and is replaced as a whole.
+    await this.read();
     // After a failed write the gap told by the next process begins a little earlier.
     await replaceFile(this.#path, JSON.stringify(this.#seen)).catch(() => undefined);
   }

@@ -1,8 +1,11 @@
 /**
  * Serves the page while the gateway can't start: it says why, shows what can be read, and answers 503 to
- * every write. No channel is connected, so no cursor moves, and what a network keeps is read later.
+ * every write. No channel is connected, so no cursor moves, and what a network keeps is read later; what one
+ * sends only once is kept by its channel, if the disk takes it.
  */
 import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Intake } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
@@ -87,7 +90,7 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
   });
   closers.add('http server', server.close);
   const { url } = await server.listen();
-  await openPages(options, { server, store, away, addCloser: closers.add });
+  await openWaitingChannels(options, { server, store, away, addCloser: closers.add });
   await publish(options, url, closers);
   return { url, releaseStore: store.release, close: closers.close };
 }
@@ -147,23 +150,48 @@ async function tokenFor({ config, onSecret }: GatewayOptions): Promise<string> {
   return token;
 }
 
-type PageParts = {
+type ChannelParts = {
   readonly server: HttpServer;
   readonly store: Store;
   readonly away: ParleyError;
   readonly addCloser: (name: string, close: () => Promise<void>) => void;
 };
 
-/** Shows the conversations of this machine's channels; whatever is written there is not taken. */
-async function openPages(
+/**
+ * Shows the conversations of this machine's channels; whatever is written there is not taken. A network's adapter is made
+ * and not started: a webhook whose network calls only once keeps what it is sent for the start.
+ */
+async function openWaitingChannels(
   options: WaitingOptions,
-  { server, store, away, addCloser }: PageParts,
+  { server, store, away, addCloser }: ChannelParts,
 ): Promise<void> {
   const { config, log, clock } = options;
   const gate = createInboundPolicy(config, noticesFor(config.language, config.texts));
   const restoreMark = await store.read(readRestoreMark, {}).catch(() => '');
   const timelines = createTimelines({ store, log, live: noLiveEvents, restoreMark });
-  const refusing: Intake = {
+  for (const { entry, line, accountName, state } of configuredAccounts(options.channels, config)) {
+    const { localPeer: peer } = entry;
+    if (state.kind === 'off') continue;
+    const dataDir = join(config.dataDir, 'channels', line);
+    try {
+      const definition = await entry.load();
+      if (peer === undefined) await mkdir(dataDir, { recursive: true, mode: 0o700 });
+      const adapter = definition.create(definition.configSchema.parse(revealSettings(state.settings)), {
+        ...{ log, clock, fetch, dataDir, routes: server.routesFor(line) },
+        ...(peer !== undefined && {
+          timeline: timelines.readerFor((route) => localLaneKey(gate, { route, peer, accountName })),
+        }),
+      });
+      if (peer !== undefined) await adapter.start(refusingIntake(away));
+      addCloser(line, () => adapter.stop());
+    } catch (error) {
+      log.debug({ error, channel: line }, 'waiting.channel-omitted');
+    }
+  }
+}
+
+function refusingIntake(away: ParleyError): Intake {
+  return {
     cursor: undefined,
     anchors: new Map(),
     accept: () => Promise.reject(away),
@@ -171,20 +199,4 @@ async function openPages(
     renamed: () => undefined,
     gap: () => undefined,
   };
-  for (const { entry, line, accountName, state } of configuredAccounts(options.channels, config)) {
-    const { localPeer } = entry;
-    if (localPeer === undefined || state.kind === 'off') continue;
-    try {
-      const definition = await entry.load();
-      const adapter = definition.create(definition.configSchema.parse(revealSettings(state.settings)), {
-        ...{ log, clock, fetch, dataDir: `${config.dataDir}/channels/${line}` },
-        routes: server.routesFor(line),
-        timeline: timelines.readerFor((route) => localLaneKey(gate, { route, peer: localPeer, accountName })),
-      });
-      await adapter.start(refusing);
-      addCloser(line, () => adapter.stop());
-    } catch (error) {
-      log.debug({ error, channel: line }, 'waiting.channel-omitted');
-    }
-  }
 }

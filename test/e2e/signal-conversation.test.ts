@@ -163,20 +163,26 @@ describe.concurrent('a restart', { timeout: 300_000 }, () => {
   });
 });
 
+/** A gateway on a database of its own that can be away. */
+async function openBehindDoor(atEnd: (end: () => Promise<void>) => void) {
+  const database = await makeDatabase(atEnd);
+  const inside = new URL(database.url);
+  const door = await makeDoor({ host: inside.hostname, port: Number(inside.port) }, atEnd);
+  const outside = new URL(database.url);
+  outside.hostname = '127.0.0.1';
+  outside.port = String(door.port);
+  const config = { queue: { dm: { mode: 'followup' } } };
+  const { stage, signal } = await openSignal(atEnd, config, { DATABASE_URL: outside.href });
+  stage.model.script(echo);
+  return { database, door, stage, signal };
+}
+
 // Without PARLEY_TEST_DATABASE_URL there is no database that can go away while the process lives.
 describe.skipIf(databaseServer === undefined)('while the database is away', () => {
   test('messages are kept in the file, survive a kill, and are answered in order', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
-    const database = await makeDatabase(onTestFinished);
-    const inside = new URL(database.url);
-    const door = await makeDoor({ host: inside.hostname, port: Number(inside.port) }, onTestFinished);
-    const outside = new URL(database.url);
-    outside.hostname = '127.0.0.1';
-    outside.port = String(door.port);
-    const config = { queue: { dm: { mode: 'followup' } } };
-    const { stage, signal } = await openSignal(onTestFinished, config, { DATABASE_URL: outside.href });
-    stage.model.script(echo);
+    const { database, door, stage, signal } = await openBehindDoor(onTestFinished);
     const person = signal.person(501);
     const parley = await stage.start();
     person.says('Before.');
@@ -197,6 +203,27 @@ describe.skipIf(databaseServer === undefined)('while the database is away', () =
     await stage.start();
     person.says('After.');
     const wanted = ['Before.', ...spooled, 'After.'].map((text) => `You said: ${text}`);
+    await until(() => person.standing().length >= wanted.length, { what: 'all answers' });
+    expect(person.standing()).toEqual(wanted);
+    expect(await database.read('select distinct outcome from inbox')).toEqual([{ outcome: 'answered' }]);
+  });
+
+  test('messages that come while a start waits for it are kept too, and answered when it is there', {
+    timeout: 300_000,
+  }, async ({ expect, onTestFinished }) => {
+    const { database, door, stage, signal } = await openBehindDoor(onTestFinished);
+    const person = signal.person(501);
+    door.shut();
+    const waiting = await stage.start();
+    person.says('To the first that waits.');
+    await until(person.isHeard, { what: 'the webhook has answered 200' });
+    await waiting.kill();
+
+    await stage.start();
+    person.says('To the second.');
+    await until(person.isHeard, { what: 'the webhook has answered 200' });
+    door.open();
+    const wanted = ['To the first that waits.', 'To the second.'].map((text) => `You said: ${text}`);
     await until(() => person.standing().length >= wanted.length, { what: 'all answers' });
     expect(person.standing()).toEqual(wanted);
     expect(await database.read('select distinct outcome from inbox')).toEqual([{ outcome: 'answered' }]);

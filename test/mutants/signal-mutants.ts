@@ -133,4 +133,24 @@ export const signalMutants: readonly Mutant[] = [
     },
     test: { file: groups, name: 'which is kept for it' },
   },
+  {
+    name: 'the webhook is refused while a start waits',
+    invariant: 'what a server sends once is kept from the moment on in which Parley listens',
+    edit: {
+      in: 'openWaitingChannels',
+      find: "if (state.kind === 'off') continue;",
+      replace: "if (state.kind === 'off' || peer === undefined) continue;",
+    },
+    needsPostgres: true,
+    test: {
+      file: 'test/e2e/signal-conversation.test.ts',
+      name: 'messages that come while a start waits for it are kept too',
+    },
+  },
+  {
+    name: 'a note of a loss forgets when Parley was last there',
+    invariant: 'after each start it is said from when on messages may be missing',
+    edit: { in: 'LastSeen', find: 'await this.read(); await replaceFile', replace: 'await replaceFile' },
+    test: { file: receiving, name: 'forgets nothing of earlier processes while it notes a loss' },
+  },
 ];

@@ -207,6 +207,18 @@ describe('the webhook', () => {
     expect(checks.find(({ name }) => name === 'losses')).toMatchObject({ result: 'warning' });
   });
 
+  it('forgets nothing of earlier processes while it notes a loss before receiving has begun', async () => {
+    const { post, begin, newAdapter } = await aReceivingStage('webhook');
+    await (await begin(new RecordingIntake())).stop();
+    const waiting = newAdapter();
+    expect(await post('x'.repeat(1_100_000))).toBe(413);
+    const losses = async () => (await waiting.checks.check(forever)).map(({ name }) => name);
+    await expect.poll(losses).toContain('losses');
+    const intake = new RecordingIntake();
+    await begin(intake);
+    expect(intake.gaps).toMatchObject([{ code: 'not-kept', since: expect.any(Number) }]);
+  });
+
   it('takes everything with the right secret, and tells nothing to anybody else', async () => {
     const { server, post, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
