@@ -20,6 +20,7 @@ import type { ChannelHealth } from './health.ts';
 import type { Bot, MessageRef } from './ids.ts';
 import { joinBatches, type ReadBatch, readFrames } from './inbound.ts';
 import { LastSeen } from './last-seen.ts';
+import { Losses } from './losses.ts';
 import { attachmentPath } from './media.ts';
 import { startPoll } from './poll.ts';
 import type { RecentMessages } from './recent.ts';
@@ -61,6 +62,7 @@ export class Receiver {
   readonly #groups: GroupBook;
   readonly #background: BackgroundCalls;
   readonly lastSeen: LastSeen;
+  readonly #losses: Losses;
   readonly #inGrace = new Set<Promise<void>>();
   /** One after the other, in the order of the changes. */
   #passing = Promise.resolve();
@@ -79,6 +81,11 @@ export class Receiver {
     this.#deps = deps;
     this.#background = new BackgroundCalls(log);
     this.lastSeen = new LastSeen(join(dataDir, 'last-seen.json'), clock);
+    this.#losses = new Losses({
+      lastSeen: this.lastSeen,
+      read: (entries) => this.#read(entries),
+      tell: (gap) => this.#intake?.gap(gap),
+    });
     this.#groups = new GroupBook({
       list: (signal) => api.groups(this.#bot().number, signal),
       bot: () => this.#bot(),
@@ -159,7 +166,7 @@ export class Receiver {
       log,
       onCalled: () => this.lastSeen.note('webhookAt'),
       take: (raw) => this.#durable.take({ at: clock.now(), raw: this.#bound(raw) }),
-      onLost: (reason) => this.#onLost(clock.now(), reason),
+      onLost: (reason, raw) => this.#losses.note(reason, { at: clock.now(), raw: raw && this.#bound(raw) }),
     });
     return true;
   }
@@ -268,19 +275,12 @@ export class Receiver {
     if (this.#deps.clock.now() >= this.#askAnywayAt) this.#askServer(mode);
   }
 
-  /** Noted in the file too: the owner may not be reachable now, and `doctor` reads it. */
-  #onLost(at: number, reason: string): void {
-    this.#intake?.gap({ since: at, code: 'lost', reason });
-    this.lastSeen.note('lostAt');
-    void this.lastSeen.write();
-  }
-
   #onFrame(raw: string): void {
     const entry: SpoolEntry = { at: this.#deps.clock.now(), raw: this.#bound(raw) };
     const taking = this.#takeFrame(entry).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
       this.#deps.log.error({ reason }, 'signal.message-lost');
-      this.#onLost(entry.at, reason);
+      return this.#losses.note(reason, entry);
     });
     this.#inGrace.add(taking);
     void taking.finally(() => this.#inGrace.delete(taking));

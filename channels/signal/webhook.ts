@@ -9,8 +9,8 @@ export type WebhookDeps = {
   onCalled(): void;
   /** Resolves when the message is safe. */
   take(raw: string): Promise<void>;
-  /** A message that is neither stored nor kept: nobody will bring it again. */
-  onLost(reason: string): void;
+  /** A message that is neither stored nor kept: nobody will bring it again. `raw`: absent for one that is too large. */
+  onLost(reason: string, raw?: string): Promise<void>;
 };
 
 /**
@@ -26,16 +26,17 @@ export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: We
     if (body === undefined) {
       const reason = 'a call of the webhook had more than 1 MB';
       log.error({ reason }, 'signal.message-lost');
-      onLost(reason);
+      await onLost(reason);
       return { status: 413 };
     }
+    const raw = Buffer.from(body).toString();
     try {
-      await take(Buffer.from(body).toString());
+      await take(raw);
       return { status: 200 };
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       log.error({ reason }, 'signal.message-lost');
-      onLost(reason);
+      await onLost(reason, raw);
       return { status: 503 };
     }
   });

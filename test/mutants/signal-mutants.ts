@@ -11,10 +11,10 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'everything the webhook answered 200 for survives',
     edit: {
       in: 'mountWebhook',
-      find: 'await take(Buffer.from(body).toString());',
-      replace: 'void take(Buffer.from(body).toString()).catch(() => undefined);',
+      find: 'await take(raw);',
+      replace: 'void take(raw).catch(() => undefined);',
     },
-    test: { file: receiving, name: 'says that a message is lost when neither store nor disk can take it' },
+    test: { file: receiving, name: 'says so while neither store nor disk can take a message' },
   },
   {
     name: 'Signal off while its identities cannot be read',
@@ -152,5 +152,14 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'after each start it is said from when on messages may be missing',
     edit: { in: 'LastSeen', find: 'await this.read(); await replaceFile', replace: 'await replaceFile' },
     test: { file: receiving, name: 'forgets nothing of earlier processes while it notes a loss' },
+  },
+  {
+    name: 'a loss is told by each way it came',
+    invariant: 'the owner reads how many messages were lost',
+    edit: { in: 'Losses', find: 'return isTold;', replace: 'return isTold && false;' },
+    test: {
+      file: receiving,
+      name: 'says once that a message is lost that the WebSocket has brought in vain',
+    },
   },
 ];

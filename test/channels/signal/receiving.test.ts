@@ -193,6 +193,19 @@ describe('the webhook', () => {
     await intake.waitFor(() => intake.texts.includes('next'));
   });
 
+  it('says once that a message is lost that the WebSocket has brought in vain too', async () => {
+    const { server, ada, begin, dataDir } = await aReceivingStage('webhook');
+    const intake = new RecordingIntake();
+    const adapter = await begin(intake);
+    await mkdir(join(dataDir, 'spool.jsonl'));
+    intake.failNext('store_unavailable', 1_000_000);
+    for (const text of ['lost', 'lost as well']) server.people.writes({ from: ada, text });
+    await server.waitFor(() => server.posts.filter(({ status }) => status === 503).length === 2);
+    // What the socket has brought is dealt with before a stop is over.
+    await adapter.stop();
+    expect(intake.gaps).toHaveLength(2);
+  });
+
   it('says that a message is lost that is larger than any body it takes, and doctor says so later', async () => {
     const { post, begin, newAdapter } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
