@@ -11,6 +11,7 @@ import {
 import { z } from 'zod';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { DiscordConfig } from './config.ts';
+import { readRefusal } from './failures.ts';
 import type { OutgoingFile, SendBody, TextBody } from './outbound.ts';
 import { idSchema, userSchema } from './payload-schema.ts';
 import { makeRequest } from './rest-request.ts';
@@ -62,6 +63,14 @@ export class DiscordApi {
 
   async me(signal: AbortSignal) {
     return userSchema.parse(await this.#call(RequestMethod.Get, Routes.user(), { signal }));
+  }
+
+  /** Whether Discord itself answers now, be it by a refusal: then what is turned away before it is not everything. */
+  answers(signal: AbortSignal): Promise<boolean> {
+    return this.me(signal).then(
+      () => true,
+      (error: unknown) => readRefusal(error)?.code !== undefined,
+    );
   }
 
   async application(signal: AbortSignal) {

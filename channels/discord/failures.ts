@@ -32,6 +32,11 @@ export function readRefusal(error: unknown): Refusal | undefined {
   return { status, code, reason: `${status} ${error.message}`.slice(0, 300) };
 }
 
+/** Something before Discord has answered, a proxy or its edge: for everybody and for now, or for what this call says. */
+export function isTurnedAway({ status, code }: Refusal): boolean {
+  return code === undefined && status < 500 && status !== 429;
+}
+
 /** Discord's edge, which names no reason: what is gone for good has a code of its own. */
 function isUnrouted(status: number, code: number | undefined): boolean {
   if (code === RESTJSONErrorCodes.CloudflareIsBlockingYourRequest) return true;
@@ -54,11 +59,14 @@ export function failureOf(error: unknown, attempt: Attempt): SendResult {
 
 /** A proxy's ban (Cloudflare) ends by itself, but not soon. */
 export const proxyPauseMs = 60_000;
+/** A proxy's limit of what it passes on. */
+const tooLarge = 413;
 
 function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attempt): SendResult {
   if (status === 429) return { kind: 'retry', afterMs: retryAfterMs ?? proxyPauseMs, reason };
   if (status >= 500) return ambiguous(attempt.content, reason);
   if (status === 401) return failed('unauthorised', reason);
+  if (code === undefined && status === tooLarge) return failed('rejected', reason);
   if (code === undefined) return { kind: 'retry', afterMs: proxyPauseMs, reason };
   if (isAlreadySo(attempt.content, code)) return sent();
   return failed(failureKind(code, attempt), reason);

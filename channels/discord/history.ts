@@ -12,7 +12,7 @@ import type { Log } from '#contracts/log.ts';
 import type { DiscordApi } from './api.ts';
 import type { Contacts } from './contacts.ts';
 import type { ChannelLocation, Directory } from './directory.ts';
-import { readRefusal, reasonOf } from './failures.ts';
+import { isTurnedAway, type Refusal, readRefusal, reasonOf } from './failures.ts';
 import { isLater, isSnowflake, laterOf, snowflakeAt, timeOf } from './ids.ts';
 import type { Entry } from './intake-queue.ts';
 import { snowflakeOf } from './raw-fields.ts';
@@ -25,7 +25,7 @@ export type BufferedEvents = {
 };
 
 export type HistoryDeps = {
-  readonly api: Pick<DiscordApi, 'messages' | 'channel'>;
+  readonly api: Pick<DiscordApi, 'messages' | 'channel' | 'answers'>;
   readonly directory: Directory;
   readonly contacts: Contacts;
   readonly clock: Clock;
@@ -63,6 +63,8 @@ const atATime = 2;
 /** So many that failed are not counted among them; in an outage all would fail. */
 const mostAside = 20;
 const pauses = { firstMs: 1_000, longestMs: 30_000 };
+/** So often a history may be turned away while Discord answers all else: for ten minutes, with these pauses. */
+const mostTurnedAway = 24;
 
 export class History {
   readonly #deps: HistoryDeps;
@@ -213,6 +215,7 @@ export class History {
   async #readPatiently(channelId: string): Promise<void> {
     const { log } = this.#deps;
     let limit = pageSize;
+    let turnedAway = 0;
     for (let attempts = 1; !this.#stopped.signal.aborted; attempts += 1) {
       try {
         await this.#read(channelId, limit);
@@ -221,17 +224,20 @@ export class History {
         if (isTooLarge(error) && limit === 1) return this.#isTooLarge(channelId);
         if (isTooLarge(error)) limit = Math.floor(limit / 10);
         const refusal = readRefusal(error);
+        if (refusal && (await this.#isTurnedAwayAlone(refusal))) turnedAway += 1;
         const isFinal = refusal?.code !== undefined && [400, 403, 404].includes(refusal.status);
-        if (isFinal) {
-          this.#cannotRead(channelId, refusal.status, refusal.reason);
-          return;
-        }
+        if (refusal && (isFinal || turnedAway >= mostTurnedAway)) return this.#cannotRead(channelId, refusal);
         const reason = reasonOf(error);
         log.info({ channelId, attempts, reason }, 'discord.history-delayed');
         const fallbackMs = backoffMs(attempts, pauses);
         await this.#pause(retryAfterMs(refusal?.retryAfterMs, { fallbackMs }));
       }
     }
+  }
+
+  /** A filter that refuses what is said there does so for ever, and all that is new there would wait behind it. */
+  async #isTurnedAwayAlone(refusal: Refusal): Promise<boolean> {
+    return isTurnedAway(refusal) && (await this.#deps.api.answers(this.#stopped.signal));
   }
 
   /** Others are read meanwhile: what cannot be read for now may never be. */
@@ -317,11 +323,12 @@ export class History {
   }
 
   /** A channel that is gone, or out of the bot's sight, has no gap: nobody could have called it there. */
-  #cannotRead(channelId: string, status: number, reason: string): void {
+  #cannotRead(channelId: string, { status, code, reason }: Refusal): void {
     const { directory, log } = this.#deps;
     log.info({ channelId, reason }, 'discord.history-refused');
     const place = directory.placeOf(channelId);
-    if (status === 404 || place === undefined || !directory.access(channelId).canView) return;
+    const isGone = status === 404 && code !== undefined;
+    if (isGone || place === undefined || !directory.access(channelId).canView) return;
     this.#gap(place, { after: this.#startOf(place), code: 'history-refused', reason });
   }
 

@@ -1,13 +1,14 @@
 import { ChannelType } from 'discord.js';
+import { keepRecent } from '#channel-kit/keep-recent.ts';
 import { neverLeft } from '#channel-kit/network-fault.ts';
 import { failed, sent } from '#channel-kit/send-result.ts';
 import { sizeOf } from '#channel-kit/upload.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
-import { messageId } from '#contracts/ids.ts';
+import { messageId, type PartKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { DiscordApi } from './api.ts';
-import { failureOf, isQuoteRefused, readRefusal, reasonOf } from './failures.ts';
+import { failureOf, isQuoteRefused, isTurnedAway, readRefusal, reasonOf } from './failures.ts';
 import { type Bot, laterOf, snowflakeAt } from './ids.ts';
 import type { Interactions } from './interactions.ts';
 import { type Call, interactionOf, targetOf, textBody, toCall } from './outbound.ts';
@@ -27,10 +28,15 @@ const clockSlackMs = 60_000;
 const pageSize = 100;
 const mostPages = 10;
 const laterMs = 5_000;
+/** So often a part may be turned away while Discord answers all else: for ten minutes. */
+const mostTurnedAway = 10;
+const mostKept = 1_000;
 
 /** Makes the calls that parts are, and finds out what became of those that were cut off. */
 export class Sender {
   readonly #deps: SenderDeps;
+  /** How often parts were turned away while Discord answered all else. */
+  readonly #turnedAway = new Map<PartKey, number>();
 
   constructor(deps: SenderDeps) {
     this.#deps = deps;
@@ -47,13 +53,23 @@ export class Sender {
       return answered ?? (await this.#perform(call, signal));
     } catch (error) {
       const attempt = { content, isThread: route.thread !== undefined, isAborted: signal.aborted };
-      const result = await this.#withinThread(failureOf(error, attempt), route.thread, signal);
+      const told = (await this.#giveUp(outbound, error, signal)) ?? failureOf(error, attempt);
+      const result = await this.#withinThread(told, route.thread, signal);
       this.#deps.log.info(
         { partKey: outbound.key, method: call.method, result: result.kind },
         'discord.send-failed',
       );
       return result;
     }
+  }
+
+  /** A filter that refuses what a part says does so for ever, and the rest of its conversation would wait behind it. */
+  async #giveUp({ key }: Outbound, error: unknown, signal: AbortSignal): Promise<SendResult | undefined> {
+    const refusal = readRefusal(error);
+    if (!refusal || !isTurnedAway(refusal) || !(await this.#deps.api.answers(signal))) return undefined;
+    const times = (this.#turnedAway.get(key) ?? 0) + 1;
+    keepRecent(this.#turnedAway, mostKept, [key, times]);
+    return times < mostTurnedAway ? undefined : failed('rejected', refusal.reason);
   }
 
   /**

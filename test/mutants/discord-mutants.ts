@@ -180,4 +180,20 @@ export const discordMutants: readonly Mutant[] = [
     },
     test: { file: backfill, name: 'of Discord’s edge, and comes behind it' },
   },
+  {
+    name: 'a history that a filter refuses is asked for without end',
+    invariant: 'no refusal of one history holds up its conversation for ever',
+    edit: { in: 'History', find: '(isFinal || turnedAway >= mostTurnedAway)', replace: 'isFinal' },
+    test: { file: backfill, name: 'is given up with a gap once Discord answers all else' },
+  },
+  {
+    name: 'an outage counts as a filter',
+    invariant: 'what is turned away with all else waits for as long as that lasts',
+    edit: {
+      in: 'Sender',
+      find: '!isTurnedAway(refusal) || !(await this.#deps.api.answers(signal))',
+      replace: '!isTurnedAway(refusal) || signal.aborted',
+    },
+    test: { file: sending, name: 'that something before Discord refuses time and again' },
+  },
 ];

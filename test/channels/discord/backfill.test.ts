@@ -115,6 +115,43 @@ describe('what was said while Parley was down', () => {
   });
 });
 
+describe('a history that something before Discord refuses', () => {
+  const page = { kind: 'page', status: 403 } as const;
+  const times = Number.POSITIVE_INFINITY;
+
+  it('is given up with a gap once Discord answers all else, and live events go on', async () => {
+    const { server, ada, general, begin, readings } = await aDiscordStage();
+    const first = await begin();
+    server.people.sends({ from: ada, channel: general, text: 'one' });
+    await first.intake.waitFor(() => first.intake.texts.length === 1);
+    await first.adapter.stop();
+    server.people.sends({ from: ada, channel: general, text: 'refused' });
+    server.fault(page, { route: 'GET /channels/:channel/messages', times });
+    const { intake } = await begin(first.intake.restarted());
+    server.people.sends({ from: ada, channel: general, text: 'two' });
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.texts).toEqual(['one', 'two']);
+    expect(intake.gaps).toMatchObject([{ conversation: general.id, code: 'history-refused' }]);
+    expect(readings(general.id).length).toBeGreaterThan(20);
+  });
+
+  it('is waited for as long as everything is refused', async () => {
+    const { server, ada, general, begin, readings } = await aDiscordStage();
+    const first = await begin();
+    await first.adapter.stop();
+    server.people.sends({ from: ada, channel: general, text: 'one' });
+    for (const route of ['GET /channels/:channel/messages', 'GET /users/@me'])
+      server.fault(page, { route, times });
+    const adapter = first.adapter;
+    const intake = first.intake.restarted();
+    await adapter.start(intake);
+    await expect.poll(() => readings(general.id).length).toBeGreaterThan(40);
+    server.clearFaults();
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(intake.gaps).toEqual([]);
+  });
+});
+
 describe('while a conversation is read', () => {
   it('its live events wait behind what was missed, and those of others do not', async () => {
     const { server, ada, bob, begin } = await aDiscordStage();

@@ -128,6 +128,11 @@ describe('a call that went wrong', () => {
     ],
     ['a proxy’s ban', refusal(429, Number.NaN), { kind: 'retry' }],
     ['a page of a proxy', Object.assign(new Error('x'), { status: 403 }), { kind: 'retry', afterMs: 60_000 }],
+    [
+      'a proxy’s limit of size',
+      Object.assign(new Error('x'), { status: 413 }),
+      { kind: 'failed', failure: { kind: 'rejected' } },
+    ],
     ['a route that is away', refusal(404, 0), { kind: 'retry', afterMs: 60_000 }],
     ['a block at the edge', refusal(403, 40333), { kind: 'retry', afterMs: 60_000 }],
     ['a token that is none', refusal(401, 0), { kind: 'failed', failure: { kind: 'unauthorised' } }],

@@ -12,7 +12,7 @@ function aHistory() {
   const { bot } = aScene().around;
   const unused = () => Promise.reject(new Error('test error: nothing is read here'));
   const history = new History({
-    api: { messages: unused, channel: unused },
+    api: { messages: unused, channel: unused, answers: unused },
     directory: new Directory(bot),
     // Nothing of it is asked for a channel that is live.
     contacts: undefined as never,

@@ -152,7 +152,7 @@ describe('a send', () => {
       const { server, dm, route, newAdapter } = await aDiscordStage();
       const adapter = newAdapter();
       await adapter.identify(forever);
-      server.fault({ kind: 'answer', body: '<html>', ...answer }, { times: 2 });
+      server.fault({ kind: 'answer', body: '<html>', ...answer }, { times: 4 });
       expect(await adapter.send(aText(route(dm.id), 'hello'), forever)).toMatchObject({
         kind,
         ...(kind === 'retry' && { afterMs }),
@@ -166,6 +166,31 @@ describe('a send', () => {
       });
     },
   );
+
+  it('that something before Discord refuses time and again, though Discord answers all else, is given up', async () => {
+    const { server, dm, route, newAdapter } = await aDiscordStage();
+    const adapter = newAdapter();
+    await adapter.identify(forever);
+    const page = { kind: 'page', status: 403 } as const;
+    const times = Number.POSITIVE_INFINITY;
+    const attempts = async (count: number) => {
+      const results = [];
+      for (let attempt = 0; attempt < count; attempt += 1)
+        results.push(await adapter.send(aText(route(dm.id), 'what a filter refuses'), forever));
+      return results;
+    };
+    for (const refused of ['POST /channels/:channel/messages', 'GET /users/@me'])
+      server.fault(page, { route: refused, times });
+    const inOutage = await attempts(11);
+    expect(new Set(inOutage.map(({ kind }) => kind))).toEqual(new Set(['retry']));
+    server.clearFaults();
+    server.fault(page, { ...onSend, times });
+    const alone = await attempts(10);
+    expect(alone.slice(0, 9).every(({ kind }) => kind === 'retry')).toBe(true);
+    expect(alone[9]).toMatchObject({ kind: 'failed', failure: { kind: 'rejected' } });
+    const { kind } = await adapter.send(aText(route(dm.id), 'another'), forever);
+    expect(kind).toBe('retry');
+  });
 
   it('where the bot may not write finds the conversation out of reach, and a revoked token refused', async () => {
     const { server, general, dm, route, begin } = await aDiscordStage();
