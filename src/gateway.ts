@@ -283,7 +283,7 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
     intakeFor: ({ account, accountName }, { account: key, epoch }) =>
       createIntake(deps, { account: key, epoch, holder, botName: () => account.name, accountName }),
     onReceiving: registrar.register,
-    onState: (line, state) => owner?.onState(line, state),
+    onState: (line, state, account) => owner?.onState(line, state, account),
     onGap: (channel, gap) => {
       stage.meters.missed(channel.definition.id);
       owner?.onGap(channel, gap);

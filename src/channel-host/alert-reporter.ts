@@ -7,14 +7,15 @@ import { conversationKeyOf } from '../store/base/conversation-key.ts';
 import type { ChannelState } from './channel-state.ts';
 import { createChannelWatch } from './channel-watch.ts';
 
-export type AlertReporterDeps = Omit<OwnerAlertsDeps, 'avoid'> & {
+export type AlertReporterDeps = Omit<OwnerAlertsDeps, 'reach'> & {
   /** Channels of this machine: the machine's user sees the page. */
   readonly localChannels: readonly ChannelId[];
 };
 
 /** Everything the stages report that an owner may have to know. */
 export interface AlertReporter extends Pick<OwnerAlerts, 'endWhere' | 'shown' | 'dismiss'> {
-  onState(line: string, state: ChannelState): void;
+  /** `account`: the key of its account, once it is known. */
+  onState(line: string, state: ChannelState, account?: string): void;
   onGap(channel: HostedChannel, gap: ChannelGap): void;
   /** Something has waited in a lane for `waitedMs`, and nobody works on it. */
   onAlarm(laneKey: string, waitedMs: number): void;
@@ -26,21 +27,18 @@ export interface AlertReporter extends Pick<OwnerAlerts, 'endWhere' | 'shown' | 
 
 /** Creates the reporter. */
 export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
-  const usable = new Set<string>();
-  /** It comes back, or is mended some day. */
-  const away = new Set<string>();
-  const known = new Set<string>(deps.localChannels);
-  /** A network with several accounts can be used while one of them is on. */
-  const without = (...lines: readonly string[]) => {
-    const open = new Set(lines.map(channelOfConnection));
-    return [...new Set([...known].map(channelOfConnection))].filter((channel) => !open.has(channel));
-  };
-  const avoid = () => ({ now: without(...usable), always: without(...usable, ...away) });
-  const desk = createOwnerAlerts({ ...deps, avoid });
+  const accounts = new Map<string, string>();
+  const [usable, away] = [new Set<string>(), new Set<string>()];
+  const reach = () => ({
+    accounts: [...usable].flatMap((line) => accounts.get(line) ?? []),
+    awaited: [...away].map(channelOfConnection),
+    accountOf: (line: string) => accounts.get(line),
+  });
+  const desk = createOwnerAlerts({ ...deps, reach });
   const channels = createChannelWatch({ clock: deps.clock, raise: desk.raise, end: desk.end });
   return {
-    onState: (line, state) => {
-      known.add(line);
+    onState: (line, state, account) => {
+      if (account !== undefined) accounts.set(line, account);
       const isLocal = deps.localChannels.some((id) => id === channelOfConnection(line));
       usable.delete(line);
       away.delete(line);

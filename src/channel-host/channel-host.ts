@@ -52,8 +52,11 @@ export type ChannelHostDeps = {
   intakeFor(channel: HostedChannel, lease: AccountLeaseHeld): Pick<Intake, 'accept'>;
   /** Called when this process begins to receive for the account. */
   onReceiving(channel: HostedChannel): void;
-  /** Called with each state, also with one that only repeats the last. `line`: see `connectionName`. */
-  onState(line: string, state: ChannelState): void;
+  /**
+   * Called with each state, also with one that only repeats the last. `line`: see `connectionName`; `account`: see
+   * `accountKeyOf`, undefined as long as it isn't known.
+   */
+  onState(line: string, state: ChannelState, account: string | undefined): void;
   /** Called when messages may have been missed for good. */
   onGap(channel: HostedChannel, gap: ChannelGap): void;
 };
@@ -107,7 +110,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
     const since = before?.kind === 'trouble' ? before.since : deps.clock.now();
     const state: ChannelState = said.kind === 'trouble' ? { ...said, since } : said;
     states.set(line, state);
-    deps.onState(line, state);
+    deps.onState(line, state, registry.accountOf(line));
     if (before?.kind === state.kind && degradation(before) === degradation(state)) return;
     deps.log[logLevels[state.kind]]({ channel: line, ...state }, 'channel.state-changed');
   };

@@ -30,6 +30,8 @@ export interface ChannelRegistry extends FindChannel {
   define(definition: ChannelDefinition): void;
   /** Takes note of a connection. Throws `config_invalid` when another line has the same account. */
   enter(line: string, channel: HostedChannel): void;
+  /** The account that a connection was last found to have; see `accountKeyOf`. */
+  accountOf(line: string): string | undefined;
   /** `account`: see `accountKeyOf`. */
   hold(account: string): void;
   markReleased(account: string): void;
@@ -39,6 +41,7 @@ export type ChannelRegistryDeps = { readonly log: Log; readonly live: Pick<LiveE
 
 export function createChannelRegistry({ log, live }: ChannelRegistryDeps): ChannelRegistry {
   const entered = new Map<string, { readonly line: string; readonly channel: HostedChannel }>();
+  const accounts = new Map<string, string>();
   const definitions = new Map<string, ChannelDefinition>();
   const held = new Set<string>();
 
@@ -69,7 +72,9 @@ export function createChannelRegistry({ log, live }: ChannelRegistryDeps): Chann
       const key = accountKeyOf({ channel: channel.definition.id, account: channel.account.id });
       rejectDuplicateAccount(line, channel, entered.get(key)?.line);
       entered.set(key, { line, channel });
+      accounts.set(line, key);
     },
+    accountOf: (line) => accounts.get(line),
     hold: (account) => void held.add(account),
     markReleased: (account) => void held.delete(account),
     find: (route) => {

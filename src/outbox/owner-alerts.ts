@@ -15,7 +15,7 @@ import {
   resolveAlert,
   type TroubleEnd,
 } from '../store/alerts/note-alert.ts';
-import { readOwnerRoute } from '../store/alerts/owner-route.ts';
+import { type OwnerSearch, readOwnerRoute } from '../store/alerts/owner-route.ts';
 import type { Store } from '../store/base/command.ts';
 import {
   queueAlertMessage,
@@ -25,10 +25,14 @@ import {
 } from '../store/delivery/queue-alert-message.ts';
 import type { Notices } from '../texts/notices.ts';
 
-export type AvoidedChannels = {
-  readonly now: readonly string[];
-  /** Those that are off, and those of this machine: nobody waits for them. */
-  readonly always: readonly string[];
+/** How the owner can be reached. Channels of this machine count for nothing: its user sees the page. */
+export type OwnerReach = {
+  /** Keys of the bot accounts that can carry a message now. */
+  readonly accounts: readonly string[];
+  /** Channels of which an account is away: it comes back, or is mended some day. */
+  readonly awaited: readonly string[];
+  /** The key of a connection's account; undefined as long as it isn't known. */
+  accountOf(line: string): string | undefined;
 };
 
 /** Everything that telling an owner needs. */
@@ -39,8 +43,7 @@ export type OwnerAlertsDeps = {
   readonly notices: Notices;
   /** `<channel>:<peer>`; those who were approved as owners are known to the store. */
   readonly owners: readonly string[];
-  /** Channels that can't carry a message to the owner. */
-  avoid(): AvoidedChannels;
+  reach(): OwnerReach;
   deliver(conversationKey: string): void;
 };
 
@@ -145,7 +148,7 @@ function isDue({ kind, raisedAt, endedAt }: StoredNotice, now: number): boolean 
 }
 
 async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> {
-  const { store, notices, owners, deliver, avoid } = deps;
+  const { store, notices, owners, deliver } = deps;
   const { id, endedAt } = notice;
   if (endedAt !== undefined) {
     const text = troubleEndText(notices, notice);
@@ -157,36 +160,40 @@ async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> 
     if (told !== undefined) deliver(told);
     return;
   }
-  const find = (avoided: readonly string[]) =>
-    store.read(readOwnerRoute, { owners, ...unusable(avoided, notice) });
-  const { now, always } = avoid();
-  const route = await find(now);
-  // It is told when the channel that reaches the owner is back.
-  if (!route && now.length > always.length && (await find(always))) return;
+  const { accounts, awaited, accountOf } = deps.reach();
+  const excluded = unusable(notice, accountOf);
+  const find = (by: Pick<OwnerSearch, 'accounts' | 'channels'>) =>
+    store.read(readOwnerRoute, { owners, ...excluded, ...by });
+  const route = await find({ accounts });
+  // It is told when the account that reaches the owner is back.
+  if (!route && awaited.length > 0 && (await find({ channels: awaited }))) return;
   const text = troubleText(notices, notice);
   const told = await store.write(queueAlertMessage, { id, step: 'raised', text, ...(route && { route }) });
   if (told !== undefined) deliver(told);
 }
 
 /** A trouble is not told where it is. */
-function unusable(avoid: readonly string[], { kind, subject }: StoredNotice) {
+function unusable(
+  { kind, subject }: StoredNotice,
+  accountOf: OwnerReach['accountOf'],
+): Pick<OwnerSearch, 'notBy' | 'notIn'> {
   switch (kind) {
     case 'channel-down':
     case 'channel-unauthorised':
     case 'channel-challenge':
-      return { avoid: [...avoid, subject] };
+      return { notBy: accountOf(subject) };
     case 'delivery-unknown':
     case 'delivery-waits':
     case 'conversation-unreachable':
     case 'conversation-moved':
-      return { avoid, notIn: subject };
+      return { notIn: subject };
     case 'model-key':
     case 'model-without-tools':
     case 'context-full':
     case 'lane-stuck':
     case 'budget-spent':
     case 'events-missed':
-      return { avoid };
+      return {};
     default:
       return kind satisfies never;
   }

@@ -47,7 +47,7 @@ export function createRunBudgets({ store, clock, rules, policy }: RunBudgetsDeps
     },
     hasOwner: async () => {
       const owners = [...policy.access.owners];
-      return (await store.read(readOwnerRoute, { owners, avoid: [] })) !== undefined;
+      return (await store.read(readOwnerRoute, { owners })) !== undefined;
     },
   };
 }

@@ -4,9 +4,12 @@ import type { Clock } from '#contracts/clock.ts';
 import { accountId, channelId, conversationId } from '#contracts/ids.ts';
 import { createAlertReporter } from '../../src/channel-host/alert-reporter.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
+import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
+import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
-import { aMessage, aWorker } from '../store/builders.ts';
+import { aMessage, aRoute, aWorker } from '../store/builders.ts';
 import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -34,6 +37,17 @@ async function aHome(): Promise<Store> {
   // The owner has written in the conversation "home", on the channel that works.
   await aWorker(store).accept(aMessage({ conversation: 'home', text: 'hi', sender: 'ann' }));
   return store;
+}
+
+/** The owner writes to another account of that channel. */
+async function saysAt(store: Store, account: string, conversation: string): Promise<void> {
+  const route = aRoute(conversation, { account: accountId(account) });
+  const key = `${works}/${account}`;
+  const lease = await store.write(claimAccount, { account: key, holder: 'boot-1', leaseMs: 60_000 });
+  if (lease.kind !== 'held') throw new Error('the account is busy');
+  const message = aMessage({ conversation, text: 'hi', sender: 'ann', item: { route } });
+  const proposals = [{ ...message, conversationKey: conversationKeyOf(route) }];
+  await store.write(acceptBatch, { account: key, epoch: lease.epoch, holder: 'boot-1', proposals });
 }
 
 async function aWatch({ store, owners = ['test:ann'] }: { store?: Store; owners?: readonly string[] } = {}) {
@@ -65,7 +79,7 @@ async function aWatch({ store, owners = ['test:ann'] }: { store?: Store; owners?
     isStopped = true;
   };
   onTestFinished(stop);
-  watch.onState(works, { kind: 'on', account: 'bot' });
+  watch.onState(works, isBack, 'test/bot');
   /** Time goes by. */
   const pass = async (ms: number) => {
     await vi.waitFor(() => expect(resting).toBe(1), patient);
@@ -110,7 +124,7 @@ describe('a channel that is down', () => {
     const { watch, pass, told } = await aWatch();
     watch.onState(broken, isAway);
     await pass(59_000);
-    watch.onState(broken, isBack);
+    watch.onState(broken, isBack, 'carrier/bot');
     await pass(600_000);
     watch.onGap(hosted, { reason: 'to see that the desk has worked' });
     await vi.waitFor(async () => expect(await watch.shown()).toHaveLength(1), patient);
@@ -125,13 +139,13 @@ describe('a channel that is down', () => {
     watch.onState(broken, isAway);
     await pass(60_000);
     await untilTold(/is down/);
-    watch.onState(broken, isBack);
+    watch.onState(broken, isBack, 'carrier/bot');
     await untilShown();
     watch.onState(broken, isAway);
     await pass(60_000);
     await untilShown(/is down.*\(2 times\)/);
     expect(await told()).toHaveLength(1);
-    watch.onState(broken, isBack);
+    watch.onState(broken, isBack, 'carrier/bot');
     await untilShown();
     await pass(301_000);
     await untilTold(/is down/, /home: carrier is back/);
@@ -179,7 +193,7 @@ describe('a channel that is down', () => {
     second.watch.onState(broken, isAway);
     await second.pass(60_000);
     await second.untilShown(/is down/);
-    second.watch.onState(broken, isBack);
+    second.watch.onState(broken, isBack, 'carrier/bot');
     await second.untilShown();
     await second.pass(301_000);
     await second.untilTold(/is down/, /is back/);
@@ -232,7 +246,8 @@ describe('other troubles', () => {
 
   it('are told by a process that stands by for another, which has the channel', async () => {
     const { watch, untilTold } = await aWatch();
-    watch.onState(works, { kind: 'standby', reason: 'another process receives for this account' });
+    const reason = 'another process receives for this account';
+    watch.onState(works, { kind: 'standby', reason }, 'test/bot');
     watch.onAlarm('lane-1', 12_000);
     await untilTold(/lane-1/);
   });
@@ -244,9 +259,36 @@ describe('other troubles', () => {
     await untilShown(/lane-1/);
     await pass(6_000);
     expect(await told()).toEqual([]);
-    watch.onState(works, isBack);
+    watch.onState(works, isBack, 'test/bot');
     await pass(6_000);
     await untilTold(/lane-1/);
+  });
+
+  it('of an account are told by another one of its network, never by the one that is down', async () => {
+    const store = await aHome();
+    await saysAt(store, 'worker', 'office');
+    const { watch, untilTold } = await aWatch({ store });
+    // As after a start with a token that is refused: nobody knows which account it is.
+    const trouble = { kind: 'trouble', problem: 'unauthorised', reason: 'revoked', since: 0 } as const;
+    watch.onState('test.work', trouble, undefined);
+    await untilTold(/^test\/bot\/home: test\.work rejects my credentials/);
+    watch.onState('test.work', isBack, 'test/worker');
+    watch.onAlarm('lane-1', 12_000);
+    await untilTold(/rejects/, /^test\/worker\/office: lane-1/);
+  });
+
+  it('of one account are not told by it when it is known which one it is, and no other reaches the owner', async () => {
+    const store = (await aStore()).store;
+    await saysAt(store, 'worker', 'office');
+    const { watch, untilShown, told, pass } = await aWatch({ store });
+    watch.onState('test.work', isBack, 'test/worker');
+    const trouble = { kind: 'trouble', problem: 'unauthorised', reason: 'revoked', since: 0 } as const;
+    watch.onState('test.work', trouble, 'test/worker');
+    await untilShown(/test\.work rejects my credentials/);
+    await pass(6_000);
+    watch.onState('test.work', isBack, 'test/worker');
+    await untilShown();
+    expect(await told()).toEqual([]);
   });
 
   it('are dismissed by the owner', async () => {

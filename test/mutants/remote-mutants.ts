@@ -134,4 +134,17 @@ export const remoteMutants: readonly Mutant[] = [
       name: 'ends what a start begins that is told to stop before it is over',
     },
   },
+  {
+    name: 'an account that is down is to tell of it',
+    invariant: 'the owner is told by an account that can be used, where one reaches them',
+    edit: {
+      in: 'tell',
+      find: 'await find({ accounts })',
+      replace: 'await find({ channels: accounts.map(one => one.split("/")[0] ?? "") })',
+    },
+    test: {
+      file: 'test/channel-host/alert-reporter.test.ts',
+      name: 'of an account are told by another one of its network, never by the one that is down',
+    },
+  },
 ];

@@ -120,7 +120,7 @@ export const roleMutants: readonly Mutant[] = [
   {
     name: 'an alert told nowhere while its channel is away',
     invariant: 'an alert that counts as told reaches the owner where anything does',
-    edit: { in: 'tell', find: 'now.length > always.length', replace: 'now.length < always.length' },
+    edit: { in: 'tell', find: 'awaited.length > 0', replace: 'awaited.length < 0' },
     test: { file: 'test/channel-host/alert-reporter.test.ts', name: 'told once a channel is there' },
   },
 ];

@@ -63,7 +63,7 @@ it('ends the alerts whose subject the settings have taken away, and no others', 
   const deps = { store, clock: systemClock, log: silentLog, notices: noticesFor('en'), owners: [] };
   const alerts = createOwnerAlerts({
     ...deps,
-    avoid: () => ({ now: [], always: [] }),
+    reach: () => ({ accounts: [], awaited: [], accountOf: () => undefined }),
     deliver: () => undefined,
   });
   onTestFinished(alerts.stop);

@@ -115,7 +115,7 @@ async function open(tx: StepTx, requesting: PairingInput, effects: Effects): Pro
     minutes,
   });
   effects.deliveries.push(await insertNotice(tx, { key: noticeKey, route, text }));
-  const ownerRoute = await readOwnerRoute.run(tx, { owners, avoid: [] });
+  const ownerRoute = await readOwnerRoute.run(tx, { owners });
   if (!ownerRoute) return;
   const choices = [
     { verdict: 'approve', label: tx.texts.approveLabel },

@@ -1,15 +1,20 @@
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { routeOfKey } from '../base/conversation-key.ts';
+import { accountKeyOf, routeOfKey } from '../base/conversation-key.ts';
 import { hasCommand } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
+/** Owners, and the accounts, channels and conversations by which one of them may be reached. */
 export type OwnerSearch = {
   /** Owners by configuration, `<channel>:<peer>`; those who were approved as owners are added. */
   readonly owners: readonly string[];
-  /** Channels that cannot be used now, and those of this machine. */
-  readonly avoid: readonly string[];
+  /** Keys of the bot accounts that may carry it; absent: any. */
+  readonly accounts?: readonly string[];
+  /** Channels that may carry it; absent: any. */
+  readonly channels?: readonly string[];
+  /** A bot account that must not be used, by its key. */
+  readonly notBy?: string | undefined;
   /** A conversation that must not be used, by its key. */
   readonly notIn?: string;
 };
@@ -18,11 +23,11 @@ const mostLanes = 200;
 /** How far back a conversation of several accounts is searched for one that can be used. */
 const mostMessages = 1000;
 
-/** The direct conversation in which an owner wrote last, be it a command, on a channel that can be used. */
+/** The direct conversation in which an owner wrote last, be it a command, by an account that can be used. */
 export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
   query: 'readOwnerRoute',
-  run: async (tx, { owners, avoid, notIn }) => {
-    const known = new Set([...owners, ...(await approvedOwners(tx))]);
+  run: async (tx, search) => {
+    const known = new Set([...search.owners, ...(await approvedOwners(tx))]);
     const lanes = await lanesOfOwners(tx);
     let newest: Written | undefined;
     for (const { key, lastActivityAt } of lanes) {
@@ -30,18 +35,13 @@ export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
       if (newest && newest.createdAt >= lastActivityAt) break;
       const found = (await writtenIn(tx, key)).find(
         (row) =>
-          known.has(`${channelOf(row)}:${row.senderId}`) &&
-          !avoid.includes(channelOf(row)) &&
-          row.conversationKey !== notIn,
+          known.has(`${channelOf(row.account)}:${row.senderId}`) && mayUse(row.conversationKey, search),
       );
       if (found && (!newest || found.createdAt > newest.createdAt)) newest = found;
     }
     const commanded = await commandedSince(tx, newest?.createdAt ?? 0);
     const command = commanded.find(
-      ({ key, commandedBy }) =>
-        known.has(`${channelOf({ account: key })}:${commandedBy}`) &&
-        !avoid.includes(channelOf({ account: key })) &&
-        key !== notIn,
+      ({ key, commandedBy }) => known.has(`${channelOf(key)}:${commandedBy}`) && mayUse(key, search),
     );
     if (command) return routeOfKey(command.key);
     return newest && routeOf(tx, newest.id);
@@ -108,8 +108,15 @@ function writtenIn(tx: Tx, laneKey: string) {
     .execute();
 }
 
-function channelOf({ account }: { readonly account: string }): string {
-  return decodeURIComponent(account.split('/')[0] ?? '');
+function mayUse(conversationKey: string, { accounts, channels, notBy, notIn }: OwnerSearch): boolean {
+  const account = accountKeyOf(routeOfKey(conversationKey));
+  if (account === notBy || conversationKey === notIn) return false;
+  return accounts?.includes(account) !== false && channels?.includes(channelOf(account)) !== false;
+}
+
+/** Reads the channel from the key of an account or a conversation. */
+function channelOf(key: string): string {
+  return decodeURIComponent(key.split('/')[0] ?? '');
 }
 
 async function routeOf(tx: Tx, id: string): Promise<ReplyRoute> {

@@ -213,7 +213,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
 describeEachDatabase('the way to the owner', (open, beside) => {
   const owner = unique('owner');
   const routeOf = (over: Partial<OwnerSearch> = {}) =>
-    open().read(readOwnerRoute, { owners: [`test:${owner}`], avoid: [], ...over });
+    open().read(readOwnerRoute, { owners: [`test:${owner}`], ...over });
   const says = async (conversation: string, sender: string, over: object = {}) => {
     await aWorker(open()).accept(aMessage({ conversation, text: 'hi', sender, ...over }));
     // The order of two messages is told by the database's clock.
@@ -249,9 +249,13 @@ describeEachDatabase('the way to the owner', (open, beside) => {
     expect(await routeOf()).toEqual(aRoute(own));
   });
 
-  it('avoids channels that cannot be used, and people who are owners no more', async () => {
-    await says(unique('c'), owner);
-    expect(await routeOf({ avoid: ['test'] })).toBeUndefined();
+  it('leads through no account and no channel that cannot be used, and to nobody who is an owner no more', async () => {
+    const conversation = unique('c');
+    await says(conversation, owner);
+    expect(await routeOf({ accounts: ['test/bot'], channels: ['test'] })).toEqual(aRoute(conversation));
+    expect(await routeOf({ accounts: ['test/work'] })).toBeUndefined();
+    expect(await routeOf({ channels: ['carrier'] })).toBeUndefined();
+    expect(await routeOf({ notBy: 'test/bot' })).toBeUndefined();
     expect(await routeOf({ owners: ['test:another'] })).toBeUndefined();
     expect(await routeOf({ owners: [`other:${owner}`] })).toBeUndefined();
   });
