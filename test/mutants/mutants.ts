@@ -98,6 +98,7 @@ export const mutants: readonly Mutant[] = [
       start(await store.write((await import('../store/lanes/commit-turn.ts')).storeNotice, { ...this.#held, key: message.id, ...part }));
     live.next();`,
       },
+      { in: 'storeNotice', find: 'if (lane.runId !== input.runId) return effects;', replace: '' },
     ],
     test: { file: powerCut, name: 'leaves one message, one effect at most and one answer' },
     isSample: true,

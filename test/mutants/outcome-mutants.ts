@@ -247,4 +247,13 @@ export const outcomeMutants: readonly Mutant[] = [
     edit: { in: 'RunView', find: '|| this.#inFlight', replace: '|| false' },
     test: { file: 'test/runs/live-view.test.ts', name: 'has one call in flight' },
   },
+  {
+    name: 'a notice behind the end of its run',
+    invariant: 'that the model does not answer yet is never said after its answer',
+    edit: { in: 'storeNotice', find: 'if (lane.runId !== input.runId) return effects;', replace: '' },
+    test: {
+      file: 'test/store/lanes/lanes.test.ts',
+      name: 'says something beside the answers while the run lasts, and nothing behind its end',
+    },
+  },
 ];

@@ -100,12 +100,16 @@ export type NoticeInput = RunFence & {
   readonly content: OutboundContent;
 };
 
-/** Says something beside the answers, once per key: that the model is busy, say. Returns whom to deliver to. */
+/**
+ * Says something beside the answers, once per key: that the model is busy, say. Returns whom to deliver to: nobody once
+ * the run has ended, which another connection may have committed first.
+ */
 export const storeNotice: StoreCommand<NoticeInput, Effects> = {
   name: 'storeNotice',
   run: async (tx, input) => {
     const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
     const effects = noEffects();
+    if (lane.runId !== input.runId) return effects;
     const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
     const { key, route, content, runId } = input;
     effects.deliveries.push(

@@ -4,7 +4,7 @@ import { partKey } from '../../../src/contracts/ids.ts';
 import { textOf } from '../../../src/contracts/message.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
 import { recordPreview } from '../../../src/store/delivery/record-preview.ts';
-import { commitToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
+import { commitToolTurn, markToolStarted, storeNotice } from '../../../src/store/lanes/commit-turn.ts';
 import { readPreview } from '../../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
@@ -78,6 +78,26 @@ describeEachDatabase('the lane protocol', (open, beside) => {
       'user: two',
       'assistant: second answer',
     ]);
+  });
+
+  it('says something beside the answers while the run lasts, and nothing behind its end', async () => {
+    const { begin, answer, claimPart, claimNext, record } = aConversation(open());
+    const run = await begin();
+    const say = (key: string) => {
+      const content = { kind: 'text', text: { text: 'not yet', spans: [] } } as const;
+      const { laneKey, epoch, runId } = run;
+      return open().write(storeNotice, { laneKey, epoch, runId, key, route: routeFor(run), content });
+    };
+    expect((await say(`${run.runId}:busy`)).deliveries).toHaveLength(1);
+    await answer(run, 'hello');
+    expect((await say(`${run.runId}:late`)).deliveries).toEqual([]);
+    const sent = { kind: 'sent', receipts: [] } as const;
+    for (const text of ['not yet', 'hello']) {
+      const claimed = await claimPart();
+      expect(claimed.part.content).toMatchObject({ text: { text } });
+      await record(claimed, sent);
+    }
+    expect((await claimNext()).kind).toBe('empty');
   });
 
   it('runs one message after the other in followup mode', async () => {
