@@ -12,6 +12,7 @@ import type { Log } from '#contracts/log.ts';
 import type { SignalApi } from './api.ts';
 import type { SignalConfig } from './config.ts';
 import { networkReason, readError, refusalReason } from './failures.ts';
+import { PollMark } from './poll-mark.ts';
 
 export type PollDeps = {
   readonly api: Pick<SignalApi, 'send'>;
@@ -19,6 +20,10 @@ export type PollDeps = {
   readonly config: Pick<SignalConfig, 'pollSeconds' | 'pollPauseMs'>;
   readonly clock: Clock;
   readonly log: Log;
+  /** Where it is marked that polls are made. */
+  readonly markPath: string;
+  /** Until when the account was last received for, ms since the epoch. */
+  readonly heldUntil?: number | undefined;
   /** Whether what a poll brings can be stored now. */
   isClear(): boolean;
   /** Resolves when the messages are safe. */
@@ -46,7 +51,7 @@ const longestAbsenceMs = 5000;
 export function startPoll(deps: PollDeps): Poll {
   const stopping = new AbortController();
   const cutting = new AbortController();
-  const running = new PollLoop(deps, stopping.signal, cutting.signal).run();
+  const running = pollMarked(deps, () => new PollLoop(deps, stopping.signal, cutting.signal).run());
   return {
     stop: async () => {
       stopping.abort();
@@ -55,6 +60,20 @@ export function startPoll(deps: PollDeps): Poll {
       clearTimeout(late);
     },
   };
+}
+
+/** Tells what a kill may have cut off. A disk that takes no mark costs the report only. */
+async function pollMarked({ markPath, heldUntil, log, onGap }: PollDeps, poll: () => Promise<void>) {
+  const mark = new PollMark(markPath);
+  const notMarked = (error: unknown) => {
+    log.warn({ error: String(error) }, 'signal.poll-not-marked');
+    return false;
+  };
+  const reason = 'Parley was killed while it polled, and messages that a poll had fetched would be lost';
+  if (await mark.set().catch(notMarked))
+    onGap({ ...(heldUntil !== undefined && { since: heldUntil }), code: 'cut-off', reason });
+  await poll();
+  await mark.clear().catch(notMarked);
 }
 
 class PollLoop {

@@ -115,7 +115,7 @@ export class Receiver {
 
   /** Once aborted it waits for no answer and is only to be stopped. */
   async start(intake: Intake, { mode, bot }: Connection, signal: AbortSignal): Promise<void> {
-    const { health, log } = this.#deps;
+    const { health } = this.#deps;
     this.#stopping = new AbortController();
     this.#intake = intake;
     health.tellTo((problem) => intake.trouble(problem));
@@ -128,12 +128,7 @@ export class Receiver {
       await this.#durable.look();
     });
     if (signal.aborted) return;
-    if (mode === 'polling') {
-      this.#source = this.#poll(bot);
-      return;
-    }
-    if (!this.#hasWebhook) log.warn({}, 'signal.webhook-not-configured');
-    this.#source = await this.#listen(bot, signal);
+    this.#source = mode === 'polling' ? this.#poll(bot) : await this.#listen(bot, signal);
   }
 
   async stop(): Promise<void> {
@@ -183,13 +178,15 @@ export class Receiver {
   }
 
   #poll(bot: Bot) {
-    const { api, config, clock, log, health } = this.#deps;
+    const { api, config, clock, log, health, dataDir } = this.#deps;
     return startPoll({
       api,
       number: bot.number,
       config,
       clock,
       log,
+      markPath: join(dataDir, 'polling'),
+      heldUntil: this.#intake?.heldUntil,
       isClear: () => this.#durable.isClear,
       take: (all) => this.#durable.take(...all.map((one) => ({ at: clock.now(), raw: JSON.stringify(one) }))),
       onTrouble: (problem) => {
@@ -203,6 +200,7 @@ export class Receiver {
   /** Resolves when the socket stands, or could not be opened at once. */
   async #listen(bot: Bot, signal: AbortSignal) {
     const { config, clock, log, health } = this.#deps;
+    if (!this.#hasWebhook) log.warn({}, 'signal.webhook-not-configured');
     const first = Promise.withResolvers<void>();
     let downSince: number | undefined;
     const socket = startSocket({

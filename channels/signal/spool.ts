@@ -162,7 +162,7 @@ async function isCutOff(file: FileHandle, size: number): Promise<boolean> {
 }
 
 /** A new file is there after a power cut only if its folder says so. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
     await folder.sync();

@@ -161,6 +161,29 @@ describe.concurrent('a restart', { timeout: 300_000 }, () => {
     const log = await readFile(join(stage.dataDir, 'test.log'), 'utf8');
     expect(log.match(/keeps nothing in json-rpc mode, and Parley was away/g)?.length).toBeGreaterThan(0);
   });
+
+  test('after a kill says that a poll may have been cut off, and after a stop nothing', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const stage = await openStage({}, ['polled-signal']);
+    onTestFinished(() => stage.close());
+    const polls = () =>
+      stage.signal?.server.calls.filter(({ path }) => path.startsWith('/v1/receive')).length ?? 0;
+    const missed = () =>
+      readStore(stage.dataDir, `select details from "ownerNotices" where kind = 'events-missed'`);
+    const first = await stage.start();
+    await until(() => polls() > 0, { what: 'a poll' });
+    await first.stop();
+    const second = await stage.start();
+    const before = polls();
+    await until(() => polls() > before, { what: 'a poll' });
+    expect(missed()).toEqual([]);
+    await second.kill();
+    await stage.start();
+    await until(() => missed().length > 0, { what: 'the alert' });
+    expect(missed()).toEqual([{ details: expect.stringContaining('was killed') }]);
+  });
 });
 
 /** A gateway on a database of its own that can be away. */

@@ -162,4 +162,22 @@ export const signalMutants: readonly Mutant[] = [
       name: 'says once that a message is lost that the WebSocket has brought in vain',
     },
   },
+  {
+    name: 'no mark that polls are made',
+    invariant: 'messages that a kill may have cost are reported at the next start',
+    edit: { in: 'PollMark', find: 'return left !== undefined;', replace: 'return left === this.#own;' },
+    test: {
+      file: receiving,
+      name: 'that a kill may have cut off is told as a gap by the next process, once',
+    },
+  },
+  {
+    name: 'a mark of polls that outlives a stop',
+    invariant: 'what was stopped in order has lost nothing, and says so',
+    edit: { in: 'pollMarked', find: 'await mark.clear().catch(notMarked);', replace: '' },
+    test: {
+      file: receiving,
+      name: 'that a kill may have cut off is told as a gap by the next process, once',
+    },
+  },
 ];

@@ -423,6 +423,30 @@ describe('a poll', () => {
     await intake.waitFor(() => intake.texts.includes('next'));
   });
 
+  it('that a kill may have cut off is told as a gap by the next process, once', async () => {
+    const { server, begin } = await aReceivingStage('polling');
+    const beginAndPoll = async (intake: RecordingIntake) => {
+      const adapter = await begin(intake);
+      const before = server.calls.length;
+      await server.waitFor(() =>
+        server.calls.slice(before).some(({ path }) => path.startsWith('/v1/receive')),
+      );
+      return adapter;
+    };
+    // It isn't stopped before the next one begins, as after a kill.
+    await beginAndPoll(new RecordingIntake());
+    const second = new RecordingIntake();
+    second.heldUntil = 1234;
+    const adapter = await beginAndPoll(second);
+    await second.waitFor(() => second.gaps.length > 0);
+    expect(second.gaps).toMatchObject([{ code: 'cut-off', since: 1234 }]);
+    await adapter.stop();
+    const third = new RecordingIntake();
+    const last = await beginAndPoll(third);
+    await last.stop();
+    expect(third.gaps).toEqual([]);
+  });
+
   it('in hand is waited for when receiving stops, so that its messages are not lost', async () => {
     const { server, ada, begin } = await aReceivingStage('polling');
     const intake = new RecordingIntake();

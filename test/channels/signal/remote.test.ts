@@ -1,4 +1,5 @@
 /** What signal-cli-rest-api refuses, leaves unanswered or repeats never ends receiving, nor hurries it. */
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { longestFrame, textBound } from '#channel-kit/bounded-json.ts';
@@ -118,7 +119,7 @@ it.each(['/v1/about', '/v1/accounts'])(
 );
 
 it('polls that bring little are paced, and full ones at a tenth of that', async () => {
-  const { server, ada } = await aChannel('polling');
+  const { server, ada, dataDir } = await aChannel('polling');
   for (let count = 0; count < 35; count += 1) server.people.writes({ from: ada, text: `${count}` });
   // Nothing else waits on this clock: however slow a poll is, its pause is as long as it asked for.
   const clock = createSteppedClock();
@@ -126,6 +127,7 @@ it('polls that bring little are paced, and full ones at a tenth of that', async 
   const taken: unknown[] = [];
   const poll = startPoll({
     ...{ api: new SignalApi(config), config, clock, log: silentLog, number: server.number },
+    markPath: join(dataDir, 'polling'),
     isClear: () => true,
     take: async (notifications) => void taken.push(...notifications),
     onTrouble: () => undefined,
@@ -142,7 +144,7 @@ it('polls that bring little are paced, and full ones at a tenth of that', async 
 });
 
 it('what a poll brought is told as lost when receiving ends before store or disk has taken it', async () => {
-  const { server, ada } = await aChannel('polling');
+  const { server, ada, dataDir } = await aChannel('polling');
   for (const text of ['one', 'two']) server.people.writes({ from: ada, text });
   const clock = createSteppedClock();
   const config = signalConfig.parse({ apiUrl: server.url });
@@ -150,6 +152,7 @@ it('what a poll brought is told as lost when receiving ends before store or disk
   let tries = 0;
   const poll = startPoll({
     ...{ api: new SignalApi(config), config, clock, log: silentLog, number: server.number, lastPollMs: 20 },
+    markPath: join(dataDir, 'polling'),
     isClear: () => true,
     take: async () => {
       tries += 1;
