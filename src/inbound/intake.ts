@@ -11,7 +11,7 @@ import type { CommandDeps } from '../commands/chat-command.ts';
 import type { Reservation } from '../queue/lane-workers.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { Store } from '../store/base/command.ts';
-import { conversationKeyOf } from '../store/base/conversation-key.ts';
+import { conversationKeyOf, routeOfKey } from '../store/base/conversation-key.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { acceptBatch } from '../store/intake/accept-batch.ts';
 import type { AcceptInput, Proposal } from '../store/intake/proposal.ts';
@@ -32,6 +32,8 @@ export type InboundDeps = {
   readonly log: Log;
   readonly probe: Probe;
   readonly sections?: Sections;
+  /** Counts what was decided, once it is stored. */
+  readonly meters?: { received(channel: string, acceptances: readonly Acceptance[]): void };
   /** Dispatches the commit's effects. Never waits, never throws. */
   start(effects: Effects): void;
   /** Slots for lanes of the class that a commit may make due at once; undefined when none is free. */
@@ -223,6 +225,7 @@ async function store(
   try {
     const accepted = await deps.store.write(acceptBatch, { ...input, ...claims });
     runs = accepted.runs;
+    deps.meters?.received(routeOfKey(account).channel, accepted.acceptances);
     if (proposals.some(({ decision }) => decision.kind === 'command')) deps.probe.reach('command-applied');
     if (accepted.acceptances.some(isDecision)) deps.probe.reach('approval-decided');
     deps.start(accepted.effects);

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import type { InboundEvent } from '../../src/contracts/envelope.ts';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { Log } from '../../src/contracts/log.ts';
+import type { InboundDeps } from '../../src/inbound/intake.ts';
 import { aCourier } from '../store/a-conversation.ts';
 import { demoOnly, framing, holder, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
@@ -53,6 +54,29 @@ describeEachDatabase('a key that comes again', (open) => {
     });
     expect(warned).toHaveLength(lines);
     if (lines > 0) expect(warned).toEqual([['intake.id-reused', { account: 'alpha/bot', eventKey }]]);
+  });
+});
+
+describeEachDatabase('what is decided about an event', (open) => {
+  it('is counted with its reason once it is stored, whichever way it came in', async () => {
+    const counted: unknown[] = [];
+    const meters: InboundDeps['meters'] = {
+      received: (channel, acceptances) => counted.push([channel, acceptances]),
+    };
+    const town = createIntakeFixture(open(), { meters });
+    const ann = anAccount('alpha');
+    const group = `-${crypto.randomUUID()}`;
+    const eventKey = `message:${crypto.randomUUID()}`;
+    const [first, again] = [
+      await town.send(ann, 'aside', { group, eventKey }),
+      await town.send(ann, 'aside', { group, eventKey }),
+    ];
+    expect(first).toEqual({ kind: 'ignored', reason: 'not-mentioned' });
+    expect(again).toMatchObject({ kind: 'duplicate' });
+    expect(counted).toEqual([
+      ['alpha', [first]],
+      ['alpha', [again]],
+    ]);
   });
 });
 

@@ -23,6 +23,7 @@ it('asks a database that is slow to answer once, however many ask how the proces
       delivered: () => undefined,
       overflowed: () => undefined,
       missed: () => undefined,
+      received: () => undefined,
     },
     isRedisReady: () => true,
     redact: (text) => text,

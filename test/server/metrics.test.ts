@@ -203,6 +203,21 @@ it('count what came to a full lane, and what may have been missed, from the firs
   expect(figures.has('parley_events_missed_total{channel="telegram"}')).toBe(false);
 });
 
+it('count what came in by what was decided about it, and why not, from the first request on', async () => {
+  const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), true);
+  const ignored = { kind: 'ignored', reason: 'not-mentioned' } as const;
+  metrics.received('signal', [ignored]);
+  await metrics.metrics();
+  const again = { kind: 'duplicate', of: { outcome: 'ignored', reason: 'not-mentioned' } } as const;
+  metrics.received('signal', [ignored, { kind: 'refused', reason: 'rate-limited' }, again, ignored]);
+  const counted = [...(await read(metrics))].filter(([name]) => name.startsWith('parley_events_total'));
+  expect(Object.fromEntries(counted)).toEqual({
+    'parley_events_total{channel="signal",outcome="ignored",reason="not-mentioned"}': 2,
+    'parley_events_total{channel="signal",outcome="refused",reason="rate-limited"}': 1,
+    'parley_events_total{channel="signal",outcome="duplicate",reason=""}': 1,
+  });
+});
+
 it('count deliveries and their latency from the first request on', async () => {
   const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), true);
   metrics.delivered({ channel: 'test', result: 'sent', ageMs: 70 });

@@ -1,4 +1,5 @@
 import { rememberSuccess } from '#channel-kit/remember-success.ts';
+import type { Acceptance } from '#contracts/acceptance.ts';
 import type { DeliveredPart, MetricsDeps, Registry } from './registry.ts';
 
 /** The figures of this process. */
@@ -11,6 +12,8 @@ export interface Metrics {
   overflowed(drop: string): void;
   /** Counts a report that messages of a channel may have been missed, or could not be read; the same. */
   missed(channel: string): void;
+  /** Counts what intake has decided about events of a channel; the same. */
+  received(channel: string, acceptances: readonly Acceptance[]): void;
 }
 
 /** Nothing is loaded, counted or kept before the first call of `metrics`: a process nobody asks stays as small. */
@@ -26,5 +29,6 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     delivered: (part) => registry?.delivered(part),
     overflowed: (drop) => registry?.overflowed(drop),
     missed: (channel) => registry?.missed(channel),
+    received: (channel, acceptances) => registry?.received(channel, acceptances),
   };
 }

@@ -1,6 +1,7 @@
 /** The names and what they count: docs/metrics.md says the same for operators. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry as PromRegistry } from 'prom-client';
+import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { isStoreAway } from '#contracts/errors.ts';
 import type { LoopWatch } from '../../logging/loop-watch.ts';
@@ -35,6 +36,7 @@ export interface Registry {
   delivered(part: DeliveredPart): void;
   overflowed(drop: string): void;
   missed(channel: string): void;
+  received(channel: string, acceptances: readonly Acceptance[]): void;
 }
 
 /** A database that does not even refuse is away. */
@@ -95,8 +97,26 @@ export function createRegistry(deps: MetricsDeps): Registry {
       attempts.inc({ channel, result });
       if (result === 'sent') deliveries.observe({ channel }, ageMs / 1000);
     },
+    received: receivedCounter(registry),
     overflowed: (drop) => overflows.inc({ drop }),
     missed: (channel) => missed.inc({ channel }),
+  };
+}
+
+function receivedCounter(registry: PromRegistry): Registry['received'] {
+  const events = new Counter({
+    name: 'parley_events_total',
+    help: 'Events of a channel by what intake decided, and why it ignored or refused them.',
+    labelNames: ['channel', 'outcome', 'reason'],
+    registers: [registry],
+  });
+  return (channel, acceptances) => {
+    for (const acceptance of acceptances)
+      events.inc({
+        channel,
+        outcome: acceptance.kind,
+        reason: 'reason' in acceptance ? acceptance.reason : '',
+      });
   };
 }
 

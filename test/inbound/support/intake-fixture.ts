@@ -75,6 +75,7 @@ export type IntakeFixtureSettings = {
   /** Slots for what a commit makes due; absent when none is free. */
   readonly reserve?: InboundDeps['reserve'];
   readonly budgets?: typeof commandDeps.budgets;
+  readonly meters?: InboundDeps['meters'];
 };
 
 let count = 0;
@@ -117,6 +118,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     return createIntake(
       {
         ...deps,
+        ...(settings.meters && { meters: settings.meters }),
         start: () => undefined,
         reserve: settings.reserve ?? (() => undefined),
         hasSpace: () => true,
