@@ -17,6 +17,8 @@ export type AlertKind =
   | 'context-full'
   /** Subject: the session key of the lane. Something waits in it and nobody works on it. */
   | 'lane-stuck'
+  /** Subject: the group's conversation. A run failed there, and people see a reaction only. */
+  | 'run-failed'
   /** Subject: the conversation. What was sent there may or may not have arrived. */
   | 'delivery-unknown'
   /** Subject: the conversation. Its platform asks to wait for more than five minutes before anything is sent there. */
@@ -43,6 +45,7 @@ export function isLasting(kind: AlertKind): boolean {
       return true;
     case 'model-without-tools':
     case 'context-full':
+    case 'run-failed':
     case 'delivery-unknown':
     case 'events-missed':
     case 'conversation-moved':

@@ -190,6 +190,7 @@ function unusable(
     case 'model-key':
     case 'model-without-tools':
     case 'context-full':
+    case 'run-failed':
     case 'lane-stuck':
     case 'budget-spent':
     case 'events-missed':

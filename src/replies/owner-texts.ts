@@ -36,6 +36,7 @@ export function troubleEndText(notices: Notices, trouble: TroubleTold): string |
       return fillNotice(notices.ownerDeliveryGoesOn, wordsOf(trouble));
     case 'model-without-tools':
     case 'context-full':
+    case 'run-failed':
     case 'delivery-unknown':
     case 'events-missed':
     case 'conversation-moved':
@@ -63,6 +64,8 @@ function keyOf({ kind, count, values }: TroubleTold): NoticeKey {
       return 'ownerContextFull';
     case 'lane-stuck':
       return 'ownerLaneStuck';
+    case 'run-failed':
+      return 'ownerRunFailed';
     case 'delivery-unknown':
       return count === 1 ? 'ownerDeliveryUnknown' : 'ownerDeliveriesUnknown';
     case 'delivery-waits':

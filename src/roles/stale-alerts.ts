@@ -41,6 +41,7 @@ export function staleAlerts(
         return !networks.has(routeOfKey(subject).channel);
       // Each of these is still so, or has happened; the store ends those that time ends.
       case 'lane-stuck':
+      case 'run-failed':
       case 'delivery-unknown':
       case 'events-missed':
       case 'conversation-moved':

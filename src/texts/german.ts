@@ -327,6 +327,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     'Anweisungen und Werkzeuge von {subject} brauchen etwa {fixed} der {threshold} Tokens, die {model} für ein Gespräch lässt; so lässt es sich nicht zusammenfassen. Kürze die Dateien, verbiete Werkzeuge oder wähle ein Modell mit größerem Fenster.',
   ownerLaneStuck: '{subject} hängt seit {seconds} s. Ich versuche es weiter; schau ins Protokoll.',
   ownerLaneMoves: '{subject} läuft wieder.',
+  ownerRunFailed:
+    'In {subject} konnte ich nicht antworten ({reason}). Die Gruppe sieht nur ⚠. Warum, zeigt: {parley} why {run}',
   ownerDeliveryUnknown:
     'Eine Nachricht an {subject} ist vielleicht nicht angekommen. Starte: {parley} outbox list',
   ownerDeliveriesUnknown:

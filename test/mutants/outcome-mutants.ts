@@ -3,6 +3,15 @@ import type { Mutant } from './mutants.ts';
 /** Of what became of a message, and of what must not keep the next one from an answer. */
 export const outcomeMutants: readonly Mutant[] = [
   {
+    name: 'owner not told why a group sees ⚠',
+    invariant: 'the details of a failure in a group reach the owner',
+    edit: { in: 'alertFailedRun', find: 'if (sign === undefined) return;', replace: 'if (sign) return;' },
+    test: {
+      file: 'test/store/alerts/alerts.test.ts',
+      name: 'say why a run failed of which its group sees a reaction only, and how often',
+    },
+  },
+  {
     name: 'write repeated over an edit',
     invariant: 'a call that is repeated after a crash undoes nothing that came since',
     edit: { in: 'checkUnchanged', find: 'standing.bytes.equals(bytes)', replace: 'true' },

@@ -24,3 +24,12 @@ it('lets no network write more than a short line into a text', () => {
   expect(text).not.toMatch(/[\n\u202e]/);
   expect(text.length).toBeLessThan(500);
 });
+
+it('names the run that failed in a group, and how to find out why', () => {
+  const failed = { kind: 'run-failed', subject: 'telegram/1/-2', count: 1 } as const;
+  const values = { reason: 'model error', run: 'r1' };
+  expect(troubleText(noticesFor('en'), { ...failed, values })).toMatch(
+    /^I failed to answer in telegram\/1\/-2 \(model error\)\. The group only sees ⚠\. .* why r1$/,
+  );
+  expect(troubleText(german, { ...failed, values })).toMatch(/ why r1$/);
+});

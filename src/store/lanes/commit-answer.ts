@@ -1,6 +1,7 @@
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { alertFailedRun } from '../alerts/failed-run.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
@@ -100,6 +101,7 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
     const reply = await insertReply(tx, parts, { sender: input.sender, seen });
     if (reply.waiting !== undefined) effects.deliveries.push(reply.waiting);
     await closePreview(tx, input.preview);
+    await alertFailedRun(tx, { ...input, parts });
     const chosen = chooseFor(lane, { run, waiting, delivery: input.delivery, now: tx.now });
     const { claimed } = reply;
     const { outcome, outcomeReason } = reply.isUnreachable ? undeliverable(input) : input;
@@ -214,6 +216,7 @@ export const endRun: StoreCommand<RunEndInput, { readonly next: LaneExit; readon
     const { waiting } = await insertReply(tx, parts, {});
     if (waiting !== undefined) effects.deliveries.push(waiting);
     await closePreview(tx, input.preview);
+    await alertFailedRun(tx, { ...input, parts });
     const closing = { ...input, parts: parts.length, effects };
     return { next: await closeRun(tx, lane, closing, await readWaiting(tx, lane.key)), effects };
   },

@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { messageId } from '#contracts/ids.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Alert } from '#contracts/owner-alert.ts';
 import { dismissNotice, raiseAlert, resolveAlert } from '../../../src/store/alerts/note-alert.ts';
 import { type OwnerSearch, readOwnerRoute } from '../../../src/store/alerts/owner-route.ts';
@@ -10,8 +12,9 @@ import {
   readOpenNotices,
   readPendingNotices,
 } from '../../../src/store/delivery/queue-alert-message.ts';
+import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
-import { aLane, aMessage, aRoute, aWorker, unique } from '../builders.ts';
+import { aLane, aMessage, aRoute, aWorker, endWithout, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 describeEachDatabase('notices to the owner', (open, { sql }) => {
@@ -186,6 +189,29 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(subject)).toMatchObject([{ kind: 'conversation-unreachable', count: 1 }]);
     await worker.accept(membership(true));
     expect(await openOf(subject)).toEqual([]);
+  });
+
+  it('say why a run failed of which its group sees a reaction only, and how often', async () => {
+    const { conversationKey: subject, begin, answer } = aConversation(open(), { chatKind: 'group' });
+    const failed = (run: ClaimedRun, content: OutboundContent) =>
+      [{ route: routeFor(run), content, purpose: 'notice' }] as const;
+    const sign = { kind: 'reaction', messageId: messageId('m'), emoji: '⚠' } as const;
+    const told = await begin('one');
+    const line = { kind: 'text', text: { text: 'it failed', spans: [] } } as const;
+    await endWithout(open(), told, 'timeout', { parts: failed(told, line) });
+    expect(await openOf(subject)).toEqual([]);
+    const cut = await begin('two');
+    await endWithout(open(), cut, 'model_error', { parts: failed(cut, sign) });
+    expect(await openOf(subject)).toMatchObject([
+      { kind: 'run-failed', count: 1, values: { reason: 'model error', run: cut.runId } },
+    ]);
+    const empty = await begin('three');
+    await answer(empty, '', {
+      parts: failed(empty, sign),
+      outcome: 'failed',
+      outcomeReason: 'empty answer',
+    });
+    expect(await openOf(subject)).toMatchObject([{ count: 2, values: { reason: 'empty answer' } }]);
   });
 
   it('tell of a conversation that has moved, once', async () => {
