@@ -212,8 +212,7 @@ function wireEffects(
     },
     wake: (wake) => {
       const tellAll = () => wakes.wake(wake);
-      if (workers) workers.driveSoon(wake, tellAll);
-      else tellAll();
+      return workers ? workers.driveSoon(wake, tellAll) : tellAll();
     },
     deliver: (conversationKey) => {
       if (!deliverer.deliver(conversationKey)) live.publish({ kind: 'deliver', conversationKey });
@@ -228,6 +227,7 @@ function wireEffects(
       log.info(overflow, 'queue.overflowed');
       meters.overflowed(overflow.drop);
     },
+    gaveUp: streams.gaveUp,
     reserve: (laneClass, most) => workers?.reserve(laneClass, most),
   });
   live.listen((event) => {

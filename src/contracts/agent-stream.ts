@@ -1,6 +1,6 @@
 /**
  * One event of a session, for programs that follow an agent. Any may be lost: the store shows the same. A run has
- * at most one `end` or `error`; one that a crash ended has none, so a caller who needs it waits for the run.
+ * one `end` or `error`, whichever process ends it; a caller who needs it waits for the run.
  */
 export type AgentStreamEvent =
   | { readonly stream: 'lifecycle'; readonly runId: string; readonly phase: 'start' | 'end' }

@@ -20,6 +20,7 @@ export type EffectHandlers = {
   changed(laneKey: string): void;
   /** For metrics: the sender has been told, and the message's outcome says so. */
   overflowed(overflow: Effects['overflows'][number]): void;
+  gaveUp(run: Effects['gaveUp'][number]): void;
   reserve(laneClass: string, most: number): Reservation | undefined;
 };
 
@@ -40,6 +41,7 @@ export function createMotion(probe: Probe): EffectDispatcher {
       for (const conversationKey of effects.deliveries) movers.deliver(conversationKey);
       for (const inboxId of effects.fetches) movers.fetch(inboxId);
       for (const overflow of effects.overflows) movers.overflowed(overflow);
+      for (const run of effects.gaveUp) movers.gaveUp(run);
       const lanes = new Set([...effects.wakes.map((wake) => wake.laneKey), ...effects.arrivals]);
       for (const laneKey of lanes) movers.changed(laneKey);
     },

@@ -11,6 +11,8 @@ import { type Broker, createBroker, type LagNote } from './broker.ts';
 export interface AgentStreams {
   /** `make` is called only when somebody follows the lane, here or elsewhere. */
   publish(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
+  /** Tells followers the end of a run that had no process to tell it. */
+  gaveUp(run: { readonly laneKey: string; readonly runId: string; readonly reason: string }): void;
   /** Events from this call on, until the signal aborts. */
   subscribe(laneKey: string, signal: AbortSignal): AsyncIterableIterator<AgentStreamEvent | LagNote>;
   /** An event of another process. */
@@ -43,16 +45,19 @@ export function createAgentStreams({
       await clock.wait(repeatMs, signal);
     }
   };
+  const publish: AgentStreams['publish'] = (laneKey, make) => {
+    const isElsewhere = isFollowed(laneKey);
+    if (!isElsewhere && !broker.isHeard(laneKey)) return;
+    for (const event of make()) {
+      broker.publish(laneKey, event);
+      // Numbered, since equal events of one moment would be sent as one.
+      if (isElsewhere) live.publish({ kind: 'stream', laneKey, number: ++count, event });
+    }
+  };
   return {
-    publish: (laneKey, make) => {
-      const isElsewhere = isFollowed(laneKey);
-      if (!isElsewhere && !broker.isHeard(laneKey)) return;
-      for (const event of make()) {
-        broker.publish(laneKey, event);
-        // Numbered, since equal events of one moment would be sent as one.
-        if (isElsewhere) live.publish({ kind: 'stream', laneKey, number: ++count, event });
-      }
-    },
+    publish,
+    gaveUp: ({ laneKey, ...end }) =>
+      publish(laneKey, () => [{ stream: 'lifecycle', phase: 'error', ...end }]),
     subscribe: (laneKey, signal) => {
       void sayFollowing(laneKey, signal);
       return broker.subscribe(laneKey, signal);

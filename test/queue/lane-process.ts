@@ -63,6 +63,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     fetch: () => undefined,
     changed: () => undefined,
     overflowed: () => undefined,
+    gaveUp: () => undefined,
     reserve: (laneClass, most) => workers?.reserve(laneClass, most),
   });
   const accounts = await Promise.all(Array.from({ length: 16 }, () => holdAccount(store, holder)));

@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
+import { noProbe } from '../../src/contracts/probe.ts';
+import { createMotion } from '../../src/queue/effect-dispatcher.ts';
 import type { LiveEvent } from '../../src/queue/live-events.ts';
 import { type AgentStreams, createAgentStreams } from '../../src/service/agent-streams.ts';
 import { createBroker } from '../../src/service/broker.ts';
+import { noEffects } from '../../src/store/base/effects.ts';
 import { createSteppedClock } from '../support/stepped-clock.ts';
 
 describe('the broker', () => {
@@ -48,6 +51,25 @@ describe('the broker', () => {
 
 describe('streams between processes', () => {
   const event: AgentStreamEvent = { stream: 'assistant', runId: 'r', delta: 'a' };
+
+  it('tell the end of a run whose process has died, once', async () => {
+    const clock = createSteppedClock();
+    const streams = createAgentStreams({ clock, live: { publish: () => undefined } });
+    const motion = createMotion(noProbe);
+    const nothing = () => undefined;
+    motion.connect({
+      ...{ cancel: nothing, wake: nothing, deliver: nothing, fetch: nothing, changed: nothing },
+      ...{ overflowed: nothing, reserve: nothing, gaveUp: streams.gaveUp },
+    });
+    const over = new AbortController();
+    const stream = streams.subscribe('a', over.signal);
+    motion.dispatch({ ...noEffects(), gaveUp: [{ laneKey: 'a', runId: 'r', reason: 'gave_up' }] });
+    streams.publish('a', () => [event]);
+    const told = [(await stream.next()).value, (await stream.next()).value];
+    expect(told).toEqual([{ stream: 'lifecycle', runId: 'r', phase: 'error', reason: 'gave_up' }, event]);
+    over.abort();
+    await clock.advance(60_000);
+  });
 
   it('carry each event to those who follow the session, equal ones too, and nothing else', async () => {
     const clock = createSteppedClock();

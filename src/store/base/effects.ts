@@ -11,6 +11,8 @@ export type Effects = {
   readonly fetches: string[];
   /** Messages dropped because the cap was reached. */
   readonly overflows: { readonly laneKey: string; readonly drop: DropPolicy }[];
+  /** Runs that ended without their process, and why. */
+  readonly gaveUp: { readonly laneKey: string; readonly runId: string; readonly reason: string }[];
   /** Duplicates with another date and another text: the platform seems to give ids twice. */
   readonly reusedKeys: string[];
   /** Sub-agents that have ended, and those that were asked to stop. */
@@ -27,6 +29,7 @@ export function noEffects(): Effects {
     deliveries: [],
     fetches: [],
     overflows: [],
+    gaveUp: [],
     reusedKeys: [],
     endedChildren: [],
     stoppedChildren: [],

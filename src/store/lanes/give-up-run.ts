@@ -69,6 +69,7 @@ export async function giveUpRun(
     effects,
   } as const;
   await closeRun(tx, lane, closing, await readWaiting(tx, lane.key));
+  effects.gaveUp.push({ laneKey: lane.key, runId: run.id, reason: endReason });
   return effects;
 }
 
