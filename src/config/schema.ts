@@ -342,6 +342,12 @@ export const fileSchema = z.strictObject({
   media: z
     .strictObject({
       maxMb: z.number().min(0.1).max(2000).default(20).describe('Largest file that is accepted, megabytes.'),
+      maxMbPerHour: z
+        .number()
+        .min(0.1)
+        .max(1_000_000)
+        .default(100)
+        .describe('Files that are fetched for one sender within an hour, megabytes.'),
       keepDays: count(30, 36_500).describe('Days until the files of messages that are done are removed.'),
     })
     .prefault({}),

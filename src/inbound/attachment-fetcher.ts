@@ -16,6 +16,7 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { readPendingFetch, storeFetched } from '../store/intake/fetching.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
+import { createFileAllowance, type FileAllowance } from './file-allowance.ts';
 import { newMediaName } from './media-names.ts';
 import { sniffType } from './sniff-type.ts';
 
@@ -26,9 +27,11 @@ export type FetcherDeps = {
   readonly probe: Probe;
   readonly mediaDir: string;
   readonly maxBytes: number;
+  /** All files of one sender together. */
+  readonly maxBytesPerHour: number;
   /** How long after its last part a bundle waits for more, ms. */
   joinMs(): number;
-  readonly texts: Pick<Notices, 'fileTooLarge' | 'fileNotFetched'>;
+  readonly texts: Pick<Notices, 'fileTooLarge' | 'fileTooMany' | 'fileOverLimit' | 'fileNotFetched'>;
   channelFor(route: ReplyRoute): { readonly adapter: Pick<ChannelAdapter, 'media'> } | undefined;
   start(effects: Effects): void;
   /** False while the disk is too full to store anything. */
@@ -42,6 +45,8 @@ export interface Fetcher {
   stop(): Promise<void>;
 }
 
+/** Files of one message; what comes beyond is left with the network. */
+const mostFiles = 10;
 const maxAttempts = 3;
 /** For as long as the network is away, or asks to wait: less than the message waits, ms. */
 const patienceMs = 15_000;
@@ -53,12 +58,13 @@ export function createFetcher(deps: FetcherDeps): Fetcher {
   const working = new Map<string, Promise<void>>();
   const waiting = new Set<string>();
   const stopping = new AbortController();
+  const allowance = createFileAllowance(deps.clock, { bytesPerHour: deps.maxBytesPerHour });
   const begin = () => {
     for (const inboxId of waiting) {
       // Without space they stay: the sweep asks again.
       if (working.size >= mostAtOnce || stopping.signal.aborted || !deps.hasSpace()) return;
       waiting.delete(inboxId);
-      const work = fetchAll(deps, inboxId, stopping.signal)
+      const work = fetchAll({ ...deps, allowance }, inboxId, stopping.signal)
         .catch((error: unknown) => deps.log.warn({ inboxId, error }, 'media.interrupted'))
         .finally(() => {
           working.delete(inboxId);
@@ -79,14 +85,22 @@ export function createFetcher(deps: FetcherDeps): Fetcher {
   };
 }
 
-async function fetchAll(deps: FetcherDeps, inboxId: string, signal: AbortSignal): Promise<void> {
+type FetchDeps = FetcherDeps & { readonly allowance: FileAllowance };
+
+async function fetchAll(deps: FetchDeps, inboxId: string, signal: AbortSignal): Promise<void> {
   const pending = await deps.store.read(readPendingFetch, { inboxId });
   const media = pending && deps.channelFor(pending.route)?.adapter.media;
   // The channel is not connected here yet: the sweep asks again.
   if (!pending || !media) return;
   const stored: StoredAttachment[] = [];
-  for (const ref of pending.attachments)
-    stored.push(await fetchWithRetry(deps, { inboxId, media, ref, signal }));
+  for (const [index, ref] of pending.attachments.entries()) {
+    const { sender } = pending;
+    stored.push(
+      index < mostFiles
+        ? await fetchWithin(deps, { inboxId, sender, media, ref, signal })
+        : missing(ref, fillNotice(deps.texts.fileTooMany, { count: mostFiles })),
+    );
+  }
   if (signal.aborted) return;
   deps.start(await deps.store.write(storeFetched, { inboxId, stored, joinMs: deps.joinMs() }));
   deps.probe.reach('fetched');
@@ -108,6 +122,25 @@ async function release(deps: FetcherDeps, { media, ref, signal }: FetchRequest):
     .catch((error: unknown) => deps.log.warn({ error }, 'media.not-released'));
 }
 
+function missing({ name, kind }: AttachmentRef, reason: string): StoredAttachment {
+  return { kind: 'missing', name: name ?? kind, reason };
+}
+
+/** Counts by the stated size while it is fetched, then by its own. */
+async function fetchWithin(
+  deps: FetchDeps,
+  { sender, ...fetching }: FetchRequest & { readonly sender: string },
+): Promise<StoredAttachment> {
+  const { allowance, texts, maxBytesPerHour } = deps;
+  const stated = fetching.ref.sizeBytes ?? 0;
+  if (stated <= deps.maxBytes && !allowance.hasRoom(sender, stated))
+    return missing(fetching.ref, fillNotice(texts.fileOverLimit, { size: maxBytesPerHour / 1e6 }));
+  allowance.count(sender, stated);
+  const file = await fetchWithRetry(deps, fetching);
+  allowance.count(sender, (file.kind === 'stored' ? file.sizeBytes : 0) - stated);
+  return file;
+}
+
 async function fetchWithRetry(deps: FetcherDeps, fetching: FetchRequest): Promise<StoredAttachment> {
   const { ref, signal } = fetching;
   const { clock, log } = deps;
@@ -120,11 +153,11 @@ async function fetchWithRetry(deps: FetcherDeps, fetching: FetchRequest): Promis
       const isTooLarge = hasCode(error, 'media_too_large');
       if (isTooLarge) {
         const reason = fillNotice(deps.texts.fileTooLarge, { size: deps.maxBytes / 1e6 });
-        return { kind: 'missing', name, reason };
+        return missing(ref, reason);
       }
       const askedMs = waitOf(error);
       const isOver = askedMs === undefined ? attempt >= maxAttempts : clock.now() + askedMs > until;
-      if (isOver || signal.aborted) return { kind: 'missing', name, reason: deps.texts.fileNotFetched };
+      if (isOver || signal.aborted) return missing(ref, deps.texts.fileNotFetched);
       log.warn({ attempt, error }, 'media.retried');
       await clock.wait(askedMs ?? 500 * 4 ** (attempt - 1), signal);
       if (askedMs === undefined) attempt += 1;

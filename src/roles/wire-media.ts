@@ -31,6 +31,7 @@ export function wireMedia(stage: StageDeps, { gate, host, space }: MediaParts): 
     texts,
     mediaDir,
     maxBytes: bytesOf(config.media.maxMb),
+    maxBytesPerHour: bytesOf(config.media.maxMbPerHour),
     // A reload may change it.
     joinMs: () => gate.joinMs,
     hasSpace: () => space?.isEnough() ?? true,

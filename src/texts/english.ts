@@ -220,6 +220,8 @@ export const english = {
   groupAdmitted: 'I now answer here when I’m mentioned. Enabled by {by}; /activation off takes that back.',
   rateLimited: 'That’s too many messages at once. Please wait {seconds} s.',
   fileTooLarge: 'it’s larger than {size} MB',
+  fileTooMany: 'I take {count} files of a message',
+  fileOverLimit: 'I take {size} MB of files an hour from one person',
   fileNotFetched: 'it couldn’t be fetched',
   fileExpired: 'it isn’t kept any more',
   fileTooLate: 'it couldn’t be fetched in time',

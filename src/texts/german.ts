@@ -227,6 +227,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     'Ich antworte hier jetzt, wenn ich erwähnt werde. Freigeschaltet von {by}; /activation off nimmt das zurück.',
   rateLimited: 'Das sind zu viele Nachrichten auf einmal. Bitte warte {seconds} s.',
   fileTooLarge: 'größer als {size} MB',
+  fileTooMany: 'ich nehme {count} Dateien einer Nachricht',
+  fileOverLimit: 'ich nehme {size} MB an Dateien pro Stunde von einer Person',
   fileNotFetched: 'konnte nicht geladen werden',
   fileExpired: 'wird nicht mehr aufbewahrt',
   fileTooLate: 'konnte nicht rechtzeitig geladen werden',

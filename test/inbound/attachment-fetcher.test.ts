@@ -28,6 +28,7 @@ function aFetcher(fetch: MediaAbility['fetch'], over: Partial<FetcherDeps> = {})
     ...{ store: store(), clock: systemClock, log: silentLog, probe: noProbe, texts: noticesFor('en') },
     mediaDir: join(dataDir(), 'media'),
     maxBytes: 1000,
+    maxBytesPerHour: 1_000_000,
     channelFor: () => ({ adapter: { media: { fetch } } }),
     start: () => undefined,
     hasSpace: () => true,
@@ -38,14 +39,20 @@ function aFetcher(fetch: MediaAbility['fetch'], over: Partial<FetcherDeps> = {})
   return fetcher;
 }
 
-/** Accepts messages with a file each, and gives their items' ids. */
-async function messagesWithFiles(count: number): Promise<readonly string[]> {
+type FilesOfEach = { readonly files?: number; readonly sender?: string; readonly sizeBytes?: number };
+
+/** Accepts messages with a file each, if not more, and gives their items' ids. */
+async function messagesWithFiles(
+  count: number,
+  { files = 1, sender = unique('sender'), ...stated }: FilesOfEach = {},
+): Promise<readonly string[]> {
   const conversation = unique('c');
   const accepted = Array.from({ length: count }, () => {
-    const proposal = aMessage({ conversation, text: 'Look' });
+    const proposal = aMessage({ conversation, text: 'Look', sender });
     if (proposal.decision.kind !== 'accept') throw new Error('unreachable');
     const { item } = proposal.decision;
-    const attachments: readonly AttachmentRef[] = [{ ref: item.id, kind: 'image', name: 'a.png' }];
+    const one: AttachmentRef = { ref: item.id, kind: 'image', name: 'a.png', ...stated };
+    const attachments = Array.from({ length: files }, () => one);
     const withFile = { ...item, content: { ...item.content, attachments } };
     return { ...proposal, decision: { kind: 'accept', item: withFile } } as const;
   });
@@ -53,7 +60,7 @@ async function messagesWithFiles(count: number): Promise<readonly string[]> {
   return accepted.map(({ decision }) => decision.item.id);
 }
 
-const storedOf: StoreQuery<{ readonly id: string }, StoredAttachment | undefined> = {
+const storedOf: StoreQuery<{ readonly id: string }, readonly StoredAttachment[]> = {
   query: 'storedOf',
   run: async (tx, { id }) => {
     const row = await tx.db
@@ -61,7 +68,7 @@ const storedOf: StoreQuery<{ readonly id: string }, StoredAttachment | undefined
       .select('content')
       .where('id', '=', id)
       .executeTakeFirstOrThrow();
-    return json.content(row.content).stored?.[0];
+    return json.content(row.content).stored ?? [];
   },
 };
 
@@ -113,7 +120,7 @@ describe('the files of messages', () => {
     };
     aFetcher(fetch, { clock, start }).fetch(id);
     await clock.until(() => isDone);
-    const file = await store().read(storedOf, { id });
+    const [file] = await store().read(storedOf, { id });
     expect(file).toMatchObject({ kind });
     if (file?.kind === 'stored')
       expect(await readFile(join(dataDir(), 'media', file.path), 'utf8')).toBe('whole');
@@ -132,8 +139,61 @@ describe('the files of messages', () => {
     };
     aFetcher(fetch, { clock, start }).fetch(id);
     await clock.until(() => isDone);
-    expect(await store().read(storedOf, { id })).toMatchObject({ kind: 'missing', name: 'a.png' });
+    expect(await store().read(storedOf, { id })).toMatchObject([{ kind: 'missing', name: 'a.png' }]);
     expect(clock.waits).toEqual([500, 2000]);
+  });
+
+  it('beyond ten of a message are left with the network, and the message says so', async () => {
+    const [id = ''] = await messagesWithFiles(1, { files: 12 });
+    let [asked, isDone] = [0, false];
+    const fetch: MediaAbility['fetch'] = async function* () {
+      asked += 1;
+      yield Buffer.from('x');
+    };
+    const start = () => {
+      isDone = true;
+    };
+    aFetcher(fetch, { start }).fetch(id);
+    await vi.waitFor(() => expect(isDone).toBe(true), { timeout: patienceMs });
+    const files = await store().read(storedOf, { id });
+    expect(files.map(({ kind }) => kind)).toEqual([
+      ...Array.from({ length: 10 }, () => 'stored'),
+      ...['missing', 'missing'],
+    ]);
+    expect(asked).toBe(10);
+  });
+
+  it.each([
+    ['stated', 600],
+    ['told by nobody', undefined],
+  ])('of one sender are fetched up to a limit within an hour, their size %s', async (_, sizeBytes) => {
+    const sender = unique('sender');
+    const stated = sizeBytes === undefined ? {} : { sizeBytes };
+    const [mine, others] = [
+      await messagesWithFiles(3, { sender, ...stated }),
+      await messagesWithFiles(1, stated),
+    ];
+    const clock = createSteppedClock();
+    let done = 0;
+    const fetch: MediaAbility['fetch'] = async function* () {
+      yield Buffer.alloc(600);
+    };
+    const start = () => void done++;
+    const fetcher = aFetcher(fetch, { clock, start, maxBytesPerHour: 1300 });
+    const after = async (id: string) => {
+      const before = done;
+      fetcher.fetch(id);
+      await vi.waitFor(() => expect(done).toBe(before + 1), { timeout: patienceMs });
+      return (await store().read(storedOf, { id }))[0]?.kind;
+    };
+    const kinds = [await after(mine[0] ?? ''), await after(mine[1] ?? '')];
+    // What nobody has told the size of is counted once it is here.
+    const third = sizeBytes === undefined ? 'stored' : 'missing';
+    expect([...kinds, await after(mine[2] ?? '')]).toEqual(['stored', 'stored', third]);
+    const [late = '', later = ''] = await messagesWithFiles(2, { sender, ...stated });
+    expect([await after(late), await after(others[0] ?? '')]).toEqual(['missing', 'stored']);
+    await clock.advance(3_600_000);
+    expect(await after(later)).toBe('stored');
   });
 
   it.each([

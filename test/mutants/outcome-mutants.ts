@@ -12,6 +12,15 @@ export const outcomeMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'files fetched without a limit',
+    invariant: 'one sender’s files take no more than their share of an hour',
+    edit: { in: 'fetchWithin', find: '!allowance.hasRoom(sender, stated)', replace: 'false' },
+    test: {
+      file: 'test/inbound/attachment-fetcher.test.ts',
+      name: 'of one sender are fetched up to a limit within an hour',
+    },
+  },
+  {
     name: 'write repeated over an edit',
     invariant: 'a call that is repeated after a crash undoes nothing that came since',
     edit: { in: 'checkUnchanged', find: 'standing.bytes.equals(bytes)', replace: 'true' },

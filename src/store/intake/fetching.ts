@@ -9,6 +9,8 @@ import { lockLane } from '../rows/lane-row.ts';
 export type PendingFetch = {
   readonly inboxId: string;
   readonly route: ReplyRoute;
+  /** Who sent them, on which network. */
+  readonly sender: string;
   readonly attachments: readonly AttachmentRef[];
 };
 
@@ -22,9 +24,10 @@ export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingF
       .where('id', '=', inboxId)
       .where(isFetchingItem())
       .executeTakeFirst();
-    return (
-      row && { inboxId, route: json.route(row.route), attachments: json.content(row.content).attachments }
-    );
+    if (row === undefined) return undefined;
+    const { attachments, sender } = json.content(row.content);
+    const route = json.route(row.route);
+    return { inboxId, route, sender: `${route.channel}:${sender.id}`, attachments };
   },
 };
 
