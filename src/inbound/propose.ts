@@ -1,6 +1,6 @@
 /**
- * Decides about one event, in this order: access, rate, command, content. Pure except for the counters of
- * rate and loops. The transaction that stores the event decides whether it is a duplicate and what its lane
+ * Decides about one event, in this order: access, rate, command, content. Pure except for the counters of the
+ * rate. The transaction that stores the event decides whether it is a duplicate and what its lane
  * does with it.
  */
 

@@ -2,7 +2,7 @@
 
 /** Both may be set: whichever is due first. Empty: never. */
 export type ResetPolicy = {
-  /** 0 to 23, in the person's time zone. */
+  /** 0 to 23, in the gateway's time zone. */
   readonly dailyAtHour?: number;
   readonly idleMinutes?: number;
 };
