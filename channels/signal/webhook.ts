@@ -20,8 +20,9 @@ export type WebhookDeps = {
  */
 export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: WebhookDeps): void {
   const wanted = digest(secret);
-  routes.webhook('webhook', async ({ params, body }) => {
-    if (!timingSafeEqual(digest(params), wanted)) return { status: 403 };
+  const knowsSecret: Parameters<RouteHost['webhook']>[2] = ({ params }) =>
+    timingSafeEqual(digest(params), wanted);
+  const handle: Parameters<RouteHost['webhook']>[1] = async ({ body }) => {
     onCalled();
     if (body === undefined) {
       const reason = 'a call of the webhook had more than 1 MB';
@@ -39,7 +40,8 @@ export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: We
       await onLost(reason, raw);
       return { status: 503 };
     }
-  });
+  };
+  routes.webhook('webhook', handle, knowsSecret);
 }
 
 /** Hashed to one length, so that the comparison takes the same time for every guess. */

@@ -9,8 +9,15 @@ export interface RouteHost {
    * that they send no message with after all (`/uploads/<channel>/drop`).
    */
   upload(take: (file: UploadedFile) => Promise<WebhookAnswer>, drop?: (id: string) => Promise<void>): void;
-  /** A webhook: no sign-in; the handler checks the secret itself. A body of more than 1 MB is answered with 413. */
-  webhook(path: string, handle: (request: WebhookRequest) => Promise<WebhookAnswer>): void;
+  /**
+   * A webhook: no sign-in. `knowsSecret` is asked before the body is read, and a caller that doesn't know it is answered with
+   * 403; absent, the handler checks the secret. A body of more than 1 MB is answered with 413.
+   */
+  webhook(
+    path: string,
+    handle: (request: WebhookRequest) => Promise<WebhookAnswer>,
+    knowsSecret?: (caller: Omit<WebhookRequest, 'body'>) => boolean,
+  ): void;
 }
 
 /** A client's WebSocket, as a channel sees it. */

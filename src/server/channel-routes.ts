@@ -27,6 +27,10 @@ export interface ChannelRoutes {
 
 type SocketHandler = (socket: ClientSocket) => void;
 type WebhookHandler = (request: WebhookRequest) => Promise<WebhookAnswer>;
+type Webhook = {
+  readonly handle: WebhookHandler;
+  readonly knowsSecret: (caller: Omit<WebhookRequest, 'body'>) => boolean;
+};
 type UploadHandler = {
   readonly take: (file: UploadedFile) => Promise<WebhookAnswer>;
   readonly drop: ((id: string) => Promise<void>) | undefined;
@@ -49,7 +53,7 @@ export function createChannelRoutes({
   maxUploadBytes = 0,
 }: ChannelRoutesDeps = {}): ChannelRoutes {
   const sockets = new Map<string, SocketHandler>();
-  const webhooks = new Map<string, WebhookHandler>();
+  const webhooks = new Map<string, Webhook>();
   const uploads = new Map<string, UploadHandler>();
   const open = new Map<WebSocket, string | undefined>();
   // Whatever a channel is sent passes here: up to its first wait it has the loop to itself.
@@ -64,7 +68,8 @@ export function createChannelRoutes({
     hostFor: (line) => ({
       socket: (path, onOpen) => void sockets.set(`${line}/${path}`, takesFrames(onOpen)),
       upload: (take, drop) => void uploads.set(line, { take, drop }),
-      webhook: (path, handle) => void webhooks.set(`${line}/${path}`, takesCalls(handle)),
+      webhook: (path, handle, knowsSecret = () => true) =>
+        void webhooks.set(`${line}/${path}`, { handle: takesCalls(handle), knowsSecret }),
     }),
     mount: (app) => {
       mountSockets(app, sockets, open);
@@ -101,7 +106,7 @@ function mountSockets(
 
 function mountWebhooks(
   app: FastifyInstance,
-  handlers: ReadonlyMap<string, WebhookHandler>,
+  webhooks: ReadonlyMap<string, Webhook>,
   absentStatus: number,
 ): void {
   app.register(async (scope) => {
@@ -111,7 +116,16 @@ function mountWebhooks(
       { parseAs: 'buffer', bodyLimit: webhookBodyBytes },
       (_request, body, done) => done(null, body),
     );
-    const handlerOf = (params: ChannelParams) => handlers.get(routeName(params));
+    // Every route of this scope has these parameters.
+    const paramsOf = ({ params }: FastifyRequest) => params as ChannelParams;
+    const handlerOf = (params: ChannelParams) => webhooks.get(routeName(params))?.handle;
+    scope.addHook('onRequest', async (request, reply) => {
+      const { headers } = request;
+      const params = paramsOf(request);
+      const webhook = webhooks.get(routeName(params));
+      if (webhook?.knowsSecret({ params: params['*'] ?? '', headers }) !== false) return;
+      return reply.code(403).send();
+    });
     const answer = async (request: FastifyRequest<{ Params: ChannelParams }>) => {
       const handler = handlerOf(request.params);
       if (handler === undefined) return { status: absentStatus };
@@ -119,11 +133,10 @@ function mountWebhooks(
       return handler({ params: request.params['*'] ?? '', headers: request.headers, body });
     };
     /** A channel whose network never sends it again has to know of it. */
-    const errorHandler = async (error: FastifyError, { params, headers }: FastifyRequest) => {
+    const errorHandler = async (error: FastifyError, request: FastifyRequest) => {
       if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') throw error;
-      // The routes below give each request these parameters.
-      const of = params as ChannelParams;
-      await handlerOf(of)?.({ params: of['*'] ?? '', headers, body: undefined });
+      const params = paramsOf(request);
+      await handlerOf(params)?.({ params: params['*'] ?? '', headers: request.headers, body: undefined });
       throw error;
     };
     const config = { access: 'webhook' as const };

@@ -6,6 +6,19 @@ const titles = 'test/store/lanes/titles.test.ts';
 
 export const entranceMutants: readonly Mutant[] = [
   {
+    name: 'body of a stranger’s webhook call read',
+    invariant: 'nothing of a body is read before its sender is known',
+    edit: {
+      in: 'mountWebhooks',
+      find: 'headers }) !== false) return;',
+      replace: 'headers }) !== null) return;',
+    },
+    test: {
+      file: 'test/server/http-server.test.ts',
+      name: 'reads no body of a webhook whose caller doesn’t know the secret',
+    },
+  },
+  {
     name: 'a second row for a repeated source key',
     invariant: 'what is put in under one key is there once',
     edit: {

@@ -1,8 +1,11 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { channelId } from '#contracts/ids.ts';
 import type { Sections } from '#contracts/section.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
 import { lazyStore } from '../support/lazy-store.ts';
+import { patienceMs } from '../support/patience.ts';
 import { quietLog } from '../support/session-double.ts';
 import { aServer, pathOf, type RunningServer, send } from './a-server.ts';
 
@@ -241,6 +244,33 @@ describe('http server', () => {
     expect((await post('/channels/post/webhook/right', 'x'.repeat(1_100_000))).status).toBe(413);
     expect(seen).toEqual(['right|s|{"a":', 'wrong|s|', 'right|s|undefined']);
     expect(timed).toEqual(['webhook', 'webhook', 'webhook']);
+  });
+
+  it('reads no body of a webhook whose caller doesn’t know the secret', async () => {
+    const { port, server } = await start();
+    const bodies: unknown[] = [];
+    server.routesFor(channelId('post')).webhook(
+      'webhook',
+      async ({ body }) => {
+        bodies.push(body);
+        return { status: 201 };
+      },
+      ({ params, headers }) => params === 'right' && headers['x-sign'] === 's',
+    );
+    const begin = async (path: string, sign: string) => {
+      const socket = connect(port, '127.0.0.1');
+      const head = `host: x\r\nx-sign: ${sign}\r\ncontent-type: application/json\r\ncontent-length: 1000000`;
+      socket.write(`POST /channels/post/webhook/${path} HTTP/1.1\r\n${head}\r\n\r\n{`);
+      const [answer] = await once(socket, 'data', { signal: AbortSignal.timeout(patienceMs) });
+      socket.destroy();
+      return String(answer).slice(0, 12);
+    };
+    expect(await begin('wrong', 's')).toBe('HTTP/1.1 403');
+    expect(await begin('right', 't')).toBe('HTTP/1.1 403');
+    expect(bodies).toEqual([]);
+    const headers = { 'content-type': 'application/json', 'x-sign': 's' };
+    const path = '/channels/post/webhook/right';
+    expect((await send({ port, path, method: 'POST', headers, body: '{}' })).status).toBe(201);
   });
 
   it('lets a webhook be called by any name of this server, but by no page', async () => {

@@ -387,7 +387,7 @@ const hookRoutes = (wrap: (answer: Parameters<RouteHost['webhook']>[1]) => typeo
   routes: (host) => ({
     socket: (path, onOpen) => host.socket(path, onOpen),
     upload: (take) => host.upload(take),
-    webhook: (path, handle) => host.webhook(path, wrap(handle)),
+    webhook: (path, handle, knowsSecret) => host.webhook(path, wrap(handle), knowsSecret),
   }),
 });
 

@@ -211,7 +211,7 @@ describe('the webhook', () => {
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
     const large = 'x'.repeat(1_100_000);
-    expect(await post(large, 'a-secret-of-22-characters-or-mor')).toBe(413);
+    expect(await post(large, 'a-secret-of-22-characters-or-mor')).toBe(403);
     expect(intake.gaps).toEqual([]);
     expect(await post(large)).toBe(413);
     expect(intake.gaps).toMatchObject([{ code: 'lost', reason: expect.stringContaining('more than 1 MB') }]);
