@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { MessageId } from '../../../src/contracts/ids.ts';
+import { type MessageId, threadId } from '../../../src/contracts/ids.ts';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import type { Proposal } from '../../../src/store/intake/proposal.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
@@ -83,6 +83,18 @@ describeEachDatabase('what became of a message whose reply could not be delivere
       ...{ kind: 'part', step: 'send', mayStandSince: undefined },
       part: { key: cutOff.part.key, content: { kind: 'text', text } },
     });
+  });
+
+  it('changes the route of no later answer, though its thread was gone', async () => {
+    const { conversation, begin, answer, deliver, claimPart } = aConversation(open());
+    const route = aRoute(conversation, { thread: threadId('7') });
+    const inThread = { item: { route } };
+    await answer(await begin('one', inThread), 'first');
+    await deliver({ kind: 'failed', failure: { kind: 'thread-gone' }, reason: 'no thread' });
+    const { part: again } = await deliver({ kind: 'failed', failure: { kind: 'rejected' }, reason: 'no' });
+    expect(again.route.thread).toBeUndefined();
+    await answer(await begin('two', inThread), 'second');
+    expect((await claimPart()).part.route).toEqual(route);
   });
 
   it('is failed when its own answer failed, whatever became of the next one of that run', async () => {
