@@ -9,6 +9,7 @@ export function findSettingsProblems(settings: FileSettings, credentials: Creden
     ...findAgentProblems(settings),
     ...findBindingProblems(settings),
     ...findIdentityProblems(settings),
+    ...findNameProblems(settings),
     ...findScopeProblems(settings),
     ...findChannelProblems(settings, credentials),
     ...findOutboxProblems(settings),
@@ -61,8 +62,8 @@ function findBindingProblems(settings: FileSettings): readonly Problem[] {
   });
 }
 
-/** A bot's own id: a number, or an ACI. */
-const botId = /^(?:\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/;
+/** A person's or a bot's own id on a network: a number, or an ACI. */
+const networkId = /^(?:\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/;
 
 function findAccountProblems(
   where: string,
@@ -70,7 +71,7 @@ function findAccountProblems(
   { channels: { telegram, discord, signal } }: FileSettings,
 ): readonly Problem[] {
   const known = [telegram, discord, signal].flatMap(({ accounts }) => Object.keys(accounts));
-  if (account === undefined || known.includes(account) || botId.test(account)) return [];
+  if (account === undefined || known.includes(account) || networkId.test(account)) return [];
   const meant = suggestName(account, known);
   const hint = meant === undefined ? 'Add it there, or use the id of the bot.' : `Did you mean "${meant}"?`;
   return [{ where: `${where}.account`, what: `"${account}" isn't a name under accounts. ${hint}` }];
@@ -111,6 +112,16 @@ function findIdentityProblems(settings: FileSettings): readonly Problem[] {
     }
   }
   return problems;
+}
+
+/** With `per-peer`, a person's id alone names their conversation: an identity called like it would share that. */
+function findNameProblems({ dmScope, identityLinks }: FileSettings): readonly Problem[] {
+  if (dmScope !== 'per-peer') return [];
+  const names = Object.keys(identityLinks).filter((name) => networkId.test(name));
+  return names.map((name) => ({
+    where: `identityLinks.${name}`,
+    what: `"${name}" may be the id of somebody else, who would share the conversation; use a name that is no id`,
+  }));
 }
 
 /** Everybody could read on from the owner's conversation. */

@@ -263,6 +263,11 @@ describe('a broken configuration', () => {
       { identityLinks: { a: ['web:1'], b: ['web:1'] } },
       /identityLinks\.b.*belongs to "a"/,
     ],
+    [
+      "an identity that may be somebody's id",
+      { dmScope: 'per-peer', identityLinks: { 4711: ['web:1'] } },
+      /identityLinks\.4711.*id of somebody else/,
+    ],
     ['a model without its key', { model: 'claude-opus-5' }, /model: .*ANTHROPIC_API_KEY/],
     ['a provider that nobody knows', { model: 'olama/qwen3' }, /"olama".*Did you mean "ollama"/],
     ['an alias that is misspelt', { model: 'fsat', models: { fast: ollama } }, /Did you mean "fast"/],
