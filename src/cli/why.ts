@@ -17,7 +17,7 @@ const understood = `These ids are understood:
   a tool call: <run>/<call>; one of the latest also by its own id
   a question: its id, or the code that the person was shown
   people (telegram:123), sessions and session keys, conversations, bot accounts, processes
-  sign-ins and alerts; a name that was given with parley agent --key
+  sign-ins and alerts; a name that “agent --key” was given
 A sign-in that has ended and a process that is gone leave no record.`;
 
 /**
