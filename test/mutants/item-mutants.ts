@@ -106,6 +106,24 @@ export const itemMutants: readonly Mutant[] = [
     needsPostgres: true,
   },
   {
+    name: 'new lanes made as they come',
+    invariant: 'several lanes are locked and made in one order, by every step',
+    edit: { in: 'makeMissingLanes', find: `order by \${depth}, key`, replace: '' },
+    test: { file: lockOrder, name: 'are locked and made in key order' },
+    needsPostgres: true,
+  },
+  {
+    name: 'new lanes made ahead of those that are there',
+    invariant: 'several lanes are locked and made in one order, by every step',
+    edit: {
+      in: 'makeMissingLanes',
+      find: `union all select * from lanes where key = any(array(select json_array_elements_text(\${of.keys}::json)))`,
+      replace: '',
+    },
+    test: { file: lockOrder, name: 'are not made while a lower one is waited for' },
+    needsPostgres: true,
+  },
+  {
     name: 'lines outlive their conversation',
     invariant: 'what the cap has made a line of ends like all else that waits',
     edit: {

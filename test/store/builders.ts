@@ -8,6 +8,7 @@ import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts';
 import type { StopInput } from '../../src/store/intake/stop.ts';
+import type { InnerItem } from '../../src/store/items/enqueue-item.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../../src/store/lanes/claim-lane.ts';
 import {
@@ -109,6 +110,21 @@ export function aMessage({
         ...item,
       },
     },
+  };
+}
+
+/** An item that Parley itself puts into a lane. */
+export function anItem(text: string, over: Partial<InnerItem> = {}): InnerItem {
+  return {
+    id: unique('item'),
+    source: 'api',
+    sourceKey: unique('api:key'),
+    reach: 'mode',
+    reservedRunId: unique('run'),
+    target: 'record',
+    authority: 'owner',
+    content: { text, prompt: text, sender: { id: 'api', name: 'API' }, sentAt: 1, attachments: [] },
+    ...over,
   };
 }
 

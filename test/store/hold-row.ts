@@ -1,4 +1,5 @@
 import { expect, onTestFinished } from 'vitest';
+import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
 import { unique } from './builders.ts';
 import type { Beside } from './each-database.ts';
 
@@ -11,11 +12,51 @@ export function isRowHeld(beside: Beside, table: string, key: string): Promise<b
 }
 
 /** Has the row locked until the function it returns is called, or the test ends. PostgreSQL only. */
-export async function holdRow(beside: Beside, table: string, key: string): Promise<() => Promise<void>> {
+export function holdRow(beside: Beside, table: string, key: string): Promise<() => Promise<void>> {
+  const lock = `select 1 from ${table} where key = '${key}' for update`;
+  return hold(beside, lock, () => isRowHeld(beside, table, key));
+}
+
+/** Has made the lane, as a step that has not committed, until then. PostgreSQL only. */
+export function holdNewLane(beside: Beside, lane: LaneSpec): Promise<() => Promise<void>> {
+  return hold(beside, insertOf(lane), () => isLaneMade(beside, lane));
+}
+
+/** Whether a transaction that has not ended has made the lane. PostgreSQL only. */
+export function isLaneMade(beside: Beside, lane: LaneSpec): Promise<boolean> {
+  const attempt = `begin; set local lock_timeout = '50ms'; ${insertOf(lane)}; rollback`;
+  return beside.sql(attempt).then(
+    () => false,
+    () => true,
+  );
+}
+
+/** Whether a transaction waits for what another has locked or made. PostgreSQL only. */
+export function isAnyoneWaiting(beside: Beside): Promise<boolean> {
+  const waiting = `select 1 / count(*) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`;
+  return beside.sql(waiting).then(
+    () => true,
+    () => false,
+  );
+}
+
+function insertOf({ key, chatKind, newSessionId, settings }: LaneSpec): string {
+  const { mode, debounceMs, quietMs, cap, drop } = settings;
+  return `insert into lanes (key, class, "agentId", "chatKind", "sessionId", epoch, "leaseUntil", "nextSeq",
+      mode, "debounceMs", "quietMs", cap, drop, "lastActivityAt")
+    values ('${key}', 'main', 'main', '${chatKind}', '${newSessionId}', 0, 0, 1,
+      '${mode}', ${debounceMs}, ${quietMs}, ${cap}, '${drop}', 1)`;
+}
+
+async function hold(
+  beside: Beside,
+  statement: string,
+  isHeld: () => Promise<boolean>,
+): Promise<() => Promise<void>> {
   const mark = unique('holding');
-  const hold = `select 1 from ${table} where key = '${key}' for update; select pg_sleep(300) /* ${mark} */`;
-  const holding = beside.sql(hold).catch(() => undefined);
-  await expect.poll(() => isRowHeld(beside, table, key)).toBe(true);
+  const holding = beside.sql(`${statement}; select pg_sleep(300) /* ${mark} */`).catch(() => undefined);
+  await expect.poll(isHeld).toBe(true);
   const release = async () => {
     await beside.sql(`select pg_terminate_backend(pid) from pg_stat_activity
       where query like '%/* ${mark} */' and pid <> pg_backend_pid()`);

@@ -13,3 +13,6 @@ export type LaneSpec = {
   /** A new session begins when the last activity lies before this time (reset policy). */
   readonly resetBefore?: number;
 };
+
+/** A lane by its key alone has to be there; one that is described is made if needed. */
+export type LaneRef = LaneSpec | { readonly key: string };

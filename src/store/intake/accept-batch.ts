@@ -9,6 +9,7 @@ import { readButton } from '../approvals/ask.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
 import { insertRow } from '../base/insert-row.ts';
+import type { LaneSpec } from '../base/lane-spec.ts';
 import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
@@ -52,15 +53,19 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
     const others = [
       ...(await readWaitingLanes(tx, conversationsLeft(input))),
       ...(await readChangedLanes(tx, input.proposals)),
+      ...lanesChanged(tx, input),
     ];
+    const lanes = [...lanesEntered(tx, input.proposals), ...others.map((key) => ({ key }))];
     const [, , known, views] = await Promise.all([
       moveCursorAt(tx, input),
       assertRolesUnchanged(tx, input),
       readKnownEvents(tx, input),
-      readLaneViews(tx, [...new Set([...laneKeysOf(tx, input), ...others])], conversationsOf(input)),
+      readLaneViews(tx, lanes, conversationsOf(input)),
       // Behind the lanes, which a change of links locks too.
       input.links && proveLinks(tx, input.links),
     ]);
+    const isNew = ({ eventKey }: Proposal) => !known.has(eventKey);
+    await views.makeMissing(tx, lanesEntered(tx, input.proposals.filter(isNew)));
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals) {
@@ -81,13 +86,22 @@ const leavesLanes: ReadonlySet<Proposal['decision']['kind']> = new Set([
   'pair',
 ]);
 
-function laneKeysOf(tx: StepTx, { proposals }: AcceptInput): readonly string[] {
+/** Lanes that these events enter. */
+function lanesEntered(tx: StepTx, proposals: readonly Proposal[]): readonly LaneSpec[] {
   return proposals.flatMap(({ decision }) => {
-    if (decision.kind === 'accept') return [decision.item.lane.key];
+    if (decision.kind === 'accept') return [decision.item.lane];
     if (decision.kind !== 'command') return [];
-    const step = tx.chatCommands.get(decision.command);
-    return step?.locksFirst ? [] : [decision.lane.key, ...(step?.lanesOf?.(decision.input) ?? [])];
+    return tx.chatCommands.get(decision.command)?.locksFirst ? [] : [decision.lane];
   });
+}
+
+/** Keys of other lanes that commands change. */
+function lanesChanged(tx: StepTx, { proposals }: AcceptInput): readonly string[] {
+  return proposals.flatMap(({ decision }) =>
+    decision.kind === 'command'
+      ? (tx.chatCommands.get(decision.command)?.lanesOf?.(decision.input) ?? [])
+      : [],
+  );
 }
 
 /** Conversations with something to accept. */

@@ -14,9 +14,9 @@ import { markReachable } from '../delivery/reachability.ts';
 import { enforceCap } from '../items/enforce-cap.ts';
 import { type PlacedItem, placeItem } from '../items/enqueue-item.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';
-import { type OpenItem, readOpenItems } from '../items/open-items.ts';
+import type { OpenItem } from '../items/open-items.ts';
 import { openHeld } from '../rows/item-states.ts';
-import { beginSession, type Lane, makeLane } from '../rows/lane-row.ts';
+import { beginSession, type Lane } from '../rows/lane-row.ts';
 import { followConfiguration } from '../rows/lane-settings.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import type { AcceptEventInput } from './accept-input.ts';
@@ -73,10 +73,7 @@ async function lockedView(
   spec: LaneSpec,
 ): Promise<{ readonly known: Lane; readonly open: readonly OpenItem[] }> {
   const { lane, open } = await views.take(tx, spec.key);
-  if (lane) return { known: await followConfiguration(tx, lane, spec.settings), open };
-  const made = await makeLane(tx, spec);
-  // Another step that makes the lane is waited for, and what it puts there was not seen.
-  return { known: made, open: await readOpenItems(tx, spec.key) };
+  return { known: await followConfiguration(tx, lane, spec.settings), open };
 }
 
 type ArrivalScene = { readonly item: NewItem; readonly open: readonly OpenItem[] };

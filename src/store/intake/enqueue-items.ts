@@ -1,9 +1,10 @@
 import type { StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { type EnqueuedItem, enqueueItem, type InnerItem, type LaneRef } from '../items/enqueue-item.ts';
+import type { LaneRef } from '../base/lane-spec.ts';
+import { type EnqueuedItem, enqueueItem, type InnerItem } from '../items/enqueue-item.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
-import { lockLanes } from '../rows/lane-row.ts';
+import { lockOrMakeLanes } from '../rows/lane-row.ts';
 
 export type EnqueueInput = {
   readonly items: readonly { readonly lane: LaneRef; readonly item: InnerItem }[];
@@ -28,11 +29,13 @@ export const enqueueItems: StoreCommand<EnqueueInput, EnqueueResult> = {
   name: 'enqueueItems',
   run: async (tx, { items, claims }) => {
     const effects = noEffects();
-    // Lanes that are made here come in key order too, so that two steps never wait for each other.
-    const inOrder = [...items].sort((a, b) => (a.lane.key < b.lane.key ? -1 : 1));
-    await lockLanes(tx, [...new Set(inOrder.map(({ lane }) => lane.key))]);
+    if (tx.dialect === 'postgres')
+      await lockOrMakeLanes(
+        tx,
+        items.map(({ lane }) => lane),
+      );
     const enqueued = new Map<string, EnqueuedItem>();
-    for (const { lane, item } of inOrder)
+    for (const { lane, item } of items)
       enqueued.set(item.sourceKey, await enqueueItem(tx, lane, item, effects));
     const runs = claims ? await claimDue(tx, claims, effects) : [];
     return { items: items.flatMap(({ item }) => enqueued.get(item.sourceKey) ?? []), effects, runs };

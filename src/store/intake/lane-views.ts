@@ -1,11 +1,13 @@
 /** Views of the lanes that a batch's items enter, read for all of them at once. */
+import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../base/command.ts';
+import type { LaneRef, LaneSpec } from '../base/lane-spec.ts';
 import { readUnreachable } from '../delivery/reachability.ts';
 import { type OpenItem, readOpenItems, readOpenItemsOf } from '../items/open-items.ts';
-import { type Lane, lockAndReadLanes, lockLane } from '../rows/lane-row.ts';
+import { type Lane, lockLane, lockOrMakeLanes, makeLane } from '../rows/lane-row.ts';
 
-/** A lane, locked, and what is open in it; no lane when there is none yet. */
-export type LaneView = { readonly lane: Lane | undefined; readonly open: readonly OpenItem[] };
+/** A lane, locked, and what is open in it. */
+export type LaneView = { readonly lane: Lane; readonly open: readonly OpenItem[] };
 
 /**
  * The lanes' views, read under their locks. Each counts once, since the item that it lets in changes what it shows;
@@ -26,6 +28,16 @@ export class LaneViews {
     return view ?? readView(tx, laneKey);
   }
 
+  /** Makes those of the lanes that are missing, before anything is locked that comes after lanes. */
+  async makeMissing(tx: Tx, specs: readonly LaneSpec[]): Promise<void> {
+    for (const spec of specs) {
+      if (this.#views.has(spec.key)) continue;
+      const lane = await makeLane(tx, spec);
+      // Another step that makes the lane is waited for, and what it puts there was not seen.
+      this.#views.set(spec.key, { lane, open: await readOpenItems(tx, spec.key) });
+    }
+  }
+
   /** Whether the conversation may count as one that can't be reached. */
   mayBeUnreachable(conversationKey: string): boolean {
     return this.#unreachable?.has(conversationKey) ?? true;
@@ -40,23 +52,23 @@ export class LaneViews {
 
 async function readView(tx: Tx, laneKey: string): Promise<LaneView> {
   const [lane, open] = await Promise.all([lockLane(tx, laneKey), readOpenItems(tx, laneKey)]);
+  if (!lane) throw new ParleyError('internal', `Lane ${laneKey} was not made.`);
   return { lane, open };
 }
 
-/** Locks the lanes and reads their views; conversations are those that are written from. */
+/** Locks the lanes and reads the views of those that there are; conversations are those that are written from. */
 export async function readLaneViews(
   tx: Tx,
-  laneKeys: readonly string[],
+  refs: readonly LaneRef[],
   conversations: readonly string[],
 ): Promise<LaneViews> {
-  if (laneKeys.length === 0) return new LaneViews(new Map(), new Set());
+  if (refs.length === 0) return new LaneViews(new Map(), new Set());
   const [lanes, open, unreachable] = await Promise.all([
-    lockAndReadLanes(tx, laneKeys),
-    readOpenItemsOf(tx, laneKeys),
+    lockOrMakeLanes(tx, refs),
+    readOpenItemsOf(tx, [...new Set(refs.map(({ key }) => key))]),
     readUnreachable(tx, conversations),
   ]);
-  const byKey = new Map(lanes.map((lane) => [lane.key, lane]));
   const openIn = Map.groupBy(open, ({ laneKey }) => laneKey);
-  const viewOf = (key: string): LaneView => ({ lane: byKey.get(key), open: openIn.get(key) ?? [] });
-  return new LaneViews(new Map(laneKeys.map((key) => [key, viewOf(key)])), new Set(unreachable));
+  const views = lanes.map((lane) => [lane.key, { lane, open: openIn.get(lane.key) ?? [] }] as const);
+  return new LaneViews(new Map(views), new Set(unreachable));
 }

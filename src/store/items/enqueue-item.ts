@@ -11,7 +11,7 @@ import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import type { Effects } from '../base/effects.ts';
 import { type InboxContent, json, targetText } from '../base/json.ts';
-import type { LaneSpec } from '../base/lane-spec.ts';
+import type { LaneRef } from '../base/lane-spec.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { insertItem } from '../rows/item-states.ts';
 import { type Lane, lockLane, makeLane, takeSeqOfArrival } from '../rows/lane-row.ts';
@@ -19,9 +19,6 @@ import { cancelRun } from '../waits/parked.ts';
 import { senderRef } from './item-change.ts';
 import { putNewestAhead } from './put-ahead.ts';
 import { dropRetained } from './retained-steers.ts';
-
-/** A lane by its key alone has to be there; one that is described is made if needed. */
-export type LaneRef = LaneSpec | { readonly key: string };
 
 /** An item that Parley itself puts into a lane. */
 export type InnerItem = {

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../base/command.ts';
 import { insertNewRow, insertRow } from '../base/insert-row.ts';
-import type { LaneSpec } from '../base/lane-spec.ts';
+import type { LaneRef, LaneSpec } from '../base/lane-spec.ts';
 import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
@@ -33,12 +33,62 @@ export function lockAndReadLanes(tx: Tx, keys: readonly string[]): Promise<reado
     : lockedLanes.all(tx, { keys: JSON.stringify(keys) });
 }
 
+/**
+ * Locks the lanes and returns those that there are. Of several, those that are described and missing are made in the same
+ * order: another step waits for one that is being made as for one that is locked. A single one is left to `makeLane`, and
+ * so are all where one writer has no order to keep.
+ */
+export async function lockOrMakeLanes(tx: Tx, refs: readonly LaneRef[]): Promise<readonly Lane[]> {
+  const specs = new Map<string, LaneSpec>();
+  for (const ref of refs) if ('class' in ref && !specs.has(ref.key)) specs.set(ref.key, ref);
+  const keys = [...new Set(refs.map(({ key }) => key))];
+  if (tx.dialect !== 'postgres' || keys.length < 2 || specs.size === 0) return lockAndReadLanes(tx, keys);
+  const described = [...specs.values()].map(newLaneOf);
+  const [, lanes] = await Promise.all([
+    makeMissingLanes.post(tx, { keys: JSON.stringify(keys), described: JSON.stringify(described) }),
+    lockAndReadLanes(tx, keys),
+  ]);
+  return lanes;
+}
+
+/**
+ * Does nothing while none of the described lanes is missing. Otherwise it goes through all of the keys in the order of
+ * `lockLanes`: a lane that is there conflicts with itself, which locks it and leaves it as it is.
+ */
+const makeMissingLanes = prepared((db, of: QueryParams<{ keys: string; described: string }>) => {
+  const now = sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+  const query = sql`
+    with missing as (
+      select * from json_populate_recordset(
+        json_populate_record(null::lanes, json_build_object('lastActivityAt', ${now})), ${of.described}::json
+      ) as described
+      where (select lanes.key from lanes where lanes.key = described.key) is null
+    ), made as (
+      insert into lanes
+      select * from (
+        select * from missing
+        union all
+        select * from lanes where key = any(array(select json_array_elements_text(${of.keys}::json)))
+      ) as wanted
+      where exists (select 1 from missing)
+      order by ${depth}, key
+      on conflict (key) do update set key = excluded.key where false
+      returning key, "sessionId", "agentId", "lastActivityAt"
+    )
+    insert into sessions (id, key, "agentId", "messageCount", "promptTokens", "completionTokens", cost, "createdAt", "updatedAt")
+    select "sessionId", key, "agentId", 0, 0, 0, 0, "lastActivityAt", "lastActivityAt" from made`;
+  return { compile: () => query.compile(db) };
+});
+
+/** How many lanes are above a lane. */
+const depth = sql<number>`length(key) - length(replace(key, '@', ''))`;
+
 const lockedLanes = locking((db, of: QueryParams<{ keys: string }>, dialect) =>
   db
     .selectFrom('lanes')
     .selectAll()
     .where('key', ...oneOf(of.keys, dialect))
-    .orderBy(sql<number>`length(key) - length(replace(key, '@', ''))`)
+    .orderBy(depth)
     .orderBy('key'),
 );
 
@@ -77,23 +127,15 @@ export async function ensureLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
 
 /** Makes the lane with its first session, and locks it: also when another step has just made it. */
 export async function makeLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
-  const { settings } = spec;
-  const isNew = await insertNewRow(tx, 'lanes', {
-    key: spec.key,
-    class: spec.class,
-    agentId: spec.agentId,
-    chatKind: spec.chatKind,
-    sessionId: spec.newSessionId,
-    epoch: 0,
-    leaseUntil: 0,
-    nextSeq: 1,
-    ...settings,
-    lastActivityAt: tx.now,
-  });
+  const isNew = await insertNewRow(tx, 'lanes', { ...newLaneOf(spec), lastActivityAt: tx.now });
   if (isNew) await insertSession(tx, { id: spec.newSessionId, key: spec.key, agentId: spec.agentId });
   const lane = await lockLane(tx, spec.key);
   if (!lane) throw new ParleyError('internal', `Lane ${spec.key} could not be made.`);
   return lane;
+}
+
+function newLaneOf({ key, class: name, agentId, chatKind, settings, newSessionId: sessionId }: LaneSpec) {
+  return { key, class: name, agentId, chatKind, sessionId, epoch: 0, leaseUntil: 0, nextSeq: 1, ...settings };
 }
 
 async function insertSession(tx: Tx, session: { id: string; key: string; agentId: string }): Promise<void> {

@@ -1,21 +1,24 @@
 import { expect, it, onTestFinished } from 'vitest';
+import type { LaneSpec } from '../../../src/store/base/lane-spec.ts';
 import { dropPart, readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
+import { enqueueItems } from '../../../src/store/intake/enqueue-items.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
 import {
   aCommand,
   account,
   aLane,
   aMessage,
+  anItem,
   aWorker,
   demoOnly,
   endWithout,
   holder,
   unique,
 } from '../builders.ts';
-import { describeEachDatabase } from '../each-database.ts';
+import { type Beside, describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker } from '../family.ts';
-import { holdRow, isRowHeld } from '../hold-row.ts';
+import { holdNewLane, holdRow, isAnyoneWaiting, isLaneMade, isRowHeld } from '../hold-row.ts';
 import { readLane } from '../lane-at-rest.ts';
 
 type Pair = readonly [low: string, high: string];
@@ -76,6 +79,49 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
     await expect.poll(() => isHeld(low)).toBe(true);
     await release();
     await accepting;
+  });
+});
+
+function holdLane(beside: Beside, { key }: LaneSpec) {
+  return holdRow(beside, 'lanes', key);
+}
+
+describeEachDatabase('several lanes of which some are new', (open, beside) => {
+  const said = (lanes: readonly LaneSpec[]) =>
+    lanes.map((lane) => aMessage({ conversation: lane.key, text: 'hello', lane }));
+  const accept = (lanes: readonly LaneSpec[]) => aWorker(open()).accept(...said(lanes));
+  const enqueue = (lanes: readonly LaneSpec[]) =>
+    open().write(enqueueItems, { items: lanes.map((lane) => ({ lane, item: anItem('hello') })) });
+
+  it.runIf(beside.dialect === 'postgres').each([
+    ['a batch that makes both', accept, holdNewLane],
+    ['a batch that makes the lower one', accept, holdLane],
+    ['items from inside that make both', enqueue, holdNewLane],
+    ['items from inside that make the lower one', enqueue, holdLane],
+  ] as const)('are locked and made in key order: %s', async (_, enter, hold) => {
+    const [low, high] = [aLane(unique('a')), aLane(unique('b'))];
+    if (hold === holdLane) await accept([high]);
+    const release = await hold(beside, high);
+    const entering = enter([high, low]);
+    // It waits for the higher lane, and has made the lower one by then, although that came behind it.
+    await expect.poll(() => isLaneMade(beside, low)).toBe(true);
+    await release();
+    await entering;
+    for (const { key } of [low, high]) expect((await readLane(open(), key)).inbox.length).toBeGreaterThan(0);
+  });
+
+  it.runIf(beside.dialect === 'postgres').each([
+    ['a batch', accept],
+    ['items from inside', enqueue],
+  ] as const)('are not made while a lower one is waited for: %s', async (_, enter) => {
+    const [low, high] = [aLane(unique('a')), aLane(unique('b'))];
+    await accept([low]);
+    const release = await holdLane(beside, low);
+    const entering = enter([high, low]);
+    await expect.poll(() => isAnyoneWaiting(beside)).toBe(true);
+    expect(await isLaneMade(beside, high)).toBe(false);
+    await release();
+    await entering;
   });
 });
 

@@ -3,29 +3,16 @@ import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Reach } from '../../../src/contracts/inbox-item.ts';
 import { type QueueMode, queueModes } from '../../../src/contracts/queue-settings.ts';
+import type { LaneRef } from '../../../src/store/base/lane-spec.ts';
 import { enqueueItems } from '../../../src/store/intake/enqueue-items.ts';
 import { chooseBatch, chooseSteers } from '../../../src/store/items/choose-batch.ts';
-import type { InnerItem, LaneRef } from '../../../src/store/items/enqueue-item.ts';
+import type { InnerItem } from '../../../src/store/items/enqueue-item.ts';
 import { needsBoundary, takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readRunResult } from '../../../src/store/reads/read-run-result.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation } from '../a-conversation.ts';
-import { aCommand, aLane, aRoute, aWorker, defaults, framing, unique } from '../builders.ts';
+import { aCommand, aLane, anItem, aRoute, aWorker, defaults, framing, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
-
-function anItem(text: string, over: Partial<InnerItem> = {}): InnerItem {
-  return {
-    id: unique('item'),
-    source: 'api',
-    sourceKey: unique('api:key'),
-    reach: 'mode',
-    reservedRunId: unique('run'),
-    target: 'record',
-    authority: 'owner',
-    content: { text, prompt: text, sender: { id: 'api', name: 'API' }, sentAt: 1, attachments: [] },
-    ...over,
-  };
-}
 
 describeEachDatabase('an item from inside Parley', (open, beside) => {
   const enqueue = (lane: LaneRef, ...items: InnerItem[]) =>
