@@ -2,7 +2,7 @@
 
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { DecisionResult } from '../store/access/decide-approval.ts';
-import { decideApproval } from '../store/access/decide-approval.ts';
+import { decideApproval, lockDecision } from '../store/access/decide-approval.ts';
 import type { Decider } from '../store/access/decider.ts';
 import { personLabel } from '../store/access/person-label.ts';
 import type { Verdict } from '../store/approvals/ask.ts';
@@ -17,8 +17,6 @@ function answer(verdict: Verdict): ChatCommand {
     usage: 'id',
     menu: verdict === 'approve' ? 'approveMenu' : 'denyMenu',
     denial: 'approveDenied',
-    // It may lock another account's row, which comes before its lane.
-    locksFirst: true,
     isForAnyPlace: true,
     parse: (words) => {
       const id = words.toLowerCase();
@@ -26,6 +24,10 @@ function answer(verdict: Verdict): ChatCommand {
     },
     right: ({ authority }) => (authority === 'owner' ? 'allowed' : 'denied'),
     load: (_, call, { id }) => ({ id, by: deciderOf(call) }),
+    lock: async (tx, place, input) => {
+      await lockDecision(tx, { ...input, verdict }, place);
+      return input;
+    },
     apply: (tx, { effects }, { id, by }) => decideApproval(tx, { id, verdict, by }, effects),
     say: ({ text }) => text,
   });

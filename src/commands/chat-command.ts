@@ -8,7 +8,7 @@ import type { Models } from '../models/models.ts';
 import type { Identities } from '../sessions/identities.ts';
 import type { IdentityLinks } from '../sessions/identity-links.ts';
 import type { DmScope } from '../sessions/session-key-of.ts';
-import type { CommandScene, CommandStep, StepTx, Store } from '../store/base/command.ts';
+import type { CommandPlace, CommandScene, CommandStep, StepTx, Store } from '../store/base/command.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { fillNotice, type NoticeKey, type Notices, type NoticeValues } from '../texts/notices.ts';
 
@@ -95,11 +95,13 @@ export type CommandDefinition<Request, Input, Facts> = {
   readonly isForAll?: true;
   /** Told to a sender who may not use it; by default that administrators and owners may. */
   readonly denial?: NoticeKey;
-  readonly locksFirst?: true;
+  /**
+   * Locks what `apply` needs besides its account and its lane, and those with it, by `lockCommand`. Returns the input for
+   * `apply`.
+   */
+  lock?(tx: StepTx, place: CommandPlace, input: Input): Promise<Input>;
   /** An owner may send it in a group that isn't answered. */
   readonly isForAnyPlace?: true;
-  /** Keys of other lanes that `apply` changes. Pure. */
-  lanesOf?(input: Input): readonly string[];
   /** With `order: 'lane'`: it ends what runs, and doesn't wait for it. */
   readonly abortsRun?: true;
   /** With `order: 'lane'`: the run of this kind does it, and `apply` isn't called. */
@@ -153,7 +155,7 @@ export function chatCommand<Request extends object, Input, Facts>(
 ): ChatCommand & { orderOf(request: Request): Order } {
   const { name, usage = '', menu, order = 'now', isForAll = false, abortsRun = false } = definition;
   const { isForAnyPlace = false } = definition;
-  const { locksFirst, begins, denial = 'commandForAdmins' } = definition;
+  const { lock, begins, denial = 'commandForAdmins' } = definition;
   const withProblem = (loaded: Extract<LoadResult<Input>, { readonly problem: Problem }>): Order => {
     const { problem } = loaded;
     return { command, problem, right: (asker) => definition.right(asker), load: async () => loaded };
@@ -168,7 +170,12 @@ export function chatCommand<Request extends object, Input, Facts>(
   });
   const command: ChatCommand = {
     ...{ name, usage, menu, order, isForAll, isForAnyPlace, abortsRun },
-    ...(locksFirst && { locksFirst }),
+    ...(lock && {
+      lock: async (tx, place, input) => {
+        const loaded = input as LoadResult<Input>;
+        return 'problem' in loaded ? loaded : { input: await lock(tx, place, loaded.input) };
+      },
+    }),
     ...(begins && { begins }),
     right: (asker) => definition.right(asker),
     read: (words) => {
@@ -177,10 +184,6 @@ export function chatCommand<Request extends object, Input, Facts>(
       return isProblem(read) ? withProblem({ problem: read }) : orderOf(read);
     },
     deny: () => withProblem({ problem: { problem: denial, values: { name } }, isRefused: true }),
-    lanesOf: (input) => {
-      const loaded = input as LoadResult<Input>;
-      return 'problem' in loaded ? [] : (definition.lanesOf?.(loaded.input) ?? []);
-    },
     run: async (tx, scene, input) => {
       // This command's own `load` made it, on the other side of the thread.
       const loaded = input as LoadResult<Input>;

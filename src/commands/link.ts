@@ -9,6 +9,7 @@ import { insertNotice } from '../store/delivery/insert-notice.ts';
 import {
   beginLinkStep,
   issueCode,
+  lockLinkStep,
   type NewCode,
   nameIdentity,
   type RedeemInput,
@@ -43,10 +44,14 @@ export const link = chatCommand({
   name: 'link',
   usage: '[code|confirm code|list|remove channel:id]',
   menu: 'linkMenu',
-  locksFirst: true,
   parse,
   right: anyone,
   load,
+  lock: async (tx, place, input) => {
+    const changesLinks = input.kind !== 'list' && input.kind !== 'not-removable';
+    if (changesLinks) await lockLinkStep(tx, place, input.kind === 'join' ? input.redeeming : undefined);
+    return input;
+  },
   apply,
   say,
 });
@@ -158,15 +163,12 @@ async function apply(tx: StepTx, scene: CommandScene, input: LinkInput) {
   await beginLinkStep(tx);
   switch (input.kind) {
     case 'ask':
-      await scene.lane();
       await issueCode(tx, scene, input.newCode);
       return input;
     case 'void':
-      await scene.lane();
       await voidCode(tx, input.codeHash);
       return input;
     case 'remove': {
-      await scene.lane();
       const { own, target } = input;
       const removed = await removeAccount(tx, input);
       if (removed.kind === 'removed' && target !== own)

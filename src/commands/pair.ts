@@ -1,6 +1,11 @@
 /** For owners, in a direct conversation with them: who may write to the agent. */
 import { timeText } from '../logging/time-text.ts';
-import { approvePairing, type RequestName, showRequest } from '../store/access/approve-pairing.ts';
+import {
+  approvePairing,
+  lockPairing,
+  type RequestName,
+  showRequest,
+} from '../store/access/approve-pairing.ts';
 import type { Decider } from '../store/access/decider.ts';
 import {
   type AccessList,
@@ -9,8 +14,8 @@ import {
   readAccess,
 } from '../store/access/operate-access.ts';
 import { personLabel } from '../store/access/person-label.ts';
-import { revokeAccess } from '../store/access/revoke-access.ts';
-import type { CommandScene, StepTx } from '../store/base/command.ts';
+import { lockRevocation, type RevokedAccess, revokeAccess } from '../store/access/revoke-access.ts';
+import type { CommandPlace, CommandScene, StepTx } from '../store/base/command.ts';
 import { addEffects } from '../store/base/effects.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import { deciderOf } from './approve.ts';
@@ -40,11 +45,10 @@ export const pair = chatCommand({
   usage: '[list|approve code|confirm code|revoke channel:id]',
   menu: 'pairMenu',
   denial: 'pairDenied',
-  // It may lock another account's row, which comes before its lane.
-  locksFirst: true,
   parse,
   right: ({ chat, authority }) => (chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied'),
   load,
+  lock,
   apply,
   say,
 });
@@ -83,7 +87,13 @@ export function isRef(text: string): boolean {
 type PairInput =
   | { readonly kind: 'list'; readonly list: AccessList; readonly now: number }
   | ({ readonly kind: 'approve' | 'confirm'; readonly by: Decider } & NamedRequest)
-  | { readonly kind: 'revoke'; readonly ref: string; readonly isNamed: boolean; readonly by: Decider };
+  | {
+      readonly kind: 'revoke';
+      readonly ref: string;
+      readonly isNamed: boolean;
+      readonly by: Decider;
+      readonly revoked?: RevokedAccess;
+    };
 
 async function load(
   { store, policy }: CommandDeps,
@@ -103,6 +113,22 @@ async function load(
   }
 }
 
+async function lock(tx: StepTx, place: CommandPlace, input: PairInput): Promise<PairInput> {
+  switch (input.kind) {
+    case 'list':
+      break;
+    case 'approve':
+      await lockPairing(tx, place, { of: input.of });
+      break;
+    case 'confirm':
+      await lockPairing(tx, place, input);
+      break;
+    default:
+      return { ...input, revoked: await lockRevocation(tx, input.ref, place) };
+  }
+  return input;
+}
+
 async function apply(tx: StepTx, { conversationKey, effects }: CommandScene, input: PairInput) {
   switch (input.kind) {
     case 'list':
@@ -117,7 +143,7 @@ async function apply(tx: StepTx, { conversationKey, effects }: CommandScene, inp
       return { ...input, result: await approvePairing(tx, { of, by, offeredIn: conversationKey }, effects) };
     }
     default: {
-      const revoked = await revokeAccess(tx, input);
+      const revoked = await revokeAccess(tx, input, input.revoked);
       addEffects(effects, revoked.effects);
       return { ...input, isRevoked: revoked.people + revoked.requests > 0 };
     }

@@ -1,6 +1,6 @@
 /** Somebody opens the chat or a deep link. They have typed nothing, so a link's code does nothing by itself. */
 
-import { showRequest } from '../store/access/approve-pairing.ts';
+import { lockPairing, showRequest } from '../store/access/approve-pairing.ts';
 import { personLabel } from '../store/access/person-label.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { anyone, chatCommand } from './chat-command.ts';
@@ -26,9 +26,12 @@ export const start = chatCommand({
     code: envelope.chat.kind === 'dm' ? readOneTimeCode(payload) : undefined,
     isOwner: authority === 'owner',
   }),
+  lock: async (tx, place, input) => {
+    if (input.code && input.isOwner) await lockPairing(tx, place, { of: requestOf(input.code) });
+    return input;
+  },
   apply: async (tx, _, { agent, code, isOwner }) => {
-    const shown =
-      code && isOwner ? await showRequest(tx, { of: { codeHash: hashPairingCode(code) } }) : undefined;
+    const shown = code && isOwner ? await showRequest(tx, { of: requestOf(code) }) : undefined;
     return { agent, code, shown };
   },
   say: ({ agent, code, shown }, texts) => {
@@ -39,3 +42,7 @@ export const start = chatCommand({
     return `${greeting}\n${fillNotice(texts.startCodeHint, { code })}`;
   },
 });
+
+function requestOf(code: string) {
+  return { codeHash: hashPairingCode(code) };
+}

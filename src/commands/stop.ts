@@ -1,4 +1,4 @@
-import { type StopInput, type StopResult, stop as stopWork } from '../store/intake/stop.ts';
+import { lockForStop, type StopInput, type StopResult, stop as stopWork } from '../store/intake/stop.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { adminsInGroups, chatCommand } from './chat-command.ts';
 import { linkedAccounts } from './linked-accounts.ts';
@@ -17,7 +17,10 @@ export const stop = chatCommand<{ readonly isAll: boolean }, StopInput, StopResu
     const linked = linkedAccounts(policy, call);
     return { isPrivileged: call.right === 'allowed', isAll, ...(linked && { linked }) };
   },
-  lanesOf: ({ linked }) => (linked ? [linked.formerLane] : []),
+  lock: async (tx, place, input) => {
+    await lockForStop(tx, place, input);
+    return input;
+  },
   apply: async (tx, scene, input) => stopWork(tx, await scene.lane(), { scene, input }),
   say: (stopped, texts) => {
     if (stopped === 'done') return texts.stopped;

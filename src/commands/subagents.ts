@@ -3,10 +3,11 @@ import type { ChildView } from '#contracts/child.ts';
 import { textOf } from '#contracts/message.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
+import { lockCommand } from '../store/access/lock-command.ts';
 import type { CommandScene, StepTx } from '../store/base/command.ts';
 import { addEffects } from '../store/base/effects.ts';
 import { newRowId } from '../store/base/row-id.ts';
-import { steerChild, stopChild } from '../store/children/operate-child.ts';
+import { lockBranch, steerChild, stopChild } from '../store/children/operate-child.ts';
 import { readConversationChildren } from '../store/reads/read-conversation-children.ts';
 import { readRunSenders } from '../store/reads/read-run-senders.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
@@ -38,8 +39,13 @@ export const subagents = chatCommand({
     return right === 'denied' ? (request?.kind === 'list' ? 'allowed' : 'own') : right;
   },
   load,
-  // Its end is told in the lane that spawned it.
-  lanesOf: (input) => (input.kind === 'stop' ? input.laneKeys : []),
+  lock: async (tx, place, input) => {
+    if (input.kind !== 'stop' && input.kind !== 'steer') return input;
+    // Its end is told in the lane that spawned it.
+    await lockCommand(tx, place, { lanes: input.laneKeys.map((key) => ({ key })) });
+    await lockBranch(tx, input.child.id);
+    return input;
+  },
   apply,
   say,
   isRefused: ({ kind }) => kind === 'not-permitted' || kind === 'lesser-rights',
@@ -60,6 +66,7 @@ type SubagentsInput =
   | {
       readonly kind: 'steer';
       readonly child: ChildView;
+      readonly laneKeys: readonly string[];
       readonly by: string;
       readonly id: string;
       readonly text: string;
@@ -93,7 +100,7 @@ async function load(
       return { kind: 'stop', child, laneKeys };
     case 'steer': {
       const by = platformRef(call.envelope.route.channel, call.envelope.sender.id);
-      return { kind: 'steer', child, by, id: newRowId(), text: request.text, authority };
+      return { kind: 'steer', child, laneKeys, by, id: newRowId(), text: request.text, authority };
     }
     default:
       return request satisfies never;

@@ -91,16 +91,21 @@ export function createIntake(deps: InboundDeps, receiving: IntakeAccount): Pick<
   };
 }
 
-/** A batch ends after an event that may change how the next one is decided. */
+/**
+ * A batch ends after an event that may change how the next one is decided. A command or a press is stored alone: it locks
+ * rows that come before what an earlier event of its batch would have locked.
+ */
 function sliceAtChanges(events: readonly InboundEnvelope[]): readonly (readonly InboundEnvelope[])[] {
   const slices: InboundEnvelope[][] = [[]];
   for (const envelope of events) {
-    slices.at(-1)?.push(envelope);
     const { kind } = envelope.event;
-    if (kind === 'migrated' || kind === 'button' || beginsLikeCommand(envelope)) slices.push([]);
+    const isAlone = kind === 'button' || kind === 'stop' || beginsLikeCommand(envelope);
+    if (isAlone) slices.push([]);
+    slices.at(-1)?.push(envelope);
+    if (isAlone || kind === 'migrated') slices.push([]);
   }
-  if (slices.length > 1 && slices.at(-1)?.length === 0) slices.pop();
-  return slices;
+  const filled = slices.filter((slice) => slice.length > 0);
+  return filled.length === 0 ? [[]] : filled;
 }
 
 type Slice = {
@@ -162,7 +167,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
   const { sections = noSections } = deps;
   const proposals: Proposal[] = [];
   const turn = takingTurns();
-  for (const [index, envelope] of events.entries()) {
+  for (const envelope of events) {
     await turn();
     const arrival: Arrival = {
       envelope,
@@ -176,7 +181,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
     };
     const decide = (arrived: Arrival) => sections.run('decide inbound', () => propose(deps.gate, arrived));
     const first = decide(arrival);
-    const isRest = isOrder(first) && (await isRestOf(deps, arrival, events.slice(0, index)));
+    const isRest = isOrder(first) && (await isRestOf(deps, arrival));
     const proposed = isRest ? decide({ ...arrival, isRest }) : first;
     proposals.push(
       proposed.kind === 'proposal'
@@ -195,11 +200,11 @@ function isOrder(proposed: ProposeResult): boolean {
   return decision.kind === 'ignore' && decision.reason === 'for-other-bot';
 }
 
-async function isRestOf({ store, gate }: InboundDeps, arrival: Arrival, before: readonly InboundEnvelope[]) {
+async function isRestOf({ store, gate }: InboundDeps, arrival: Arrival): Promise<boolean> {
   const { envelope } = arrival;
   if (!beginsLikeCommand(envelope)) return false;
   const { joinMs } = gate;
-  return continuesText(store, { envelope, laneKey: laneOf(gate, arrival).key, before, joinMs });
+  return continuesText(store, { envelope, laneKey: laneOf(gate, arrival).key, joinMs });
 }
 
 /** Whose events a batch holds. Where a message goes is decided by the links of those who write directly. */

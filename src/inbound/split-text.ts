@@ -6,8 +6,6 @@ import { readSplitText } from '../store/intake/split-text.ts';
 type ArrivingText = {
   readonly envelope: InboundEnvelope;
   readonly laneKey: string;
-  /** Events of the same batch that came before it, not stored yet. */
-  readonly before: readonly InboundEnvelope[];
   /** How long the pieces of a text are joined, ms. */
   readonly joinMs: number;
 };
@@ -26,18 +24,11 @@ export function beginsLikeCommand({ event }: InboundEnvelope): boolean {
  */
 export async function continuesText(
   store: Pick<Store, 'read'>,
-  { envelope, laneKey, before, joinMs }: ArrivingText,
+  { envelope, laneKey, joinMs }: ArrivingText,
 ): Promise<boolean> {
-  const isClose = (sentAt: number) => Math.abs(envelope.sentAt - sentAt) <= joinMs + roundingMs;
   const conversationKey = conversationKeyOf(envelope.route);
-  const isPiece = (one: InboundEnvelope) =>
-    one.event.kind === 'message' &&
-    one.event.mayContinue === true &&
-    one.sender.id === envelope.sender.id &&
-    conversationKeyOf(one.route) === conversationKey &&
-    isClose(one.sentAt);
-  if (before.some(isPiece)) return true;
   const senderId = envelope.sender.id;
   const sentAt = await store.read(readSplitText, { laneKey, conversationKey, senderId });
-  return sentAt !== undefined && isClose(sentAt);
+  // Pieces that came before it in its batch are stored by now.
+  return sentAt !== undefined && Math.abs(envelope.sentAt - sentAt) <= joinMs + roundingMs;
 }

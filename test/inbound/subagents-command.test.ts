@@ -1,15 +1,14 @@
 /** `/subagents` from the platform's event to the store: who sees what, and who may direct whom. */
 import { expect, it } from 'vitest';
 import type { StoreQuery } from '../../src/store/base/command.ts';
-import { childIdOf } from '../../src/store/children/child-rows.ts';
-import { spawnChild } from '../../src/store/children/spawn-child.ts';
 import { readConversationChildren } from '../../src/store/reads/read-conversation-children.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
-import { aLane, unique } from '../store/builders.ts';
+import { unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { holdRow, isRowHeld } from '../store/hold-row.ts';
 import { type Account, anAccount, createIntakeFixture, refOf, type Scene } from './support/intake-fixture.ts';
+import { spawnOne } from './support/spawn-one.ts';
 
 describeEachDatabase('/subagents', (open, beside) => {
   /** A conversation whose run has spawned one child, and people who talk in it. */
@@ -19,16 +18,7 @@ describeEachDatabase('/subagents', (open, beside) => {
     const where = { ...over, mentionsBot: true };
     const laneKey = town.laneOf(await town.send(byOwner ? boss : ann, 'go', where));
     const run = await town.worker.claimRun(laneKey);
-    const { epoch, runId, sessionId } = run;
-    const id = childIdOf({ sessionId, runId, callId: 'call' });
-    const spawned = await open().write(spawnChild, {
-      ...{ laneKey, epoch, runId, callId: 'call', task: 'look it up', agentId: 'main', label: 'research' },
-      ...{ mode: 'announce', context: 'isolated' },
-      role: { depth: 1, profile: 'task', deniedTools: [] },
-      limits: { depth: 1, children: 5, nodes: 20, lifetime: 200, treeMs: 3_600_000 },
-      lane: { ...aLane('child'), key: `agent:main:sub:1:${id}@${laneKey}`, class: 'sub-1' },
-    });
-    if (spawned.kind !== 'spawned') throw new Error(spawned.kind);
+    const { id, childLane } = await spawnOne(open(), run);
     const to: Account = over.group === undefined ? ann : { ...ann, peer: over.group };
     const ask = async (from: Account, text: string, isAdmin = false) => {
       await town.send(from, text, { ...where, isAdmin });
@@ -38,7 +28,6 @@ describeEachDatabase('/subagents', (open, beside) => {
       (await open().read(readConversationChildren, { laneKeys: [laneKey], limit: 5 })).find(
         (one) => one.id === id,
       );
-    const childLane = spawned.child.laneKey;
     return { ...{ town, laneKey, run, childLane }, ann, bob, boss, id, ask, child };
   };
 

@@ -23,7 +23,11 @@ export const accessMutants: readonly Mutant[] = [
   {
     name: 'two first owners',
     invariant: 'the first person approved is the owner, and nobody else is',
-    edit: { in: 'lockRequest', find: 'await lockAttempts(tx);', replace: '{}' },
+    edit: {
+      in: 'lockDecision',
+      find: "if (approval && isApproved && by.role === 'owner-if-none') await lockAttempts(tx);",
+      replace: '',
+    },
     needsPostgres: true,
     test: { file: store, name: 'on the page is the only owner' },
   },

@@ -90,9 +90,9 @@ export const childMutants: readonly Mutant[] = [
     name: 'former lane of a /stop locked after the other',
     invariant: 'a step that changes several lanes locks them in one order',
     edit: {
-      in: 'acceptBatch',
-      find: '...lanesChanged(tx, input),',
-      replace: '',
+      in: 'lockForStop',
+      find: '{ lanes: linked ? [{ key: linked.formerLane }] : [] }',
+      replace: '{}',
     },
     test: { file: 'test/store/base/lock-order.test.ts', name: 'locks them in key order' },
     needsPostgres: true,

@@ -14,6 +14,7 @@ import { discordMutants } from './discord-mutants.ts';
 import { entranceMutants } from './entrance-mutants.ts';
 import { itemMutants } from './item-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
+import { lockMutants } from './lock-mutants.ts';
 import { loopMutants } from './loop-mutants.ts';
 import { modeMutants } from './mode-mutants.ts';
 import { moneyMutants } from './money-mutants.ts';
@@ -35,6 +36,7 @@ const mutants = [
   ...accessMutants,
   ...accountMutants,
   ...linkMutants,
+  ...lockMutants,
   ...itemMutants,
   ...entranceMutants,
   ...modeMutants,

@@ -5,7 +5,7 @@ import type { Beside } from './each-database.ts';
 
 /** Whether a transaction has the row locked. PostgreSQL only. */
 export function isRowHeld(beside: Beside, table: string, key: string): Promise<boolean> {
-  return beside.sql(`select 1 from ${table} where key = '${key}' for update nowait`).then(
+  return beside.sql(`${lockOf(table, key)} nowait`).then(
     () => false,
     () => true,
   );
@@ -13,8 +13,14 @@ export function isRowHeld(beside: Beside, table: string, key: string): Promise<b
 
 /** Has the row locked until the function it returns is called, or the test ends. PostgreSQL only. */
 export function holdRow(beside: Beside, table: string, key: string): Promise<() => Promise<void>> {
-  const lock = `select 1 from ${table} where key = '${key}' for update`;
-  return hold(beside, lock, () => isRowHeld(beside, table, key));
+  return hold(beside, lockOf(table, key), () => isRowHeld(beside, table, key));
+}
+
+/** Tables whose key has another name. */
+const keys: Readonly<Record<string, string>> = { pairingTries: 'name', linkGuesses: 'peer' };
+
+function lockOf(table: string, key: string): string {
+  return `select 1 from "${table}" where ${keys[table] ?? 'key'} = '${key}' for update`;
 }
 
 /** Has made the lane, as a step that has not committed, until then. PostgreSQL only. */

@@ -5,21 +5,25 @@ import type { StepTx, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import type { Effects } from '../base/effects.ts';
 import { json, type KeptMessage } from '../base/json.ts';
+import type { LaneSpec } from '../base/lane-spec.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { placeItem } from '../items/enqueue-item.ts';
 import { acceptEntry } from '../rows/item-states.ts';
 import { ensureLane } from '../rows/lane-row.ts';
 import { leaveFiles } from '../rows/left-files.ts';
 import { blankNotice } from './blank-notice.ts';
-import type { Decider, OpenDecision } from './decider.ts';
-import { lockAttempts } from './pairing-attempts.ts';
+import type { OpenDecision } from './decider.ts';
 import { personLabel } from './person-label.ts';
-import { lockAccount, type Role } from './sender-roles.ts';
+import type { Role } from './sender-roles.ts';
 
-/** The first owner is decided on for all accounts together: that lock comes before the account's. */
-export async function lockRequest(tx: Tx, { details }: Approval, by?: Decider): Promise<void> {
-  if (by?.role === 'owner-if-none') await lockAttempts(tx);
-  if (details.account !== undefined) await lockAccount(tx, details.account);
+/** The lane of the message that is kept of the person, if the question is still to be answered. */
+export async function laneOfKept(
+  tx: Tx,
+  { subject, state, expiresAt }: Approval,
+): Promise<LaneSpec | undefined> {
+  if (state !== 'open' || expiresAt <= tx.now) return undefined;
+  const held = tx.db.selectFrom('pairings').select('kept').where('id', '=', subject);
+  return json.kept((await held.executeTakeFirst())?.kept ?? null)?.lane;
 }
 
 /**

@@ -1,10 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { StepTx, Tx } from '../base/command.ts';
+import type { CommandPlace, StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
-import { decideApproval } from './decide-approval.ts';
+import { decideApproval, lockDecision } from './decide-approval.ts';
 import type { Decider } from './decider.ts';
-import { takeAttempt } from './pairing-attempts.ts';
-import { lockAccount, type Role } from './sender-roles.ts';
+import { lockCommand } from './lock-command.ts';
+import { hasAttempt, takeAttempt } from './pairing-attempts.ts';
+import { lockAccounts, type Role } from './sender-roles.ts';
 
 /** Names a request: by the code that the person was shown, or by the person (`channel:peer`). */
 export type RequestName = { readonly codeHash: string } | { readonly ref: string };
@@ -52,6 +53,21 @@ export async function approvePairing(
   return { kind: 'approved', ref, name, role };
 }
 
+/**
+ * Locks what a command needs that approves a request, or only shows it when it has no `by`. Nothing is looked up when no
+ * attempt is left.
+ */
+export async function lockPairing(
+  tx: StepTx,
+  place: CommandPlace,
+  { of, by }: Pick<Approval, 'of'> & Partial<Pick<Approval, 'by'>>,
+): Promise<void> {
+  if (tx.dialect !== 'postgres') return;
+  const request = (await hasAttempt(tx)) ? await findRequest(tx, of) : undefined;
+  if (by) await lockDecision(tx, { id: request?.id ?? '', verdict: 'approve', by }, place);
+  else await lockCommand(tx, place, { accounts: request ? [request.account] : [] });
+}
+
 /** A pairing request as it was shown to an approver. */
 export type ShownRequest = {
   readonly of: RequestName;
@@ -69,7 +85,7 @@ export async function showRequest(
   if (!found) return { kind: 'unknown' };
   const { account, id, ref, name } = found;
   if (offer) {
-    await lockAccount(tx, account);
+    await lockAccounts(tx, [account]);
     await tx.db
       .updateTable('pairings')
       .set({ offeredTo: offer.to, offeredIn: offer.in })

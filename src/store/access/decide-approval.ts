@@ -10,14 +10,19 @@ import {
   type ApprovalEnd,
   type ApprovalKind,
   closeApproval,
+  lockApproval,
   readApproval,
 } from '../approvals/approval-states.ts';
 import { tellResult, type Verdict } from '../approvals/ask.ts';
-import type { StepTx, StoreCommand } from '../base/command.ts';
+import type { CommandPlace, StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
+import type { LaneRef } from '../base/lane-spec.ts';
+import { lockOrMakeLanes } from '../rows/lane-row.ts';
 import { admitGroup, describeGroup } from './admit-group.ts';
-import { admitRequest, dropRequest, lockRequest } from './admit-request.ts';
+import { admitRequest, dropRequest, laneOfKept } from './admit-request.ts';
 import type { Decider, OpenDecision } from './decider.ts';
+import { lockAttempts } from './pairing-attempts.ts';
+import { lockAccounts } from './sender-roles.ts';
 
 export type Decision = {
   readonly id: string;
@@ -32,8 +37,8 @@ export type DecisionResult = { readonly kind: PressResult; readonly text: string
 
 /** Effects of each answer to a kind of question. */
 type KindSteps = {
-  /** Takes the locks that come before the question's own row. `by`: absent when it expires. */
-  lock?(tx: StepTx, approval: Approval, by?: Decider): Promise<void>;
+  /** The lane that an approval puts something into, read under the lock of the question's account. */
+  laneOf?(tx: Tx, approval: Approval): Promise<LaneRef | undefined>;
   /** Carries the approval out; returns what takes the question's place. */
   approve(tx: StepTx, deciding: OpenDecision): Promise<string>;
   /** Refused or expired; returns what takes the question's place. */
@@ -41,9 +46,34 @@ type KindSteps = {
 };
 
 const steps: Readonly<Record<ApprovalKind, KindSteps>> = {
-  pairing: { lock: lockRequest, approve: admitRequest, drop: dropRequest },
+  pairing: { laneOf: laneOfKept, approve: admitRequest, drop: dropRequest },
   group: { approve: admitGroup, drop: describeGroup },
 };
+
+/** Account and lane of a command, or the account of a press. */
+type DecisionPlace = Pick<CommandPlace, 'account'> & Partial<Pick<CommandPlace, 'lane'>>;
+
+/**
+ * Locks all that a decision needs but conversations: the row of all approvals when it may make the first owner, the
+ * question's account, the lane that it puts something into, and the question. `place` is where the decision came from.
+ */
+export async function lockDecision(
+  tx: StepTx,
+  { id, verdict, by }: Omit<Decision, 'pressed'>,
+  place?: DecisionPlace,
+): Promise<void> {
+  if (tx.dialect !== 'postgres') return;
+  const approval = by.isOwner ? await readApproval(tx, id) : undefined;
+  const isApproved = verdict === 'approve';
+  // Made for all accounts together.
+  if (approval && isApproved && by.role === 'owner-if-none') await lockAttempts(tx);
+  const accounts = [place?.account, approval?.details.account].filter((key) => key !== undefined);
+  await lockAccounts(tx, [...new Set(accounts)]);
+  const entered = approval && isApproved ? await steps[approval.kind].laneOf?.(tx, approval) : undefined;
+  const lanes = [place?.lane, entered].filter((ref) => ref !== undefined);
+  if (lanes.length > 0) await lockOrMakeLanes(tx, lanes);
+  if (approval) await lockApproval(tx, id);
+}
 
 /** Safe to repeat: a question is decided once, by compare and set on its row. */
 export async function decideApproval(
@@ -52,11 +82,11 @@ export async function decideApproval(
   effects: Effects,
 ): Promise<DecisionResult> {
   const { id, verdict, by, pressed } = decision;
+  await lockDecision(tx, decision);
   const approval = await readApproval(tx, id);
   if (!approval) return { kind: 'unknown', text: tx.texts.approvalUnknown };
   if (!by.isOwner) return told(tx, approval, 'foreign');
   const kind = steps[approval.kind];
-  await kind.lock?.(tx, approval, by);
   const end = { id, state: verdict === 'approve' ? 'approved' : 'denied', by: by.label } as const;
   if (!(await closeApproval(tx, end))) return told(tx, (await readApproval(tx, id)) ?? approval, 'late');
   const text =
@@ -117,11 +147,10 @@ export const expireQuestion: StoreCommand<{ readonly id: string }, Effects> = {
 
 /** Ends a question whose time is over, in the step that forgets its request. */
 export async function expireApproval(tx: StepTx, approval: Approval, effects: Effects): Promise<void> {
-  const { id } = approval;
-  const kind = steps[approval.kind];
-  await kind.lock?.(tx, approval);
+  const { id, details } = approval;
+  if (details.account !== undefined) await lockAccounts(tx, [details.account]);
   const end = { id, state: 'expired', by: null } as const;
   if (!(await closeApproval(tx, end))) return;
-  const shownIn = await tellResult(tx, { id, text: await kind.drop(tx, approval, end) });
+  const shownIn = await tellResult(tx, { id, text: await steps[approval.kind].drop(tx, approval, end) });
   if (shownIn !== undefined) effects.deliveries.push(shownIn);
 }

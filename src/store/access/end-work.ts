@@ -19,16 +19,26 @@ export type Person = { readonly account: string; readonly peerId: string };
 
 const revoked = { outcome: 'refused', outcomeReason: 'access-revoked' } as const;
 
-/**
- * Ends the work of these people. The caller holds their accounts' rows, so nothing more of theirs comes in; the
- * conversations' lanes are locked here, in key order, and then the sub-agents' below them.
- */
-export async function endWorkOf(tx: Tx, people: readonly Person[], effects: Effects): Promise<void> {
+/** People, and keys of the conversations' lanes in which work for them is under way. */
+export type PeopleAtWork = { readonly people: readonly Person[]; readonly laneKeys: readonly string[] };
+
+/** Finds their lanes. The caller holds their accounts' rows, so nothing more of theirs comes in. */
+export async function findWorkOf(tx: Tx, people: readonly Person[]): Promise<PeopleAtWork> {
+  return { people, laneKeys: people.length === 0 ? [] : await findLanes(tx, people) };
+}
+
+/** Locks the lanes of sub-agents that work for these people. The caller has locked those above them. */
+export async function lockWorkBelow(tx: Tx, people: readonly Person[]): Promise<void> {
   if (people.length === 0) return;
-  const lanes = await lockAndReadLanes(tx, await findLanes(tx, people));
   const spawners = await findSpawners(tx, people);
-  const sessionIds = [...new Set(spawners.map(({ sessionId }) => sessionId))];
-  await lockBelow(tx, sessionIds);
+  await lockBelow(tx, [...new Set(spawners.map(({ sessionId }) => sessionId))]);
+}
+
+/** Ends the work of these people. The caller has locked their lanes, and then those below. */
+export async function endWorkOf(tx: Tx, { people, laneKeys }: PeopleAtWork, effects: Effects): Promise<void> {
+  if (people.length === 0) return;
+  const lanes = await lockAndReadLanes(tx, laneKeys);
+  const spawners = await findSpawners(tx, people);
   await endWaiting(tx, people);
   for (const lane of lanes) {
     await endSummaries(tx, lane, { isTheirs: isOf(people), end: revoked });

@@ -14,9 +14,7 @@ const name = 'approve';
  * of the last attempts are a row, so a restart resets nothing, and its lock lets one attempt in at a time.
  */
 export async function takeAttempt(tx: Tx): Promise<'taken' | 'limited'> {
-  const row = await lockAttempts(tx);
-  // A clock that was set back leaves times in the future: they count until it has caught up.
-  const recent = (JSON.parse(row.recent) as readonly number[]).filter((at) => at > tx.now - windowMs);
+  const recent = recentOf(tx, await lockAttempts(tx));
   if (recent.length >= attemptsPerMinute) return 'limited';
   await tx.db
     .updateTable('pairingTries')
@@ -26,9 +24,18 @@ export async function takeAttempt(tx: Tx): Promise<'taken' | 'limited'> {
   return 'taken';
 }
 
+/** Locks the row of all approvals, and says whether an attempt is left. */
+export async function hasAttempt(tx: Tx): Promise<boolean> {
+  return recentOf(tx, await lockAttempts(tx)).length < attemptsPerMinute;
+}
+
+function recentOf(tx: Tx, { recent }: { readonly recent: string }): readonly number[] {
+  // A clock that was set back leaves times in the future: they count until it has caught up.
+  return (JSON.parse(recent) as readonly number[]).filter((at) => at > tx.now - windowMs);
+}
+
 /**
- * Locks the row of all approvals: they come one after the other, whatever accounts they are for. The page and the
- * console lock it before an account.
+ * Locks the row of all approvals: they come one after the other, whatever accounts they are for. It comes before those.
  */
 export async function lockAttempts(tx: Tx): Promise<{ readonly recent: string }> {
   const tries = tx.db.selectFrom('pairingTries').select('recent').where('name', '=', name);

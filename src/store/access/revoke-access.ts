@@ -1,9 +1,10 @@
-import type { StepTx, Tx } from '../base/command.ts';
+import type { CommandPlace, StepTx, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
+import { lockOrMakeLanes } from '../rows/lane-row.ts';
 import { decideApproval } from './decide-approval.ts';
 import type { Decider } from './decider.ts';
-import { endWorkOf } from './end-work.ts';
-import { lockAccount } from './sender-roles.ts';
+import { endWorkOf, findWorkOf, lockWorkBelow, type PeopleAtWork } from './end-work.ts';
+import { lockAccounts } from './sender-roles.ts';
 
 export type RevokeResult = {
   /** How many approvals ended: one per bot account. */
@@ -20,29 +21,48 @@ export type Revocation = {
   readonly by: Decider;
 };
 
+/** The work that a revocation ends, and the accounts on which the person was approved or asks; all of them are locked. */
+export type RevokedAccess = PeopleAtWork & { readonly accounts: readonly string[] };
+
+/** Locks what a revocation needs but conversations. `place`: of the command, which counts among it. */
+export async function lockRevocation(tx: Tx, ref: string, place?: CommandPlace): Promise<RevokedAccess> {
+  const accounts = await accountsOf(tx, ref);
+  await lockAccounts(tx, [...new Set([...accounts, ...(place ? [place.account] : [])])]);
+  const people = tx.db.selectFrom('people').select(['account', 'peerId']).where('ref', '=', ref);
+  const found = (await people.execute()).filter(({ account }) => accounts.includes(account));
+  const work = await findWorkOf(tx, found);
+  await lockOrMakeLanes(tx, [...work.laneKeys.map((key) => ({ key })), ...(place ? [place.lane] : [])]);
+  await lockWorkBelow(tx, found);
+  return { ...work, accounts };
+}
+
 /**
  * Takes the approval of `channel:peer` back, on every bot account, and turns their requests down. What they have
  * waiting ends as refused, and what runs for them is stopped, sub-agents too, in the same transaction; as it holds
- * the accounts' rows, nothing they send afterwards is taken in. Repeating it changes nothing.
+ * the accounts' rows, nothing they send afterwards is taken in. Somebody who is approved on one more account meanwhile was
+ * approved after this. Repeating it changes nothing.
  */
-export async function revokeAccess(tx: StepTx, { ref, by }: Revocation): Promise<RevokeResult> {
-  for (const account of await accountsOf(tx, ref)) await lockAccount(tx, account);
-  const people = await tx.db
-    .deleteFrom('people')
-    .where('ref', '=', ref)
-    .returning(['account', 'peerId'])
-    .execute();
+export async function revokeAccess(
+  tx: StepTx,
+  { ref, by }: Revocation,
+  revoked?: RevokedAccess,
+): Promise<RevokeResult> {
+  const { accounts, ...work } = revoked ?? (await lockRevocation(tx, ref));
   const effects = noEffects();
+  if (accounts.length === 0) return { people: 0, requests: 0, effects };
+  const people = tx.db.deleteFrom('people').where('ref', '=', ref).where('account', 'in', accounts);
+  const { numDeletedRows } = await people.executeTakeFirstOrThrow();
   // Before the requests: lanes are locked before conversations.
-  await endWorkOf(tx, people, effects);
+  await endWorkOf(tx, work, effects);
   const requests = await tx.db
     .selectFrom('pairings')
     .select('id')
     .where('ref', '=', ref)
+    .where('account', 'in', accounts)
     .where('codeHash', 'is not', null)
     .execute();
   for (const { id } of requests) await decideApproval(tx, { id, verdict: 'deny', by }, effects);
-  return { people: people.length, requests: requests.length, effects };
+  return { people: Number(numDeletedRows), requests: requests.length, effects };
 }
 
 async function accountsOf(tx: Tx, ref: string): Promise<readonly string[]> {

@@ -61,8 +61,8 @@ export async function assertRolesUnchanged(
   });
 }
 
-/** Every change of access locks the account's row first, as receiving for it does. */
-export async function lockAccount(tx: Tx, key: string): Promise<void> {
-  if (tx.dialect !== 'postgres') return;
-  await lockRows(tx, tx.db.selectFrom('accounts').select('key').where('key', '=', key));
+/** Every change of access locks the accounts' rows first, as receiving for one does; several in the order of their keys. */
+export async function lockAccounts(tx: Tx, keys: readonly string[]): Promise<void> {
+  if (tx.dialect !== 'postgres' || keys.length === 0) return;
+  await lockRows(tx, tx.db.selectFrom('accounts').select('key').where('key', 'in', keys).orderBy('key'));
 }

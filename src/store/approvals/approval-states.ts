@@ -4,6 +4,7 @@ import { parseJson } from '#channel-kit/parse-json.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenApproval } from '../base/index-predicates.ts';
 import { insertNewRow } from '../base/insert-row.ts';
+import { lockRows } from '../base/row-locks.ts';
 import type { ApprovalsTable } from '../base/tables.ts';
 
 /** Kinds of questions. A new one is a name here and its steps in `decide-approval.ts`. */
@@ -55,6 +56,11 @@ export async function closeApproval(tx: Tx, { id, state, by }: ApprovalEnd): Pro
     .where('expiresAt', state === 'expired' ? '<=' : '>', tx.now)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0;
+}
+
+/** Locks the question's row. */
+export async function lockApproval(tx: Tx, id: string): Promise<void> {
+  await lockRows(tx, tx.db.selectFrom('approvals').select('id').where('id', '=', id));
 }
 
 /** Reads a question by its id; undefined when there is none. */

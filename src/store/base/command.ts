@@ -4,6 +4,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { RunKind } from '#contracts/run-kind.ts';
 import type { Notices } from '../../texts/notices.ts';
 import type { Effects } from './effects.ts';
+import type { LaneSpec } from './lane-spec.ts';
 import type { LanesTable, Tables } from './tables.ts';
 
 /** One open transaction, or one look at the last commit. */
@@ -59,7 +60,7 @@ export type CommandScene = {
   readonly conversationKey: string;
   readonly route: ReplyRoute;
   readonly laneKey: string;
-  /** The lane's row, created if there is none; locked from then on. */
+  /** The lane's row, locked. */
   lane(): Promise<Selectable<LanesTable>>;
   /** Key of a part that the command sends: the same when the step is repeated. */
   partKey(name: string): string;
@@ -67,6 +68,9 @@ export type CommandScene = {
   /** Number of the command's own row, when it runs in its lane's order. */
   readonly number?: number;
 };
+
+/** Where a command came in, for its locks. */
+export type CommandPlace = Pick<CommandScene, 'account' | 'conversationKey'> & { readonly lane: LaneSpec };
 
 export type CommandAnswer = {
   /** Absent: nothing is said. */
@@ -78,10 +82,12 @@ export type CommandAnswer = {
 /** A chat command inside a transaction, where its effect, its answer and its ledger row are stored together. */
 export type CommandStep = {
   readonly name: string;
-  /** Locks other rows before its lane. All others find their lane locked. */
-  readonly locksFirst?: true;
-  /** Keys of other lanes that it changes besides its own: all of them are locked in their order. */
-  lanesOf?(input: unknown): readonly string[];
+  /**
+   * Locks all that it needs but conversations, its account and its lane among it, in the order of all steps: approvals or
+   * links, accounts, lanes, the lanes below them, a question. Called before its batch has locked anything; one without finds
+   * its account and its lane locked. Returns its input, with what it has found.
+   */
+  lock?(tx: StepTx, place: CommandPlace, input: unknown): Promise<unknown>;
   /** The kind of run that it begins in its lane's order, in place of `run`. */
   readonly begins?: Exclude<RunKind, 'turn'>;
   /** `input` is plain data, made by the same command's `load`. */

@@ -1,3 +1,9 @@
+/**
+ * Rows that a transaction has until its end. All steps lock them in one order, or two could wait for each other until
+ * PostgreSQL undoes one of them, a second later: the row of all approvals or of all links; accounts by key; lanes by depth and
+ * key, where one that is made counts as locked; classes and trees of sub-agents; questions; conversations; parts. A step that
+ * has a conversation already waits for no lane.
+ */
 import type { Compilable, CompiledQuery, Kysely, SelectQueryBuilder } from 'kysely';
 import type { Tx } from './command.ts';
 import { type PreparedQuery, prepared, type QueryParams } from './prepared.ts';

@@ -1,15 +1,23 @@
 import { type Authority, leastTrusted } from '#contracts/outcome.ts';
-import type { StoreCommand } from '../base/command.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { readChild } from './child-rows.ts';
 import { innerContent } from './inner-content.ts';
 import { lockLineage } from './lock-lineage.ts';
-import { readLive, stopBranch } from './stop-tree.ts';
+import { lockBelow, readLive, stopBranch } from './stop-tree.ts';
 
 /** `ended`: there is no such child any more. */
 export type OperatedChild = { readonly kind: 'done' | 'ended' | 'unknown'; readonly effects: Effects };
+
+/** Locks the child's lane with those above it and those below. */
+export async function lockBranch(tx: Tx, childId: string): Promise<void> {
+  const child = tx.dialect === 'postgres' ? await readChild(tx, childId) : undefined;
+  if (!child) return;
+  await lockLineage(tx, child.laneKey);
+  await lockBelow(tx, [childId]);
+}
 
 /** Stops one child and all below it; its parent is told. Repeating it changes nothing. */
 export const stopChild: StoreCommand<

@@ -74,10 +74,14 @@ const unreachable = prepared((db, of: QueryParams<{ keys: string }>, dialect) =>
     .where('unreachableAt', 'is not', null),
 );
 
-/** Who writes can be written to, whatever an earlier failure said. */
-export async function markReachable(tx: Tx, key: string): Promise<void> {
-  if ((await clear.run(tx, { key })) === 0) return;
+/**
+ * Who writes can be written to, whatever an earlier failure said. False when the conversation was reachable. Otherwise it
+ * is locked from then on: the caller has locked every lane that it needs.
+ */
+export async function markReachable(tx: Tx, key: string): Promise<boolean> {
+  if ((await clear.run(tx, { key })) === 0) return false;
   await closeAlert(tx, { kind: 'conversation-unreachable', subject: key });
+  return true;
 }
 
 const clear = prepared((db, of: QueryParams<{ key: string }>) =>

@@ -14,7 +14,7 @@ import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
-import { markReachable, readWaitingLanes } from '../delivery/reachability.ts';
+import { readWaitingLanes } from '../delivery/reachability.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
 import { proveLinks } from '../links/read-links.ts';
@@ -28,6 +28,7 @@ import { changeKept } from './change-kept.ts';
 import { readChangedLanes } from './changed-lanes.ts';
 import { isOtherEvent } from './fingerprint.ts';
 import { readLaneViews } from './lane-views.ts';
+import { lockAhead } from './lock-ahead.ts';
 import type { AcceptInput, AcceptOutput, Proposal } from './proposal.ts';
 
 export type AcceptAndClaim = AcceptInput & {
@@ -49,13 +50,13 @@ export type AcceptedAndClaimed = AcceptOutput & {
  */
 export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   name: 'acceptBatch',
-  run: async (tx, input) => {
+  run: async (tx, given) => {
+    const input = { ...given, proposals: await lockAhead(tx, given) };
     const others = [
       ...(await readWaitingLanes(tx, conversationsLeft(input))),
       ...(await readChangedLanes(tx, input.proposals)),
-      ...lanesChanged(tx, input),
     ];
-    const lanes = [...lanesEntered(tx, input.proposals), ...others.map((key) => ({ key }))];
+    const lanes = [...lanesEntered(input.proposals), ...others.map((key) => ({ key }))];
     const [, , known, views] = await Promise.all([
       moveCursorAt(tx, input),
       assertRolesUnchanged(tx, input),
@@ -65,7 +66,7 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
       input.links && proveLinks(tx, input.links),
     ]);
     const isNew = ({ eventKey }: Proposal) => !known.has(eventKey);
-    await views.makeMissing(tx, lanesEntered(tx, input.proposals.filter(isNew)));
+    await views.makeMissing(tx, lanesEntered(input.proposals.filter(isNew)));
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals) {
@@ -73,10 +74,16 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
       if (!leavesLanes.has(proposal.decision.kind)) views.forget();
     }
     await moveAnchors(tx, input.account, input.anchors ?? []);
-    const runs = input.claims ? await claimDue(tx, input.claims, effects) : [];
+    const isLate = views.hasReached || effects.deliveries.length > 0 || !input.proposals.every(isPlain);
+    const runs = input.claims ? await claimDue(tx, input.claims, effects, isLate) : [];
     return { acceptances, effects, runs };
   },
 };
+
+/** Whether the event locks a conversation only to say something there, or to note that it can be reached. */
+function isPlain({ decision }: Proposal): boolean {
+  return decision.kind === 'accept' || decision.kind === 'ignore';
+}
 
 /** Decisions that change no lane, or only one whose view they have taken. */
 const leavesLanes: ReadonlySet<Proposal['decision']['kind']> = new Set([
@@ -87,27 +94,17 @@ const leavesLanes: ReadonlySet<Proposal['decision']['kind']> = new Set([
 ]);
 
 /** Lanes that these events enter. */
-function lanesEntered(tx: StepTx, proposals: readonly Proposal[]): readonly LaneSpec[] {
+function lanesEntered(proposals: readonly Proposal[]): readonly LaneSpec[] {
   return proposals.flatMap(({ decision }) => {
     if (decision.kind === 'accept') return [decision.item.lane];
-    if (decision.kind !== 'command') return [];
-    return tx.chatCommands.get(decision.command)?.locksFirst ? [] : [decision.lane];
+    return decision.kind === 'command' ? [decision.lane] : [];
   });
 }
 
-/** Keys of other lanes that commands change. */
-function lanesChanged(tx: StepTx, { proposals }: AcceptInput): readonly string[] {
-  return proposals.flatMap(({ decision }) =>
-    decision.kind === 'command'
-      ? (tx.chatCommands.get(decision.command)?.lanesOf?.(decision.input) ?? [])
-      : [],
-  );
-}
-
-/** Conversations with something to accept. */
+/** Conversations in which somebody has written. */
 function conversationsOf({ proposals }: AcceptInput): readonly string[] {
   return proposals.flatMap(({ decision, conversationKey }) =>
-    decision.kind === 'accept' ? [conversationKey] : [],
+    decision.kind === 'accept' || decision.kind === 'command' ? [conversationKey] : [],
   );
 }
 
@@ -199,9 +196,9 @@ const knownEvents = prepared((db, of: QueryParams<{ account: string; eventKeys: 
 );
 
 async function applyDecision(tx: StepTx, accepting: AcceptEventInput): Promise<Acceptance> {
-  const { proposal, input, effects } = accepting;
+  const { proposal, input, effects, views } = accepting;
   const { decision } = proposal;
-  if (decision.kind === 'command') await markReachable(tx, proposal.conversationKey);
+  if (decision.kind === 'command') await views.reach(tx, proposal.conversationKey);
   switch (decision.kind) {
     case 'accept':
       return acceptItem(tx, accepting, decision.item);

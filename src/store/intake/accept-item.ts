@@ -10,7 +10,6 @@ import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import { readLiveChildren } from '../children/child-rows.ts';
-import { markReachable } from '../delivery/reachability.ts';
 import { enforceCap } from '../items/enforce-cap.ts';
 import { type PlacedItem, placeItem } from '../items/enqueue-item.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';
@@ -31,7 +30,7 @@ export async function acceptItem(
   item: NewItem,
 ): Promise<Acceptance> {
   const { conversationKey } = accepting.proposal;
-  if (accepting.views.mayBeUnreachable(conversationKey)) await markReachable(tx, conversationKey);
+  await accepting.views.reach(tx, conversationKey);
   const { known, open } = await lockedView(tx, accepting.views, item.lane);
   const lane = await resetIfDue(tx, known, { item, open });
   const { messageId } = accepting.proposal;

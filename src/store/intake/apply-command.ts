@@ -3,7 +3,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { noteCommand } from '../alerts/owner-route.ts';
 import type { StepTx } from '../base/command.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
-import { ensureLane, type Lane } from '../rows/lane-row.ts';
+import { ensureLane } from '../rows/lane-row.ts';
 import type { AcceptEventInput } from './accept-input.ts';
 import type { Decision } from './proposal.ts';
 
@@ -17,18 +17,13 @@ export async function applyCommand(
 ): Promise<Acceptance> {
   const step = tx.chatCommands.get(command);
   if (!step) throw new ParleyError('internal', `There is no chat command named ${command}.`);
-  let ensured: Promise<Lane> | undefined;
-  const lane = () => {
-    ensured ??= ensureLane(tx, spec);
-    return ensured;
-  };
-  if (!step.locksFirst) await lane();
+  const ensured = await ensureLane(tx, spec);
   const partKey = (name: string) => `${account}:${proposal.eventKey}:${name}`;
   const { senderId, conversationKey } = proposal;
   const laneKey = spec.key;
-  const scene = { account, senderId, conversationKey, route, laneKey, lane, partKey, effects };
+  const place = { account, senderId, conversationKey, route, laneKey };
+  const scene = { ...place, lane: async () => ensured, partKey, effects };
   const { text, isRefused } = await step.run(tx, scene, input);
-  await lane();
   if (text !== undefined)
     effects.deliveries.push(await insertNotice(tx, { key: partKey('answer'), route, text, laneKey }));
   if (spec.chatKind === 'dm') await noteCommand(tx, { key: conversationKey, by: senderId });

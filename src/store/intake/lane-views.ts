@@ -2,7 +2,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../base/command.ts';
 import type { LaneRef, LaneSpec } from '../base/lane-spec.ts';
-import { readUnreachable } from '../delivery/reachability.ts';
+import { markReachable, readUnreachable } from '../delivery/reachability.ts';
 import { type OpenItem, readOpenItems, readOpenItemsOf } from '../items/open-items.ts';
 import { type Lane, lockLane, lockOrMakeLanes, makeLane } from '../rows/lane-row.ts';
 
@@ -16,6 +16,7 @@ export type LaneView = { readonly lane: Lane; readonly open: readonly OpenItem[]
 export class LaneViews {
   readonly #views: Map<string, LaneView>;
   #unreachable: ReadonlySet<string> | undefined;
+  #hasReached = false;
 
   constructor(views: ReadonlyMap<string, LaneView>, unreachable: ReadonlySet<string>) {
     this.#views = new Map(views);
@@ -38,9 +39,15 @@ export class LaneViews {
     }
   }
 
-  /** Whether the conversation may count as one that can't be reached. */
-  mayBeUnreachable(conversationKey: string): boolean {
-    return this.#unreachable?.has(conversationKey) ?? true;
+  /** Whether a conversation that counted as unreachable counts as reachable again, and so is locked. */
+  get hasReached(): boolean {
+    return this.#hasReached;
+  }
+
+  /** Somebody writes in the conversation: it can be reached, whatever an earlier failure said. */
+  async reach(tx: Tx, conversationKey: string): Promise<void> {
+    const mayBeUnreachable = this.#unreachable?.has(conversationKey) ?? true;
+    if (mayBeUnreachable && (await markReachable(tx, conversationKey))) this.#hasReached = true;
   }
 
   /** Behind an event that may have changed any lane. */

@@ -1,4 +1,5 @@
-import type { CommandScene, Tx } from '../base/command.ts';
+import { lockCommand } from '../access/lock-command.ts';
+import type { CommandPlace, CommandScene, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { readChild, readLiveChildren } from '../children/child-rows.ts';
@@ -26,6 +27,16 @@ type StopStepInput = { readonly scene: StopScene; readonly input: StopInput };
 /** Result of a stop. The run is another sender's: `withdrawn` if messages of the sender's own ended, else `not-permitted`. */
 export type StopResult = 'done' | 'withdrawn' | 'nothing' | 'not-permitted';
 
+/** Locks the lanes in which a stop may end work, and those of the sub-agents below. */
+export async function lockForStop(tx: Tx, place: CommandPlace, { linked }: StopInput): Promise<void> {
+  if (tx.dialect !== 'postgres') return;
+  const lanes = await lockCommand(tx, place, { lanes: linked ? [{ key: linked.formerLane }] : [] });
+  await lockBelow(
+    tx,
+    lanes.map(({ sessionId }) => sessionId),
+  );
+}
+
 /**
  * Aborts the active run and cancels the sender's waiting messages (`all`: everybody's), also those that the
  * cap has summarised and those that were steered into the run, and what the sender's sub-agents have announced.
@@ -33,9 +44,7 @@ export type StopResult = 'done' | 'withdrawn' | 'nothing' | 'not-permitted';
 export async function stop(tx: Tx, lane: Lane, stopping: StopStepInput): Promise<StopResult> {
   const { linked } = stopping.input;
   const isElsewhere = linked !== undefined && linked.formerLane !== lane.key;
-  // Both lanes are locked by now; what is below either is locked with the other's, depth by depth.
   const former = isElsewhere ? await lockLane(tx, linked.formerLane) : undefined;
-  if (former) await lockBelow(tx, [lane.sessionId, former.sessionId]);
   const here = await stopLane(tx, lane, stopping);
   if (!isElsewhere) return here;
   const stoppedThere = former ? await stopLane(tx, former, stopping) : 'nothing';

@@ -13,12 +13,14 @@ export type ClaimTerms = Omit<ClaimInput, 'laneKey' | 'newRunId'> & {
 
 /**
  * Claims, in the transaction that makes them due, the lanes that the caller can work at once: no second
- * commit stands between a message and its run. What is not claimed stays in `effects.wakes`.
+ * commit stands between a message and its run. What is not claimed stays in `effects.wakes`. `isLate`: a conversation may
+ * be locked, so no lane is claimed whose claim may lock those of sub-agents: to end a run, or by a command.
  */
 export async function claimDue(
   tx: StepTx,
   terms: ClaimTerms,
   effects: Effects,
+  isLate = false,
 ): Promise<readonly ClaimedRun[]> {
   const { newRunIds, ...claim } = terms;
   const runs: ClaimedRun[] = [];
@@ -35,6 +37,10 @@ export async function claimDue(
     }
     seen.add(wake.laneKey);
     const known = facts.get(wake.laneKey);
+    if (isLate && !beginsRun(known)) {
+      left.push(wake);
+      continue;
+    }
     const input = { ...claim, laneKey: wake.laneKey, newRunId };
     const claimed = await (known ? claimBy(tx, input, known) : claimLane.run(tx, input));
     if (claimed.kind === 'again') {
@@ -49,6 +55,10 @@ export async function claimDue(
   }
   effects.wakes.splice(0, effects.wakes.length, ...left);
   return runs;
+}
+
+function beginsRun(facts: ClaimFacts | undefined): boolean {
+  return facts?.lane.runId === null && facts.waiting[0]?.kind === 'message';
 }
 
 type Wake = Effects['wakes'][number];

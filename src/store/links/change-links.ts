@@ -7,9 +7,9 @@
  * accounts (`src/inbound/authorise.ts`).
  */
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
+import { lockCommand } from '../access/lock-command.ts';
 import { personLabel } from '../access/person-label.ts';
-import type { CommandScene, StepTx, Tx } from '../base/command.ts';
-import { lockLanes } from '../rows/lane-row.ts';
+import type { CommandPlace, CommandScene, StepTx, Tx } from '../base/command.ts';
 import { countGuess, hasAttemptLeft, lockLinks } from './link-attempts.ts';
 import { crossesTrustLine, type Rights } from './trust-line.ts';
 
@@ -50,7 +50,7 @@ export type RedeemResult =
       readonly other: string;
       /** The accounts have different rights. */
       readonly isUneven: boolean;
-      /** Where the code was asked for; the lane is locked. */
+      /** Where the code was asked for. */
       readonly asker: { readonly route: ReplyRoute; readonly laneKey: string };
     };
 
@@ -80,9 +80,20 @@ export function nameIdentity(): string {
   return `${madeInChat}${crypto.randomUUID()}`;
 }
 
-/** Locks all changes of links, and redacts expired codes. Every other step here comes after it. */
-export async function beginLinkStep(tx: StepTx): Promise<void> {
+/**
+ * Locks all changes of links, and the account and the lane of the command; with the code that it redeems the lane in which
+ * that was asked for too.
+ */
+export async function lockLinkStep(tx: StepTx, place: CommandPlace, redeeming?: RedeemInput): Promise<void> {
+  if (tx.dialect !== 'postgres') return;
   await lockLinks(tx);
+  const isTried = redeeming !== undefined && (await hasAttemptLeft(tx, redeeming.peer));
+  const asked = isTried ? await findCode(tx, redeeming, place.conversationKey) : undefined;
+  await lockCommand(tx, place, { lanes: asked ? [{ key: asked.laneKey }] : [] });
+}
+
+/** Redacts expired codes. Every other step here comes after it, and it after `lockLinkStep`. */
+export async function beginLinkStep(tx: StepTx): Promise<void> {
   const expired = await tx.db
     .deleteFrom('linkCodes')
     .where('expiresAt', '<=', tx.now)
@@ -104,13 +115,11 @@ export async function issueCode(tx: StepTx, scene: CommandScene, newCode: NewCod
     .execute();
 }
 
-/** Links the account with the one that asked for the code, or says what is in the way. Locks both lanes. */
+/** Links the account with the one that asked for the code, or says what is in the way. */
 export async function redeemCode(tx: StepTx, scene: CommandScene, input: RedeemInput): Promise<RedeemResult> {
   const { peer } = input;
   const isTried = await hasAttemptLeft(tx, peer);
   const asked = isTried ? await findCode(tx, input, scene.conversationKey) : undefined;
-  await lockLanes(tx, [scene.laneKey, ...(asked ? [asked.laneKey] : [])]);
-  await scene.lane();
   if (isTried) await countGuess(tx, { peer, isWrong: asked === undefined });
   if (!isTried) return { kind: 'limited' };
   if (!asked) return { kind: 'wrong' };

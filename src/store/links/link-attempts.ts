@@ -1,4 +1,5 @@
 import type { Tx } from '../base/command.ts';
+import { ensureRow } from '../base/insert-row.ts';
 import type { QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 
@@ -39,12 +40,11 @@ export async function lockLinks(tx: Tx): Promise<void> {
 }
 
 async function readCount(tx: Tx, peer: string, windowMs: number): Promise<number> {
-  await tx.db
-    .insertInto('linkGuesses')
-    .values({ peer, since: tx.now, count: 0 })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-  const row = await lockedGuesses.one(tx, { peer });
+  let row = await lockedGuesses.first(tx, { peer });
+  if (!row) {
+    await ensureRow(tx, 'linkGuesses', { peer, since: 0, count: 0 });
+    row = await lockedGuesses.one(tx, { peer });
+  }
   return row.since + windowMs > tx.now ? row.count : 0;
 }
 

@@ -8,7 +8,18 @@ import { readContext } from '../../../src/store/reads/read-transcript.ts';
 import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
 import { openStore } from '../../support/open-store.ts';
 import { countRoundTrips } from '../../support/round-trips.ts';
-import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from '../builders.ts';
+import {
+  aCommand,
+  account,
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  framing,
+  holder,
+  unique,
+} from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { oneDatabase } from './one-database.ts';
 
@@ -22,6 +33,33 @@ describe.skipIf(databaseServer === undefined)('a message and its answer', () => 
     expect(await roundTripsOf(store, ['c1'])).toEqual({ arrival: 4, reads: 2, answer: 2, delivery: 2 });
     const { arrival } = await roundTripsOf(store, ['c1', 'c2', 'c3']);
     expect(arrival).toBe(4);
+  });
+
+  it('take no more after commands and presses, which may have to ask for the time', async () => {
+    const { store } = opened;
+    if (!store) throw new Error('no store');
+    const { accept } = aWorker(store);
+    const by = { ref: 'test:ann', label: 'test:ann', isOwner: true, role: 'user' } as const;
+    const inputs = {
+      link: { kind: 'join', code: 'x', name: 'Ann', redeeming: { peer: 'test:ann', codeHash: 'x' } },
+      pair: { kind: 'approve', which: 'x', of: { codeHash: 'x' }, by },
+      approve: { id: 'x', by },
+      stop: { isPrivileged: true, isAll: false },
+    };
+    const event = aCommand('commands', { kind: 'status' });
+    for (const [command, input] of Object.entries(inputs))
+      await accept({
+        ...{ ...event, eventKey: unique('command') },
+        decision: {
+          kind: 'command',
+          command,
+          input: { input },
+          lane: aLane('commands'),
+          route: aRoute('commands'),
+        },
+      });
+    await accept({ ...event, eventKey: unique('press'), decision: { kind: 'press', data: 'a:x:y', by } });
+    expect((await roundTripsOf(store, ['c1'])).arrival).toBe(4);
   });
 });
 
