@@ -1,7 +1,8 @@
-/** Broken variants of the order in which chat commands and presses lock rows. */
+/** Broken variants of the order in which rows are locked, most of all by chat commands and presses. */
 import type { Mutant } from './mutants.ts';
 
 const invariant = 'rows are locked in one order by every step';
+const lockOrder = 'test/store/base/lock-order.test.ts';
 const noticedBy = (name: string) =>
   ({ test: { file: 'test/inbound/command-locks.test.ts', name }, needsPostgres: true }) as const;
 
@@ -100,5 +101,37 @@ export const lockMutants: readonly Mutant[] = [
       replace: 'slices.at(-1)',
     },
     ...noticedBy('or press is stored alone'),
+  },
+  {
+    name: 'conversations locked as they come',
+    invariant,
+    edit: { in: 'lockOrMake', find: `as key order by key`, replace: `as key` },
+    test: { file: lockOrder, name: 'locks conversations in key order: notices to those who wait' },
+    needsPostgres: true,
+  },
+  {
+    name: 'conversations of refusals locked as they come',
+    invariant,
+    edit: { in: 'acceptBatch', find: 'await lockConversations(tx, conversationsTold(input));', replace: '' },
+    test: { file: lockOrder, name: 'locks conversations in key order: refusals with a notice' },
+    needsPostgres: true,
+  },
+  {
+    name: 'lanes of a dead process locked as they come',
+    invariant,
+    edit: { in: 'voidLaneLeases', find: "if (tx.dialect === 'postgres')", replace: 'if (tx.now === 0)' },
+    test: { file: lockOrder, name: 'locks lanes in key order: the end of a dead process' },
+    needsPostgres: true,
+  },
+  {
+    name: 'conversations of dead processes locked one process after the other',
+    invariant,
+    edit: {
+      in: 'lockDeliveries',
+      find: `.orderBy('key')`,
+      replace: `.orderBy('deliveryEpoch').orderBy('key', 'desc')`,
+    },
+    test: { file: lockOrder, name: 'locks conversations in key order: the end of two dead processes' },
+    needsPostgres: true,
   },
 ];

@@ -265,7 +265,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'parts of the dead taken from who has them by now',
     invariant: 'of two processes that find the same one dead, one takes its parts back',
-    edit: { in: 'requeueUnsent', find: ".where('deliveryHolder', '=', holder)", replace: '' },
+    edit: { in: 'lockDeliveries', find: ".where('deliveryHolder', 'in', ids)", replace: '' },
+    also: [{ in: 'requeueUnsent', find: '.filter((one) => one.holder === holder)', replace: '' }],
     needsPostgres: true,
     test: { file: 'test/store/processes/dead-processes.test.ts', name: 'is buried twice at once' },
   },

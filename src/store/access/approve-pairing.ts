@@ -1,11 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { CommandPlace, StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
+import { lockAccounts } from '../processes/accounts.ts';
 import { decideApproval, lockDecision } from './decide-approval.ts';
 import type { Decider } from './decider.ts';
 import { lockCommand } from './lock-command.ts';
 import { hasAttempt, takeAttempt } from './pairing-attempts.ts';
-import { lockAccounts, type Role } from './sender-roles.ts';
+import type { Role } from './sender-roles.ts';
 
 /** Names a request: by the code that the person was shown, or by the person (`channel:peer`). */
 export type RequestName = { readonly codeHash: string } | { readonly ref: string };

@@ -17,12 +17,12 @@ import { tellResult, type Verdict } from '../approvals/ask.ts';
 import type { CommandPlace, StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import type { LaneRef } from '../base/lane-spec.ts';
+import { lockAccounts } from '../processes/accounts.ts';
 import { lockOrMakeLanes } from '../rows/lane-row.ts';
 import { admitGroup, describeGroup } from './admit-group.ts';
 import { admitRequest, dropRequest, laneOfKept } from './admit-request.ts';
 import type { Decider, OpenDecision } from './decider.ts';
 import { lockAttempts } from './pairing-attempts.ts';
-import { lockAccounts } from './sender-roles.ts';
 
 export type Decision = {
   readonly id: string;

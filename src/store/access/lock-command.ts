@@ -1,7 +1,7 @@
 import type { CommandPlace, Tx } from '../base/command.ts';
 import type { LaneRef } from '../base/lane-spec.ts';
+import { lockAccounts } from '../processes/accounts.ts';
 import { type Lane, lockOrMakeLanes } from '../rows/lane-row.ts';
-import { lockAccounts } from './sender-roles.ts';
 
 type OtherRows = { readonly accounts?: readonly string[]; readonly lanes?: readonly LaneRef[] };
 

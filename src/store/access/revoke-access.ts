@@ -1,10 +1,10 @@
 import type { CommandPlace, StepTx, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
+import { lockAccounts } from '../processes/accounts.ts';
 import { lockOrMakeLanes } from '../rows/lane-row.ts';
 import { decideApproval } from './decide-approval.ts';
 import type { Decider } from './decider.ts';
 import { endWorkOf, findWorkOf, lockWorkBelow, type PeopleAtWork } from './end-work.ts';
-import { lockAccounts } from './sender-roles.ts';
 
 export type RevokeResult = {
   /** How many approvals ended: one per bot account. */

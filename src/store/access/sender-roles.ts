@@ -2,7 +2,6 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { lockRows } from '../base/row-locks.ts';
 
 /** A person's role by approval. */
 export type Role = 'owner' | 'user';
@@ -59,10 +58,4 @@ export async function assertRolesUnchanged(
   throw new ParleyError('access_changed', `Somebody who writes to ${account} was approved or revoked.`, {
     retry: { kind: 'later' },
   });
-}
-
-/** Every change of access locks the accounts' rows first, as receiving for one does; several in the order of their keys. */
-export async function lockAccounts(tx: Tx, keys: readonly string[]): Promise<void> {
-  if (tx.dialect !== 'postgres' || keys.length === 0) return;
-  await lockRows(tx, tx.db.selectFrom('accounts').select('key').where('key', 'in', keys).orderBy('key'));
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
@@ -107,6 +108,25 @@ export async function lockConversation(tx: Tx, key: string): Promise<void> {
   if (tx.dialect !== 'postgres') return;
   await lockRows(tx, tx.db.selectFrom('conversations').select('key').where('key', '=', key));
 }
+
+/**
+ * Locks the conversations in the order of their keys, and makes those that are missing in their places: for a step that says
+ * something in several.
+ */
+export async function lockConversations(tx: Tx, keys: readonly string[]): Promise<void> {
+  const several = [...new Set(keys)];
+  if (tx.dialect !== 'postgres' || several.length < 2) return;
+  await lockOrMake.post(tx, { keys: JSON.stringify(several) });
+}
+
+/** One that is there conflicts with itself, which locks it and leaves it as it is. */
+const lockOrMake = prepared((db, of: QueryParams<{ keys: string }>) => {
+  const query = sql`
+    insert into conversations (key, "nextPart", "deliveryEpoch", "deliveryUntil")
+    select key, 1, 0, 0 from json_array_elements_text(${of.keys}::json) as key order by key
+    on conflict (key) do update set key = excluded.key where false`;
+  return { compile: () => query.compile(db) };
+});
 
 /** Sets when a group is answered: every message, or only those that mention the bot. */
 export async function setActivation(tx: Tx, key: string, activation: 'mention' | 'always'): Promise<void> {

@@ -7,6 +7,7 @@ import { type PairingRequest, requestPairing } from '../access/request-pairing.t
 import { assertRolesUnchanged } from '../access/sender-roles.ts';
 import { readButton } from '../approvals/ask.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
+import { conversationKeyOf } from '../base/conversation-key.ts';
 import { noEffects } from '../base/effects.ts';
 import { insertRow } from '../base/insert-row.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
@@ -14,6 +15,7 @@ import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
+import { lockConversations } from '../delivery/insert-part.ts';
 import { readWaitingLanes } from '../delivery/reachability.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
@@ -67,6 +69,7 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
     ]);
     const isNew = ({ eventKey }: Proposal) => !known.has(eventKey);
     await views.makeMissing(tx, lanesEntered(input.proposals.filter(isNew)));
+    await lockConversations(tx, conversationsTold(input));
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals) {
@@ -105,6 +108,13 @@ function lanesEntered(proposals: readonly Proposal[]): readonly LaneSpec[] {
 function conversationsOf({ proposals }: AcceptInput): readonly string[] {
   return proposals.flatMap(({ decision, conversationKey }) =>
     decision.kind === 'accept' || decision.kind === 'command' ? [conversationKey] : [],
+  );
+}
+
+/** Conversations in which a refusal is explained: their lanes, which would keep other steps out, aren't locked. */
+function conversationsTold({ proposals }: AcceptInput): readonly string[] {
+  return proposals.flatMap(({ decision }) =>
+    decision.kind === 'refuse' && decision.notice ? [conversationKeyOf(decision.notice.route)] : [],
   );
 }
 

@@ -9,7 +9,7 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { isOpenItem, isUnnotifiedItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { insertPart } from '../delivery/insert-part.ts';
+import { insertPart, lockConversations } from '../delivery/insert-part.ts';
 import { waitingNoticeKeyOf } from '../delivery/waiting-notice-part.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 
@@ -80,10 +80,18 @@ export const storeWaitingNotices: StoreCommand<{ readonly notices: readonly Wait
   run: async (tx, { notices }) => {
     const effects = noEffects();
     await lockLanes(tx, [...new Set(notices.map(({ laneKey }) => laneKey))]);
+    await lockConversations(tx, await conversationsOf(tx, notices));
     for (const notice of notices) await tell(tx, notice, effects);
     return effects;
   },
 };
+
+async function conversationsOf(tx: Tx, notices: readonly WaitingNotice[]): Promise<readonly string[]> {
+  if (tx.dialect !== 'postgres' || notices.length < 2) return [];
+  const ids = notices.map(({ inboxId }) => inboxId);
+  const rows = await tx.db.selectFrom('inbox').select('conversationKey').where('id', 'in', ids).execute();
+  return rows.map(({ conversationKey }) => conversationKey);
+}
 
 async function tell(tx: Tx, { inboxId, content }: WaitingNotice, effects: Effects): Promise<void> {
   const row = await tx.db

@@ -1,6 +1,6 @@
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import type { QueryParams } from '../base/prepared.ts';
-import { locking } from '../base/row-locks.ts';
+import { locking, lockRows } from '../base/row-locks.ts';
 
 export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
 
@@ -54,8 +54,19 @@ export const releaseAccount: StoreCommand<{ readonly account: string; readonly h
   },
 };
 
+/** Every change of access locks the accounts' rows first, as receiving for one does; several in the order of their keys. */
+export async function lockAccounts(tx: Tx, keys: readonly string[]): Promise<void> {
+  if (tx.dialect !== 'postgres' || keys.length === 0) return;
+  await lockRows(tx, tx.db.selectFrom('accounts').select('key').where('key', 'in', keys).orderBy('key'));
+}
+
 /** Voids the leases of processes that have ended. */
 export async function voidAccountLeases(tx: Tx, holders: readonly string[]): Promise<void> {
+  const held = await tx.db.selectFrom('accounts').select('key').where('holder', 'in', holders).execute();
+  await lockAccounts(
+    tx,
+    held.map(({ key }) => key),
+  );
   await tx.db.updateTable('accounts').set({ holder: null }).where('holder', 'in', holders).execute();
 }
 

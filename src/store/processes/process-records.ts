@@ -74,35 +74,43 @@ async function voidLeases(tx: Tx, { ids, sends }: EndedProcesses): Promise<void>
   if (ids.length === 0) return;
   await voidAccountLeases(tx, ids);
   await voidLaneLeases(tx, ids);
-  for (const one of sends) if (ids.includes(one.holder)) await requeueUnsent(tx, one);
+  const held = await lockDeliveries(tx, ids);
+  for (const one of sends) if (ids.includes(one.holder)) await requeueUnsent(tx, one, held);
   await voidDeliveryLeases(tx, ids);
   await tx.db.deleteFrom('boots').where('id', 'in', ids).execute();
 }
 
+type HeldDelivery = { readonly key: string; readonly holder: string | null };
+
 /**
- * Requeues parts whose call had not started. The conversations are locked before their parts are read: another process may
+ * Locks the conversations that these processes were delivering, before their parts are read: another process may
  * have found the same one dead, and a third be sending by now.
  */
-async function requeueUnsent(tx: Tx, { holder, begun }: JournaledSends): Promise<void> {
+function lockDeliveries(tx: Tx, ids: readonly string[]): Promise<readonly HeldDelivery[]> {
   const open = tx.db.selectFrom('outbox').select('conversationKey').where(isOpenPart());
-  const held = await lockRows(
+  return lockRows(
     tx,
     tx.db
       .selectFrom('conversations')
-      .select('key')
-      .where('deliveryHolder', '=', holder)
+      .select(['key', 'deliveryHolder as holder'])
+      .where('deliveryHolder', 'in', ids)
       .where('key', 'in', open)
       .orderBy('key'),
   );
-  if (held.length === 0) return;
+}
+
+/** Requeues parts whose call had not started. */
+async function requeueUnsent(
+  tx: Tx,
+  { holder, begun }: JournaledSends,
+  held: readonly HeldDelivery[],
+): Promise<void> {
+  const keys = held.filter((one) => one.holder === holder).map(({ key }) => key);
+  if (keys.length === 0) return;
   const inHand = await tx.db
     .selectFrom('outbox')
     .select('key')
-    .where(
-      'conversationKey',
-      'in',
-      held.map(({ key }) => key),
-    )
+    .where('conversationKey', 'in', keys)
     .where(isOpenPart())
     .where('state', '=', 'sending')
     // The earlier attempts of a repeat remain unknown.

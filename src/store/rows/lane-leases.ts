@@ -5,6 +5,7 @@
 import type { Tx } from '../base/command.ts';
 import { isReservedLane } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { lockLanes } from './lane-row.ts';
 
 /** Times in ms since the epoch, by the database's clock. */
 export type LaneHold = {
@@ -117,6 +118,15 @@ const leaveLane = prepared((db, of: QueryParams<LaneExit & { readonly now: numbe
 
 /** Ends the leases of dead processes. Repeating it changes nothing. */
 export async function voidLaneLeases(tx: Tx, holders: readonly string[]): Promise<void> {
+  if (tx.dialect === 'postgres') {
+    const lanes = tx.db.selectFrom('lanes').select('key').where('holder', 'in', holders);
+    const kept = lanes.where('runId', 'is', null).where(isReservedLane());
+    const held = await lanes.where('runId', 'is not', null).union(kept).execute();
+    await lockLanes(
+      tx,
+      held.map(({ key }) => key),
+    );
+  }
   // Two updates, each over an index of its own: lanes with a run, and those kept between two runs.
   await tx.db
     .updateTable('lanes')

@@ -3,13 +3,18 @@ import type { LaneSpec } from '../../../src/store/base/lane-spec.ts';
 import { dropPart, readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
 import { enqueueItems } from '../../../src/store/intake/enqueue-items.ts';
-import { aConversation, aCourier } from '../a-conversation.ts';
+import type { Proposal } from '../../../src/store/intake/proposal.ts';
+import { storeWaitingNotices } from '../../../src/store/items/waiting-notices.ts';
+import { claimAccount } from '../../../src/store/processes/accounts.ts';
+import { voidProcesses } from '../../../src/store/processes/process-records.ts';
+import { aConversation, aCourier, policy } from '../a-conversation.ts';
 import {
   aCommand,
   account,
   aLane,
   aMessage,
   anItem,
+  aRoute,
   aWorker,
   demoOnly,
   endWithout,
@@ -246,4 +251,96 @@ describeEachDatabase('a message of somebody who links accounts', (open, beside) 
       expect((await readLane(open(), lane.key)).inbox).toHaveLength(1);
     },
   );
+});
+
+describeEachDatabase('a step for several rows', (open, beside) => {
+  const itOnPostgres = it.runIf(beside.dialect === 'postgres');
+  /** Holds the lower of two rows while it acts, and expects the higher one to be free when it waits. */
+  const expectHigherFree = async (table: string, [low, high]: Pair, act: () => Promise<unknown>) => {
+    const release = await holdRow(beside, table, low);
+    const acting = act();
+    await expect.poll(() => isAnyoneWaiting(beside)).toBe(true);
+    expect(await isRowHeld(beside, table, high)).toBe(false);
+    await release();
+    await acting;
+  };
+  /** A conversation in which the holder sends an answer and works on the next message. */
+  const workIn = async (conversation: string, name: string) => {
+    const [people, dead] = [aWorker(open()), aWorker(open(), name)];
+    await people.accept(aMessage({ conversation, text: 'hello' }));
+    const run = await dead.claimRun(aLane(conversation).key);
+    await dead.answer(run, 'hello', { sender: { ...policy, holder: name } });
+    await people.accept(aMessage({ conversation, text: 'and more' }));
+    await dead.claimRun(aLane(conversation).key);
+  };
+  const conversationsOf = ([low, high]: Pair): Pair => [`${account}/${low}`, `${account}/${high}`];
+
+  itOnPostgres('locks accounts in key order: the end of a dead process', async () => {
+    const dead = unique('dead');
+    const accounts = [`test/${unique('a')}`, `test/${unique('b')}`] as const;
+    // An update without an order takes them as they were stored.
+    for (const key of accounts.toReversed())
+      await open().write(claimAccount, { account: key, holder: dead, leaseMs: 60_000 });
+    const end = () => open().write(voidProcesses, { ids: [dead], sends: [] });
+    await expectHigherFree('accounts', accounts, end);
+  });
+
+  itOnPostgres.each([0, 1])('locks lanes in key order: the end of a dead process (%s)', async (first) => {
+    const [dead, low, high] = [unique('dead'), unique('a'), unique('b')];
+    // One of both orders is that of an update without one.
+    for (const conversation of first === 0 ? [high, low] : [low, high]) await workIn(conversation, dead);
+    const end = () => open().write(voidProcesses, { ids: [dead], sends: [] });
+    await expectHigherFree('lanes', [aLane(low).key, aLane(high).key], end);
+  });
+
+  itOnPostgres('locks conversations in key order: the end of two dead processes', async () => {
+    const [low, high] = [unique('a'), unique('b')];
+    const ids = [unique('dead'), unique('dead')] as const;
+    await workIn(high, ids[0]);
+    await workIn(low, ids[1]);
+    const sends = ids.map((holder) => ({ holder, begun: [] }));
+    const end = () => open().write(voidProcesses, { ids, sends });
+    await expectHigherFree('conversations', conversationsOf([low, high]), end);
+  });
+
+  itOnPostgres('locks conversations in key order: notices to those who wait', async () => {
+    const [low, high] = [unique('a'), unique('b')];
+    const worker = aWorker(open());
+    const ids: string[] = [];
+    for (const conversation of [high, low]) {
+      await worker.accept(aMessage({ conversation, text: 'one' }));
+      const run = await worker.claimRun(aLane(conversation).key);
+      await worker.answer(run, 'hello');
+      const message = aMessage({ conversation, text: 'two' });
+      await worker.accept(message);
+      if (message.decision.kind === 'accept') ids.push(message.decision.item.id);
+    }
+    const content = { kind: 'text', text: { text: 'wait', spans: [] } } as const;
+    const notices = ids.map((inboxId, index) => ({
+      ...{ inboxId, content },
+      laneKey: aLane([high, low][index] ?? '').key,
+    }));
+    await expectHigherFree('conversations', conversationsOf([low, high]), () =>
+      open().write(storeWaitingNotices, { notices }),
+    );
+  });
+
+  itOnPostgres('locks conversations in key order: refusals with a notice', async () => {
+    const pair: Pair = [unique('a'), unique('b')];
+    const worker = aWorker(open());
+    const refusals = (round: string) =>
+      pair.toReversed().map(
+        (conversation): Proposal => ({
+          ...aMessage({ conversation, text: 'too much' }),
+          decision: {
+            ...{ kind: 'refuse', reason: 'rate-limited' },
+            notice: { route: aRoute(conversation), text: round },
+          },
+        }),
+      );
+    await worker.accept(...refusals('first'));
+    await expectHigherFree('conversations', conversationsOf(pair), () =>
+      worker.accept(...refusals('second')),
+    );
+  });
 });
