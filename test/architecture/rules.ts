@@ -123,6 +123,7 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
   },
   toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },
   modelCalls: { columns: ['state', 'cost', 'reserved'], writer: 'src/store/money/model-calls.ts' },
+  sessionUsage: { columns: ['calls', 'cost'], writer: 'src/store/money/model-calls.ts' },
   budgets: { columns: ['spent', 'reserved', 'raisedTo'], writer: 'src/store/money/budgets.ts' },
 };
 

@@ -7,6 +7,27 @@ const budgetPause = 'test/runs/budget-pause.test.ts';
 /** Of the ledger of model calls and of budgets. */
 export const moneyMutants: readonly Mutant[] = [
   {
+    name: 'a call that never left is summed up',
+    invariant: 'the sums of a session are those of its calls that have ended',
+    edit: {
+      in: 'closeModelCalls',
+      find: "if (end.state !== 'void') await addToUsage.post(tx, { id, runId });",
+      replace: 'await addToUsage.post(tx, { id, runId });',
+    },
+    test: { file: ledger, name: 'sums up a session’s calls by model and purpose' },
+  },
+  {
+    name: 'a call that ends twice is summed up twice',
+    invariant: 'the sums of a session are those of its calls that have ended',
+    edit: {
+      in: 'closeModelCalls',
+      find: 'if (!open.delete(id) || row === undefined) continue;',
+      replace:
+        'if (!open.delete(id) || row === undefined) { await addToUsage.post(tx, { id, runId }); continue; }',
+    },
+    test: { file: ledger, name: 'sums up a session’s calls by model and purpose' },
+  },
+  {
     name: 'budget without a judge',
     invariant: 'a call is held in a budget only where it has room',
     edit: {

@@ -24,6 +24,7 @@ import { identityLinksFrom } from '../../src/sessions/identity-links.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { claimLane } from '../../src/store/lanes/claim-lane.ts';
 import { addProcess } from '../../src/store/processes/process-records.ts';
+import { readSessions } from '../../src/store/reads/read-sessions.ts';
 import { createSpawnTool } from '../../src/subagents/spawn-tool.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { scriptedModel } from '../agent/support/scripted-model.ts';
@@ -33,6 +34,7 @@ import type { Reply } from '../platforms/anthropic/turn.ts';
 import { aLane, aMessage, aWorker, framing, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { limits as spawnLimits } from '../store/family.ts';
+import { readSums, sumUp } from '../store/usage-sums.ts';
 import { holds } from '../support/holds.ts';
 import { cutPower } from '../support/power-cut.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
@@ -97,6 +99,8 @@ describeEachDatabase('the ledger of a run and its sub-agents', (open, { dialect 
         // A database that ends a slow machine's transaction breaks off a run as a death does.
         for (let isOver = false; !isOver; )
           isOver = await workUntilEnd(open(), scene).then(() => true, unlessUnavailable);
+        const laneKeys = await open().read(readLanes, { laneKey: aLane(scene.conversation).key });
+        await judgeSums(open(), laneKeys);
         judge(
           await open().read(readLedger, { laneKey: aLane(scene.conversation).key }),
           play.counted,
@@ -338,6 +342,12 @@ function judge(ledger: Ledger, counted: readonly Counted[], hasBudget: boolean):
   const ofTop = budgets.filter(({ key }) => key.startsWith('session:'));
   expect(ofTop.map(({ spent }) => spent)).toEqual([sum(rows)]);
   for (const row of rows) expect(row.cost).toBeLessThanOrEqual(row.reserved);
+}
+
+/** The sums that are kept of each session are those of its calls. */
+async function judgeSums(store: Store, laneKeys: readonly string[]): Promise<void> {
+  for (const { id: sessionId } of await store.read(readSessions, { keys: laneKeys, limit: 100 }))
+    expect(await store.read(readSums, { sessionId })).toEqual(await store.read(sumUp, { sessionId }));
 }
 
 const keysOf = (budgetKeys: string | null) => JSON.parse(budgetKeys ?? '[]') as readonly string[];

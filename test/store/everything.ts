@@ -12,6 +12,7 @@ const tables: readonly (keyof Tables)[] = [
   'transcript',
   'runs',
   'modelCalls',
+  'sessionUsage',
   'outbox',
   'receipts',
 ];

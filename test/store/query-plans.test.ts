@@ -5,6 +5,7 @@ import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
 import { editItem } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
 import { readUnnotified } from '../../src/store/items/waiting-notices.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn } from '../../src/store/lanes/commit-turn.ts';
 import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { needsBoundary } from '../../src/store/lanes/steer.ts';
@@ -13,7 +14,10 @@ import { voidProcesses } from '../../src/store/processes/process-records.ts';
 import { readArrivalFacts } from '../../src/store/reads/arrival-facts.ts';
 import { readIsSeen } from '../../src/store/reads/read-is-seen.ts';
 import { readOpenCounts } from '../../src/store/reads/read-open-counts.ts';
+import { findSession } from '../../src/store/reads/read-session-reports.ts';
+import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
+import { readUsage } from '../../src/store/reads/read-usage.ts';
 import {
   findQueuedItem,
   readQueuedItems,
@@ -153,6 +157,17 @@ it('counts what is in motion without reading what is over', async () => {
   expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
 });
 
+it('sums up what a conversation has used without reading its calls or its messages', async () => {
+  const { sessionId } = await sayAndAnswer('gina');
+  asked.clear();
+  await store.read(readLaneStatus, { laneKey: aLane('gina').key });
+  await store.read(readUsage, { sessionId });
+  await store.read(findSession, { idOrKey: aLane('gina').key });
+  const plans = [...asked].filter((sql) => !sql.includes('substr(id')).flatMap(planOf);
+  expect(plans.length).toBeGreaterThan(4);
+  expect(plans.filter((detail) => /modelCalls|inboxOrder|^SCAN (?!below$)/.test(detail))).toEqual([]);
+});
+
 it('lists and changes what waits without reading the history', async () => {
   await sayAndAnswer('dora');
   const worker = aWorker(store);
@@ -231,7 +246,7 @@ function planOf(sql: string): readonly string[] {
 }
 
 /** One message from its arrival to its delivered answer, by way of every step it takes. */
-async function sayAndAnswer(conversation: string): Promise<void> {
+async function sayAndAnswer(conversation: string): Promise<ClaimedRun> {
   const worker = aWorker(store);
   const people = { senders: ['ann'], peers: ['test:ann'], identities: ['ann'] };
   await store.read(readArrivalFacts, { account, conversations: [conversation], ...people });
@@ -243,4 +258,5 @@ async function sayAndAnswer(conversation: string): Promise<void> {
   const [conversationKey = ''] = effects.deliveries;
   const courier = aCourier(store, conversationKey);
   await courier.record(await courier.claimPart(), { kind: 'sent', receipts: [] }, true);
+  return run;
 }

@@ -133,6 +133,22 @@ export type ModelCallsTable = {
   at: number;
 };
 
+/** Sums of the model calls that a session has made and that have ended, for each model and purpose. */
+export type SessionUsageTable = {
+  sessionId: string;
+  model: string;
+  purpose: string;
+  calls: number;
+  /** Those among them whose cost nobody knows. */
+  unsure: number;
+  inputTokens: number;
+  outputTokens: number;
+  cacheReadTokens: number;
+  cacheWriteTokens: number;
+  /** Micro-dollars. */
+  cost: number;
+};
+
 /** Money spent and held, micro-dollars: by run, session, tree, person and day, or day. */
 export type BudgetsTable = {
   key: string;

@@ -7,6 +7,7 @@ import type {
   ModelCallsTable,
   RunsTable,
   SessionsTable,
+  SessionUsageTable,
   ToolCallsTable,
   TranscriptTable,
 } from './run-tables.ts';
@@ -26,6 +27,7 @@ export type Tables = {
   runs: RunsTable;
   toolCalls: ToolCallsTable;
   modelCalls: ModelCallsTable;
+  sessionUsage: SessionUsageTable;
   budgets: BudgetsTable;
   outbox: OutboxTable;
   receipts: ReceiptsTable;

@@ -123,6 +123,7 @@ export async function closeModelCalls(
     const row = open.get(id);
     if (!open.delete(id) || row === undefined) continue;
     await closeRow.post(tx, values);
+    if (end.state !== 'void') await addToUsage.post(tx, { id, runId });
     if (row.budgetKeys !== null) await settleRow(tx, row.budgetKeys, { reserved: row.reserved, cost: price });
     cost += price;
     usage = said?.usage ?? usage;
@@ -160,6 +161,36 @@ const closeRow = prepared((db, of: QueryParams<CallEndRow>) =>
     .where('id', '=', of.id)
     .where('state', '=', 'open'),
 );
+
+/** Adds the call that has just ended to the sums of its session: who asks for them reads no call. */
+const addToUsage = prepared((db, of: QueryParams<{ id: string; runId: string }>) =>
+  db
+    .insertInto('sessionUsage')
+    .columns(['sessionId', 'model', 'purpose', 'calls', 'unsure', ...sums])
+    .expression((eb) =>
+      eb
+        .selectFrom('modelCalls')
+        .select(['sessionId', 'model', 'purpose'])
+        .select([sql.lit(1).as('calls'), sql`case when state = 'unknown' then 1 else 0 end`.as('unsure')])
+        .select(sums)
+        .where('runId', '=', of.runId)
+        .where('id', '=', of.id),
+    )
+    .onConflict((conflict) =>
+      conflict
+        .columns(['sessionId', 'model', 'purpose'])
+        .doUpdateSet((eb) =>
+          Object.fromEntries(
+            (['calls', 'unsure', ...sums] as const).map((sum) => [
+              sum,
+              eb(`sessionUsage.${sum}`, '+', eb.ref(`excluded.${sum}`)),
+            ]),
+          ),
+        ),
+    ),
+);
+
+const sums = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'cost'] as const;
 
 async function settleRow(
   tx: Tx,

@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from 'kysely';
 import { textOf } from '#contracts/message.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { titleLaneOf, titleSessionOf } from '../lanes/titles.ts';
+import { titleSessionOf } from '../lanes/titles.ts';
 import type { SessionSummary } from './read-sessions.ts';
 import { readContext } from './read-transcript.ts';
 
@@ -96,23 +96,16 @@ function reportOf(row: Row, usage: readonly PurposeUsage[] = []): SessionReport 
   };
 }
 
-/**
- * Reads the usage of sessions, by their ids. Model calls have no index by session; each run has taken something in its lane.
- * All sessions of a lane share one look at its runs: it may have had many of both.
- */
+/** Reads the usage of sessions, by their ids; each with that of its title. */
 async function usageOf(tx: Tx, rows: readonly Row[]): Promise<ReadonlyMap<string, readonly PurposeUsage[]>> {
   const byPurpose = new Map<string, PurposeUsage[]>();
   if (rows.length === 0) return byPurpose;
   const owners = new Map(rows.flatMap(({ id }) => [id, titleSessionOf(id)].map((own) => [own, id] as const)));
-  const laneKeys = new Set(rows.flatMap(({ id, key }) => [key, titleLaneOf(id)]));
   const { rows: found } = await sql<PurposeUsage & { readonly sessionId: string }>`
-    select "sessionId", purpose, count(*) as calls,
+    select "sessionId", purpose, cast(sum(calls) as bigint) as calls,
       cast(sum("inputTokens" + "cacheReadTokens" + "cacheWriteTokens") as bigint) as "promptTokens",
       cast(sum("outputTokens") as bigint) as "completionTokens", cast(sum(cost) as bigint) as cost
-    from "modelCalls"
-    where "runId" in (
-        select "runId" from inbox where "laneKey" in (${sql.join([...laneKeys])}) and "runId" is not null
-      ) and "sessionId" in (${sql.join([...owners.keys()])}) and state in ('settled', 'unknown')
+    from "sessionUsage" where "sessionId" in (${sql.join([...owners.keys()])})
     group by "sessionId", purpose order by purpose desc`.execute(tx.db);
   for (const { sessionId, ...usage } of found) {
     const owner = owners.get(sessionId) ?? sessionId;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Usage } from '#contracts/model.ts';
 import type { StoreQuery } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { titleLaneOf, titleSessionOf } from '../lanes/titles.ts';
+import { titleSessionOf } from '../lanes/titles.ts';
 
 /** Calls of one model, with their tokens and their cost in micro-dollars. */
 export type ModelUsage = Usage & { readonly model: string; readonly calls: number; readonly cost: number };
@@ -25,33 +25,18 @@ export const readUsage: StoreQuery<{ readonly sessionId: string }, SessionUsage 
   run: async (tx, { sessionId }) => {
     const session = await tx.db
       .selectFrom('sessions')
-      .select(['key', 'cost'])
+      .select('cost')
       .where('id', '=', sessionId)
       .executeTakeFirst();
     if (!session) return undefined;
-    // Calls have no index by session. Each run has taken something in its lane, also one that left no message behind.
-    const runs = tx.db
-      .selectFrom('inbox')
-      .select('runId')
-      .where('laneKey', 'in', [session.key, titleLaneOf(sessionId)])
-      .where('runId', 'is not', null);
-    const sum = (column: keyof Usage | 'cost') =>
-      sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`;
+    const sum = (column: keyof Usage | 'cost' | 'calls' | 'unsure') =>
+      sql<number>`cast(sum(${sql.ref(column)}) as bigint)`.as(column);
     const rows = await tx.db
-      .selectFrom('modelCalls')
-      .select(['model'])
-      .select((eb) => [
-        eb.cast<number>(eb.fn.countAll(), 'bigint').as('calls'),
-        sum('cost').as('cost'),
-        sum('inputTokens').as('inputTokens'),
-        sum('outputTokens').as('outputTokens'),
-        sum('cacheReadTokens').as('cacheReadTokens'),
-        sum('cacheWriteTokens').as('cacheWriteTokens'),
-        sql<number>`cast(sum(case when state = 'unknown' then 1 else 0 end) as bigint)`.as('unsure'),
-      ])
-      .where('runId', 'in', runs)
+      .selectFrom('sessionUsage')
+      .select('model')
+      .select([sum('calls'), sum('cost'), sum('inputTokens'), sum('outputTokens')])
+      .select([sum('cacheReadTokens'), sum('cacheWriteTokens'), sum('unsure')])
       .where('sessionId', 'in', [sessionId, titleSessionOf(sessionId)])
-      .where('state', 'in', ['settled', 'unknown'])
       .groupBy('model')
       .orderBy('cost', 'desc')
       .orderBy('model')

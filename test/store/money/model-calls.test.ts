@@ -17,11 +17,13 @@ import {
 import { callIdOf, type ModelCallEnd } from '../../../src/store/money/model-calls.ts';
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
+import { readUsage } from '../../../src/store/reads/read-usage.ts';
 import { aRequest } from '../../models/builders.ts';
 import { aConversation } from '../a-conversation.ts';
 import { aLane, aWorker, endWithout, unique } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { readSums, sumUp } from '../usage-sums.ts';
 
 type Money = {
   readonly calls: readonly { readonly id: string; readonly state: string; readonly cost: number }[];
@@ -166,6 +168,30 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
       ['unknown', 6_000],
     ]);
     expect(cost).toBe(6_010);
+  });
+
+  it('sums up a session’s calls by model and purpose, each once, however they end', async () => {
+    const { laneKey, worker, begin, say } = aConversation(open());
+    const run = await begin('hello');
+    await reserve(run, 2, 5_000);
+    await reserve(run, 3, 6_000);
+    const other = counted(run, { cost: 10, model: 'other', cacheReadTokens: 4 });
+    const answered = { ...other, id: callIdOf(run.epoch, 2) };
+    const unknown = ended(run, 3, { state: 'unknown' });
+    const modelCalls = [ended(run, 1, { state: 'void' }), answered, answered, unknown];
+    await worker.answer(run, 'hi', { modelCalls });
+    await say('and now?');
+    const lost = await worker.claimRun(laneKey);
+    await handOverWith(lost, [counted(lost, { cost: 3 })]);
+    await end(await claimAgain(lost), [counted(lost, { cost: 99 })]);
+    const { sessionId } = run;
+    expect(await open().read(readSums, { sessionId })).toEqual(await open().read(sumUp, { sessionId }));
+    const usage = await open().read(readUsage, { sessionId });
+    expect(usage?.models).toMatchObject([
+      { model: 'test-model', calls: 2, cost: 6_003, inputTokens: 120 },
+      { model: 'other', calls: 1, cost: 10, cacheReadTokens: 4 },
+    ]);
+    expect(usage).toMatchObject({ cost: 6_013, unsure: 1 });
   });
 
   it('charges an answer that nobody counted at its bound, and keeps its estimated tokens', async () => {

@@ -9,6 +9,7 @@ export const laneTables: SchemaOf<
   | 'runs'
   | 'toolCalls'
   | 'modelCalls'
+  | 'sessionUsage'
   | 'budgets'
   | 'children'
   | 'trees'
@@ -164,6 +165,23 @@ export const laneTables: SchemaOf<
     key: ['runId', 'id'],
     isUnderKey: true,
     fill: 80,
+  },
+  sessionUsage: {
+    columns: {
+      sessionId: text,
+      model: text,
+      purpose: text,
+      calls: integer,
+      unsure: integer,
+      inputTokens: bigint,
+      outputTokens: bigint,
+      cacheReadTokens: bigint,
+      cacheWriteTokens: bigint,
+      cost: bigint,
+    },
+    key: ['sessionId', 'model', 'purpose'],
+    isUnderKey: true,
+    fill: 70,
   },
   budgets: {
     columns: { key: text, spent: bigint, reserved: bigint, raisedTo: bigintOrNull, touchedAt: bigint },
