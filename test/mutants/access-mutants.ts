@@ -1,6 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
 const store = 'test/store/access/access.test.ts';
+const alerts = 'test/store/alerts/alerts.test.ts';
 const questions = 'test/inbound/questions.test.ts';
 const authorise = 'test/inbound/authorise.test.ts';
 const onboard = 'test/cli/onboard.test.ts';
@@ -30,6 +31,28 @@ export const accessMutants: readonly Mutant[] = [
     },
     needsPostgres: true,
     test: { file: store, name: 'on the page is the only owner' },
+  },
+  {
+    name: 'owner sought where they wrote long ago',
+    invariant: 'the owner is told where they wrote last',
+    edit: {
+      in: 'noteOwner',
+      find: 'ownerAt === null || Math.abs(tx.now - ownerAt) > stalenessMs',
+      replace: 'ownerAt === null',
+    },
+    test: { file: alerts, name: 'is where they wrote last although they had not written there for long' },
+  },
+  {
+    name: 'the first conversation with an owner is taken for the latest',
+    invariant: 'the owner is told where they wrote last',
+    edit: { in: 'readOwnerRoute', find: 'Number(ownerAt) + stalenessMs', replace: 'Number(ownerAt)' },
+    test: { file: alerts, name: 'is where an owner wrote last, by direct message' },
+  },
+  {
+    name: 'owner told where they count as somebody else',
+    invariant: 'what is for the owner is said in a conversation of theirs',
+    edit: { in: 'noteOwner', find: 'setOwnerAt.post(tx, { key, at: null })', replace: 'undefined' },
+    test: { file: alerts, name: 'is no conversation in which they count as somebody else' },
   },
   {
     name: 'all questions expire in one step',

@@ -1,4 +1,5 @@
 import { afterAll, expect, it } from 'vitest';
+import { readOwnerRoute } from '../../src/store/alerts/owner-route.ts';
 import { readUndelivered } from '../../src/store/delivery/operator-actions.ts';
 import { storeFetched } from '../../src/store/intake/fetching.ts';
 import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
@@ -166,6 +167,16 @@ it('sums up what a conversation has used without reading its calls or its messag
   const plans = [...asked].filter((sql) => !sql.includes('substr(id')).flatMap(planOf);
   expect(plans.length).toBeGreaterThan(4);
   expect(plans.filter((detail) => /modelCalls|inboxOrder|^SCAN (?!below$)/.test(detail))).toEqual([]);
+});
+
+it('finds where an owner wrote last without reading the lanes of others', async () => {
+  await sayAndAnswer('hugo');
+  asked.clear();
+  expect(await store.read(readOwnerRoute, { owners: ['test:ann'], avoid: [] })).toBeDefined();
+  const plans = [...asked].flatMap(planOf);
+  expect(plans).toContain('SEARCH lanes USING INDEX lanesOfOwners (ownerAt>?)');
+  const isWhole = /^SCAN (?!.*USING (?:COVERING )?INDEX peopleOwners$)|TEMP B-TREE/;
+  expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
 });
 
 it('lists and changes what waits without reading the history', async () => {

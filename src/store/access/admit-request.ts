@@ -4,6 +4,7 @@ import type { Approval, ApprovalEnd } from '../approvals/approval-states.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import type { Effects } from '../base/effects.ts';
+import { isApprovedOwner } from '../base/index-predicates.ts';
 import { json, type KeptMessage } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
@@ -126,6 +127,6 @@ async function enterPerson(tx: Tx, { by, role: wanted, ...person }: Person): Pro
 
 /** Whether an approval has made somebody the owner. */
 export async function hasApprovedOwner(tx: Tx): Promise<boolean> {
-  const owners = tx.db.selectFrom('people').select('ref').where('role', '=', 'owner').limit(1);
+  const owners = tx.db.selectFrom('people').select('ref').where(isApprovedOwner()).limit(1);
   return (await owners.executeTakeFirst()) !== undefined;
 }

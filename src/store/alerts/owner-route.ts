@@ -1,9 +1,11 @@
+import type { Selectable } from 'kysely';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { accountKeyOf, routeOfKey } from '../base/conversation-key.ts';
-import { hasCommand } from '../base/index-predicates.ts';
+import { hasCommand, isApprovedOwner, isOwnersLane } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import type { LanesTable } from '../base/tables.ts';
 
 /** Owners, and the accounts, channels and conversations by which one of them may be reached. */
 export type OwnerSearch = {
@@ -28,11 +30,10 @@ export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
   query: 'readOwnerRoute',
   run: async (tx, search) => {
     const known = new Set([...search.owners, ...(await approvedOwners(tx))]);
-    const lanes = await lanesOfOwners(tx);
     let newest: Written | undefined;
-    for (const { key, lastActivityAt } of lanes) {
-      // The lanes come by their last activity: none of the rest can hold a newer message.
-      if (newest && newest.createdAt >= lastActivityAt) break;
+    for (const { key, ownerAt } of await lanesOfOwners(tx)) {
+      // None of the rest can have a newer message.
+      if (newest && newest.createdAt >= Number(ownerAt) + stalenessMs) break;
       const found = (await writtenIn(tx, key)).find(
         (row) =>
           known.has(`${channelOf(row.account)}:${row.senderId}`) && mayUse(row.conversationKey, search),
@@ -70,26 +71,39 @@ const setCommanded = prepared((db, of: QueryParams<{ key: string; by: string; at
 );
 
 async function approvedOwners(tx: Tx): Promise<readonly string[]> {
-  const rows = await tx.db.selectFrom('people').select('ref').where('role', '=', 'owner').execute();
+  const rows = await tx.db.selectFrom('people').select('ref').where(isApprovedOwner()).execute();
   return rows.map(({ ref }) => ref);
 }
 
+/** How far `ownerAt` may lie from an owner's latest message in the lane, ms: it has an index, so it isn't written for each. */
+const stalenessMs = 600_000;
+
 /**
- * Direct conversations of owners, by their last activity. Nobody but its owner writes in one, so its newest message
- * tells whose it is. Those of others, of sub-agents and of titles may be any number.
+ * Notes that somebody has written in a direct conversation. Nobody but its owner writes in one, so its newest message tells
+ * whose it is. The caller holds the lane's lock.
  */
+export async function noteOwner(tx: Tx, lane: Lane, authority: string): Promise<void> {
+  const { key, ownerAt } = lane;
+  if (lane.chatKind !== 'dm' || lane.class !== 'main') return;
+  if (authority !== 'owner') return ownerAt === null ? undefined : setOwnerAt.post(tx, { key, at: null });
+  // A clock may have been set back since.
+  const isStale = ownerAt === null || Math.abs(tx.now - ownerAt) > stalenessMs;
+  if (isStale) await setOwnerAt.post(tx, { key, at: tx.now });
+}
+
+type Lane = Pick<Selectable<LanesTable>, 'key' | 'chatKind' | 'class' | 'ownerAt'>;
+
+const setOwnerAt = prepared((db, of: QueryParams<{ key: string; at: number | null }>) =>
+  db.updateTable('lanes').set({ ownerAt: of.at }).where('key', '=', of.key),
+);
+
+/** Direct conversations of owners, those first in which one wrote last. */
 function lanesOfOwners(tx: Tx) {
   return tx.db
     .selectFrom('lanes')
-    .select(['key', 'lastActivityAt'])
-    .where('chatKind', '=', 'dm')
-    .where('class', '=', 'main')
-    .where((eb) => {
-      const said = eb.selectFrom('inbox').select('inbox.authority').where('inbox.source', '=', 'platform');
-      const newest = said.whereRef('inbox.laneKey', '=', 'lanes.key').orderBy('inbox.seq', 'desc').limit(1);
-      return eb(newest.$asScalar(), '=', 'owner');
-    })
-    .orderBy('lastActivityAt', 'desc')
+    .select(['key', 'ownerAt'])
+    .where(isOwnersLane())
+    .orderBy('ownerAt', 'desc')
     .limit(mostLanes)
     .execute();
 }

@@ -55,3 +55,13 @@ export function isOpenApproval(): RawBuilder<SqlBool> {
 export function isReservedLane(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"lanes"."leaseUntil" > 0`;
 }
+
+/** Direct conversations of owners. */
+export function isOwnersLane(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"lanes"."ownerAt" is not null`;
+}
+
+/** People whom an approval has made owners. */
+export function isApprovedOwner(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"people"."role" = 'owner'`;
+}

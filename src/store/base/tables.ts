@@ -132,6 +132,8 @@ export type LanesTable = {
   /** JSON list of the messages that the cap made into one line each, shown before the next run. */
   overflow: string | null;
   lastActivityAt: number;
+  /** When an owner wrote last, some minutes off (`noteOwner`); null but in an owner's direct conversation. */
+  ownerAt: number | null;
 };
 
 /** Inbox items: accepted messages and lane commands, each with its one outcome. Rows stay. */

@@ -52,7 +52,8 @@ function aMessage(): Proposal {
     kind: 'message',
     lane: { ...lane, newSessionId: newRowId() },
     route: rehearsalRoute,
-    authority: 'guest',
+    // An owner's first message makes one statement more.
+    authority: 'owner',
     content,
     passesGate: true,
     contextLimit: 1,

@@ -7,6 +7,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { type RunTarget, routeOf } from '#contracts/route.ts';
+import { noteOwner } from '../alerts/owner-route.ts';
 import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import type { Effects } from '../base/effects.ts';
@@ -123,6 +124,7 @@ export type PlacedItem = {
 export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
   const { id, kind, source, reach, account, conversationKey, senderId, authority, bundle, dueAt } = item;
   await takeSeqOfArrival(tx, lane.key);
+  if (source === 'platform') await noteOwner(tx, lane, authority);
   const row = {
     ...{ id, kind, source, reach, account, conversationKey, senderId, authority, bundle, dueAt },
     laneKey: lane.key,

@@ -264,6 +264,34 @@ describeEachDatabase('the way to the owner', (open, beside) => {
     expect(await routeOf({ notIn: `test/bot/${first}` })).toEqual(aRoute(second));
   });
 
+  it('is where they wrote last although they had not written there for long', async () => {
+    const [first, second] = [unique('c'), unique('c')];
+    await says(first, owner);
+    await says(second, owner);
+    for (const [conversation, hours] of [
+      [first, 2],
+      [second, 1],
+    ] as const) {
+      const { key } = aLane(conversation);
+      await beside.sql(`update lanes set "ownerAt" = "ownerAt" - ${hours} * 3600000 where key = '${key}'`);
+      await beside.sql(
+        `update inbox set "createdAt" = "createdAt" - ${hours} * 3600000 where "laneKey" = '${key}'`,
+      );
+    }
+    await says(first, owner);
+    expect(await routeOf()).toEqual(aRoute(first));
+  });
+
+  it('is no conversation in which they count as somebody else by now', async () => {
+    const [own, shared] = [unique('c'), unique('c')];
+    await says(own, owner);
+    await says(shared, owner);
+    await says(shared, owner, { item: { authority: 'guest' } });
+    expect(await routeOf()).toEqual(aRoute(own));
+    await says(shared, owner);
+    expect(await routeOf()).toEqual(aRoute(shared));
+  });
+
   it('is found behind any number of conversations of others, sub-agents and titles', async () => {
     const [own, foreign] = [unique('c'), unique('c')];
     await says(own, owner);

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { readOwnerRoute } from '../../../src/store/alerts/owner-route.ts';
 import type { Store } from '../../../src/store/base/command.ts';
 import { readUsage } from '../../../src/store/reads/read-usage.ts';
 import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
 import { openStore } from '../../support/open-store.ts';
-import { aLane, aMessage, aWorker } from '../builders.ts';
+import { aLane, aMessage, aRoute, aWorker } from '../builders.ts';
 import { counted } from '../call-builders.ts';
 
 const many = 5_000;
@@ -27,6 +28,24 @@ describe.skipIf(databaseServer === undefined)('beside many rows', () => {
     );
     expect(asked.answer).toMatchObject({ cost: 7, models: [{ calls: 1, cost: 7 }] });
     expect(asked.rows).toBe(0);
+  });
+
+  it('an owner’s conversation is found without the lanes of others', async ({ onTestFinished }) => {
+    const { url, read } = await makeDatabase(onTestFinished);
+    const written = await openStore({ kind: 'postgres', url });
+    const { accept } = aWorker(written);
+    await accept(
+      aMessage({ conversation: 'c', text: 'hello', sender: 'bob', item: { authority: 'member' } }),
+    );
+    await copyRows(read, 'lanes', `'key', 'lane' || n, 'lastActivityAt', one."lastActivityAt" + n`);
+    await copyRows(read, 'inbox', `'id', 'i' || n, 'laneKey', 'lane' || n`);
+    await accept(aMessage({ conversation: 'own', text: 'hello' }));
+    await written.close();
+    const { answer, rows } = await readsOf({ url, read }, ['lanes', 'inbox'], (store) =>
+      store.read(readOwnerRoute, { owners: ['test:ann'], avoid: [] }),
+    );
+    expect(answer).toEqual(aRoute('own'));
+    expect(rows).toBeLessThan(20);
   });
 });
 

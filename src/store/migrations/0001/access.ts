@@ -42,7 +42,10 @@ export const accessTables: SchemaOf<
       approvedBy: text,
     },
     key: ['account', 'peerId'],
-    indexes: { peopleRef: { on: ['ref'] } },
+    indexes: {
+      peopleRef: { on: ['ref'] },
+      peopleOwners: { on: ['ref'], where: `"role" = 'owner'` },
+    },
   },
   pairings: {
     columns: {

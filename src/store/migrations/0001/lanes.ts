@@ -34,10 +34,12 @@ export const laneTables: SchemaOf<
       overrides: textOrNull,
       overflow: textOrNull,
       lastActivityAt: bigint,
+      ownerAt: bigintOrNull,
     },
     key: ['key'],
     fill: 70,
     indexes: {
+      lanesOfOwners: { on: ['ownerAt'], where: `"ownerAt" is not null` },
       lanesUnfinished: { on: ['leaseUntil', 'key'], where: `"runId" is not null` },
       lanesKept: { on: ['holder'], where: `"runId" is null and "leaseUntil" > 0` },
     },
