@@ -159,11 +159,11 @@ it('counts what is in motion without reading what is over', async () => {
 });
 
 it('sums up what a conversation has used without reading its calls or its messages', async () => {
-  const { sessionId } = await sayAndAnswer('gina');
+  const { sessionId } = await sayAndAnswer('greta');
   asked.clear();
-  await store.read(readLaneStatus, { laneKey: aLane('gina').key });
+  await store.read(readLaneStatus, { laneKey: aLane('greta').key });
   await store.read(readUsage, { sessionId });
-  await store.read(findSession, { idOrKey: aLane('gina').key });
+  await store.read(findSession, { idOrKey: aLane('greta').key });
   const plans = [...asked].filter((sql) => !sql.includes('substr(id')).flatMap(planOf);
   expect(plans.length).toBeGreaterThan(4);
   expect(plans.filter((detail) => /modelCalls|inboxOrder|^SCAN (?!below$)/.test(detail))).toEqual([]);
@@ -172,7 +172,7 @@ it('sums up what a conversation has used without reading its calls or its messag
 it('finds where an owner wrote last without reading the lanes of others', async () => {
   await sayAndAnswer('hugo');
   asked.clear();
-  expect(await store.read(readOwnerRoute, { owners: ['test:ann'], avoid: [] })).toBeDefined();
+  expect(await store.read(readOwnerRoute, { owners: ['test:ann'] })).toBeDefined();
   const plans = [...asked].flatMap(planOf);
   expect(plans).toContain('SEARCH lanes USING INDEX lanesOfOwners (ownerAt>?)');
   const isWhole = /^SCAN (?!.*USING (?:COVERING )?INDEX peopleOwners$)|TEMP B-TREE/;
