@@ -1,20 +1,35 @@
 /** What waits, listed and changed from a chat by a person, while the agent works. */
-import { test } from 'vitest';
+import { type TestContext, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { ada, bob, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 
-test('waiting messages are listed, promoted, edited and cancelled on Telegram while a run is busy', async ({
-  expect,
-  onTestFinished,
-}) => {
+/** A gateway whose run waits at the gate while three messages of Ada's arrive; afterwards the model answers with these. */
+async function startBusy(answers: readonly string[], onTestFinished: TestContext['onTestFinished']) {
   const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
   const gate = createGate();
   model.script([
     { chunks: ['I am ', 'done.'], hold: { gate, afterChunks: 1 } },
-    ...['Hello to you.', 'One.', 'Two.'].map((text) => ({ chunks: [text] })),
+    ...answers.map((text) => ({ chunks: [text] })),
   ]);
+  telegram.userSends({ from: ada, text: '/queue followup' });
+  await telegram.waitFor(() => said(telegram, ada.id).length > 0);
+  telegram.userSends({ from: ada, text: 'Begin.' });
+  await telegram.waitFor(() => model.requests.length === 1);
+  for (const text of ['Buy milk.', 'Buy bread.', 'Call mum.']) telegram.userSends({ from: ada, text });
+  const waiting = () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length;
+  return { telegram, dataDir, gate, untilThreeWait: () => telegram.waitFor(() => waiting() === 3) };
+}
+
+test('waiting messages are listed, promoted, edited and cancelled on Telegram while a run is busy', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { telegram, dataDir, gate, untilThreeWait } = await startBusy(
+    ['Hello to you.', 'One.', 'Two.'],
+    onTestFinished,
+  );
   const told = () => said(telegram, ada.id);
   const ask = async (text: string) => {
     const before = told().length;
@@ -22,16 +37,10 @@ test('waiting messages are listed, promoted, edited and cancelled on Telegram wh
     await telegram.waitFor(() => told().length > before);
     return told().at(-1) ?? '';
   };
-  await ask('/queue followup');
-  telegram.userSends({ from: ada, text: 'Begin.' });
-  await telegram.waitFor(() => model.requests.length === 1);
-  for (const text of ['Buy milk.', 'Buy bread.', 'Call mum.']) telegram.userSends({ from: ada, text });
   // Bob's conversation is another one, and its numbers say nothing here.
   telegram.userSends({ from: bob, text: 'Hello.' });
   await untilSaid(telegram, { chat: bob.id, text: 'Hello to you.' });
-  await telegram.waitFor(
-    () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 3,
-  );
+  await untilThreeWait();
 
   const list = await ask('/queue list');
   expect(list).toMatch(
@@ -80,20 +89,9 @@ test('the command line lists, promotes and cancels what waits, and the gateway g
   expect,
   onTestFinished,
 }) => {
-  const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
-  const gate = createGate();
-  model.script([
-    { chunks: ['I am ', 'done.'], hold: { gate, afterChunks: 1 } },
-    ...['One.', 'Two.'].map((text) => ({ chunks: [text] })),
-  ]);
+  const { telegram, dataDir, gate, untilThreeWait } = await startBusy(['One.', 'Two.'], onTestFinished);
   const queue = (...args: string[]) => runParley(['queue', ...args], { PARLEY_DATA_DIR: dataDir });
-  telegram.userSends({ from: ada, text: '/queue followup' });
-  telegram.userSends({ from: ada, text: 'Begin.' });
-  await telegram.waitFor(() => model.requests.length === 1);
-  for (const text of ['Buy milk.', 'Buy bread.', 'Call mum.']) telegram.userSends({ from: ada, text });
-  await telegram.waitFor(
-    () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 3,
-  );
+  await untilThreeWait();
 
   const listed: readonly { id: string; excerpt: string }[] = JSON.parse(
     (await queue('list', '--json')).stdout,
