@@ -53,7 +53,7 @@ function addQueueCommands(queue: Command, finish: Finish): void {
     });
   queue
     .command('cancel <id>')
-    .description('cancel one; whoever sent it is told')
+    .description('cancel one; its sender is told')
     .option('--json', 'as JSON')
     .action(async (id: string, { json = false }: { json?: boolean }) => {
       const { runQueueCancel } = await import('./queue.ts');

@@ -37,7 +37,7 @@ const steps = { cancel: cancelItem, promote: promoteItem } as const;
 /** The operator may change everything that waits. */
 const actor: Actor = { ref: atConsole, people: [], mayChangeAny: true, mayPromoteOwn: true };
 
-/** A running gateway goes on with what is due then, and tells whose message was cancelled, within a second. */
+/** Within a second, a running gateway continues with what is due and tells the sender of a cancelled message. */
 async function change(verb: keyof typeof steps, { id, asJson }: ChangeOptions): Promise<ExitCode> {
   const config = loadConfig();
   const { item, changed } = await withStore(async (store) => {

@@ -64,8 +64,9 @@ const wakeSchema = z.object({ laneKey: z.string().min(1).max(2048) });
 /**
  * The slots of this process, by class of lanes, and who fills them: a commit of this process that made
  * a lane due and found a slot free, or a wake job of BullMQ's. The right to run is the lease in the
- * store, not BullMQ's lock. A process that is the only one keeps a due lane for its own next slot at first. People's lanes are there from the start; another class has its BullMQ worker,
- * which costs two connections to Redis, from its first lane on.
+ * store, not BullMQ's lock. A process that is the only one keeps a due lane for its own next slot at first.
+ * People's lanes are there from the start; another class has its BullMQ worker, which costs two connections to
+ * Redis, from its first lane on.
  */
 export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
   const { redis, log, driver, patienceMs = 0 } = deps;
