@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Writes channels/signal/api.generated.ts: the request and answer types this channel uses, from the
+// Writes channels/signal/api.generated.ts: the request types this channel uses, from the
 // swagger document of signal-cli-rest-api. Own 60 lines, because the document is Swagger 2.0, which
 // openapi-typescript 7 does not read. `node scripts/signal-types.mjs` writes, `--check` compares.
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -17,11 +17,6 @@ const wanted = {
   'api.RemoteDeleteRequest': 'RemoteDeleteRequest',
   'api.Receipt': 'ReceiptRequest',
   'api.TypingIndicatorRequest': 'TypingRequest',
-  'api.SendMessageResponse': 'SendAnswer',
-  'api.SendMessageError': 'SendError',
-  'api.DeviceLinkUriResponse': 'DeviceLink',
-  'client.About': 'About',
-  'client.IdentityEntry': 'Identity',
 };
 
 const { definitions } = JSON.parse(readFileSync(document, 'utf8'));

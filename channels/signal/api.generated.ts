@@ -67,39 +67,3 @@ export type ReceiptRequest = {
 export type TypingRequest = {
   readonly recipient: string;
 };
-
-/** `api.SendMessageResponse` */
-export type SendAnswer = {
-  readonly timestamp: string;
-};
-
-/** `api.SendMessageError` */
-export type SendError = {
-  readonly account: string;
-  readonly challenge_tokens?: readonly string[];
-  readonly error: string;
-};
-
-/** `api.DeviceLinkUriResponse` */
-export type DeviceLink = {
-  readonly device_link_uri: string;
-};
-
-/** `client.About` */
-export type About = {
-  readonly build: number;
-  readonly capabilities: Readonly<Record<string, readonly string[]>>;
-  readonly mode: string;
-  readonly version: string;
-  readonly versions: readonly string[];
-};
-
-/** `client.IdentityEntry` */
-export type Identity = {
-  readonly added: string;
-  readonly fingerprint: string;
-  readonly number: string;
-  readonly safety_number: string;
-  readonly status: string;
-  readonly uuid: string;
-};
