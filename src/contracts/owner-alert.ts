@@ -1,59 +1,52 @@
+type AlertTraits = { readonly isLasting: boolean; readonly avoids?: 'account' | 'conversation' };
+
 /**
- * A notice to the owner, by one direct message and on the page. The subject says which one: two troubles of one
+ * Notices to the owner, by one direct message and on the page. The subject says which one: two troubles of one
  * kind and subject are the same trouble.
  */
-export type AlertKind =
+const kinds = {
   /** Subject: the channel. Down for longer than a minute. */
-  | 'channel-down'
+  'channel-down': { isLasting: true, avoids: 'account' },
   /** Subject: the channel. The network refuses the credentials. */
-  | 'channel-unauthorised'
+  'channel-unauthorised': { isLasting: true, avoids: 'account' },
   /** Subject: the channel. The network wants a captcha solved. */
-  | 'channel-challenge'
+  'channel-challenge': { isLasting: true, avoids: 'account' },
   /** Subject: the provider. It refuses the keys that it is called with. */
-  | 'model-key'
+  'model-key': { isLasting: true },
   /** Subject: the provider and its model. It takes no tools, and is asked without. */
-  | 'model-without-tools'
+  'model-without-tools': { isLasting: false },
   /** Subject: the agent. Its instructions and tools leave conversations no room in the model's window. */
-  | 'context-full'
+  'context-full': { isLasting: false },
   /** Subject: the session key of the lane. Something waits in it and nobody works on it. */
-  | 'lane-stuck'
+  'lane-stuck': { isLasting: true },
   /** Subject: the group's conversation. A run failed there, and people see a reaction only. */
-  | 'run-failed'
+  'run-failed': { isLasting: false },
   /** Subject: the conversation. What was sent there may or may not have arrived. */
-  | 'delivery-unknown'
+  'delivery-unknown': { isLasting: false, avoids: 'conversation' },
   /** Subject: the conversation. Its platform asks to wait for more than five minutes before anything is sent there. */
-  | 'delivery-waits'
+  'delivery-waits': { isLasting: true, avoids: 'conversation' },
   /** Subject: the bot account or the conversation. Messages may have been missed for good. */
-  | 'events-missed'
+  'events-missed': { isLasting: false },
   /** Subject: the conversation, under its earlier id. It lives on under another one. */
-  | 'conversation-moved'
+  'conversation-moved': { isLasting: false, avoids: 'conversation' },
   /** Subject: the budget's key. It has no room for a call. */
-  | 'budget-spent'
+  'budget-spent': { isLasting: false },
   /** Subject: the conversation. The bot was blocked or removed. */
-  | 'conversation-unreachable';
+  'conversation-unreachable': { isLasting: true, avoids: 'conversation' },
+} as const satisfies Readonly<Record<string, AlertTraits>>;
+
+/** What a notice to the owner is about. */
+export type AlertKind = keyof typeof kinds;
 
 /** A state that ends by itself, such as a channel that is down; the others are events, which are counted. */
 export function isLasting(kind: AlertKind): boolean {
-  switch (kind) {
-    case 'channel-down':
-    case 'channel-unauthorised':
-    case 'channel-challenge':
-    case 'model-key':
-    case 'lane-stuck':
-    case 'delivery-waits':
-    case 'conversation-unreachable':
-      return true;
-    case 'model-without-tools':
-    case 'context-full':
-    case 'run-failed':
-    case 'delivery-unknown':
-    case 'events-missed':
-    case 'conversation-moved':
-    case 'budget-spent':
-      return false;
-    default:
-      return kind satisfies never;
-  }
+  return kinds[kind].isLasting;
+}
+
+/** Where a notice cannot be told: by the account, or in the conversation, that is its subject. */
+export function avoidedPlace(kind: AlertKind): AlertTraits['avoids'] {
+  const traits: AlertTraits = kinds[kind];
+  return traits.avoids;
 }
 
 /** A condition the owner must know. */

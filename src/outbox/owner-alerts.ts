@@ -5,7 +5,7 @@
  */
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import { type Alert, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
+import { type Alert, avoidedPlace, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
 import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
 import {
   type AlertName,
@@ -177,25 +177,12 @@ function unusable(
   { kind, subject }: StoredNotice,
   accountOf: OwnerReach['accountOf'],
 ): Pick<OwnerSearch, 'notBy' | 'notIn'> {
-  switch (kind) {
-    case 'channel-down':
-    case 'channel-unauthorised':
-    case 'channel-challenge':
+  switch (avoidedPlace(kind)) {
+    case 'account':
       return { notBy: accountOf(subject) };
-    case 'delivery-unknown':
-    case 'delivery-waits':
-    case 'conversation-unreachable':
-    case 'conversation-moved':
+    case 'conversation':
       return { notIn: subject };
-    case 'model-key':
-    case 'model-without-tools':
-    case 'context-full':
-    case 'run-failed':
-    case 'lane-stuck':
-    case 'budget-spent':
-    case 'events-missed':
-      return {};
     default:
-      return kind satisfies never;
+      return {};
   }
 }

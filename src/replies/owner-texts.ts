@@ -23,65 +23,41 @@ export function troubleText(notices: Notices, trouble: TroubleTold): string {
 
 /** The owner's text when an alert ends; undefined where no message is needed. */
 export function troubleEndText(notices: Notices, trouble: TroubleTold): string | undefined {
-  switch (trouble.kind) {
-    case 'channel-down':
-    case 'channel-unauthorised':
-    case 'channel-challenge':
-      return fillNotice(notices.ownerChannelBack, wordsOf(trouble));
-    case 'model-key':
-      return fillNotice(notices.ownerModelKeyAccepted, wordsOf(trouble));
-    case 'lane-stuck':
-      return fillNotice(notices.ownerLaneMoves, wordsOf(trouble));
-    case 'delivery-waits':
-      return fillNotice(notices.ownerDeliveryGoesOn, wordsOf(trouble));
-    case 'model-without-tools':
-    case 'context-full':
-    case 'run-failed':
-    case 'delivery-unknown':
-    case 'events-missed':
-    case 'conversation-moved':
-    case 'budget-spent':
-    case 'conversation-unreachable':
-      return undefined;
-    default:
-      return trouble.kind satisfies never;
-  }
+  const key = endKeys[trouble.kind];
+  return key && fillNotice(notices[key], wordsOf(trouble));
 }
 
+const endKeys: Readonly<Partial<Record<AlertKind, NoticeKey>>> = {
+  'channel-down': 'ownerChannelBack',
+  'channel-unauthorised': 'ownerChannelBack',
+  'channel-challenge': 'ownerChannelBack',
+  'model-key': 'ownerModelKeyAccepted',
+  'lane-stuck': 'ownerLaneMoves',
+  'delivery-waits': 'ownerDeliveryGoesOn',
+};
+
 function keyOf({ kind, count, values }: TroubleTold): NoticeKey {
-  switch (kind) {
-    case 'channel-down':
-      return 'ownerChannelDown';
-    case 'channel-unauthorised':
-      return 'ownerChannelUnauthorised';
-    case 'channel-challenge':
-      return 'ownerChannelChallenge';
-    case 'model-key':
-      return values.variable === undefined ? 'ownerModelRefused' : 'ownerModelKey';
-    case 'model-without-tools':
-      return 'ownerModelWithoutTools';
-    case 'context-full':
-      return 'ownerContextFull';
-    case 'lane-stuck':
-      return 'ownerLaneStuck';
-    case 'run-failed':
-      return 'ownerRunFailed';
-    case 'delivery-unknown':
-      return count === 1 ? 'ownerDeliveryUnknown' : 'ownerDeliveriesUnknown';
-    case 'delivery-waits':
-      return 'ownerDeliveryWaits';
-    case 'events-missed':
-      return 'ownerEventsMissed';
-    case 'conversation-moved':
-      return 'ownerConversationMoved';
-    case 'budget-spent':
-      return 'ownerBudgetSpent';
-    case 'conversation-unreachable':
-      return 'ownerConversationUnreachable';
-    default:
-      return kind satisfies never;
-  }
+  if (kind === 'model-key' && values.variable === undefined) return 'ownerModelRefused';
+  if (kind === 'delivery-unknown' && count !== 1) return 'ownerDeliveriesUnknown';
+  return keys[kind];
 }
+
+const keys: Readonly<Record<AlertKind, NoticeKey>> = {
+  'channel-down': 'ownerChannelDown',
+  'channel-unauthorised': 'ownerChannelUnauthorised',
+  'channel-challenge': 'ownerChannelChallenge',
+  'model-key': 'ownerModelKey',
+  'model-without-tools': 'ownerModelWithoutTools',
+  'context-full': 'ownerContextFull',
+  'lane-stuck': 'ownerLaneStuck',
+  'run-failed': 'ownerRunFailed',
+  'delivery-unknown': 'ownerDeliveryUnknown',
+  'delivery-waits': 'ownerDeliveryWaits',
+  'events-missed': 'ownerEventsMissed',
+  'conversation-moved': 'ownerConversationMoved',
+  'budget-spent': 'ownerBudgetSpent',
+  'conversation-unreachable': 'ownerConversationUnreachable',
+};
 
 const codes = {
   'no-answer': 'reasonNoAnswer',
