@@ -2,7 +2,7 @@
  * Spans → a tree in which every style lies wholly in its parent and neither begins nor ends with white
  * space, and code lies in nothing. Spans may come in any order and overlap as they like.
  */
-import type { PlainSpanKind, Span } from '#contracts/formatted-text.ts';
+import type { PlainSpanKind, Span } from '#contracts/span.ts';
 
 export type Style = Exclude<PlainSpanKind, 'code' | 'quote'>;
 

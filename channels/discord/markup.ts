@@ -4,7 +4,8 @@
  * arrives as it is, the style where it can.
  */
 import { fitSpans } from '#channel-kit/fit-spans.ts';
-import type { FormattedText, Span } from '#contracts/formatted-text.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { Span } from '#contracts/span.ts';
 import { encodeMarkers, escapeText, percentEncode } from './escape.ts';
 import { type Piece, piecesOf, type Range, rangeOf, type Style } from './markup-tree.ts';
 

@@ -7,7 +7,8 @@
  */
 import { cleanText } from '#channel-kit/clean-text.ts';
 import { fitSpans } from '#channel-kit/fit-spans.ts';
-import type { FormattedText, Span } from '#contracts/formatted-text.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { Span } from '#contracts/span.ts';
 
 export type StyledText = { readonly message: string; readonly textMode: 'normal' | 'styled' };
 

@@ -4,7 +4,8 @@
  * surrogate pair. Core's spans may break each of them, so they are repaired here, not refused there.
  */
 import { fitSpans } from '#channel-kit/fit-spans.ts';
-import type { FormattedText, PlainSpanKind, Span } from '#contracts/formatted-text.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { PlainSpanKind, Span } from '#contracts/span.ts';
 
 export type Entity =
   | { readonly type: (typeof plainTypes)[PlainSpanKind]; readonly offset: number; readonly length: number }

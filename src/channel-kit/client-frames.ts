@@ -5,9 +5,8 @@
  */
 import { z } from 'zod';
 import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
-import type { ChildView } from '#contracts/child.ts';
-import { queueModes } from '#contracts/queue-settings.ts';
-import type { TimelineEvent, TimelineItem, TimelineStanding } from '#contracts/timeline.ts';
+import { spansSchema } from '#contracts/span.ts';
+import { timelineEventSchema, timelineItemSchema, timelineStandingSchema } from '#contracts/timeline.ts';
 import { cleanText } from './clean-text.ts';
 import { noId } from './no-id.ts';
 
@@ -56,93 +55,6 @@ export type HelloFrame = Extract<ClientFrame, { type: 'hello' }>;
 /** The frames that reach the intake. */
 export type EffectFrame = Exclude<ClientFrame, HelloFrame>;
 
-const span = z.union([
-  z.object({
-    kind: z.enum(['bold', 'italic', 'underline', 'strikethrough', 'spoiler', 'code', 'quote']),
-    start: z.int().nonnegative(),
-    length: z.int().positive(),
-  }),
-  z.object({
-    kind: z.literal('link'),
-    start: z.int().nonnegative(),
-    length: z.int().positive(),
-    url: z.string(),
-  }),
-  z.object({
-    kind: z.literal('code-block'),
-    start: z.int().nonnegative(),
-    length: z.int().positive(),
-    language: z.string().exactOptional(),
-  }),
-]);
-/** Schema of a text's formatting. */
-export const spans = z.array(span).readonly();
-
-const button = z.object({ id: z.string(), label: z.string(), command: z.string() });
-
-const timelineItem = z.object({
-  position: z.number(),
-  at: z.number(),
-  author: z.discriminatedUnion('kind', [
-    z.object({ kind: z.literal('person'), name: z.string() }),
-    z.object({ kind: z.literal('agent') }),
-    z.object({ kind: z.literal('notice') }),
-  ]),
-  messageId: z.string(),
-  channel: z.string(),
-  text: z.string(),
-  spans: spans.exactOptional(),
-  buttons: z.array(button).readonly().exactOptional(),
-  state: z.string(),
-  files: z.array(z.string()).readonly().exactOptional(),
-  steps: z
-    .array(z.object({ name: z.string(), state: z.enum(['done', 'failed', 'skipped']) }))
-    .readonly()
-    .exactOptional(),
-}) satisfies z.ZodType<TimelineItem>;
-
-/** Schema of a timeline event, also between processes. */
-export const timelineEvent = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('changed') }),
-  z.object({ kind: z.literal('preview'), runId: z.string(), text: z.string() }),
-  z.object({
-    kind: z.literal('tool'),
-    runId: z.string(),
-    name: z.string(),
-    state: z.enum(['started', 'done', 'failed', 'skipped']),
-  }),
-  z.object({ kind: z.literal('run'), runId: z.string(), state: z.enum(['started', 'steered', 'ended']) }),
-  z.object({ kind: z.literal('parked'), runId: z.string(), reason: z.string() }),
-]) satisfies z.ZodType<TimelineEvent>;
-
-const childView = z.object({
-  id: z.string(),
-  parentId: z.string().exactOptional(),
-  depth: z.number(),
-  name: z.string(),
-  agentId: z.string(),
-  state: z.enum(['queued', 'running', 'done']),
-  status: z.enum(['completed', 'failed', 'timed-out', 'stopped', 'lost']).exactOptional(),
-  createdAt: z.number(),
-  startedAt: z.number().exactOptional(),
-  endedAt: z.number().exactOptional(),
-  isArchived: z.literal(true).exactOptional(),
-  tokens: z.number(),
-  cost: z.number(),
-}) satisfies z.ZodType<ChildView>;
-
-const timelineStanding = z.object({
-  run: z
-    .object({
-      runId: z.string(),
-      tools: z.array(z.string()).readonly(),
-      waitsFor: z.string().exactOptional(),
-    })
-    .exactOptional(),
-  queueMode: z.enum(queueModes).exactOptional(),
-  children: z.array(childView).readonly().exactOptional(),
-}) satisfies z.ZodType<TimelineStanding>;
-
 /** Schema of the gateway's frames, for clients. */
 export const serverFrameSchema = z.discriminatedUnion('type', [
   /** The gateway has stored what became of frame `id`: it need not be sent again. */
@@ -161,19 +73,25 @@ export const serverFrameSchema = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('items'),
     of: z.string().exactOptional(),
-    items: z.array(timelineItem).readonly(),
+    items: z.array(timelineItemSchema).readonly(),
   }),
-  z.object({ type: z.literal('event'), event: timelineEvent }),
+  z.object({ type: z.literal('event'), event: timelineEventSchema }),
   /**
    * Follows the last page of items: replaces all that the client knows of what goes on. `hellos`: so many of this
    * connection are answered by now, with all that was stored before them.
    */
-  z.object({ type: z.literal('standing'), hellos: z.int(), ...timelineStanding.shape }),
+  z.object({ type: z.literal('standing'), hellos: z.int(), ...timelineStandingSchema.shape }),
   /** The answer so far, formatted; replaces what was shown. */
-  z.object({ type: z.literal('preview'), text: z.string(), spans }),
+  z.object({ type: z.literal('preview'), text: z.string(), spans: spansSchema }),
   /** A delivered part. The item with the same `messageId` follows later and replaces it. */
-  z.object({ type: z.literal('message'), messageId: z.string(), text: z.string(), spans, at: z.number() }),
-  z.object({ type: z.literal('edited'), messageId: z.string(), text: z.string(), spans }),
+  z.object({
+    type: z.literal('message'),
+    messageId: z.string(),
+    text: z.string(),
+    spans: spansSchema,
+    at: z.number(),
+  }),
+  z.object({ type: z.literal('edited'), messageId: z.string(), text: z.string(), spans: spansSchema }),
   z.object({ type: z.literal('deleted'), messageId: z.string() }),
   /** `retry: true`: send frame `id` again later. `retry: false`: sending it again would not help. */
   z.object({

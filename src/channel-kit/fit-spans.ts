@@ -1,4 +1,4 @@
-import type { Span } from '#contracts/formatted-text.ts';
+import type { Span } from '#contracts/span.ts';
 
 /** At most so many of a text's spans, the first ones; links before styles, since their addresses stand nowhere else. */
 export function fitSpans(spans: readonly Span[], most: number): readonly Span[] {

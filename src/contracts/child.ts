@@ -1,4 +1,5 @@
 /** Sub-agents: a run hands a task to a child, which works in a session and a lane of its own. */
+import { z } from 'zod';
 import type { LaneClass } from './lane-class.ts';
 import type { Authority } from './outcome.ts';
 
@@ -26,11 +27,13 @@ export type ForkPoint = {
 /** `wait`: the parent's call stays open for the result. `announce`: the result comes as an item of its own. */
 export type ChildMode = 'wait' | 'announce';
 
+const childState = z.enum(['queued', 'running', 'done']);
 /** `queued` until its lane is claimed first; `done` once its record is written. */
-export type ChildState = 'queued' | 'running' | 'done';
+export type ChildState = z.output<typeof childState>;
 
+const childStatus = z.enum(['completed', 'failed', 'timed-out', 'stopped', 'lost']);
 /** How a child ended, by its run and never by its own words. `lost`: nothing was left that could work on it. */
-export type ChildStatus = 'completed' | 'failed' | 'timed-out' | 'stopped' | 'lost';
+export type ChildStatus = z.output<typeof childStatus>;
 
 /** Who has the result: the parent's call, an item in a lane, or nobody, since nobody waits for it any more. */
 export type ChildTold = 'tool' | 'lane' | 'none';
@@ -103,25 +106,28 @@ export type ChildRecord = {
   readonly archivedAt: number | undefined;
 };
 
-/** A child as people see it in a list or a conversation: no task in full, no result. */
-export type ChildView = {
-  readonly id: string;
+/** Schema of a child as people see it. */
+export const childViewSchema = z.object({
+  id: z.string(),
   /** Child that spawned it; absent when the conversation itself did. */
-  readonly parentId?: string;
-  readonly depth: number;
+  parentId: z.string().exactOptional(),
+  depth: z.number(),
   /** Its label or the beginning of its task, on one line. */
-  readonly name: string;
-  readonly agentId: string;
-  readonly state: ChildState;
+  name: z.string(),
+  agentId: z.string(),
+  state: childState,
   /** Present once it is done. */
-  readonly status?: ChildStatus;
-  readonly createdAt: number;
+  status: childStatus.exactOptional(),
+  createdAt: z.number(),
   /** When its lane was claimed first. */
-  readonly startedAt?: number;
-  readonly endedAt?: number;
-  readonly isArchived?: true;
+  startedAt: z.number().exactOptional(),
+  endedAt: z.number().exactOptional(),
+  isArchived: z.literal(true).exactOptional(),
   /** Prompt and completion tokens so far. */
-  readonly tokens: number;
+  tokens: z.number(),
   /** Micro-dollars so far. */
-  readonly cost: number;
-};
+  cost: z.number(),
+});
+
+/** A child as people see it in a list or a conversation: no task in full, no result. */
+export type ChildView = Readonly<z.output<typeof childViewSchema>>;

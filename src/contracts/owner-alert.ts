@@ -35,7 +35,7 @@ const kinds = {
   'conversation-unreachable': { isLasting: true, avoids: 'conversation' },
 } as const satisfies Readonly<Record<string, AlertTraits>>;
 
-/** What a notice to the owner is about. */
+/** Kind of a notice to the owner. */
 export type AlertKind = keyof typeof kinds;
 
 /** A state that ends by itself, such as a channel that is down; the others are events, which are counted. */

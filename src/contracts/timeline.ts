@@ -1,8 +1,8 @@
-import type { ChildView } from './child.ts';
-import type { Span } from './formatted-text.ts';
-import type { Button } from './outbound.ts';
-import type { QueueMode } from './queue-settings.ts';
+import { z } from 'zod';
+import { childViewSchema } from './child.ts';
+import { queueModes } from './queue-settings.ts';
 import type { ReplyRoute } from './route.ts';
+import { spansSchema } from './span.ts';
 
 /**
  * One session's messages, oldest first, and its current activity. Session-bound channels (web, terminal) read
@@ -28,65 +28,78 @@ export interface TimelineReader {
   watch(route: ReplyRoute, onEvent: (event: TimelineEvent) => void, signal: AbortSignal): void;
 }
 
-/** The current activity of a session. */
-export type TimelineStanding = {
+/** Schema of the current activity of a session. */
+export const timelineStandingSchema = z.object({
   /** Absent when nothing is worked on. */
-  readonly run?: {
-    readonly runId: string;
-    /** Names of the tools at work. */
-    readonly tools: readonly string[];
-    /** Set when it is parked. */
-    readonly waitsFor?: string;
-  };
+  run: z
+    .object({
+      runId: z.string(),
+      /** Names of the tools at work. */
+      tools: z.array(z.string()).readonly(),
+      /** Set when it is parked. */
+      waitsFor: z.string().exactOptional(),
+    })
+    .exactOptional(),
   /** How it treats what arrives while it works; absent before the first message. */
-  readonly queueMode?: QueueMode;
+  queueMode: z.enum(queueModes).exactOptional(),
   /** Sub-agents of the conversation, oldest first; absent when it has none. */
-  readonly children?: readonly ChildView[];
-};
+  children: z.array(childViewSchema).readonly().exactOptional(),
+});
+
+/** The current activity of a session. */
+export type TimelineStanding = Readonly<z.output<typeof timelineStandingSchema>>;
+
+const toolState = z.enum(['started', 'done', 'failed', 'skipped']);
+/** `skipped`: it never started, since a new message changed the course of its run. */
+export type ToolState = z.output<typeof toolState>;
+
+const timelineStep = z.object({ name: z.string(), state: toolState.exclude(['started']) });
+/** A tool call that has ended. */
+export type TimelineStep = Readonly<z.output<typeof timelineStep>>;
+
+/** Schema of one message of a session. */
+export const timelineItemSchema = z.object({
+  /** Grows with time; a client asks for what came after the last one it has. */
+  position: z.number(),
+  at: z.number(),
+  author: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('person'), name: z.string() }),
+    z.object({ kind: z.literal('agent') }),
+    z.object({ kind: z.literal('notice') }),
+  ]),
+  /** The platform's or client's id of the message; for an answer the receipt of its part. */
+  messageId: z.string(),
+  channel: z.string(),
+  text: z.string(),
+  /** The formatting of `text`; absent where `text` is as it was written. */
+  spans: spansSchema.exactOptional(),
+  /** Choices under the message; absent once one was made. */
+  buttons: z
+    .array(z.object({ id: z.string(), label: z.string(), command: z.string() }))
+    .readonly()
+    .exactOptional(),
+  /** For a person's message: waiting, taken, delivering (answered, and the answer is on its way), answered … */
+  state: z.string(),
+  /** Names of the files that came with a person's message; of one that isn't there, with the reason behind it. */
+  files: z.array(z.string()).readonly().exactOptional(),
+  /** On the first part of an answer: the tool calls since the answer before. */
+  steps: z.array(timelineStep).readonly().exactOptional(),
+});
 
 /** One message of a session. */
-export type TimelineItem = {
-  /** Grows with time; a client asks for what came after the last one it has. */
-  readonly position: number;
-  readonly at: number;
-  readonly author:
-    | { readonly kind: 'person'; readonly name: string }
-    | { readonly kind: 'agent' }
-    | { readonly kind: 'notice' };
-  /** The platform's or client's id of the message; for an answer the receipt of its part. */
-  readonly messageId: string;
-  readonly channel: string;
-  readonly text: string;
-  /** The formatting of `text`; absent where `text` is as it was written. */
-  readonly spans?: readonly Span[];
-  /** Choices under the message; absent once one was made. */
-  readonly buttons?: readonly Button[];
-  /** For a person's message: waiting, taken, delivering (answered, and the answer is on its way), answered … */
-  readonly state: string;
-  /** Names of the files that came with a person's message; of one that isn't there, with the reason behind it. */
-  readonly files?: readonly string[];
-  /** On the first part of an answer: the tool calls since the answer before. */
-  readonly steps?: readonly TimelineStep[];
-};
+export type TimelineItem = Readonly<z.output<typeof timelineItemSchema>>;
 
-/** A tool call that has ended. */
-export type TimelineStep = { readonly name: string; readonly state: Exclude<ToolState, 'started'> };
+/** Schema of a timeline event, also between processes. */
+export const timelineEventSchema = z.discriminatedUnion('kind', [
+  /** Something was stored: read again from your position. */
+  z.object({ kind: z.literal('changed') }),
+  /** The answer so far, replacing what was shown. Never holds a prefix of a silent token. */
+  z.object({ kind: z.literal('preview'), runId: z.string(), text: z.string() }),
+  z.object({ kind: z.literal('tool'), runId: z.string(), name: z.string(), state: toolState }),
+  z.object({ kind: z.literal('run'), runId: z.string(), state: z.enum(['started', 'steered', 'ended']) }),
+  /** The run waits for something outside, an approval say; it goes on with `started`. */
+  z.object({ kind: z.literal('parked'), runId: z.string(), reason: z.string() }),
+]);
 
 /** A change in a session that its open clients see at once. */
-export type TimelineEvent =
-  /** Something was stored: read again from your position. */
-  | { readonly kind: 'changed' }
-  /** The answer so far, replacing what was shown. Never holds a prefix of a silent token. */
-  | { readonly kind: 'preview'; readonly runId: string; readonly text: string }
-  | {
-      readonly kind: 'tool';
-      readonly runId: string;
-      readonly name: string;
-      readonly state: ToolState;
-    }
-  | { readonly kind: 'run'; readonly runId: string; readonly state: 'started' | 'steered' | 'ended' }
-  /** The run waits for something outside, an approval say; it goes on with `started`. */
-  | { readonly kind: 'parked'; readonly runId: string; readonly reason: string };
-
-/** `skipped`: it never started, since a new message changed the course of its run. */
-export type ToolState = 'started' | 'done' | 'failed' | 'skipped';
+export type TimelineEvent = Readonly<z.output<typeof timelineEventSchema>>;

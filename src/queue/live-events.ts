@@ -4,13 +4,13 @@
  */
 
 import { z } from 'zod';
-import { spans, timelineEvent } from '#channel-kit/client-frames.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { TimelineEvent } from '#contracts/timeline.ts';
+import { spansSchema } from '#contracts/span.ts';
+import { type TimelineEvent, timelineEventSchema } from '#contracts/timeline.ts';
 import type { RedisConnections } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 
@@ -67,7 +67,7 @@ const liveEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('cancel'), runId: id }),
   z.object({ kind: z.literal('freed') }),
   z.object({ kind: z.literal('deliver'), conversationKey: id }),
-  z.object({ kind: z.literal('timeline'), laneKey: id, event: timelineEvent }),
+  z.object({ kind: z.literal('timeline'), laneKey: id, event: timelineEventSchema }),
   z.object({ kind: z.literal('follow'), laneKey: id }),
   // Written by another Parley process for followers here; it decides nothing.
   z.object({
@@ -80,7 +80,7 @@ const liveEvent = z.discriminatedUnion('kind', [
     kind: z.literal('draft'),
     route,
     draftId: z.number(),
-    text: z.object({ text: z.string(), spans }),
+    text: z.object({ text: z.string(), spans: spansSchema }),
   }),
 ]);
 const letter = z.object({ from: id, events: z.array(liveEvent) });

@@ -4,7 +4,8 @@
  * message is not cut; one that does not is closed and opened again. The white space at a cut is dropped.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
-import type { FormattedText, Span } from '#contracts/formatted-text.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { Span } from '#contracts/span.ts';
 
 type Cut = {
   /** Where the piece ends, and where the next begins; between them lies white space only. */

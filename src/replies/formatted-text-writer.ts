@@ -1,4 +1,5 @@
-import type { FormattedText, PlainSpanKind, Span } from '#contracts/formatted-text.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { PlainSpanKind, Span } from '#contracts/span.ts';
 
 type Mark = PlainSpanKind | { readonly link: string } | { readonly codeBlock: string | undefined };
 type Open = { readonly mark: Mark; readonly start: number };

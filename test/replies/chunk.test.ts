@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FormattedText, Span } from '#contracts/formatted-text.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
 import { plainText } from '#contracts/formatted-text.ts';
+import type { Span } from '#contracts/span.ts';
 import { chunkFormatted } from '../../src/replies/chunk.ts';
 import { formatMarkdown } from '../../src/replies/markdown.ts';
 import { check } from './reply-generators.ts';

@@ -4,7 +4,8 @@
  * address that is a link by itself is plain text.
  */
 import { parse } from 'discord-markdown-parser';
-import type { FormattedText, PlainSpanKind, Span } from '#contracts/formatted-text.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { PlainSpanKind, Span } from '#contracts/span.ts';
 
 type Node = {
   readonly type: string;

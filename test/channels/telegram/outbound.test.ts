@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type FormattedText, plainText, type Span } from '#contracts/formatted-text.ts';
+import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId, messageId, partKey, threadId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { Span } from '#contracts/span.ts';
 import { entitiesOf } from '../../../channels/telegram/entities.ts';
 import { failureOf } from '../../../channels/telegram/failures.ts';
 import { toCall } from '../../../channels/telegram/outbound.ts';

@@ -1,10 +1,10 @@
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { ChannelDeps } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
-import type { Span } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { Span } from '#contracts/span.ts';
 import type { TelegramAdapter } from '../../../channels/telegram/adapter.ts';
 import { channel } from '../../../channels/telegram/index.ts';
 import { leanFetch } from '../../../src/http/lean-fetch.ts';
