@@ -3,17 +3,10 @@ import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
 import { type BootstrapName, bootstrapNames } from '../agent/bootstrap-files.ts';
 import { loadConfig } from '../config/load-config.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 
 /** Creates the files that shape an agent, in its workspace. What is there is kept. */
-export async function runAgentInit({
-  agent: asked,
-  json: asJson = false,
-}: {
-  readonly agent?: string;
-  readonly json?: boolean;
-}): Promise<ExitCode> {
+export async function createAgentFiles(asked?: string): Promise<CommandOutput> {
   const { agents, defaultAgent } = loadConfig();
   const agent = agents.find(({ id }) => id === (asked ?? defaultAgent));
   if (agent === undefined) {
@@ -30,8 +23,7 @@ export async function runAgentInit({
     ...files.map(({ name, isNew }) => `  ${name.padEnd(12)} ${isNew ? 'created' : 'kept'}`),
     `Edit them as you like: ${agentName} reads them before each answer.`,
   ];
-  printResult({ asJson, result: { agent: id, workspace, files }, lines });
-  return 0;
+  return { result: { agent: id, workspace, files }, lines };
 }
 
 /** False when it is there already, whatever it is. */

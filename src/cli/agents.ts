@@ -1,9 +1,8 @@
 import { loadConfig } from '../config/load-config.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 
 /** Lists the agents of the configuration. */
-export async function runAgentsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+export async function listAgents(): Promise<CommandOutput> {
   const config = loadConfig();
   const agents = config.agents.map(({ id, name, model = config.model, workspace }) => ({
     ...{ id, name, isDefault: id === config.defaultAgent, model, workspace },
@@ -12,6 +11,5 @@ export async function runAgentsList({ asJson }: { readonly asJson: boolean }): P
     ({ id, name, isDefault, model, workspace }) =>
       `${id}  “${name}”  ${isDefault ? 'default, ' : ''}model ${model}  ${workspace}`,
   );
-  printResult({ asJson, result: agents, lines });
-  return 0;
+  return { result: agents, lines };
 }

@@ -14,17 +14,10 @@ import { storeSetup } from '../steps.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
 import { noticesFor } from '../texts/notices.ts';
 import { agreeWithProcesses } from './agree-with-processes.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import { type CommandOutput, printLines } from './print.ts';
 
 /** Backs up the database and the data folder beside the processes that run. */
-export async function runBackup({
-  to,
-  asJson,
-}: {
-  readonly to?: string;
-  readonly asJson: boolean;
-}): Promise<ExitCode> {
+export async function backUp({ to }: { readonly to?: string }): Promise<CommandOutput> {
   const config = loadConfig();
   await agreeWithProcesses(config);
   const { dataDir, databaseUrl } = config;
@@ -44,28 +37,22 @@ export async function runBackup({
     ),
     `To bring it back: stop Parley, then ${parleyCommand} restore ${shortName(backup, dataDir)}`,
   ];
-  printResult({ asJson, result: factsOf(backup, dataDir), lines });
-  return 0;
+  return { result: factsOf(backup, dataDir), lines };
 }
 
 /** Brings a backup back; without a name it ends an interrupted restore, or lists the backups. */
-export async function runRestore({
-  name,
-  asJson,
-}: {
-  readonly name?: string;
-  readonly asJson: boolean;
-}): Promise<ExitCode> {
+export async function restore(
+  name: string | undefined,
+  { asJson }: { readonly asJson: boolean },
+): Promise<CommandOutput> {
   const config = loadConfig();
   const { dataDir } = config;
   if (isRestoreUnfinished(dataDir)) {
     const end = await alone(config, async (ended) => ended);
-    if (name === undefined || !asJson) printResult({ asJson, result: { end }, lines: [endings[end]] });
-    if (name === undefined) return 0;
+    if (name === undefined) return { result: { end }, lines: [endings[end]] };
+    if (!asJson) printLines([endings[end]]);
   }
-  return name === undefined
-    ? list(dataDir, asJson)
-    : restore({ config, backup: await findBackup(dataDir, name), asJson });
+  return name === undefined ? list(dataDir) : bringBack(config, await findBackup(dataDir, name));
 }
 
 const endings: Readonly<Record<RestoreEnd, string>> = {
@@ -74,13 +61,7 @@ const endings: Readonly<Record<RestoreEnd, string>> = {
   undone: `The interrupted restore had replaced nothing and is undone. To repeat it: ${parleyCommand} restore, and the backup's name`,
 };
 
-type RestoreOptions = {
-  readonly config: Config;
-  readonly backup: FoundBackup;
-  readonly asJson: boolean;
-};
-
-async function restore({ config, backup, asJson }: RestoreOptions): Promise<ExitCode> {
+async function bringBack(config: Config, backup: FoundBackup): Promise<CommandOutput> {
   const { dataDir, databaseUrl } = config;
   const { kept, keptSchema } = await alone(config, () =>
     restoreBackup({ dataDir, backup, ...(databaseUrl && { databaseUrl: databaseUrl.reveal() }) }),
@@ -94,28 +75,20 @@ async function restore({ config, backup, asJson }: RestoreOptions): Promise<Exit
     `Answers that waited to be sent are not sent by themselves: they may have been sent since. See: ${parleyCommand} outbox list`,
   ];
   const result = { ...factsOf(backup, dataDir), kept, ...(keptSchema !== undefined && { keptSchema }) };
-  printResult({ asJson, result, lines });
-  return 0;
+  return { result, lines };
 }
 
-async function list(dataDir: string, asJson: boolean): Promise<ExitCode> {
+async function list(dataDir: string): Promise<CommandOutput> {
   const found = [...(await listBackups(backupsIn(dataDir))), ...(await listBackups(dataDir))];
   const lines = found.map((backup) => `${shortName(backup, dataDir)}  ${describe(backup)}`);
-  printResult({
-    ...{ asJson, result: found.map((backup) => factsOf(backup, dataDir)) },
+  return {
+    result: found.map((backup) => factsOf(backup, dataDir)),
     lines: lines.length === 0 ? [`No backups in ${backupsIn(dataDir)}.`] : lines,
-  });
-  return 0;
+  };
 }
 
 /** Copies a SQLite database into the empty PostgreSQL database of DATABASE_URL. */
-export async function runImportSqlite({
-  from,
-  asJson,
-}: {
-  readonly from?: string;
-  readonly asJson: boolean;
-}): Promise<ExitCode> {
+export async function importSqliteFile(from?: string): Promise<CommandOutput> {
   const config = loadConfig();
   const { databaseUrl, dataDir } = config;
   if (databaseUrl === undefined)
@@ -133,13 +106,8 @@ export async function runImportSqlite({
     return importSqlite(file, databaseUrl.reveal());
   });
   const rows = Object.values(copied).reduce((sum, count) => sum + count, 0);
-  printResult({
-    ...{ asJson, result: { from: file, rows, tables: copied } },
-    lines: [
-      `Copied ${rows} rows of ${Object.keys(copied).length} tables. ${file} was left as it is and isn't used any more.`,
-    ],
-  });
-  return 0;
+  const done = `Copied ${rows} rows of ${Object.keys(copied).length} tables. ${file} was left as it is and isn't used any more.`;
+  return { result: { from: file, rows, tables: copied }, lines: [done] };
 }
 
 /**

@@ -7,25 +7,21 @@ import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
 import { askGateway, wordsWithoutGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 import { renderQrCode } from './qr-code.ts';
 import { withAdapter } from './with-adapter.ts';
 
 type ShownChannel = { readonly id: string; readonly state: string; readonly detail: string };
 
 /** The gateway's report of its channels, or the configuration's when it isn't running. */
-export async function runChannelsStatus(
-  channels: readonly ChannelEntry[],
-  { asJson }: { readonly asJson: boolean },
-): Promise<ExitCode> {
+export async function showChannels(channels: readonly ChannelEntry[]): Promise<CommandOutput> {
   const config = loadConfig();
   const answer = await askGateway(config);
   const isRunning = answer.kind === 'running';
   const shown = isRunning ? answer.status.channels : configuredAccounts(channels, config).map(asConfigured);
   const head = isRunning ? [] : [wordsWithoutGateway(answer, config), 'According to the configuration:'];
   const lines = shown.map(({ id, state, detail }) => `  ${id.padEnd(10)} ${state} (${detail})`);
-  printResult({ asJson, result: { isRunning, channels: shown }, lines: [...head, ...lines] });
-  return 0;
+  return { result: { isRunning, channels: shown }, lines: [...head, ...lines] };
 }
 
 function asConfigured({ line: id, state }: ConfiguredAccount): ShownChannel {

@@ -11,8 +11,7 @@ import { suggestName } from '../config/suggestion.ts';
 import { findLinkedWorkspaceProblems } from '../config/workspace-rules.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { noticesFor } from '../texts/notices.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 import { settingsSources } from './settings-sources.ts';
 import { warnOfUnpriced } from './unpriced-models.ts';
 
@@ -22,19 +21,14 @@ export type ConfiguredParts = {
   readonly plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[];
 };
 
-type CheckOptions = { readonly parts: ConfiguredParts; readonly asJson: boolean };
-
-export async function runConfigCheck({ parts, asJson }: CheckOptions): Promise<ExitCode> {
+export async function checkConfiguration(parts: ConfiguredParts): Promise<CommandOutput> {
   const config = loadConfig();
   await checkConfig(config, parts);
   const sources = settingsSources(config);
   const unpriced = warnOfUnpriced(config);
   const warnings = unpriced === undefined ? [] : [`${unpriced.detail}; ${unpriced.fix}`];
-  printResult({
-    ...{ asJson, result: { sources, warnings } },
-    lines: [`The configuration is valid (${sources}).`, ...warnings.map((warning) => `Warning: ${warning}.`)],
-  });
-  return 0;
+  const lines = [`The configuration is valid (${sources}).`, ...warnings.map((one) => `Warning: ${one}.`)];
+  return { result: { sources, warnings }, lines };
 }
 
 /** Throws ParleyError `config_invalid` that names every problem that only channels, plugins, texts and disks can see. */

@@ -11,12 +11,11 @@ import { askAboutParts, checkEnvironment } from './doctor/environment-checks.ts'
 import { checkFolder, checkNode, checkPort } from './doctor/host-checks.ts';
 import { checkModels } from './doctor/model-checks.ts';
 import { checkProcesses } from './doctor/process-checks.ts';
-import type { ExitCode } from './exit-code.ts';
+import type { CommandOutput } from './print.ts';
 import { settingsSources } from './settings-sources.ts';
 
 export type DoctorOptions = {
   readonly parts: ConfiguredParts;
-  readonly asJson: boolean;
   /** Mends what is safe to mend. */
   readonly fixes: boolean;
 };
@@ -25,7 +24,7 @@ export type DoctorOptions = {
  * Looks at everything that Parley needs and says what to do about what is wrong. Works beside a gateway
  * that runs, and changes nothing unless it is told to. 1 when something failed.
  */
-export async function runDoctor({ parts, asJson, fixes }: DoctorOptions): Promise<ExitCode> {
+export async function examineSetup({ parts, fixes }: DoctorOptions): Promise<CommandOutput> {
   const { checks, config } = await examine(parts, fixes);
   const redactor = createRedactor(config === undefined ? [] : secretsOf(config));
   const clean = (text: string) => redactor.redact(text).split('\n').map(stripText).join('\n');
@@ -35,10 +34,7 @@ export async function runDoctor({ parts, asJson, fixes }: DoctorOptions): Promis
     ...(fix !== undefined && { fix: clean(fix) }),
   }));
   const isWell = shown.every(({ result }) => result !== 'failed');
-  process.stdout.write(
-    asJson ? `${JSON.stringify({ isWell, checks: shown }, undefined, 2)}\n` : renderChecks(shown),
-  );
-  return isWell ? 0 : 1;
+  return { result: { isWell, checks: shown }, lines: [renderChecks(shown)], code: isWell ? 0 : 1 };
 }
 
 type DoctorFindings = { readonly checks: readonly DoctorCheck[]; readonly config?: Config };

@@ -8,15 +8,14 @@ import {
   retryPart,
   type UndeliveredPart,
 } from '../store/delivery/operator-actions.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 import { withStore } from './with-store.ts';
 
-export async function runOutboxList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+/** Lists what is not delivered. */
+export async function listUndelivered(): Promise<CommandOutput> {
   const parts = await withStore((store) => store.read(readUndelivered, { limit: 200 }));
   const lines = parts.length === 0 ? ['No undelivered messages.'] : parts.map(lineOf);
-  printResult({ asJson, result: parts, lines });
-  return 0;
+  return { result: parts, lines };
 }
 
 function lineOf({ key, state, conversation, attempts, problem, excerpt }: UndeliveredPart): string {
@@ -25,23 +24,16 @@ function lineOf({ key, state, conversation, attempts, problem, excerpt }: Undeli
   return `${key}  ${state}${reason}  ${conversation}  ${tries}  “${excerpt}”`;
 }
 
-type ChangeOptions = { readonly key: string; readonly asJson: boolean };
-
-export const runOutboxRetry = (options: ChangeOptions): Promise<ExitCode> =>
-  operate(retryPart, 'will be sent again', options);
-export const runOutboxDrop = (options: ChangeOptions): Promise<ExitCode> =>
-  operate(dropPart, 'is given up', options);
+export const resendPart = (key: string) => operate(retryPart, key, 'will be sent again');
+export const giveUpPart = (key: string) => operate(dropPart, key, 'is given up');
 
 async function operate(
   command: StoreCommand<{ readonly key: string }, OperatorResult>,
+  key: string,
   done: string,
-  { key, asJson }: ChangeOptions,
-): Promise<ExitCode> {
+): Promise<CommandOutput> {
   const operated = await withStore((store) => store.write(command, { key }));
-  if (operated === 'done') {
-    printResult({ asJson, result: { key }, lines: [`${key} ${done}.`] });
-    return 0;
-  }
+  if (operated === 'done') return { result: { key }, lines: [`${key} ${done}.`] };
   const why = operated === 'not-found' ? "isn't in the outbox" : "can't be changed in its state";
   throw new ParleyError('invalid_input', `${key} ${why}. See: ${parleyCommand} outbox list`);
 }

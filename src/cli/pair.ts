@@ -7,26 +7,19 @@ import type { Decider } from '../store/access/decider.ts';
 import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/operate-access.ts';
 import { personLabel } from '../store/access/person-label.ts';
 import { noticesFor } from '../texts/notices.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 import { withStore } from './with-store.ts';
 
-export async function runPairList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+/** Lists who asks to be let in and who was. */
+export async function listAccess(): Promise<CommandOutput> {
   const config = loadConfig();
   const list = await withStore((store) => store.read(readAccess, { limit: 1000 }), config);
   const texts = noticesFor(config.language, config.texts);
-  printResult({ asJson, result: list, lines: describeAccess(list, Date.now(), texts).split('\n') });
-  return 0;
+  return { result: list, lines: describeAccess(list, Date.now(), texts).split('\n') };
 }
 
 /** The machine's user names the first owner by their first approval, unless the configuration names one. */
-export async function runPairApprove({
-  typed,
-  asJson,
-}: {
-  readonly typed: string;
-  readonly asJson: boolean;
-}): Promise<ExitCode> {
+export async function approvePerson(typed: string): Promise<CommandOutput> {
   const named = readRequestName(typed);
   if (!named)
     throw new ParleyError(
@@ -40,8 +33,7 @@ export async function runPairApprove({
     case 'approved': {
       const { ref, name, role } = approved;
       const lines = [`${personLabel(approved)} can write now${role === 'owner' ? ', as the owner' : ''}.`];
-      printResult({ asJson, result: { ref, name, role }, lines });
-      return 0;
+      return { result: { ref, name, role }, lines };
     }
     case 'unknown':
       throw new ParleyError(
@@ -60,13 +52,7 @@ function consoleDecider(config: Config): Decider {
   return { ref: atConsole, label, isOwner: true, role: hasOwner(config) ? 'user' : 'owner-if-none' };
 }
 
-export async function runPairRevoke({
-  ref,
-  asJson,
-}: {
-  readonly ref: string;
-  readonly asJson: boolean;
-}): Promise<ExitCode> {
+export async function revokePerson(ref: string): Promise<CommandOutput> {
   if (!isRef(ref))
     throw new ParleyError(
       'invalid_input',
@@ -81,10 +67,5 @@ export async function runPairRevoke({
   const still = isNamed ? ' They still have access through the configuration: remove them there.' : '';
   if (people + requests === 0)
     throw new ParleyError('invalid_input', `${ref} has no approval or pending request.${still}`);
-  printResult({
-    asJson,
-    result: { ref, isStillNamed: isNamed },
-    lines: [`${ref} can no longer write.${still}`],
-  });
-  return 0;
+  return { result: { ref, isStillNamed: isNamed }, lines: [`${ref} can no longer write.${still}`] };
 }

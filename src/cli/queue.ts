@@ -9,14 +9,14 @@ import { cancelItem } from '../store/items/cancel-item.ts';
 import { promoteItem } from '../store/items/promote-item.ts';
 import { findQueuedItem, readQueuedItems } from '../store/reads/read-waiting-items.ts';
 import { noticesFor } from '../texts/notices.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 import { withStore } from './with-store.ts';
 
 /** Waiting messages that a list shows. */
 const listed = 500;
 
-export async function runQueueList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+/** Lists what waits in all conversations. */
+export async function listQueue(): Promise<CommandOutput> {
   const config = loadConfig();
   const items = await withStore((store) => store.read(readQueuedItems, { limit: listed }), config);
   const texts = noticesFor(config.language, config.texts);
@@ -24,21 +24,15 @@ export async function runQueueList({ asJson }: { readonly asJson: boolean }): Pr
     const { id, laneKey, position, mode } = item;
     return `${id}  ${laneKey}  position ${position}, ${mode}  ${itemLine(item, texts)}`;
   });
-  printResult({ asJson, result: items, lines: lines.length === 0 ? ['Nothing is waiting.'] : lines });
-  return 0;
+  return { result: items, lines: lines.length === 0 ? ['Nothing is waiting.'] : lines };
 }
-
-type ChangeOptions = { readonly id: string; readonly asJson: boolean };
-
-export const runQueueCancel = (options: ChangeOptions): Promise<ExitCode> => change('cancel', options);
-export const runQueuePromote = (options: ChangeOptions): Promise<ExitCode> => change('promote', options);
 
 const steps = { cancel: cancelItem, promote: promoteItem } as const;
 /** The operator may change everything that waits. */
 const actor: Actor = { ref: atConsole, people: [], mayChangeAny: true, mayPromoteOwn: true };
 
 /** Within a second, a running gateway continues with what is due and tells the sender of a cancelled message. */
-async function change(verb: keyof typeof steps, { id, asJson }: ChangeOptions): Promise<ExitCode> {
+export async function changeQueued(verb: keyof typeof steps, id: string): Promise<CommandOutput> {
   const config = loadConfig();
   const { item, changed } = await withStore(async (store) => {
     const found = await store.read(findQueuedItem, { id: id.toLowerCase() });
@@ -53,6 +47,5 @@ async function change(verb: keyof typeof steps, { id, asJson }: ChangeOptions): 
   const text = describeItemChange({ verb, number, changed }, noticesFor(config.language, config.texts));
   if (changed.kind !== 'done') throw new ParleyError('invalid_input', stripText(text));
   const { excerpt } = changed;
-  printResult({ asJson, result: { id: itemId, laneKey, number, excerpt }, lines: [text] });
-  return 0;
+  return { result: { id: itemId, laneKey, number, excerpt }, lines: [text] };
 }

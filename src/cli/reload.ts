@@ -9,8 +9,7 @@ import { loadConfig } from '../config/load-config.ts';
 import { configError } from '../config/problem.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 import { askGateway, changeAtGateway, type RunningGateway, requireRunning } from './ask-gateway.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 import { reloadSignal } from './signals.ts';
 
 export type ReloaderDeps = {
@@ -107,14 +106,13 @@ const resultSchema = z.discriminatedUnion('kind', [
  * Lets the running gateway read its configuration anew and says what came of it; every other process is told to do the
  * same, and where only workers run, each of them.
  */
-export async function runReload({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+export async function reloadProcesses(): Promise<CommandOutput> {
   const config = loadConfig();
   const answer = await askGateway(config);
   const hasGateway = answer.kind !== 'away' || !answer.hasWorkers;
   const asked = hasGateway ? await reloadGateway(config, requireRunning(answer, config)) : undefined;
   const told = tellOthers(await readProcessAddresses(config.dataDir), asked?.pid);
-  printResult({ asJson, result: { ...asked?.result, told }, lines: [...(asked?.lines ?? []), ...told] });
-  return 0;
+  return { result: { ...asked?.result, told }, lines: [...(asked?.lines ?? []), ...told] };
 }
 
 async function reloadGateway(config: Config, { url }: RunningGateway) {

@@ -16,19 +16,15 @@ import {
 import { loadConfig } from '../config/load-config.ts';
 import { workspacesOutside } from '../config/workspace-rules.ts';
 import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import { type CommandOutput, printOutput } from './print.ts';
 import { findOwner, makeFolderFor, userHome } from './service-owner.ts';
 import { renderUnit, serviceName, unitPath } from './service-unit.ts';
 
-type Output = { readonly asJson: boolean };
-export type ServiceOptions = Output & { readonly isSystem: boolean };
+type JsonOption = { readonly asJson: boolean };
+type InstallOptions = { readonly isSystem: boolean; readonly prints: boolean };
 
 /** Writes the unit, starts it and lets it start with the machine. `prints`: shows the unit and changes nothing. */
-export async function runServiceInstall({
-  isSystem,
-  prints,
-  asJson,
-}: ServiceOptions & { readonly prints: boolean }): Promise<ExitCode> {
+export async function installService({ isSystem, prints }: InstallOptions): Promise<CommandOutput> {
   const sudo = sudoCaller();
   if (sudo !== undefined && !isSystem)
     throw new ParleyError(
@@ -50,10 +46,7 @@ export async function runServiceInstall({
     stopS: Math.ceil(config.shutdownMs / 1000) + 5,
   });
   const path = unitPath(isSystem, userConfigFolder());
-  if (prints) {
-    process.stdout.write(asJson ? `${JSON.stringify({ path, unit: text }, undefined, 2)}\n` : text);
-    return 0;
-  }
+  if (prints) return { result: { path, unit: text }, lines: [text.trimEnd()] };
   requireSystemd();
   if (isSystem && process.getuid?.() !== 0)
     throw new ParleyError(
@@ -79,17 +72,16 @@ export async function runServiceInstall({
     ...warnings,
     `See: ${parleyCommand} service status, ${parleyCommand} logs -f`,
   ];
-  printResult({ asJson, result: { path, isSystem, warnings }, lines });
-  return 0;
+  return { result: { path, isSystem, warnings }, lines };
 }
 
 /** Shows what systemd says of the service; the exit code is systemd's, 0 when it runs. */
-export async function runServiceStatus({ asJson }: Output): Promise<ExitCode> {
+export async function runServiceStatus({ asJson }: JsonOption): Promise<ExitCode> {
   const { isSystem, path } = installed();
   if (asJson) {
     const state = stateOf(isSystem);
-    printResult({ asJson, result: { path, isSystem, state }, lines: [] });
-    return state === 'active' ? 0 : 1;
+    const code = state === 'active' ? 0 : 1;
+    return printOutput({ result: { path, isSystem, state }, lines: [], code }, { asJson });
   }
   const { status } = spawnSync('systemctl', [...scope(isSystem), 'status', '--no-pager', serviceName], {
     stdio: 'inherit',
@@ -101,7 +93,7 @@ export async function runServiceStatus({ asJson }: Output): Promise<ExitCode> {
 export async function runLogs({
   follows,
   asJson,
-}: Output & { readonly follows: boolean }): Promise<ExitCode> {
+}: JsonOption & { readonly follows: boolean }): Promise<ExitCode> {
   const { isSystem } = installed();
   const unit = isSystem ? `--unit=${serviceName}` : `--user-unit=${serviceName}`;
   const output = asJson ? '--output=json' : '--output=cat';
@@ -111,18 +103,14 @@ export async function runLogs({
 }
 
 /** Stops the service and removes its unit; the data stays. */
-export async function runServiceUninstall({ asJson }: Output): Promise<ExitCode> {
+export async function uninstallService(): Promise<CommandOutput> {
   const { isSystem, path } = installed();
   const control = controlOf(isSystem);
   control('disable', '--now', serviceName);
   rmSync(path);
   control('daemon-reload');
   const { dataDir } = loadConfig(undefined, installationHome());
-  printResult({
-    ...{ asJson, result: { path, dataDir } },
-    lines: [`Removed ${path}. The data stays in ${dataDir}.`],
-  });
-  return 0;
+  return { result: { path, dataDir }, lines: [`Removed ${path}. The data stays in ${dataDir}.`] };
 }
 
 /** Under sudo, HOME may be root's, which has nothing to do with the installation. */

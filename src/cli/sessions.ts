@@ -12,8 +12,7 @@ import {
   type SessionReport,
 } from '../store/reads/read-session-reports.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 import { transcriptLine } from './transcript-line.ts';
 import { withStore } from './with-store.ts';
 
@@ -22,31 +21,27 @@ const listed = 100;
 /** Messages that one read of an export brings. */
 const pageSize = 200;
 
-export async function runSessionsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+/** Lists the conversations that were last written in. */
+export async function listSessions(): Promise<CommandOutput> {
   const sessions = await withStore((store) => store.read(readSessionReports, { limit: listed }));
   const lines = sessions.length === 0 ? ['No conversations yet.'] : sessions.map(lineOf);
-  printResult({ asJson, result: sessions, lines });
-  return 0;
+  return { result: sessions, lines };
 }
 
-type ShowOptions = { readonly id: string; readonly asJson: boolean };
-
 /** `id`: of the session or the beginning of it, or a session key. */
-export async function runSessionsShow({ id, asJson }: ShowOptions): Promise<ExitCode> {
+export async function showSession(id: string): Promise<CommandOutput> {
   const session = await withStore((store) => findOne(store, id));
-  printResult({ asJson, result: session, lines: describe(session) });
-  return 0;
+  return { result: session, lines: describe(session) };
 }
 
 /** The same with every message, those that a summary stands for too. */
-export async function runSessionsExport({ id, asJson }: ShowOptions): Promise<ExitCode> {
+export async function exportSession(id: string): Promise<CommandOutput> {
   const { session, messages } = await withStore(async (store) => {
     const found = await findOne(store, id);
     return { session: found, messages: await readWhole(store, found.id) };
   });
   const lines = [...describe(session), ...messages.map(transcriptLine)];
-  printResult({ asJson, result: { ...session, messages }, lines });
-  return 0;
+  return { result: { ...session, messages }, lines };
 }
 
 async function readWhole(store: Store, sessionId: string): Promise<readonly TranscriptMessage[]> {

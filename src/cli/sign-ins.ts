@@ -4,32 +4,26 @@ import { loadConfig } from '../config/load-config.ts';
 import { issuerOf } from '../server/sign-ins.ts';
 import { endSignIns, readSignIns } from '../store/sign-ins/sign-ins.ts';
 import { tokenOf } from './ask-gateway.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 import { withStore } from './with-store.ts';
 
 /** Shows the browsers that are signed in with the token of this data folder. */
-export async function runSignInsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+export async function listSignIns(): Promise<CommandOutput> {
   const config = loadConfig();
   const issuer = issuerOf(await tokenOf(config));
   const signIns = await withStore((store) => store.read(readSignIns, { issuer, at: Date.now() }), config);
   const lines = signIns.map(({ id, browser, createdAt, lastSeenAt }) =>
     [id, browser, `signed in ${timeOf(createdAt)}`, `last seen ${timeOf(lastSeenAt)}`].join('  '),
   );
-  printResult({
-    ...{ asJson, result: signIns },
-    lines: lines.length === 0 ? ['No browser is signed in.'] : lines,
-  });
-  return 0;
+  return { result: signIns, lines: lines.length === 0 ? ['No browser is signed in.'] : lines };
 }
 
 /** Signs browsers out. A running gateway closes what they have open within a second. */
-export async function runSignInsEnd(which: {
+export async function endBrowsers(which: {
   readonly id?: string;
   readonly isAll: boolean;
-  readonly asJson: boolean;
-}): Promise<ExitCode> {
-  const { id, isAll, asJson } = which;
+}): Promise<CommandOutput> {
+  const { id, isAll } = which;
   if ((id === undefined) !== isAll) {
     throw new ParleyError(
       'invalid_input',
@@ -47,8 +41,7 @@ export async function runSignInsEnd(which: {
     );
   }
   const what = ended.length === 1 ? '1 browser' : `${ended.length} browsers`;
-  printResult({ asJson, result: { ended }, lines: [`Signed ${what} out.`] });
-  return 0;
+  return { result: { ended }, lines: [`Signed ${what} out.`] };
 }
 
 function timeOf(at: number): string {

@@ -2,14 +2,13 @@ import { loadConfig } from '../config/load-config.ts';
 import { timeText } from '../logging/time-text.ts';
 import { type AskedStatus, askGateway, type RunningGateway, requireRunning } from './ask-gateway.ts';
 import { askProcesses, processLines } from './ask-processes.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 
 /**
  * Shows the state of the gateway on this data folder and of the processes beside it, and the owner's notices; where only
  * workers run, theirs.
  */
-export async function runStatus({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+export async function showStatus(): Promise<CommandOutput> {
   const config = loadConfig();
   const answer = await askGateway(config);
   const gateway = answer.kind === 'away' && answer.hasWorkers ? undefined : requireRunning(answer, config);
@@ -19,8 +18,7 @@ export async function runStatus({ asJson }: { readonly asJson: boolean }): Promi
     gateway === undefined
       ? [`No gateway runs on ${config.dataDir}, only workers.`, ...others]
       : gatewayLines(gateway, others);
-  printResult({ asJson, result: { ...gateway?.status, processes }, lines });
-  return 0;
+  return { result: { ...gateway?.status, processes }, lines };
 }
 
 function gatewayLines({ url, status }: RunningGateway, others: readonly string[]): readonly string[] {

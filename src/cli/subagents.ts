@@ -9,8 +9,7 @@ import { type SteerResult, steerChild, stopChild } from '../store/children/opera
 import { findChild, readChildren } from '../store/children/read-children.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 import { durationOf } from './child-lines.ts';
-import type { ExitCode } from './exit-code.ts';
-import { printResult } from './print.ts';
+import type { CommandOutput } from './print.ts';
 import { transcriptLine } from './transcript-line.ts';
 import { withStore } from './with-store.ts';
 
@@ -19,16 +18,15 @@ const known = 500;
 /** Messages that `log` prints. */
 const logged = 200;
 
-export async function runSubagentsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+/** Lists the newest sub-agents. */
+export async function listSubagents(): Promise<CommandOutput> {
   const children = await withStore((store) => store.read(readChildren, { limit: known }));
   const lines = children.length === 0 ? ['No sub-agents.'] : children.map(lineOf);
-  printResult({ asJson, result: children, lines });
-  return 0;
+  return { result: children, lines };
 }
 
-type ShowOptions = { readonly id: string; readonly asJson: boolean };
-
-export async function runSubagentsInfo({ id, asJson }: ShowOptions): Promise<ExitCode> {
+/** Shows one with its task and result; `id`: the beginning of its id is enough. */
+export async function showSubagent(id: string): Promise<CommandOutput> {
   const child = await withStore(async (store) => {
     const found = await findOne(store, id);
     // Lists are without results.
@@ -41,24 +39,21 @@ export async function runSubagentsInfo({ id, asJson }: ShowOptions): Promise<Exi
     `  task: ${child.task}`,
     ...(child.result === undefined ? [] : [`  result (told: ${child.told}): ${child.result}`]),
   ];
-  printResult({ asJson, result: child, lines });
-  return 0;
+  return { result: child, lines };
 }
 
-export async function runSubagentsLog({ id, asJson }: ShowOptions): Promise<ExitCode> {
+/** Shows what it has read and said. */
+export async function showSubagentLog(id: string): Promise<CommandOutput> {
   const messages = await withStore(async (store) => {
     const { sessionId } = await findOne(store, id);
     return store.read(readTranscriptPage, { sessionId, limit: logged });
   });
   const lines = messages.map(transcriptLine);
-  printResult({ asJson, result: messages, lines: lines.length === 0 ? ['Nothing yet.'] : lines });
-  return 0;
+  return { result: messages, lines: lines.length === 0 ? ['Nothing yet.'] : lines };
 }
 
-type SteerOptions = ShowOptions & { readonly text: string };
-
 /** The message has the sub-agent's own rights, not the operator's. */
-export async function runSubagentsSteer({ id, text, asJson }: SteerOptions): Promise<ExitCode> {
+export async function steerSubagent(id: string, text: string): Promise<CommandOutput> {
   if (text.trim() === '') throw new ParleyError('invalid_input', 'The message is empty.');
   const { childId, kind } = await withStore(async (store) => {
     const { id: childId } = await findOne(store, id);
@@ -66,20 +61,18 @@ export async function runSubagentsSteer({ id, text, asJson }: SteerOptions): Pro
     return { childId, ...(await store.write(steerChild, steer)) };
   });
   requireLive(id, kind);
-  printResult({ asJson, result: { id: childId }, lines: ['It reads that before its next step.'] });
-  return 0;
+  return { result: { id: childId }, lines: ['It reads that before its next step.'] };
 }
 
 /** A running gateway sees it within a second. */
-export async function runSubagentsStop({ id, asJson }: ShowOptions): Promise<ExitCode> {
+export async function stopSubagent(id: string): Promise<CommandOutput> {
   const { childId, kind, stopped } = await withStore(async (store) => {
     const { id: childId } = await findOne(store, id);
     return { childId, ...(await store.write(stopChild, { childId })) };
   });
   requireLive(id, kind);
   const what = stopped === 1 ? '1 sub-agent' : `${stopped} sub-agents`;
-  printResult({ asJson, result: { id: childId, stopped }, lines: [`Told ${what} to stop.`] });
-  return 0;
+  return { result: { id: childId, stopped }, lines: [`Told ${what} to stop.`] };
 }
 
 function requireLive(id: string, kind: SteerResult['kind']): void {

@@ -274,7 +274,6 @@ it('shows the fix under what needs one, and sums up', () => {
       '  warning  b         hm',
       '',
       '  1 failed, 1 warning.',
-      '',
     ].join('\n'),
   );
 });

@@ -35,7 +35,7 @@ export function renderChecks(checks: readonly DoctorCheck[]): string {
       ...(fix === undefined || result === 'ok' ? [] : [`${indent}→ ${fix}`]),
     ];
   });
-  return `${lines.join('\n')}\n\n  ${summaryOf(checks)}\n`;
+  return `${lines.join('\n')}\n\n  ${summaryOf(checks)}`;
 }
 
 function summaryOf(checks: readonly DoctorCheck[]): string {
