@@ -1,4 +1,4 @@
-import type { ApprovalFacts } from '../store/reads/why/trace.ts';
+import type { ApprovalFacts } from '../store/reads/why/read-approvals.ts';
 import { type Fact, timeOf } from './fact-lines.ts';
 
 /** Tells what was asked, and since when. */

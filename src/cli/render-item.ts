@@ -1,11 +1,7 @@
-import type {
-  FileFacts,
-  ItemFacts,
-  LaneRunFacts,
-  MessageTrace,
-  PartFacts,
-  RunFacts,
-} from '../store/reads/why/trace.ts';
+import type { FileFacts, ItemFacts, LaneRunFacts } from '../store/reads/why/read-items.ts';
+import type { PartFacts } from '../store/reads/why/read-parts.ts';
+import type { RunFacts } from '../store/reads/why/read-runs.ts';
+import type { MessageTrace } from '../store/reads/why/trace.ts';
 import { type Fact, timeOf } from './fact-lines.ts';
 
 /** Tells a message's way until a run took it. */

@@ -1,5 +1,5 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
-import type { PartFacts } from '../store/reads/why/trace.ts';
+import type { PartFacts } from '../store/reads/why/read-parts.ts';
 import { type Fact, timeOf } from './fact-lines.ts';
 
 /** Tells a part's state, at the time of its end. */

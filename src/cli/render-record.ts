@@ -5,13 +5,12 @@ import type {
   AccountFacts,
   AlertFacts,
   ConversationFacts,
-  LaneFacts,
   PersonFacts,
   ProcessFacts,
   RecordTrace,
-  SessionFacts,
   SignInFacts,
-} from '../store/reads/why/record.ts';
+} from '../store/reads/why/read-record.ts';
+import type { LaneFacts, SessionFacts } from '../store/reads/why/read-session.ts';
 import { type Fact, factLines, timeOf } from './fact-lines.ts';
 import { awaitedBy } from './render-item.ts';
 

@@ -1,13 +1,8 @@
 /** The account of a message as a story: one fact per line, in the order in which it happened. */
-import type {
-  ChildFacts,
-  EventFacts,
-  MessageTrace,
-  ModelCallFacts,
-  RunFacts,
-  ToolCallFacts,
-  TraceSubject,
-} from '../store/reads/why/trace.ts';
+import type { EventFacts } from '../store/reads/why/read-items.ts';
+import type { ModelCallFacts, RunFacts, ToolCallFacts } from '../store/reads/why/read-runs.ts';
+import type { ChildFacts } from '../store/reads/why/read-tree.ts';
+import type { MessageTrace, TraceSubject } from '../store/reads/why/trace.ts';
 import { type Fact, factLines } from './fact-lines.ts';
 import { reasonWords } from './reason-words.ts';
 import { approvalEnd, approvalFact } from './render-approval.ts';

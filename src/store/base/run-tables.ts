@@ -4,6 +4,7 @@ import type { RunKind } from '#contracts/run-kind.ts';
 export type SessionsTable = {
   id: string;
   key: string;
+  /** The session whose sub-agent it is of. */
   parentSessionId: string | null;
   agentId: string;
   title: string | null;
@@ -61,6 +62,7 @@ export type RunsTable = {
   kind: Generated<RunKind>;
   state: 'active' | 'parked' | 'finished';
   epoch: number;
+  /** How often a process began or resumed it after a crash; planned hand-overs don't count. */
   attempts: number;
   /** 1 when the last holder handed it over on purpose: that is no failed attempt. */
   isHandedOver: number;

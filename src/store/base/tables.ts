@@ -94,7 +94,9 @@ export type LedgerTable = {
   account: string;
   eventKey: string;
   kind: string;
+  /** `accepted`, `held`, `refused`, `ignored`, `command` or `noted`. */
   outcome: string;
+  /** Why it was refused or ignored, which command it was, or what it changed. */
   reason: string | null;
   inboxId: string | null;
   laneKey: string | null;
@@ -211,6 +213,7 @@ export type OutboxTable = {
   waitAskedSince: number | null;
   waitAskedUntil: number | null;
   receipts: string | null;
+  /** Why it failed, is unknown, or has to be sent again. */
   problem: string | null;
   createdAt: number;
   endedAt: number | null;
@@ -233,6 +236,7 @@ export type OwnerNoticesTable = {
   subject: string;
   /** JSON of what fills in its text. */
   details: string;
+  /** How often it happened. */
   count: number;
   raisedAt: number;
   lastAt: number;

@@ -1,5 +1,5 @@
 import type { Tx } from '../../base/command.ts';
-import type { NamedCandidate } from './candidate.ts';
+import type { NamedCandidate } from './trace.ts';
 
 /** So many of the latest calls are known by their ids alone: models give them, and no index pays for them. */
 const latestCalls = 10_000;

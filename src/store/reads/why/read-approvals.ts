@@ -1,9 +1,12 @@
 import type { Tx } from '../../base/command.ts';
+import { withoutNulls } from '../../base/without-nulls.ts';
 import type { Origin } from './read-parts.ts';
-import type { ApprovalFacts } from './trace.ts';
+
+/** A question of Parley's that a person decides, as `why` shows it. */
+export type ApprovalFacts = Awaited<ReturnType<typeof readApprovals>>[number];
 
 /** The questions of these ids. */
-export async function readApprovals(tx: Tx, ids: readonly string[]): Promise<readonly ApprovalFacts[]> {
+export async function readApprovals(tx: Tx, ids: readonly string[]) {
   if (ids.length === 0) return [];
   const rows = await tx.db
     .selectFrom('approvals')
@@ -12,13 +15,15 @@ export async function readApprovals(tx: Tx, ids: readonly string[]): Promise<rea
     .orderBy('createdAt')
     .execute();
   const requests = await readRequests(tx);
-  return rows.map(({ subject, decidedBy, ...row }) => {
+  return rows.map(({ subject, ...row }) => {
     const request = requests.find(({ id }) => id === row.id);
     return {
-      ...row,
+      ...withoutNulls(row),
+      /** The group's conversation; of a person, while the question is open, `<channel>:<peer>`. */
       about: row.kind === 'group' ? subject : request?.ref,
+      /** The bot account that the person wrote to, while the question is open. */
       account: request?.account,
-      decidedBy: decidedBy ?? undefined,
+      /** Its time is over, whether a sweep has closed it or not. */
       isOver: row.expiresAt <= tx.now,
     };
   });

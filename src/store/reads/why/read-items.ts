@@ -3,10 +3,10 @@ import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { Tx } from '../../base/command.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
 import { json } from '../../base/json.ts';
-import type { InboxTable, LedgerTable } from '../../base/tables.ts';
+import type { LedgerTable } from '../../base/tables.ts';
+import { withoutNulls } from '../../base/without-nulls.ts';
 import { senderRef } from '../../items/item-change.ts';
 import { excerptOf } from './excerpt.ts';
-import type { EventFacts, FileFacts, ItemFacts } from './trace.ts';
 
 export type ItemRequest = {
   readonly ids?: readonly string[];
@@ -19,57 +19,74 @@ export async function readItems(
   tx: Tx,
   { ids = [], runIds = [], withExcerpts }: ItemRequest,
 ): Promise<readonly ItemFacts[]> {
-  const from = () => tx.db.selectFrom('inbox').selectAll();
   const rows = [
-    ...(ids.length === 0 ? [] : await from().where('id', 'in', ids).execute()),
-    ...(runIds.length === 0 ? [] : await from().where('runId', 'in', runIds).execute()),
+    ...(ids.length === 0 ? [] : await inboxRows(tx).where('id', 'in', ids).execute()),
+    ...(runIds.length === 0 ? [] : await inboxRows(tx).where('runId', 'in', runIds).execute()),
   ];
   const items: ItemFacts[] = [];
   for (const row of rows) items.push(await factsOf(tx, row, withExcerpts));
   return items;
 }
 
-type Row = Selectable<InboxTable>;
+type Row = Awaited<ReturnType<ReturnType<typeof inboxRows>['execute']>>[number];
 
-async function factsOf(tx: Tx, row: Row, withExcerpts: boolean): Promise<ItemFacts> {
-  const { id, laneKey, seq, rank, kind, conversationKey, authority, state, dueAt } = row;
-  const content = json.content(row.content);
+function inboxRows(tx: Tx) {
+  return tx.db
+    .selectFrom('inbox')
+    .select(['id', 'laneKey', 'seq', 'rank', 'kind', 'conversationKey', 'messageId', 'authority', 'state'])
+    .select([
+      'outcome',
+      'outcomeReason',
+      'dueAt',
+      'notifiedAt',
+      'isFetching',
+      'runId',
+      'transcriptId',
+      'answer',
+    ])
+    .select(['account', 'senderId', 'content', 'createdAt']);
+}
+
+/** An item, as `why` shows it. */
+export type ItemFacts = Awaited<ReturnType<typeof factsOf>>;
+
+async function factsOf(tx: Tx, row: Row, withExcerpts: boolean) {
+  const { account: _, senderId: __, content: stored, createdAt, ...item } = withoutNulls(row);
+  const content = json.content(stored);
   return {
-    id,
-    laneKey,
-    seq,
-    rank,
-    kind,
-    conversationKey,
-    messageId: row.messageId ?? undefined,
+    ...item,
+    /** `<channel>:<peer>`. */
     sender: senderRef(row),
-    authority,
-    state,
-    outcome: row.outcome ?? undefined,
+    /** Parts of the answer are still to be delivered: what becomes of them may amend the outcome. */
     isProvisional: await isProvisional(tx, row),
-    outcomeReason: row.outcomeReason ?? undefined,
-    arrivedAt: row.createdAt,
-    dueAt,
-    // 0: nobody is told.
-    notifiedAt: row.notifiedAt || undefined,
-    ahead: state === 'waiting' ? await countAhead(tx, row) : undefined,
-    isDue: dueAt <= tx.now,
+    arrivedAt: createdAt,
+    /** When a notice for its sender was stored, that it waits; dropped if it waits no more before it is sent. */
+    notifiedAt: item.notifiedAt || undefined,
+    /** How many messages of the lane go before it; only of one that waits. */
+    ahead: row.state === 'waiting' ? await countAhead(tx, row) : undefined,
+    /** Its time to be taken has come, by the database's clock. */
+    isDue: row.dueAt <= tx.now,
+    /** Its files are still being fetched. */
     isFetching: row.isFetching === 1,
-    laneRun: state === 'waiting' ? await readLaneRun(tx, laneKey) : undefined,
-    runId: row.runId ?? undefined,
-    transcriptId: row.transcriptId ?? undefined,
+    /** The unfinished run of its lane, which ends before it or takes it in; only of one that waits. */
+    laneRun: row.state === 'waiting' ? await readLaneRun(tx, row.laneKey) : undefined,
     ...(await readTaking(tx, row)),
-    answer: row.answer ?? undefined,
+    /** Files that came with it, once they are fetched or given up. */
     files: (content.stored ?? []).map(fileFactsOf),
-    changes: await readChanges(tx, id),
+    /** Who promoted, edited or cancelled it while it waited. */
+    changes: await readChanges(tx, row.id),
     ...(withExcerpts && { excerpt: excerptOf(content.text) }),
   };
 }
 
+/** A file of a message, as `why` shows it: what it is, or why it isn't there. */
+export type FileFacts = ReturnType<typeof fileFactsOf>;
+
 /** Without its name, which is its sender's word. */
-function fileFactsOf(file: StoredAttachment): FileFacts {
-  if (file.kind === 'missing') return { kind: 'missing', reason: file.reason };
-  return { kind: 'stored', mimeType: file.mimeType, sizeBytes: file.sizeBytes };
+function fileFactsOf(file: StoredAttachment) {
+  const { kind } = file;
+  if (kind === 'missing') return { kind, reason: file.reason };
+  return { kind, mimeType: file.mimeType, sizeBytes: file.sizeBytes };
 }
 
 /** As the index on the parts of a run finds it. */
@@ -99,18 +116,25 @@ async function countAhead(tx: Tx, { laneKey, rank, seq }: Row): Promise<number> 
   return Number(row?.count ?? 0);
 }
 
+/** A lane's unfinished run: at work or due, or parked since then. */
+export type LaneRunFacts = NonNullable<Awaited<ReturnType<typeof readLaneRun>>>;
+
 /** The lane's unfinished run. */
-export async function readLaneRun(tx: Tx, laneKey: string): Promise<ItemFacts['laneRun']> {
+export async function readLaneRun(tx: Tx, laneKey: string) {
   const row = await tx.db
     .selectFrom('lanes')
     .innerJoin('runs', 'runs.id', 'lanes.runId')
     .select(['runs.id', 'runs.parkedAt', 'runs.parkReason'])
     .where('lanes.key', '=', laneKey)
     .executeTakeFirst();
-  return row && { id: row.id, parkedAt: row.parkedAt ?? undefined, parkReason: row.parkReason ?? undefined };
+  return row && withoutNulls(row);
 }
 
-type TakenFacts = Pick<ItemFacts, 'joined' | 'takenAt'>;
+type TakenFacts = {
+  /** Whether it was there when its run began, or joined it at a later boundary. */
+  readonly joined: 'began' | 'steered' | undefined;
+  readonly takenAt: number | undefined;
+};
 
 /** A run takes its first messages in the transaction that begins it; what it takes later has steered it. */
 async function readTaking(tx: Tx, { runId, transcriptId }: Row): Promise<TakenFacts> {
@@ -125,7 +149,7 @@ async function readTaking(tx: Tx, { runId, transcriptId }: Row): Promise<TakenFa
   return { joined: row.createdAt > row.startedAt ? 'steered' : 'began', takenAt: row.createdAt };
 }
 
-async function readChanges(tx: Tx, inboxId: string): Promise<ItemFacts['changes']> {
+function readChanges(tx: Tx, inboxId: string) {
   return tx.db
     .selectFrom('itemChanges')
     .select(['kind', 'by', 'at'])
@@ -163,17 +187,10 @@ export async function readEventsOf(
 /** Events of one message; reactions to it are events too. */
 const mostEvents = 50;
 
-function eventOf({ account, eventKey, kind, outcome, ...row }: Selectable<LedgerTable>): EventFacts {
-  const { conversationKey, at } = row;
-  const reason = row.reason ?? undefined;
-  return {
-    account,
-    eventKey,
-    kind,
-    outcome,
-    reason,
-    conversationKey,
-    messageId: row.messageId ?? undefined,
-    at,
-  };
+/** A ledger row: one platform event, and intake's decision on it. */
+export type EventFacts = ReturnType<typeof eventOf>;
+
+function eventOf(row: Selectable<LedgerTable>) {
+  const { inboxId: _, laneKey: __, raw: ___, fingerprint: ____, ...event } = withoutNulls(row);
+  return event;
 }

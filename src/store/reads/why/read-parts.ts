@@ -1,9 +1,8 @@
-import type { Selectable } from 'kysely';
 import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
-import type { OutboxTable } from '../../base/tables.ts';
+import { withoutNulls } from '../../base/without-nulls.ts';
 import { excerptOf } from './excerpt.ts';
-import type { EventFacts, ItemFacts, PartFacts } from './trace.ts';
+import type { EventFacts, ItemFacts } from './read-items.ts';
 
 export type PartRequest = {
   readonly keys?: readonly string[];
@@ -16,41 +15,40 @@ export async function readParts(
   tx: Tx,
   { keys = [], runIds = [], withExcerpts }: PartRequest,
 ): Promise<readonly PartFacts[]> {
-  const from = () => tx.db.selectFrom('outbox').selectAll();
   const rows = [
-    ...(keys.length === 0 ? [] : await from().where('key', 'in', keys).execute()),
-    ...(runIds.length === 0 ? [] : await from().where('runId', 'in', runIds).execute()),
+    ...(keys.length === 0 ? [] : await outboxRows(tx).where('key', 'in', keys).execute()),
+    ...(runIds.length === 0 ? [] : await outboxRows(tx).where('runId', 'in', runIds).execute()),
   ];
   return rows.map((row) => factsOf(row, withExcerpts));
 }
 
-function factsOf(row: Selectable<OutboxTable>, withExcerpts: boolean): PartFacts {
-  const { key, conversationKey, purpose, state, attempts, createdAt, dueAt } = row;
+type Row = Awaited<ReturnType<ReturnType<typeof outboxRows>['execute']>>[number];
+
+function outboxRows(tx: Tx) {
+  return tx.db
+    .selectFrom('outbox')
+    .select(['key', 'conversationKey', 'purpose', 'state', 'attempts', 'problem', 'runId', 'answer'])
+    .select(['createdAt', 'dueAt', 'endedAt', 'receipts', 'content', 'waitAskedSince', 'waitAskedUntil']);
+}
+
+/** A part, as `why` shows it. */
+export type PartFacts = ReturnType<typeof factsOf>;
+
+function factsOf(row: Row, withExcerpts: boolean) {
+  const { receipts, content: _, waitAskedSince: since, waitAskedUntil: until, ...part } = withoutNulls(row);
   const excerpt = withExcerpts ? excerptOfPart(row) : undefined;
   return {
-    key,
-    conversationKey,
-    purpose,
-    state,
-    attempts,
-    problem: row.problem ?? undefined,
-    messageIds: json.strings(row.receipts),
-    runId: row.runId ?? undefined,
-    answer: row.answer ?? undefined,
-    createdAt,
-    dueAt,
-    endedAt: row.endedAt ?? undefined,
-    ...askedToWaitOf(row),
+    ...part,
+    /** The platform's ids. */
+    messageIds: json.strings(receipts ?? null),
+    /** Since when its platform asks to wait before it is sent, and until when it asked last. */
+    ...(since !== undefined && until !== undefined && { askedToWait: { since, until } }),
     ...(excerpt !== undefined && { excerpt }),
   };
 }
 
-function askedToWaitOf({ waitAskedSince: since, waitAskedUntil: until }: Selectable<OutboxTable>) {
-  return since === null || until === null ? {} : { askedToWait: { since, until } };
-}
-
 /** Excerpts of the agent's messages only: a notice may show a usable code. */
-function excerptOfPart({ purpose, content }: Selectable<OutboxTable>): string | undefined {
+function excerptOfPart({ purpose, content }: Row): string | undefined {
   if (purpose === 'notice') return undefined;
   const said = json.outbound(content);
   return said.kind === 'text' || said.kind === 'edit' ? excerptOf(said.text.text) : `(${said.kind})`;

@@ -1,17 +1,22 @@
 import type { Tx } from '../../base/command.ts';
 import { isOpenPart, isUnknownPart } from '../../base/index-predicates.ts';
+import { withoutNulls } from '../../base/without-nulls.ts';
 import { findDirect, readRef } from './people.ts';
-import { readLane, readSession } from './read-session.ts';
-import type {
-  AccountFacts,
-  AlertFacts,
-  ConversationFacts,
-  PersonFacts,
-  ProcessFacts,
-  RecordSubject,
-  RecordTrace,
-  SignInFacts,
-} from './record.ts';
+import { type LaneFacts, readLane, readSession, type SessionFacts } from './read-session.ts';
+
+/** Something other than a message that an id stands for, from the store. Holds no message text and no secret. */
+export type RecordTrace =
+  | { readonly kind: 'session'; readonly session: SessionFacts }
+  | { readonly kind: 'lane'; readonly lane: LaneFacts }
+  | { readonly kind: 'conversation'; readonly conversation: ConversationFacts }
+  | { readonly kind: 'account'; readonly account: AccountFacts }
+  | { readonly kind: 'process'; readonly process: ProcessFacts }
+  | { readonly kind: 'person'; readonly person: PersonFacts }
+  | { readonly kind: 'sign-in'; readonly signIn: SignInFacts }
+  | { readonly kind: 'alert'; readonly alert: AlertFacts };
+
+/** Names a record; `id` as it was asked for. */
+export type RecordSubject = { readonly kind: RecordTrace['kind']; readonly id: string };
 
 /** Reads a record that `resolveSubject` has found in the same look at the store. */
 export async function readRecord(tx: Tx, { kind, id }: RecordSubject): Promise<RecordTrace> {
@@ -40,7 +45,10 @@ export async function readRecord(tx: Tx, { kind, id }: RecordSubject): Promise<R
 /** More parts than anybody wants to read. */
 const mostParts = 20;
 
-async function readConversation(tx: Tx, id: string): Promise<ConversationFacts> {
+/** A conversation on its platform, as `why` shows it. */
+export type ConversationFacts = Awaited<ReturnType<typeof readConversation>>;
+
+async function readConversation(tx: Tx, id: string) {
   const row = await tx.db
     .selectFrom('conversations')
     .select(['movedTo', 'admittedBy', 'unreachableAt'])
@@ -60,21 +68,29 @@ async function readConversation(tx: Tx, id: string): Promise<ConversationFacts> 
     movedTo: row?.movedTo ?? undefined,
     admittedBy: row?.admittedBy ?? undefined,
     unreachableAt: row?.unreachableAt ?? undefined,
+    /** Keys of parts; some at most. */
     openParts: open.map(({ key }) => key),
     unknownParts: unknown.map(({ key }) => key),
   };
 }
 
-async function readAccount(tx: Tx, id: string): Promise<AccountFacts> {
+/** A bot account, as `why` shows it. */
+export type AccountFacts = Awaited<ReturnType<typeof readAccount>>;
+
+async function readAccount(tx: Tx, id: string) {
   const { key, holder, leaseUntil } = await tx.db
     .selectFrom('accounts')
     .select(['key', 'holder', 'leaseUntil'])
     .where('key', '=', id)
     .executeTakeFirstOrThrow();
+  // Nobody receives for it once the lease is over.
   return { key, holder: holder !== null && leaseUntil > tx.now ? holder : undefined, leaseUntil };
 }
 
-async function readProcess(tx: Tx, id: string): Promise<ProcessFacts> {
+/** A process that has not been found dead, as `why` shows it. */
+export type ProcessFacts = Awaited<ReturnType<typeof readProcess>>;
+
+async function readProcess(tx: Tx, id: string) {
   const boot = await tx.db
     .selectFrom('boots')
     .select(['id', 'role', 'startedAt'])
@@ -85,8 +101,11 @@ async function readProcess(tx: Tx, id: string): Promise<ProcessFacts> {
   return { ...boot, accounts: own.map(({ key }) => key).sort() };
 }
 
+/** A person's access and links, as far as the store has them: people may be named by the configuration, too. */
+export type PersonFacts = Awaited<ReturnType<typeof readPerson>>;
+
 /** Somebody of whom the store has nothing has no row in any of these. */
-async function readPerson(tx: Tx, ref: string): Promise<PersonFacts> {
+async function readPerson(tx: Tx, ref: string) {
   const approvals = await tx.db
     .selectFrom('people')
     .select(['account', 'name', 'role', 'approvedAt', 'approvedBy'])
@@ -102,8 +121,10 @@ async function readPerson(tx: Tx, ref: string): Promise<PersonFacts> {
     requests: requests.map(({ name: _, id, codeHash, ...request }) => ({
       ...request,
       approvalId: id,
+      /** No other one is taken before its time is over. */
       isDeclined: codeHash === null,
     })),
+    /** Their direct conversation, where it has their id and they have written in it. */
     conversation: await findDirect(tx, ref),
     link: await readLink(tx, ref),
   };
@@ -123,7 +144,8 @@ async function readRequestsOf(tx: Tx, ref: string) {
     .execute();
 }
 
-async function readLink(tx: Tx, ref: string): Promise<PersonFacts['link']> {
+/** Since when it is linked in chat, and with which other accounts. */
+async function readLink(tx: Tx, ref: string) {
   const own = tx.db.selectFrom('links').select(['identity', 'linkedAt']).where('peer', '=', ref);
   const link = await own.executeTakeFirst();
   if (!link) return undefined;
@@ -132,7 +154,10 @@ async function readLink(tx: Tx, ref: string): Promise<PersonFacts['link']> {
   return { linkedAt: link.linkedAt, others: peers.filter((peer) => peer !== ref) };
 }
 
-function readSignIn(tx: Tx, id: string): Promise<SignInFacts> {
+/** A signed-in browser, as `why` shows it. */
+export type SignInFacts = Awaited<ReturnType<typeof readSignIn>>;
+
+function readSignIn(tx: Tx, id: string) {
   return tx.db
     .selectFrom('signIns')
     .select(['id', 'browser', 'createdAt', 'lastSeenAt', 'expiresAt'])
@@ -140,18 +165,15 @@ function readSignIn(tx: Tx, id: string): Promise<SignInFacts> {
     .executeTakeFirstOrThrow();
 }
 
-async function readAlert(tx: Tx, id: string): Promise<AlertFacts> {
+/** An alert for the owner, as `why` shows it. */
+export type AlertFacts = Awaited<ReturnType<typeof readAlert>>;
+
+async function readAlert(tx: Tx, id: string) {
   const row = await tx.db
     .selectFrom('ownerNotices')
     .select(['id', 'kind', 'subject', 'count', 'raisedAt', 'lastAt'])
     .select(['toldAt', 'partKey', 'dismissedAt', 'endedAt'])
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
-  return {
-    ...row,
-    toldAt: row.toldAt ?? undefined,
-    partKey: row.partKey ?? undefined,
-    dismissedAt: row.dismissedAt ?? undefined,
-    endedAt: row.endedAt ?? undefined,
-  };
+  return withoutNulls(row);
 }

@@ -1,46 +1,50 @@
-import type { Selectable } from 'kysely';
 import { waitExpired } from '#contracts/message.ts';
 import type { Tx } from '../../base/command.ts';
-import type { RunsTable } from '../../base/run-tables.ts';
-import type { ModelCallFacts, RunFacts, ToolCallFacts } from './trace.ts';
+import { withoutNulls } from '../../base/without-nulls.ts';
 
 /** In the order in which they began. */
 export async function readRuns(tx: Tx, ids: readonly string[]): Promise<readonly RunFacts[]> {
   if (ids.length === 0) return [];
-  const rows = await tx.db.selectFrom('runs').selectAll().where('id', 'in', ids).execute();
   const runs: RunFacts[] = [];
-  for (const row of rows) runs.push(await factsOf(tx, row));
+  for (const row of await runRows(tx, ids)) runs.push(await factsOf(tx, row));
   return runs.sort((a, b) => a.startedAt - b.startedAt);
 }
 
-async function factsOf(tx: Tx, row: Selectable<RunsTable>): Promise<RunFacts> {
-  const { id, laneKey, sessionId, authority, state, attempts, startedAt } = row;
+type Row = Awaited<ReturnType<typeof runRows>>[number];
+
+function runRows(tx: Tx, ids: readonly string[]) {
+  return tx.db
+    .selectFrom('runs')
+    .select(['id', 'laneKey', 'sessionId', 'authority', 'state', 'attempts', 'isHandedOver', 'cancelReason'])
+    .select(['endReason', 'detail', 'parkedAt', 'parkReason', 'startedAt', 'endedAt'])
+    .where('id', 'in', ids)
+    .execute();
+}
+
+/** A run, as `why` shows it. */
+export type RunFacts = Awaited<ReturnType<typeof factsOf>>;
+
+async function factsOf(tx: Tx, row: Row) {
   return {
-    id,
-    laneKey,
-    sessionId,
-    authority,
-    state,
-    attempts,
+    ...withoutNulls(row),
+    /** It was handed over on purpose, and nobody has gone on with it yet. */
     isHandedOver: row.isHandedOver === 1 && row.parkedAt === null,
-    cancelReason: row.cancelReason ?? undefined,
-    endReason: row.endReason ?? undefined,
-    detail: row.detail ?? undefined,
-    parkedAt: row.parkedAt ?? undefined,
-    parkReason: row.parkReason ?? undefined,
-    startedAt,
-    endedAt: row.endedAt ?? undefined,
-    toolCalls: await readToolCalls(tx, id),
-    modelCalls: await readModelCalls(tx, id),
+    toolCalls: await readToolCalls(tx, row.id),
+    modelCalls: await readModelCalls(tx, row.id),
+    /** Summaries by which it has replaced the older part of its session's history. */
     summaries: await readSummaries(tx, row),
+    /** Its messages, in their order. */
     transcript: await readMessages(tx, row),
   };
 }
 
-async function readToolCalls(tx: Tx, runId: string): Promise<readonly ToolCallFacts[]> {
+/** A tool call as its row says; times in ms. */
+export type ToolCallFacts = Awaited<ReturnType<typeof readToolCalls>>[number];
+
+async function readToolCalls(tx: Tx, runId: string) {
   const rows = await tx.db
     .selectFrom('toolCalls')
-    .select(['callId', 'messageId', 'name', 'state', 'isError', 'startedAt', 'endedAt', 'ordinal'])
+    .select(['callId', 'messageId', 'name', 'state', 'isError', 'startedAt', 'endedAt'])
     // The words of every such result, whatever it begins with.
     .select((eb) => eb('result', 'like', '%outcome unknown%').as('isUnknown'))
     .select((eb) => eb('result', 'like', `%${waitExpired}%`).as('isExpired'))
@@ -48,17 +52,20 @@ async function readToolCalls(tx: Tx, runId: string): Promise<readonly ToolCallFa
     .orderBy('startedAt')
     .orderBy('ordinal')
     .execute();
-  return rows.map(({ ordinal: _, isError, isUnknown, isExpired, startedAt, endedAt, ...row }) => ({
-    ...row,
+  return rows.map(({ isError, isUnknown, isExpired, ...row }) => ({
+    ...withoutNulls(row),
     isError: isError === 1,
+    /** It had started when it was interrupted: whether it had its effect is not known. */
     isUnknown: isError === 1 && Boolean(isUnknown),
+    /** The answer that it waited for has not come in time. */
     isExpired: isError === 1 && Boolean(isExpired),
-    startedAt: startedAt ?? undefined,
-    endedAt: endedAt ?? undefined,
   }));
 }
 
-async function readModelCalls(tx: Tx, runId: string): Promise<readonly ModelCallFacts[]> {
+/** A model call, as `why` shows it. */
+export type ModelCallFacts = Awaited<ReturnType<typeof readModelCalls>>[number];
+
+async function readModelCalls(tx: Tx, runId: string) {
   const rows = await tx.db
     .selectFrom('modelCalls')
     .select([
@@ -69,21 +76,15 @@ async function readModelCalls(tx: Tx, runId: string): Promise<readonly ModelCall
       'outputTokens',
       'cacheReadTokens',
       'cacheWriteTokens',
-      'cost',
-      'latencyMs',
-      'withoutTools',
-      'at',
     ])
+    .select(['cost', 'latencyMs', 'withoutTools', 'at'])
     .where('runId', '=', runId)
     .orderBy('at')
     .execute();
   return rows.map(({ withoutTools, ...row }) => ({ ...row, isWithoutTools: withoutTools === 1 }));
 }
 
-async function readSummaries(
-  tx: Tx,
-  { id, sessionId }: Pick<Selectable<RunsTable>, 'id' | 'sessionId'>,
-): Promise<RunFacts['summaries']> {
+function readSummaries(tx: Tx, { id, sessionId }: Row) {
   return tx.db
     .selectFrom('transcript')
     .select(['id', 'createdAt as at'])
@@ -98,10 +99,7 @@ async function readSummaries(
 const mostMessages = 1000;
 
 /** The transcript is ordered by session: a run's messages begin where its first message was taken. */
-async function readMessages(
-  tx: Tx,
-  { id, sessionId }: Pick<Selectable<RunsTable>, 'id' | 'sessionId'>,
-): Promise<RunFacts['transcript']> {
+async function readMessages(tx: Tx, { id, sessionId }: Row) {
   const first = await tx.db
     .selectFrom('inbox')
     .innerJoin('transcript', 'transcript.id', 'inbox.transcriptId')
@@ -112,14 +110,12 @@ async function readMessages(
   if (first?.position == null) return [];
   const rows = await tx.db
     .selectFrom('transcript')
-    .select(['id', 'role', 'createdAt', 'runId'])
+    .select(['id', 'role', 'createdAt as at', 'runId'])
     .where('sessionId', '=', sessionId)
     // In front of it may stand what was overheard, shown to the run with it.
     .where('position', '>=', Number(first.position) - 2)
     .orderBy('position')
     .limit(mostMessages)
     .execute();
-  return rows
-    .filter((row) => row.runId === id)
-    .map((row) => ({ id: row.id, role: row.role, at: row.createdAt }));
+  return rows.filter((row) => row.runId === id).map(({ runId: _, ...message }) => message);
 }

@@ -1,37 +1,39 @@
 import type { Tx } from '../../base/command.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
+import { withoutNulls } from '../../base/without-nulls.ts';
 import { readLaneRun } from './read-items.ts';
-import type { LaneFacts, SessionFacts } from './record.ts';
+
+/** A session, as `why` shows it. */
+export type SessionFacts = Awaited<ReturnType<typeof readSession>>;
 
 /** The session of this id, which exists. */
-export async function readSession(tx: Tx, id: string): Promise<SessionFacts> {
+export async function readSession(tx: Tx, id: string) {
   const row = await tx.db
     .selectFrom('sessions')
-    .select(['id', 'key', 'agentId', 'parentSessionId', 'messageCount'])
+    .select(['id', 'key as laneKey', 'agentId', 'parentSessionId', 'messageCount'])
     .select(['cost', 'createdAt', 'updatedAt', 'endedAt'])
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
-  const { key, parentSessionId, endedAt, ...session } = row;
-  const own = tx.db.selectFrom('lanes').select('sessionId').where('key', '=', key);
+  const own = tx.db.selectFrom('lanes').select('sessionId').where('key', '=', row.laneKey);
   const isCurrent = (await own.executeTakeFirst())?.sessionId === id;
   return {
-    ...session,
-    laneKey: key,
-    parentSessionId: parentSessionId ?? undefined,
-    endedAt: endedAt ?? undefined,
-    nextSessionId: isCurrent ? undefined : await readNext(tx, { key, createdAt: row.createdAt, id }),
+    ...withoutNulls(row),
+    /** The session that took its place. */
+    nextSessionId: isCurrent ? undefined : await readNext(tx, row),
+    /** The run that wrote in it last. */
     lastRunId: await readLastRun(tx, id),
-    lane: isCurrent ? await readLane(tx, key) : undefined,
+    /** Present while it is its lane's session. */
+    lane: isCurrent ? await readLane(tx, row.laneKey) : undefined,
   };
 }
 
-type SessionPlace = { readonly key: string; readonly createdAt: number; readonly id: string };
+type SessionPlace = { readonly laneKey: string; readonly createdAt: number; readonly id: string };
 
-async function readNext(tx: Tx, { key, createdAt, id }: SessionPlace): Promise<string | undefined> {
+async function readNext(tx: Tx, { laneKey, createdAt, id }: SessionPlace): Promise<string | undefined> {
   const row = await tx.db
     .selectFrom('sessions')
     .select('id')
-    .where('key', '=', key)
+    .where('key', '=', laneKey)
     .where('createdAt', '>=', createdAt)
     .where('id', '<>', id)
     .orderBy('createdAt')
@@ -57,8 +59,11 @@ const mostNotes = 50;
 /** More messages than anybody wants to read. */
 const mostWaiting = 20;
 
+/** A lane, as `why` shows it. */
+export type LaneFacts = Awaited<ReturnType<typeof readLane>>;
+
 /** The lane of this key, or the one that the key leads to. */
-export async function readLane(tx: Tx, key: string): Promise<LaneFacts> {
+export async function readLane(tx: Tx, key: string) {
   const alias = tx.db.selectFrom('laneAliases').select('laneKey').where('key', '=', key);
   const leadsTo = (await alias.executeTakeFirst())?.laneKey;
   const lane = await tx.db
@@ -75,9 +80,11 @@ export async function readLane(tx: Tx, key: string): Promise<LaneFacts> {
   const counted = open().select((eb) => eb.fn.countAll<number>().as('count'));
   return {
     key,
+    /** Where its messages enter instead, since accounts were linked. */
     leadsTo,
     ...lane,
     run: await readLaneRun(tx, leadsTo ?? key),
+    /** Items that nobody has taken, next first; some at most. */
     waiting: waiting.map(({ id }) => id),
     waitingCount: Number((await counted.executeTakeFirst())?.count ?? 0),
   };

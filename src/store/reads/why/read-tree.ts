@@ -1,26 +1,26 @@
 import type { Tx } from '../../base/command.ts';
+import { withoutNulls } from '../../base/without-nulls.ts';
 import { excerptOf } from './excerpt.ts';
-import type { ChildFacts } from './trace.ts';
 
-export type TraceTree = {
-  readonly children: readonly ChildFacts[];
-  /** The given runs and all of their trees, up, down, and those that the children's ends were announced to. */
-  readonly runIds: readonly string[];
-};
+/** A sub-agent, as `why` shows it. */
+export type ChildFacts = Awaited<ReturnType<typeof readTree>>['children'][number];
 
-/** Follows runs through the sub-agents of their trees and back. */
+/**
+ * Follows runs through the sub-agents of their trees and back. `runIds`: the given runs and all of their trees, up, down, and
+ * those that the children's ends were announced to.
+ */
 export async function readTree(
   tx: Tx,
   runIds: readonly string[],
   { withExcerpts }: { readonly withExcerpts: boolean },
-): Promise<TraceTree> {
+) {
   if (runIds.length === 0) return { children: [], runIds };
   const trees = await tx.db.selectFrom('runs').select('treeId').where('id', 'in', runIds).execute();
   const treeIds = [...new Set(trees.map(({ treeId }) => treeId))];
   if (treeIds.length === 0) return { children: [], runIds };
   const rows = await tx.db
     .selectFrom('children')
-    .select(['id', 'treeId', 'depth', 'agentId', 'laneKey', 'parentRunId', 'parentCallId', 'mode', 'state'])
+    .select(['id', 'depth', 'agentId', 'laneKey', 'parentRunId', 'parentCallId', 'mode', 'state'])
     .select(['status', 'told', 'promptTokens', 'completionTokens', 'cost', 'createdAt', 'endedAt'])
     .select(['label', 'task'])
     .where('treeId', 'in', treeIds)
@@ -50,11 +50,8 @@ export async function readTree(
     ...rows.map(({ parentRunId }) => parentRunId),
     ...items.flatMap(({ runId }) => runId ?? []),
   ];
-  const children = rows.map(({ treeId: _, label, task, promptTokens, completionTokens, ...row }) => ({
-    ...row,
-    status: row.status ?? undefined,
-    told: row.told ?? undefined,
-    endedAt: row.endedAt ?? undefined,
+  const children = rows.map(({ label, task, promptTokens, completionTokens, ...row }) => ({
+    ...withoutNulls(row),
     tokens: promptTokens + completionTokens,
     ...(withExcerpts && { excerpt: excerptOf(label ?? task) }),
   }));

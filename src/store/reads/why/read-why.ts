@@ -1,6 +1,5 @@
 import type { StoreQuery, Tx } from '../../base/command.ts';
 import { readPartKey } from '../own-messages.ts';
-import type { Candidate } from './candidate.ts';
 import {
   approvalOfPart,
   approvalsOfEvents,
@@ -10,12 +9,11 @@ import {
 } from './read-approvals.ts';
 import { readEventsOf, readItems } from './read-items.ts';
 import { type Origin, originOfPart, partKeysOf, readParts } from './read-parts.ts';
-import { readRecord } from './read-record.ts';
+import { type RecordTrace, readRecord } from './read-record.ts';
 import { readRuns } from './read-runs.ts';
 import { readTree } from './read-tree.ts';
-import type { RecordTrace } from './record.ts';
 import { resolveSubject } from './resolve-subject.ts';
-import type { MessageTrace, TraceSubject } from './trace.ts';
+import type { Candidate, MessageTrace, TraceSubject } from './trace.ts';
 
 export type WhyRequest = {
   /**

@@ -1,11 +1,10 @@
 import { sql } from 'kysely';
 import type { Tx } from '../../base/command.ts';
-import type { Candidate, NamedCandidate } from './candidate.ts';
 import { findCalls } from './find-calls.ts';
 import { conversationsNamed, findDirect, readRef, readWriter } from './people.ts';
 import { findByCode } from './read-approvals.ts';
-import type { RecordSubject } from './record.ts';
-import type { TraceSubject } from './trace.ts';
+import type { RecordSubject } from './read-record.ts';
+import type { Candidate, NamedCandidate, TraceSubject } from './trace.ts';
 
 export type Found =
   | { readonly kind: 'one'; readonly asked: TraceSubject }
