@@ -8,24 +8,26 @@ import { UnusedIds } from './unused-id.ts';
 /** When the message ended, ms since the epoch, and the model that wrote it. */
 export type FinishStamp = { readonly time: number; readonly model?: string };
 
-/** Longest text, thinking and arguments of one answer together, UTF-16 units: four times what the largest models write. */
+/**
+ * Limit on one answer's text, thinking and arguments together, UTF-16 units: four times what the largest models write.
+ */
 const maxLength = 2_000_000;
-/** Most blocks, and most calls, of one answer. */
+/** Limits on the blocks and the calls of one answer. */
 const maxParts = 2_000;
 const maxCalls = 128;
 const maxNameLength = 128;
 
 /**
- * An assistant message while the model writes it. `takenCallIds` are the call ids of the transcript so
- * far, and those of this message are added: some providers count from zero in every answer, and a call's
- * id must name one call of the session.
+ * An assistant message while the model writes it. `takenCallIds` contains the transcript's call ids so far, and this
+ * message's ids are added to it: some providers count from zero in every answer, but an id must be unique within
+ * the session.
  */
 export class AssistantDraft {
   readonly #id: TranscriptId;
   readonly #createdAt: number;
   readonly #callIds: UnusedIds;
   readonly #parts: MessagePart[] = [];
-  /** The provider's id of a call of this message → where its part lies. */
+  /** Maps the provider's id of each call to the index of its part. */
   readonly #callIndex = new Map<string, number>();
   #isTextOpen = false;
   #length = 0;
@@ -37,17 +39,17 @@ export class AssistantDraft {
     this.#callIds = new UnusedIds(takenCallIds);
   }
 
-  /** Nothing has come of it yet. */
+  /** True until the model has written something. */
   get isUntouched(): boolean {
     return this.#parts.length === 0;
   }
 
-  /** It holds as much as an answer may: what follows is cut off. */
+  /** True once the answer has reached its limits; anything further is cut off. */
   get isFull(): boolean {
     return this.#length > maxLength || this.#parts.length > maxParts;
   }
 
-  /** Takes in what the event adds to the message; events that add nothing change nothing. */
+  /** Adds the event's content to the message; events without content change nothing. */
   write(event: ModelEvent): void {
     if (event.type !== 'content_delta') this.#isTextOpen = false;
     switch (event.type) {
@@ -62,7 +64,7 @@ export class AssistantDraft {
         break;
       case 'tool_use_delta':
         this.#length += event.json.length;
-        // Past the limit by one delta: that shows that it was too long.
+        // One delta past the limit, which marks the input as too long.
         this.#amendCall(event.id, (call) =>
           call.input.length > maxInputLength ? call : { ...call, input: call.input + event.json },
         );
@@ -81,12 +83,12 @@ export class AssistantDraft {
     }
   }
 
-  /** The message as it stands, without finish part: it does not count yet. */
+  /** Returns the message so far. It has no finish part, so it doesn't count yet. */
   snapshot(): AgentMessage {
     return this.#messageOf([...this.#parts]);
   }
 
-  /** The message with its finish part, cleaned of what databases refuse. */
+  /** Returns the message with its finish part, without the characters that databases reject. */
   finish(reason: FinishReason, { time, model }: FinishStamp): AgentMessage {
     const room = new InputRoom();
     const message = this.#messageOf([
@@ -96,7 +98,7 @@ export class AssistantDraft {
     return model === undefined ? message : { ...message, model };
   }
 
-  /** As much as there is room for, and one more unit: that shows that it was too long. */
+  /** Cuts the text to the room left plus one unit, which marks it as too long. */
   #fitted(text: string): string {
     return text.slice(0, Math.max(0, maxLength + 1 - this.#length));
   }
@@ -112,13 +114,13 @@ export class AssistantDraft {
     this.#isTextOpen = true;
   }
 
-  /** A signature counts whole or not at all: one without room is left out, and the answer ends there. */
+  /** A signature can't be shortened: if it doesn't fit, it is omitted and the answer ends there. */
   #fittedSignature(signature: string | undefined): string | undefined {
     this.#length += signature?.length ?? 0;
     return this.#length > maxLength ? undefined : signature;
   }
 
-  /** Thinking goes on in its part until a signature closes it. */
+  /** Thinking is appended to its part until a signature closes that part. */
   #writeThinking(thinking: string, given: string | undefined): void {
     this.#length += thinking.length;
     const signature = this.#fittedSignature(given);
@@ -131,7 +133,7 @@ export class AssistantDraft {
 
   #startCall(providerId: string, name: string): void {
     this.#callCount += 1;
-    // The first one too many stands for all that follow: they are neither kept nor run.
+    // The first excess call represents all later ones, which are neither kept nor run.
     if (this.#callCount > maxCalls + 1) return;
     const id = this.#callIds.take(cleanText(providerId.slice(0, maxNameLength)) || 'call');
     const named = { id, name: cleanText(name.slice(0, maxNameLength)), input: '', finished: false };
@@ -164,7 +166,7 @@ export class AssistantDraft {
   }
 }
 
-/** Only whole parts are cleaned: a surrogate pair may arrive split over two deltas. */
+/** Only complete parts are cleaned, because a surrogate pair may be split across two deltas. */
 function cleanPart(part: MessagePart, room: InputRoom): MessagePart {
   switch (part.type) {
     case 'text':

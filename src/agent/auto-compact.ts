@@ -2,22 +2,23 @@ import { type ContextLimits, mostMessages, planCompaction } from './compaction-c
 import { estimateTokens } from './context-size.ts';
 import type { TurnMiddleware } from './loop-config.ts';
 
-/** A context above its threshold that no summary brings below it. Sizes in tokens. */
+/** A context above its threshold that no summary can bring below it. Sizes in tokens. */
 export type StuckContext = {
   readonly tokens: number;
   readonly threshold: number;
   /** Instructions and tools, which no summary shortens. */
   readonly fixedTokens: number;
-  /** Without them a summary would do; otherwise too much of the context is new. */
+  /** True if a summary would suffice without the fixed tokens; otherwise too much of the context is new. */
   readonly isFixed: boolean;
 };
 
-/** A summary is worth it if at least so many tokens of messages come before the next one. */
+/** A summary pays off only if at least this many tokens of messages fit before the next one. */
 const leastRoom = 500;
 
 /**
- * Has the context compacted before the turn that would be over the threshold, at most once until it is below
- * again. `onStuck`: no summary would bring it below, and the next turn would want another; it goes on as it is.
+ * Requests a compaction before a turn that would exceed the threshold, at most once until the context is below it
+ * again. `onStuck` is called instead if no summary would bring the context below the threshold, since the next turn
+ * would only need another one; the run then continues with the context unchanged.
  */
 export function autoCompact(
   { limits }: { readonly limits: ContextLimits },

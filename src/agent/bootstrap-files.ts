@@ -5,7 +5,7 @@ import { fitChars } from '#channel-kit/clean-text.ts';
 import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 
-/** The files of a workspace that speak to the agent, in the order of the prompt. */
+/** The workspace files that address the agent, in the order of the prompt. */
 export const bootstrapNames = [
   'AGENTS.md',
   'SOUL.md',
@@ -15,29 +15,29 @@ export const bootstrapNames = [
   'MEMORY.md',
 ] as const;
 
-/** The name of a file that shapes an agent. */
+/** The name of a workspace file that shapes an agent. */
 export type BootstrapName = (typeof bootstrapNames)[number];
 
-/** A file of a workspace as the prompt shows it; `text` is trimmed and bounded. */
+/** A workspace file as the prompt shows it; `text` is trimmed and bounded. */
 export type BootstrapFile = { readonly name: BootstrapName; readonly text: string };
 
-/** The files of a workspace that belong in every system prompt. */
+/** The workspace files that belong in every system prompt. */
 export interface BootstrapFiles {
   /**
-   * The files that exist and say something. They are read again only when the time or size of one has changed. Those
-   * of the last time where the disk doesn't answer: a run doesn't wait for it.
+   * Returns the files that exist and aren't empty. They are read again only when the time or size of one has changed.
+   * If the disk doesn't respond, the previous files are returned, so a run never waits for it.
    */
   read(): Promise<readonly BootstrapFile[]>;
 }
 
-/** Longest text of one file, in characters, its note about the cut included. */
+/** Longest text of one file, in characters, including the note that it was cut. */
 const maxChars = 20_000;
-/** A character takes at most 3 bytes per UTF-16 unit, so this holds more than `maxChars`. */
+/** A UTF-16 unit takes at most 3 bytes, so this has room for more than `maxChars`. */
 const maxBytes = 64 * 1024;
 
 export type BootstrapDeps = { readonly workspace: string; readonly disks?: DiskCalls };
 
-/** Reads from one workspace, which need not exist. Links of either kind are not read: they may lead outside. */
+/** Reads from one workspace, which need not exist. Neither hard nor symbolic links are read: they may lead outside. */
 export function createBootstrapFiles({ workspace, disks = workspaceDisks }: BootstrapDeps): BootstrapFiles {
   const places = bootstrapNames.map((name) => ({ name, path: join(workspace, name) }));
   const hasOwnDisk = watchDisk(workspace, disks);
@@ -56,14 +56,14 @@ export function createBootstrapFiles({ workspace, disks = workspaceDisks }: Boot
         });
         known = { version, files: (await Promise.all(all)).filter(({ text }) => text !== '') };
       } catch {
-        // Neither of the two fails by itself: the disk doesn't answer.
+        // Neither call fails on its own, so the disk isn't responding.
       }
       return known?.files ?? [];
     },
   };
 }
 
-/** File systems of a machine's own disks, as Linux numbers them in statfs(2): a call on one returns. */
+/** File systems on local disks, by their statfs(2) numbers on Linux. Calls on them always return. */
 const ownDisks: ReadonlySet<number> = new Set([
   0xef53, // ext2 to ext4
   0x58465342, // XFS
@@ -73,10 +73,10 @@ const ownDisks: ReadonlySet<number> = new Set([
   0x01021994, // tmpfs
   0x794c7630, // overlay, as in containers
 ]);
-/** Another disk may be mounted in the folder's place: it is looked at anew after so long, ms. */
+/** Another disk may be mounted over the folder, so it is checked again after this time, ms. */
 const trustMs = 10_000;
 
-/** Whether the folder is on a disk that can be asked without a thread, whose turns take longer than the calls. */
+/** Says whether the folder is on a local disk: calls there need no thread, and handing over to one takes longer. */
 function watchDisk(folder: string, disks: DiskCalls): () => Promise<boolean> {
   let seen: { readonly at: number; readonly isOwn: boolean } | undefined;
   return async () => {
@@ -87,7 +87,7 @@ function watchDisk(folder: string, disks: DiskCalls): () => Promise<boolean> {
   };
 }
 
-/** A folder that is not there would be on the disk of the one above it. */
+/** A missing folder would be on the disk of its parent. */
 async function isOnOwnDisk(folder: string): Promise<boolean> {
   try {
     return process.platform === 'linux' && ownDisks.has((await statfs(folder)).type);
@@ -97,7 +97,7 @@ async function isOnOwnDisk(folder: string): Promise<boolean> {
   }
 }
 
-/** Looks at a file of a disk of this machine. On a network drive that is gone the whole process would stand still. */
+/** Checks a file on a local disk. On an unreachable network drive this would block the entire process. */
 function versionNow(path: string): string | undefined {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false });
@@ -111,7 +111,7 @@ async function versionOf(path: string): Promise<string | undefined> {
   try {
     return versionIn(await lstat(path));
   } catch {
-    // Not there, or not for us: the prompt goes without it.
+    // Missing or not readable: the prompt does without it.
     return undefined;
   }
 }
@@ -123,14 +123,14 @@ function versionIn({ ino, size, mtimeMs, ctimeMs }: Stats): string {
 async function readText(path: string): Promise<string> {
   let file: FileHandle | undefined;
   try {
-    // Non-blocking, so that a named pipe in its place cannot hold up the run.
+    // Non-blocking, so that a named pipe in its place can't hold up the run.
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const stats = await file.stat();
     if (!stats.isFile() || stats.nlink > 1) return '';
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
     return fitChars(buffer.toString('utf8', 0, bytesRead).trim(), maxChars);
   } catch {
-    // A link, a folder, or gone since: as if it were not there.
+    // A link, a folder, or deleted in the meantime: treated as missing.
     return '';
   } finally {
     await file?.close();

@@ -1,6 +1,6 @@
 /**
- * The arguments of a tool call, made fit to be stored and sent again. Whatever a model writes there goes into
- * every later request of the conversation: what no request could hold is not kept, and the model is told why.
+ * The arguments of a tool call, made safe to store and to send again. They become part of every later request of the
+ * conversation, so arguments that no request could contain are dropped and the model learns why.
  */
 
 import { cleanText } from '#channel-kit/clean-text.ts';
@@ -10,10 +10,12 @@ import type { ToolCallData } from '#contracts/message.ts';
 /** Longest arguments, in UTF-16 units of their JSON: more than any model writes in one answer. */
 export const maxInputLength = 1024 * 1024;
 const inputShape: ShapeLimits = { depth: 64, values: 20_000 };
-/** Escaped in JSON a NUL or half a pair looks clean, and is neither to a database nor to a provider. */
+/** JSON escapes hide NULs and lone surrogates, which databases and providers reject once decoded. */
 const suspectEscape = /\\u(?:d[89a-f]|0000)/i;
 
-/** Parses a call's arguments. Throws for invalid JSON; a call without arguments arrives as empty text. */
+/**
+ * Parses a call's arguments; empty text means no arguments. Throws for invalid JSON and for arguments over the limits.
+ */
 export function readInput(input: string): unknown {
   if (input.length > maxInputLength) throw new Error(tooLong);
   if (input.trim() === '') return {};
@@ -23,11 +25,11 @@ export function readInput(input: string): unknown {
   return suspectEscape.test(input) ? cleaned(value) : value;
 }
 
-/** Room for the arguments of an answer's calls: the loop reads all of them in one piece, again and again. */
+/** The limit on all arguments of one answer together: the loop repeatedly reads them all in one go. */
 export class InputRoom {
   #values = inputShape.values;
 
-  /** Keeps arguments within the limits, cleaned; broken JSON is kept as text, for the model to see its mistake. */
+  /** Cleans arguments within the limits and drops others; broken JSON stays as text, so the model sees its mistake. */
   bound(call: ToolCallData): ToolCallData {
     if (call.input.length > maxInputLength) return refused(call, tooLong);
     if (this.#values < 0) return refused(call, tooMany);
@@ -46,15 +48,15 @@ export class InputRoom {
   }
 }
 
-/** A call whose arguments are not kept, for `reason`. */
+/** Returns the call without its arguments, refused for `reason`. */
 export function refused(call: ToolCallData, reason: string): ToolCallData {
   return { ...call, input: '{}', refusal: `the arguments were not kept: ${reason}` };
 }
 
 const tooLong = `longer than ${maxInputLength} characters`;
-const tooMany = `the calls of one answer hold more than ${inputShape.values} values`;
+const tooMany = `the calls of one answer contain more than ${inputShape.values} values`;
 
-/** Within `inputShape`, so that it ends. */
+/** Only for values within `inputShape`, which bounds the recursion. */
 function cleaned(value: unknown): unknown {
   if (typeof value === 'string') return cleanText(value);
   if (typeof value !== 'object' || value === null) return value;

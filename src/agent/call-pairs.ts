@@ -8,26 +8,26 @@ import {
 } from '#contracts/message.ts';
 import { UnusedIds } from './unused-id.ts';
 
-/** A tool call with its one result, under the id that the request uses for both. */
+/** A tool call with its single result, and the id that the request uses for both. */
 export type PairedCall = {
   readonly call: ToolCallData;
   readonly wireId: string;
   readonly content: string;
   readonly isError: boolean;
-  /** Images the tool gave back. */
+  /** Images returned by the tool. */
   readonly images: readonly MessagePart[];
 };
 
-/** An answer that a crash cut off never counted; the run that resumes writes it anew. */
+/** Says whether the message counts. An answer cut off by a crash doesn't: the resumed run writes it again. */
 export function isCounted(message: AgentMessage): boolean {
   const reason = finishReasonOf(message.parts);
   return message.role !== 'assistant' || (reason !== undefined && reason !== 'interrupted');
 }
 
 /**
- * The calls of each message with their results, in source order; aligned with `messages`, empty where there
- * are none. A result belongs to the last call of its id before it, the first result of a call counts, a call
- * without one gets `unknownOutcome`. Results that belong to nothing appear nowhere.
+ * Pairs the calls of each message with their results, in source order. The list is aligned with `messages`, and empty
+ * for messages without calls. A result belongs to the latest earlier call with its id; only a call's first result
+ * counts, and a call without one gets `unknownOutcome`. Results without a call are dropped.
  */
 export function pairCalls(messages: readonly AgentMessage[]): readonly (readonly PairedCall[])[] {
   const open = new Map<string, OpenCall>();
@@ -46,7 +46,7 @@ function openCalls(message: AgentMessage, open: Map<string, OpenCall>): readonly
   for (const call of toolCallsOf(message.parts)) {
     if (!calls.has(call.id)) calls.set(call.id, { call });
   }
-  // Also for an answer that does not count: its results are not those of an earlier call of the same id.
+  // Also for an answer that doesn't count, so its results aren't taken for those of an earlier call with the same id.
   for (const [id, call] of calls) open.set(id, call);
   return isCounted(message) ? [...calls.values()] : [];
 }
@@ -71,10 +71,10 @@ function pairOf({ call, result }: OpenCall, wireId: string): PairedCall {
   };
 }
 
-/** Longer ids are cut, UTF-16 units: OpenAI takes 40, what tells equal ones apart included. */
+/** Longer ids are cut, UTF-16 units: OpenAI accepts 40, including the suffix that makes equal ones distinct. */
 const maxIdLength = 36;
 
-/** Providers want ids of these letters only, and no id twice in one history. */
+/** Providers accept only these characters in ids, and each id only once per history. */
 function createWireIds(): (id: string) => string {
   const ids = new UnusedIds(new Set());
   return (id) => ids.take(id.slice(0, maxIdLength).replaceAll(/[^\w-]/g, '_') || 'call');

@@ -1,4 +1,4 @@
-/** Finds the place where a history is cut when a summary replaces its older part. Pure. */
+/** Chooses where to cut a history whose older part is replaced by a summary. Pure. */
 import { type AgentMessage, toolCallsOf } from '#contracts/message.ts';
 import { isCounted } from './call-pairs.ts';
 import { estimateTokens, messageTokens } from './context-size.ts';
@@ -7,34 +7,34 @@ import { estimateTokens, messageTokens } from './context-size.ts';
 export type ContextLimits = {
   /** Compaction is due above this. */
   readonly threshold: number;
-  /** How much of the newest messages stays as it was written. */
+  /** How much of the newest messages is kept verbatim. */
   readonly tail: number;
-  /** Longest summary, with the identifiers that are appended to it. */
+  /** Longest summary, including the identifiers appended to it. */
   readonly summary: number;
 };
 
-/** Room for the prompt, the tools and the answer, tokens. */
+/** Tokens reserved for the prompt, the tools and the answer. */
 const reserve = 20_000;
 const longestContext = 200_000;
 const longestTail = 20_000;
 const longestSummary = 6_000;
 /**
- * Compaction is also due above so many messages. Each adds about a 750th of the processor time of a short
- * conversation's turn, in every turn: it is read, paired and sent. So the turn before a summary takes 1.8 × the time of
- * a short one, where the goal is 2 ×. Fewer would forget sooner and save little: each message is summarised once,
- * however often that happens.
+ * Compaction is also due above this many messages. Each message is read, paired and sent in every turn, which costs
+ * about 1/750 of the processor time of a short conversation's turn. So the turn before a summary takes 1.8 × as long as
+ * a short one, where the goal is 2 ×. A lower limit would forget sooner and save little, since each message is
+ * summarised only once, no matter how often compaction happens.
  */
 export const mostMessages = 600;
-/** As many of the newest stay at most: a third of them, so that a summary frees far more than it has to. */
+/** At most this many of the newest messages are kept: a third, so that a summary frees far more than it must. */
 const tailMessages = 200;
-/** A compaction leaves at most this share of what there was, and is not begun if it would leave more. */
+/** A compaction must leave at most this share of the context; otherwise it isn't started. */
 const mostLeft = 0.7;
-/** Shares of a short context. */
+/** Shares used for a short context. */
 const [tailShare, summaryShare] = [0.3, 0.3];
-/** Below this nothing is worth a summary, tokens. */
+/** Smaller contexts aren't worth a summary, tokens. */
 const least = 500;
 
-/** Limits for a model's window: small windows are shared out in proportion. */
+/** Returns the limits for a model's window of `window` tokens; small windows are divided proportionally. */
 export function contextLimits(window: number): ContextLimits {
   const threshold = Math.min(longestContext, window - Math.min(reserve, Math.floor(window / 4)));
   return {
@@ -45,17 +45,17 @@ export function contextLimits(window: number): ContextLimits {
 }
 
 export type CompactionPlan = {
-  /** The first message that stays as it was written. */
+  /** The first message that is kept verbatim. */
   readonly index: number;
-  /** Longest summary of what is before it, tokens. */
+  /** Longest summary of the messages before it, tokens. */
   readonly summaryTokens: number;
-  /** Size of the context now. */
+  /** Current size of the context, tokens. */
   readonly oldTokens: number;
 };
 
 /**
- * Plans to replace the beginning of `messages`, and `summary` before them, by a new summary. Undefined when that
- * would not free 30 % or leave more than the threshold.
+ * Plans to replace the beginning of `messages`, and the `summary` before them, with a new summary. Returns undefined if
+ * that would free less than 30 % or leave more than the threshold.
  */
 export function planCompaction(
   messages: readonly AgentMessage[],
@@ -74,9 +74,9 @@ export function planCompaction(
 }
 
 /**
- * The first message to keep, or the end: as many of the newest as `keepTokens` hold, from the start of a turn on, preferably
- * one that a person began. Everything the model has not answered yet is kept, and no call is parted from its
- * results. Undefined when nothing comes before.
+ * Returns the index of the first message to keep, which may be the end of the list. As many of the newest messages are
+ * kept as fit into `keepTokens`, preferably from the start of a turn. Everything that the model has not answered yet is
+ * kept, and no call is separated from its results. Undefined when there is nothing to cut.
  */
 export function cutOf(
   messages: readonly AgentMessage[],
@@ -96,7 +96,10 @@ export function cutOf(
   return fitting.find((index) => isTurnStart(messages, index) && isWorthKeeping(index)) ?? first;
 }
 
-/** Places with something before them where no call is open: its results come after it, others may come between. */
+/**
+ * Possible cuts: every index after the first where no call is open. Other messages may separate a call from its
+ * results.
+ */
 function boundariesOf(messages: readonly AgentMessage[]): readonly number[] {
   const open = new Map<string, number>();
   const isInside = messages.map(() => false);
@@ -104,21 +107,21 @@ function boundariesOf(messages: readonly AgentMessage[]): readonly number[] {
     for (const { id } of toolCallsOf(message.parts)) open.set(id, index);
     for (const part of message.parts) {
       const call = part.type === 'tool_result' ? open.get(part.data.tool_call_id) : undefined;
-      // Up to the last result marked before: each place is marked once.
+      // Stops at the last index already marked, so each index is marked only once.
       for (let at = index; call !== undefined && at > call && !isInside[at]; at -= 1) isInside[at] = true;
     }
   }
   return [...messages.keys(), messages.length].filter((index) => index > 0 && !isInside[index]);
 }
 
-/** The first message that the model has not answered: results of its last calls, and what people have sent since. */
+/** Returns the first index that must be kept: the last answer if it made calls, else the first message after it. */
 export function unreadFrom(messages: readonly AgentMessage[]): number {
   const last = messages.findLastIndex((message) => message.role === 'assistant' && isCounted(message));
   const hasCalls = toolCallsOf(messages[last]?.parts ?? []).length > 0;
   return hasCalls ? last : last + 1;
 }
 
-/** Tokens from each message to the end. */
+/** Counts the tokens from each message to the end. */
 function keptTokensFrom(messages: readonly AgentMessage[]): readonly number[] {
   let sum = 0;
   return messages

@@ -1,32 +1,32 @@
-/** How many tokens a conversation takes: what the last call counted, and an estimate of what is newer. */
+/** How many tokens a conversation takes: the count of the last call, plus an estimate of everything newer. */
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { Usage } from '#contracts/model.ts';
 
-/** UTF-16 units per token, on the low side for the languages people write in, so that it errs to the safe side. */
+/** UTF-16 units per token: low for most languages, so that estimates err on the safe side. */
 export const unitsPerToken = 3;
 /** Cost of an image, tokens (Anthropic: at most about 1,600). */
 const imageTokens = 1_600;
 
-/** The size of a run's context, tokens. The provider's own count makes a tokenizer needless. */
+/** The size of a run's context, tokens. The provider's own count makes a tokenizer unnecessary. */
 export class ContextSize {
   #counted: number | undefined;
 
-  /** `counted`: tokens of the session's last call, its answer included; undefined: all is estimated. */
+  /** `counted`: tokens of the session's last call, including its answer. If undefined, everything is estimated. */
   constructor(counted: number | undefined) {
     this.#counted = counted;
   }
 
-  /** Takes in what a call has counted: its whole prompt, however much of it was cached, and its answer. */
+  /** Records a call's count: its complete prompt, cached or not, and its answer. */
   count({ inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: Usage): void {
     this.#counted = inputTokens + cacheReadTokens + cacheWriteTokens + outputTokens;
   }
 
-  /** The context has been replaced: until the next call it is estimated as a whole. */
+  /** Call when the context was replaced: all of it is estimated until the next call. */
   reset(): void {
     this.#counted = undefined;
   }
 
-  /** Tokens of the messages; the last call's count stands for all up to its answer. */
+  /** Returns the tokens of the messages; the last call's count covers everything up to its answer. */
   tokens(messages: readonly AgentMessage[]): number {
     const last = messages.findLastIndex(({ role, model }) => role === 'assistant' && model !== undefined);
     if (this.#counted === undefined || last === -1) return estimateTokens(messages);
@@ -34,12 +34,12 @@ export class ContextSize {
   }
 }
 
-/** About how many tokens the messages take, rather more than fewer. */
+/** Estimates how many tokens the messages take, erring on the high side. */
 export function estimateTokens(messages: readonly AgentMessage[]): number {
   return messages.reduce((sum, message) => sum + messageTokens(message), 0);
 }
 
-/** About how many tokens one message takes. */
+/** Estimates how many tokens one message takes. */
 export function messageTokens({ parts, note = '' }: Pick<AgentMessage, 'parts' | 'note'>): number {
   let tokens = 4 + Math.ceil(note.length / unitsPerToken);
   for (const part of parts) {
@@ -49,7 +49,9 @@ export function messageTokens({ parts, note = '' }: Pick<AgentMessage, 'parts' |
   return tokens;
 }
 
-/** The length of what it says; writing it out to measure it took as long as reading the whole history. */
+/**
+ * Adds up the lengths of the part's strings; serialising it to measure it took as long as reading the entire history.
+ */
 function unitsOf({ data }: MessagePart): number {
   let units = 0;
   for (const value of Object.values(data)) units += typeof value === 'string' ? value.length : 1;

@@ -1,7 +1,7 @@
 import type { AgentMessage } from '#contracts/message.ts';
 import type { Mark } from './mend-history.ts';
 
-/** The messages of a run: what the next request is made from, and what the run itself has added. */
+/** The messages of a run: those the next request is built from, and those the run itself has added. */
 export class Conversation {
   #messages: readonly AgentMessage[];
   #added: readonly AgentMessage[] = [];
@@ -18,19 +18,19 @@ export class Conversation {
     return this.#added;
   }
 
-  /** A compaction may have read a message from the store before the loop appends it, hence by id. */
+  /** Appends by id, because a compaction may have read the message from the store before the loop appends it. */
   append(message: AgentMessage): void {
     this.#added = withMessage(this.#added, message);
     this.#messages = withMessage(this.#messages, message);
   }
 
-  /** Replaces a message by its later version, under the same id. */
+  /** Replaces a message with its later version under the same id. */
   amend(message: AgentMessage): void {
     this.#added = this.#added.map((each) => (each.id === message.id ? message : each));
     this.#messages = this.#messages.map((each) => (each.id === message.id ? message : each));
   }
 
-  /** Marks messages that a request was refused for. The messages that the run has added are told unmarked. */
+  /** Marks the messages that a request was rejected for. The run still reports its added messages unmarked. */
   mark(marks: readonly Mark[]): void {
     const marked = new Map(marks.map(({ id, unsendable }) => [id, unsendable]));
     this.#messages = this.#messages.map((each) => {
@@ -39,7 +39,7 @@ export class Conversation {
     });
   }
 
-  /** The messages left by a compaction. Messages added by the run stay recorded as they were. */
+  /** Replaces the context after a compaction. The record of messages added by the run stays unchanged. */
   replace(messages: readonly AgentMessage[]): void {
     this.#messages = messages;
   }

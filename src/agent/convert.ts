@@ -1,5 +1,5 @@
-// The transcript in the provider's shape. Whatever a crash left behind, the result is a history every
-// provider accepts: roles alternate, a person speaks first, each call is answered once, right after it.
+// Converts the transcript into the provider's shape. Whatever a crash left behind, every provider accepts the result:
+// roles alternate, a person speaks first, and each call is answered once, right after it.
 
 import { basename } from 'node:path';
 import { cleanText, isBlank } from '#channel-kit/clean-text.ts';
@@ -12,10 +12,10 @@ import { isCounted, type PairedCall, pairCalls } from './call-pairs.ts';
 import { type FitImage, fitImage } from './fit-image.ts';
 import { withStandIns } from './stand-in.ts';
 
-/** Gives the image that a `binary` part names; `unfit`: no provider takes it. Undefined when it is gone. */
+/** Loads the image that a `binary` part names. `unfit`: no provider accepts it. Undefined when it no longer exists. */
 export type LoadImage = (path: string) => Promise<FitImage | 'unfit' | undefined>;
 
-/** Makes the `convertToLlm` of a run. What it makes throws nothing: what cannot be shown is named in the text. */
+/** Creates the `convertToLlm` of a run. The converter never throws: content it can't show is named in the text. */
 export function createConverter({
   loadImage,
   sections = noSections,
@@ -25,13 +25,13 @@ export function createConverter({
 }) {
   return async (stored: readonly AgentMessage[]): Promise<readonly LlmMessage[]> => {
     const messages = withStandIns(stored);
-    // All that has to be waited for, first: a long history is otherwise a wait for each of its messages.
+    // All files are loaded first, together; otherwise a long history would wait once per message.
     const files = await loadFiles(messages, loadImage);
     return sections.run('build request', () => requestOf(messages, files));
   };
 }
 
-/** All of it that does not wait. `files`: what stands for each `binary` part. */
+/** The synchronous part of the conversion. `files` maps each `binary` part to its block. */
 export function requestOf(
   messages: readonly AgentMessage[],
   files: Files = new Map(),
@@ -56,7 +56,7 @@ type Files = ReadonlyMap<MessagePart, UserBlock>;
 async function loadFiles(messages: readonly AgentMessage[], loadImage: LoadImage): Promise<Files> {
   const binaries = messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'binary'));
   const images = binaries.filter(({ data }) => isImage(data));
-  // No request shows more, and all of a long conversation could be more than the memory there is.
+  // No request shows more, and all images of a long conversation might not fit into memory.
   const earlier = new Set(images.slice(0, -maxImages));
   const loading = binaries.map(async (part): Promise<readonly [MessagePart, UserBlock]> => {
     return [part, earlier.has(part) ? earlierImage : await binaryBlock(part.data, loadImage)];
@@ -64,21 +64,21 @@ async function loadFiles(messages: readonly AgentMessage[], loadImage: LoadImage
   return new Map(await Promise.all(loading));
 }
 
-/** Source messages of each message in a request. */
+/** The transcript ids behind each message of a request. */
 const sources = new WeakMap<LlmMessage, readonly TranscriptId[]>();
 
-/** The messages of the transcript that a message of a request shows; a result counts to the message of its call. */
+/** Returns the transcript messages that a request's message shows; a result counts as part of its call's message. */
 export function sourcesOf(message: LlmMessage): readonly TranscriptId[] {
   return sources.get(message) ?? [];
 }
 
-/** Added to where it stands: a copy for each neighbour would cost as much as their number squared. */
+/** Extended in place: copying it for each neighbour would take quadratic time. */
 type GrowingMessage = { readonly sources: TranscriptId[] } & (
   | { readonly role: 'user'; readonly content: UserBlock[] }
   | { readonly role: 'assistant'; readonly content: AssistantBlock[] }
 );
 
-/** Merges neighbours of one role and leaves out what is empty. */
+/** Merges neighbouring messages of the same role and omits empty ones. */
 class History {
   readonly #messages: GrowingMessage[] = [];
 
@@ -110,10 +110,13 @@ class History {
   }
 }
 
-/** Most images of one request, and the length of their base64 together: Anthropic takes 32 MB in all. */
+/**
+ * Limits on the images of one request: their number, and the total length of their base64. Anthropic accepts 32 MB in
+ * all.
+ */
 const maxImages = 20;
 const maxImagesLength = 20 * 1024 * 1024;
-/** Older images leave requests this many at once: each that leaves changes what the provider has cached. */
+/** Older images are dropped from requests in steps of this many, because each drop invalidates the provider's cache. */
 const imageStep = 10;
 const earlierImage: UserBlock = { type: 'text', text: '[an earlier image, not shown any more]' };
 
@@ -123,7 +126,7 @@ function shownImages(messages: readonly LlmMessage[]): number {
   return images - Math.ceil(Math.max(0, images - maxImages) / imageStep) * imageStep;
 }
 
-/** The newest images are shown; `room` is what is left for those before. */
+/** Shows the newest images; `room` is what remains for earlier ones. */
 function withImagesIn(message: LlmMessage, room: { images: number; length: number }): LlmMessage {
   if (message.role === 'assistant' || message.content.every(({ type }) => type !== 'image')) return message;
   const content = message.content.toReversed().map((block): UserBlock => {
@@ -145,7 +148,7 @@ function assistantBlocks(message: AgentMessage, calls: readonly PairedCall[]): r
         return textBlocks(part.data.text);
       case 'reasoning': {
         const { thinking, signature } = part.data;
-        // Providers take reasoning back only with the signature they gave it, for the model that wrote it.
+        // Providers accept reasoning back only with their own signature, and only for the model that wrote it.
         if (signature === undefined || message.model === undefined) return [];
         return [{ type: 'thinking', thinking, signature, model: message.model }];
       }
@@ -155,19 +158,19 @@ function assistantBlocks(message: AgentMessage, calls: readonly PairedCall[]): r
         return [];
     }
   });
-  // An answer must not end with reasoning: what followed it was cut off.
+  // Trailing reasoning is dropped: what followed was cut off, and an answer must not end with reasoning.
   return blocks.slice(0, blocks.findLastIndex(({ type }) => type !== 'thinking') + 1);
 }
 
 function toolUseOf({ call, wireId }: PairedCall): AssistantBlock {
-  // No tool has a longer name, and OpenAI takes none.
+  // No tool has a longer name, and OpenAI rejects longer ones.
   const name = call.name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || 'unknown';
   const { signature } = call;
   const use = { type: 'tool_use', id: wireId, name, input: inputOf(call.input) } as const;
   return signature === undefined ? use : { ...use, signature };
 }
 
-/** A call that was cut off has half an object; the provider wants a whole one. */
+/** A call that was cut off has half an object; the provider needs a complete one. */
 function inputOf(json: string): object {
   try {
     const input = readInput(json);
@@ -240,12 +243,12 @@ async function loadOrNothing(path: string, loadImage: LoadImage) {
   try {
     return await loadImage(path);
   } catch {
-    // A file that is gone must not keep the person from an answer; the text names it instead.
+    // A missing file must not prevent an answer; the text names it instead.
     return undefined;
   }
 }
 
-/** Only images carried in the address itself: the gateway fetches nothing on the transcript's behalf. */
+/** Shows only images embedded in the URL itself: the gateway fetches nothing on the transcript's behalf. */
 function imageUrlBlock(url: string): UserBlock {
   const [head] = /^data:[\w.+/-]{1,100};base64,/.exec(url) ?? [];
   if (head === undefined) return { type: 'text', text: `[linked image: ${cleanText(url.slice(0, 500))}]` };

@@ -1,23 +1,26 @@
 /**
- * The memory of a conversation: facts that the summarising model names beside its summary. They stay, word for word, in
- * every later summary of the session, and nowhere else. One leaves only when that model names its number.
+ * The memory of a conversation: facts that the summarising model lists along with its summary. They are repeated word
+ * for word in every later summary of the session, and stored nowhere else. A fact is removed only when that model names
+ * its number.
  */
 import { cleanText } from '#channel-kit/clean-text.ts';
 
 /** Longest fact, UTF-16 units. */
 const longestFact = 300;
-/** Characters of the list around a fact. */
+/** Characters that the list adds around each fact. */
 const lineUnits = 3;
 
-/** Changes of the list; facts are numbered from 1. */
+/** Changes to the list; facts are numbered from 1. */
 export type FactChanges = { readonly added: readonly string[]; readonly dropped: ReadonlySet<number> };
 
-/** A summary and the changes of the list that came with it. */
+/** A summary and the changes to the list that came with it. */
 export type ParsedSummary = { readonly summary: string; readonly changes: FactChanges };
 
 const [begin, end] = ['<facts>', '</facts>'] as const;
 
-/** Splits an answer of the summarising model. Without a list of changes there are none; a line that was cut off is none. */
+/**
+ * Splits an answer of the summarising model. The list of changes may be missing; a line that was cut off is ignored.
+ */
 export function parseSummary(answer: string): ParsedSummary {
   const from = answer.lastIndexOf(begin);
   if (from === -1) return { summary: answer.trim(), changes: { added: [], dropped: new Set() } };
@@ -33,12 +36,12 @@ export function parseSummary(answer: string): ParsedSummary {
   };
 }
 
-/** On one line, without what would end it. */
+/** Puts the fact on one line. */
 function factOf(text: string): string {
   return cleanText(text.replaceAll(/\s+/g, ' ').trim().slice(0, longestFact).toWellFormed());
 }
 
-/** The list after the changes, at most `units` UTF-16 units of it. What is known goes before what is new. */
+/** Applies the changes and limits the list to `units` UTF-16 units. Known facts take precedence over new ones. */
 export function changeFacts(
   facts: readonly string[],
   { added, dropped }: FactChanges,
@@ -56,7 +59,7 @@ export function changeFacts(
   });
 }
 
-/** Words that still fit into the list, about. */
+/** Estimates how many more words fit into the list. */
 export function wordsLeft(facts: readonly string[], units: number): number {
   const used = facts.reduce((sum, fact) => sum + fact.length + lineUnits, 0);
   return Math.max(0, Math.floor((units - used) / 8));
@@ -64,12 +67,12 @@ export function wordsLeft(facts: readonly string[], units: number): number {
 
 const heading = 'Remembered from this conversation:';
 
-/** The list as the model of the conversation reads it. */
+/** Returns the list as the conversation's model reads it. */
 export function factsText(facts: readonly string[]): string {
   return [heading, ...facts.map((fact) => `- ${fact}`)].join('\n');
 }
 
-/** The list that such a text holds; nothing of any other text. */
+/** Parses such a text; any other text yields an empty list. */
 export function readFacts(text: string): readonly string[] {
   const [first, ...lines] = text.split('\n');
   return first === heading ? lines.map((line) => line.slice(2)) : [];

@@ -1,7 +1,7 @@
-/** Joins what several running tools tell into one sequence that a generator can hand on. */
+/** Merges the events of several running tools into one sequence that a generator can pass on. */
 export interface EventFeed<T> {
   push(item: T): void;
-  /** Everything pushed since the last call; waits until there is something. One reader only. */
+  /** Returns everything pushed since the last call; waits until there is something. One reader only. */
   take(): Promise<readonly T[]>;
 }
 

@@ -17,24 +17,24 @@ export type Execution = {
   readonly onUpdate: (callId: string, text: string) => void;
 };
 
-/** How long a tool may take to stop after an abort; what it still returns is its true result. */
+/** How long a tool may take to stop after an abort; a result returned within this time still counts. */
 const stopGraceMs = 1000;
-/** Limit on the reason of a parked call. */
+/** Longest reason of a parked call. */
 const maxReasonBytes = 200;
 
 export type CallEnd =
   | { readonly kind: 'result'; readonly result: ToolResult }
-  /** No result yet: somebody outside gives it later, past `afterToolCall`. */
+  /** No result yet: it arrives from outside later and bypasses `afterToolCall`. */
   | ParkedCall;
 
-/** A call that waits, and how long at most, ms. */
+/** A call that waits for an outside result, for at most `waitMs`. */
 export type ParkedCall = {
   readonly kind: 'parked';
   readonly reason: string;
   readonly waitMs?: number;
 };
 
-/** Runs one tool. Never throws, and outlasts an abort by `stopGraceMs` per step at most. */
+/** Runs one tool. Never throws, and outlasts an abort by at most `stopGraceMs` per step. */
 export async function executeCall(ready: ReadyCall, execution: Execution): Promise<CallEnd> {
   if (execution.scope.signal.aborted) return ended(cutResult(ready, execution));
   try {
@@ -44,12 +44,12 @@ export async function executeCall(ready: ReadyCall, execution: Execution): Promi
     const bound = (result: ToolResult) => sections.run('tool result', () => boundResult(result));
     return ended(bound(await passHook(ready, bound(end.result), execution)));
   } catch {
-    // A plugin's tool or hook may give back anything.
+    // A plugin's tool or hook may return anything.
     return ended(errorResult('the tool ran, but its result is unreadable'));
   }
 }
 
-/** A tool's outcome: its result, or a request to wait, which only a durable tool may make. */
+/** Interprets a tool's output: a result, or a request to wait, which only a durable tool may make. */
 function callEndOf(output: ToolOutput | ParkRequest, tool: Pick<Tool, 'replay'>): CallEnd {
   if (typeof output !== 'object' || output === null || !('parked' in output)) {
     return ended({ output, isError: false });
@@ -89,7 +89,7 @@ async function runTool(ready: ReadyCall, execution: Execution): Promise<CallEnd>
   return ended(errorResult(toolErrorText(settled.error)));
 }
 
-/** The result of a call that the end of the run kept from running, or that has stopped for it. */
+/** Returns the result of a call that the end of the run stopped or kept from running. */
 function cutResult({ hasBegun }: ReadyCall, { scope }: Execution): ToolResult {
   const text = cutText(scope.abortReason());
   return errorResult(hasBegun ? begunText(text) : text);
@@ -100,7 +100,7 @@ function toolErrorText(error: unknown): string {
   return error instanceof Error && error.message !== '' ? error.message : faultText(error);
 }
 
-/** A hook that fails withholds the result: it may have been there to take a secret out. */
+/** A failing hook withholds the result, because its purpose may have been to remove a secret. */
 async function passHook(ready: ReadyCall, result: ToolResult, execution: Execution): Promise<ToolResult> {
   const { config, scope } = execution;
   const { afterToolCall } = config;

@@ -1,7 +1,7 @@
 import { fitChars } from '#channel-kit/clean-text.ts';
 import { ParleyError } from '#contracts/errors.ts';
 
-/** One line about a fault, for the log. */
+/** Describes a fault in one line, for the log. */
 export function faultText(error: unknown): string {
   if (error instanceof ParleyError) return fitChars(`${error.code}: ${error.message}`, 500);
   if (error instanceof Error) return fitChars(`${error.name}: ${error.message}`, 500);

@@ -1,6 +1,6 @@
 /**
- * The last resort for a context that is longer than the model's window and can't be summarised: its oldest messages are
- * left out of the request, never out of the store. The summary stays, and a call is never parted from its results.
+ * The last resort for a context that exceeds the model's window and can't be summarised: its oldest messages are
+ * omitted from the request, though never from the store. The summary stays, and no call is separated from its results.
  */
 import { transcriptId } from '#contracts/ids.ts';
 import type { AgentMessage } from '#contracts/message.ts';
@@ -10,13 +10,13 @@ import { estimateTokens, messageTokens } from './context-size.ts';
 export type FitTerms = {
   readonly window: number;
   /**
-   * Size of the context as its run knows it: the last call's own count, where there is one. By the estimate alone, which
-   * errs to the safe side, requests would be cut long before a summary is due.
+   * Size of the context as the run knows it, based on the last call's own count if there is one. The estimate alone
+   * errs on the safe side and would cut requests long before a summary is due.
    */
   readonly tokens: number;
 };
 
-/** The same messages where they fit; else the summary and the newest messages, beginning with a person's. */
+/** Returns the same messages if they fit, else the summary and the newest messages, starting with a person's. */
 export function fitContext(
   messages: readonly AgentMessage[],
   { window, tokens }: FitTerms,
@@ -33,7 +33,7 @@ export function fitContext(
   }
   if (start === summary.length) return messages;
   const first = messages.findIndex((message, index) => index >= start && message.role === 'user');
-  // Not even the newest turn fits: it is sent whole, and the provider says what it thinks of it.
+  // Not even the newest turn fits: it is sent complete, and the provider decides.
   const from = first === -1 ? messages.findLastIndex((message) => message.role === 'user') : first;
   if (from <= summary.length) return messages;
   return [...summary, leftOut(from - summary.length, messages[from]), ...messages.slice(from)];

@@ -1,18 +1,18 @@
 /**
- * Images that a provider accepts. A rejected one would recur in every later request of the conversation, so
- * this is decided here and by the bytes: their type, their size, their width and height.
+ * Decides which images a provider accepts. A rejected one would recur in every later request of the conversation, so
+ * they are checked here, by their bytes: type, size, width and height.
  */
 
 export type FitImage = { readonly mimeType: string; readonly base64: string };
 
-/** Anthropic refuses an image whose base64 is longer. */
+/** Anthropic rejects an image whose base64 is longer. */
 const maxImageLength = 5 * 1024 * 1024;
-/** And one that is wider or higher, pixels. */
+/** Anthropic also rejects wider or higher images, pixels. */
 const maxSide = 8_000;
-/** Width and height are told within this much of it; a camera's notes come first. A multiple of 4. */
+/** Width and height are within this much of the base64; a camera's metadata comes first. A multiple of 4. */
 const headLength = 400_000;
 
-/** The image under the type that its bytes have; undefined for what no provider takes. */
+/** Returns the image with the type found in its bytes, or undefined if no provider accepts it. */
 export function fitImage(base64: unknown): FitImage | undefined {
   if (typeof base64 !== 'string' || base64.length > maxImageLength) return undefined;
   if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return undefined;
@@ -21,10 +21,10 @@ export function fitImage(base64: unknown): FitImage | undefined {
   return isFit && found.width > 0 && found.height > 0 ? { mimeType: found.mimeType, base64 } : undefined;
 }
 
-/** Files with more bytes hold no image that fits. */
+/** Larger files can't contain an image that fits. */
 export const maxImageBytes = (maxImageLength / 4) * 3;
 
-/** The same for the bytes of a file. */
+/** Does the same for the bytes of a file. */
 export function fitImageBytes(bytes: Buffer): FitImage | undefined {
   return bytes.length > maxImageBytes ? undefined : fitImage(bytes.toString('base64'));
 }
@@ -42,7 +42,7 @@ function lookAt(bytes: Buffer): Look | undefined {
     if (head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP')
       return { mimeType: 'image/webp', ...webpSize(bytes, head.slice(12)) };
   } catch {
-    // It ends before its own size is told.
+    // The bytes end before the image's dimensions.
   }
   return undefined;
 }
@@ -50,13 +50,13 @@ function lookAt(bytes: Buffer): Look | undefined {
 type Size = Pick<Look, 'width' | 'height'>;
 const noSize: Size = { width: 0, height: 0 };
 
-/** In the first frame header; every segment before it says how long it is. */
+/** Reads the size from the first frame header; every segment before it states its own length. */
 function jpegSize(bytes: Buffer): Size {
   for (let at = 2; bytes.readUInt8(at) === 0xff; ) {
     const marker = bytes.readUInt8(at + 1);
     const isFrame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
     if (isFrame) return { height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
-    // 0xff may be repeated in front of a marker.
+    // 0xff may be repeated before a marker.
     at += marker === 0xff ? 1 : 2 + bytes.readUInt16BE(at + 2);
   }
   return noSize;

@@ -1,10 +1,10 @@
-/** URLs, paths and ids: names that a summary must not lose, since nobody can guess them. */
+/** URLs, paths and ids: names that a summary must not lose because they can't be reconstructed. */
 import { takingTurns } from '#channel-kit/take-turns.ts';
 import { type AgentMessage, textOf } from '#contracts/message.ts';
 
 const [shortest, longest] = [5, 300];
 
-/** Finds the identifiers of a text, each once, in order. */
+/** Finds the identifiers in a text, each once, in order. */
 export function identifiersIn(text: string): readonly string[] {
   const found = new Set<string>();
   for (const word of text.split(/[\s<>"'`()[\]{}|,;]+/)) {
@@ -15,9 +15,9 @@ export function identifiersIn(text: string): readonly string[] {
 }
 
 /**
- * The identifiers of the messages and of the earlier summary that the summary lacks, newest first, at most
- * `units` UTF-16 units of them: first those of the conversation itself, then those passed to tools, then those in
- * results. It works in slices, since a history may be megabytes long.
+ * Finds the identifiers in the messages and the earlier summary that the new summary lacks, newest first and limited to
+ * `units` UTF-16 units: first those of the conversation itself, then those passed to tools, then those in results.
+ * It works in slices, since a history may be megabytes long.
  */
 export async function lostIdentifiers(
   messages: readonly AgentMessage[],
@@ -47,7 +47,7 @@ export async function lostIdentifiers(
   return lost;
 }
 
-/** Characters of the list around a name. */
+/** Characters that the list adds around each name. */
 const lineLength = 3;
 
 function detailOf(parts: AgentMessage['parts'], type: 'tool_call' | 'tool_result'): string {
@@ -59,7 +59,7 @@ function detailOf(parts: AgentMessage['parts'], type: 'tool_call' | 'tool_result
     .join(' ');
 }
 
-/** Without the marks of the sentence around it. */
+/** Strips the punctuation of the surrounding sentence. */
 function trimmed(word: string): string {
   let [start, end] = [0, word.length];
   while (start < end && '*_.,:!?'.includes(word.charAt(start))) start += 1;
@@ -75,7 +75,7 @@ function isIdentifier(name: string): boolean {
   );
 }
 
-/** `and/or` is no path; `src/or` and `/etc/or` are taken for some. */
+/** Says whether a slashed name is a path: `/etc/or`, `a/b/c` and `v1/or` are, `and/or` isn't. */
 function isPath(name: string): boolean {
   return name.startsWith('/') || name.startsWith('~') || /\d|\.|\/.*\//.test(name);
 }

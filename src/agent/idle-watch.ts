@@ -2,9 +2,9 @@ import type { Clock } from '#contracts/clock.ts';
 
 /** Measures the silence of a model stream; one timer per silence, not one per chunk. */
 export interface IdleWatch {
-  /** Begins waiting for the next chunk; `extraMs` is silence that was announced, a retry's wait say. */
+  /** Starts waiting for the next chunk; `extraMs` is announced silence, such as the wait before a retry. */
   listen(extraMs: number): void;
-  /** A chunk came: time its reader takes is not the model's silence. */
+  /** A chunk arrived: time spent by its reader doesn't count as the model's silence. */
   heard(): void;
 }
 
@@ -17,8 +17,8 @@ export type IdleTerms = {
 };
 
 /**
- * Calls `onQuiet` once when a wait for a chunk lasts longer than `quietMs`, and `onIdle` once when one lasts longer than
- * `idleMs`. Ends with the signal.
+ * Calls `onQuiet` once when a wait for a chunk exceeds `quietMs`, and `onIdle` once when one exceeds `idleMs`. Ends
+ * with the signal.
  */
 export function watchIdle(
   { clock, idleMs, quietMs, onIdle, onQuiet }: IdleTerms,
@@ -39,7 +39,7 @@ export function watchIdle(
       await clock.wait(wasQuiet ? leftMs : Math.min(leftMs, untilQuiet), signal);
     }
   };
-  // Neither `wait` nor what is called rejects.
+  // Neither `wait` nor the callbacks reject.
   void watch();
 
   return {

@@ -13,54 +13,54 @@ export type AgentContext = {
   readonly tools: readonly Tool[];
 };
 
-/** Everything the loop may ask of its surroundings. It knows no Redis, store or channel. */
+/** Everything the loop may ask of its environment. It doesn't know about Redis, the store or channels. */
 export type AgentLoopConfig = {
   readonly run: ToolRun;
   readonly clock: Clock;
-  /** Times what is done in one piece with what a model or a tool gave. */
+  /** Times the synchronous work on output of models and tools. */
   readonly sections?: Sections;
   readonly newId: () => TranscriptId;
   readonly limits: LoopLimits;
   readonly toolExecution: 'auto' | 'sequential' | 'parallel';
-  /** Treatment of the unstarted calls of a sequential batch when a steer arrives. */
+  /** Decides about the unstarted calls of a sequential batch when a steer arrives. */
   readonly steerTail: 'skip' | 'finish';
   /** Longest answer of one call, tokens. */
   readonly maxTokens: number;
   readonly reasoning: ReasoningLevel;
   /** Never throws: failures are events. */
   readonly stream: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>;
-  /** The transcript in the provider's shape. Pure. */
+  /** Converts the transcript into the provider's shape. Pure. */
   readonly convertToLlm: (messages: readonly AgentMessage[]) => Promise<readonly LlmMessage[]>;
-  /** The part of the transcript, of so many `tokens`, that this request shows; the transcript itself stays as it is. */
+  /** Selects the part of the transcript that this request shows; `tokens` is its size. The transcript isn't changed. */
   readonly transformContext?: (
     messages: readonly AgentMessage[],
     tokens: number,
   ) => Promise<readonly AgentMessage[]>;
-  /** Whether a person would see nothing of this answer, and was to see something: then it is asked for once more. */
+  /** Says whether an answer that should be visible would show a person nothing: the model is then asked once more. */
   readonly isEmptyAnswer?: (text: string) => boolean;
-  /** Whether a person may have seen a part of the answer that is being written. Absent: of every word. */
+  /** Says whether a person may have seen part of the answer being written. If absent, they may have seen all of it. */
   readonly isShown?: () => boolean;
   /** Called when a model has said nothing for a minute. Never throws. */
   readonly onQuiet?: () => void;
-  /** Records that a request was refused for these messages, before one without is made. Throwing ends the run. */
+  /** Records that a request was rejected for these messages, before one without them is made. Throwing ends the run. */
   readonly keepMarks?: (marks: readonly Mark[]) => Promise<void>;
   /** Messages that arrived for the active run; each is returned once. Throwing ends the run. */
   readonly getSteeringMessages: () => Promise<readonly AgentMessage[]>;
-  /** Asked when the run would end; what it returns extends the run. */
+  /** Called when the run would end; the messages it returns extend the run. */
   readonly getFollowUpMessages: () => Promise<readonly AgentMessage[]>;
-  /** Asked around each turn, in this order. */
+  /** Called around each turn, in this order. */
   readonly middleware?: readonly TurnMiddleware[];
-  /** Tokens of the session's last call, its answer included; absent: the context's size is estimated. */
+  /** Tokens of the session's last call, including its answer. If absent, the context's size is estimated. */
   readonly contextTokens?: number;
-  /** Replaces the older part of the stored history by a summary. `failed`, and a throw: nothing has changed. */
+  /** Replaces the older part of the stored history with a summary. On `failed` or a throw, nothing has changed. */
   readonly compact?: (reason: CompactionReason, signal: AbortSignal) => Promise<'compacted' | 'failed'>;
-  /** The stored context after a compaction. */
+  /** Returns the stored context after a compaction. */
   readonly reloadMessages?: () => Promise<readonly AgentMessage[]>;
   /** May block a call with a reason the model reads. Throwing blocks it too (fails closed). */
   readonly beforeToolCall?: (call: ToolCallData, input: unknown) => Promise<ToolVerdict>;
   /** May rewrite a result. */
   readonly afterToolCall?: (call: ToolCallData, result: ToolResult) => Promise<ToolResult>;
-  /** Whether this call may run; `denied` ends the batch (spec 5). */
+  /** Decides whether this call may run; `denied` ends the batch (spec 5). */
   readonly permit?: (call: ToolCallData, tool: Tool) => Promise<'allowed' | 'denied'>;
 };
 
@@ -70,7 +70,7 @@ export type LoopLimits = {
   /** Longest silence of a model stream. */
   readonly modelIdleMs: number;
   readonly turns: number;
-  /** How often in a row one identical call may be made. */
+  /** How often an identical call may be made in a row. */
   readonly repeatedCalls: number;
 };
 
@@ -82,11 +82,11 @@ export type TurnState = {
 };
 
 export type TurnStats = {
-  /** Tokens of the next request: the last call's own count, and an estimate of what is newer. */
+  /** Tokens of the next request: the last call's own count, plus an estimate of everything newer. */
   readonly contextTokens: number;
 };
 
-/** `compact` has the older part of the context summarised before the next model call; `stop` ends the run. */
+/** `compact` requests a summary of the older part of the context before the next model call; `stop` ends the run. */
 export type TurnVerdict =
   | { readonly kind: 'continue' }
   | { readonly kind: 'compact'; readonly oldTokens: number; readonly threshold: number }
@@ -95,11 +95,11 @@ export type TurnVerdict =
 /** Checks around each turn. Throwing ends the run. */
 export type TurnMiddleware = {
   beforeTurn?(turn: TurnState): Promise<TurnVerdict>;
-  /** The turn's results are in its messages; the turn counts as over whatever is said. */
+  /** The turn's results are in its messages; the turn counts as finished whatever the verdict. */
   afterTurn?(turn: TurnState): Promise<TurnVerdict>;
 };
 
-/** Why a context is compacted: it has grown past its threshold, or the provider refused it as too long. */
+/** Why a context is compacted: it exceeds its threshold, or the provider rejected it as too long. */
 export type CompactionReason = 'threshold' | 'overflow';
 
 export type ToolVerdict = { readonly kind: 'go' } | { readonly kind: 'block'; readonly reason: string };

@@ -1,16 +1,16 @@
 import type { ToolCallData } from '#contracts/message.ts';
 import { readInput } from './call-input.ts';
 
-/** A call by what it does, without its id. */
+/** A call without its id: only what it does. */
 export type MadeCall = Pick<ToolCallData, 'name' | 'input'>;
 
-/** Notices a model that makes one identical call again and again. */
+/** Detects a model that keeps making the same call. */
 export interface LoopGuard {
   /** Counts the call; false once it has been made more than `limit` times in a row. */
   admit(call: MadeCall): boolean;
 }
 
-/** Identical means the same tool with the same arguments, whatever the order of keys or the spacing. */
+/** Calls are identical if they pass the same arguments to the same tool, whatever the key order or spacing. */
 export function createLoopGuard(limit: number): LoopGuard {
   let last: string | undefined;
   let count = 0;
@@ -29,7 +29,7 @@ function canonical(input: string): string {
   try {
     return JSON.stringify(readInput(input), sortKeys);
   } catch {
-    // Not JSON: the text itself is what repeats.
+    // Not JSON, so the text itself is compared.
     return input;
   }
 }

@@ -1,5 +1,5 @@
-// The agent loop: a plain generator over data. Outer loop: follow-ups; inner loop: turns while the model
-// waits for results or messages wait for the model. It knows no Redis, store or channel.
+// The agent loop: a plain generator over data. The outer loop handles follow-ups; the inner loop runs turns while the
+// model waits for results or messages wait for the model. It doesn't know about Redis, the store or channels.
 
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -18,14 +18,14 @@ import type { Run } from './run-state.ts';
 import { toolSpecs } from './tool-specs.ts';
 import { finishBatch, runTurn, type TurnOutcome } from './turn.ts';
 
-/** Events of a run; its return value is the messages the run has added. */
+/** The events of a run; the return value is the messages that the run has added. */
 export type AgentEvents = AsyncGenerator<AgentEvent, readonly AgentMessage[], void>;
 
 /**
- * Starts a run with new messages. The consumer's handling of an event is a barrier: the loop goes on when
- * the next one is asked for. `agent_end` comes last and once, also when something inside throws. A consumer
- * that stops early (break, return, throw) aborts what is running; to end a run that waits for the model or
- * a tool, abort the signal: a generator cannot be left while it waits.
+ * Starts a run with new messages. The consumer's handling of an event is a barrier: the loop continues only when the
+ * next event is requested. `agent_end` comes last and exactly once, even if something inside throws. A consumer that
+ * stops early (break, return, throw) aborts what is running. To end a run that is waiting for the model or a tool,
+ * abort the signal: a generator can't be exited while it waits.
  */
 export function agentLoop(
   prompts: readonly AgentMessage[],
@@ -37,9 +37,9 @@ export function agentLoop(
 }
 
 /**
- * Starts from a context whose last message waits for the model: after a retry or a crash. An answer
- * that a crash cut off does not count. Throws ParleyError `invalid_input` at once when the context ends
- * with an assistant message that stands, or is empty.
+ * Starts from a context whose last message waits for the model, after a retry or a crash. An answer cut off by a crash
+ * doesn't count. Throws ParleyError `invalid_input` immediately if the context is empty or ends with an assistant
+ * message that counts.
  */
 export function agentLoopContinue(
   context: AgentContext,
@@ -51,10 +51,9 @@ export function agentLoopContinue(
 }
 
 /**
- * Resumes a run after a crash, a hand-over or a wait. `entries` are all the calls it has made: the batch of
- * its last message is finished first, as a turn without a model call, and the loop guard and the turn limit
- * remember what was before. Throws as `agentLoopContinue` does when the context ends with anything else of
- * the assistant's.
+ * Resumes a run after a crash, a hand-over or a wait. `entries` are all the calls it has made. The batch of its last
+ * message is finished first, as a turn without a model call, and the loop guard and the turn limit account for what
+ * came before. Throws like `agentLoopContinue` if the context ends with any other assistant message.
  */
 export function agentLoopResume(
   context: AgentContext,
@@ -71,7 +70,7 @@ function assertWaitsForModel({ messages }: AgentContext): void {
   const last = messages.findLast(isCounted);
   if (last !== undefined && last.role !== 'assistant') return;
   const found = last === undefined ? 'an empty context' : `assistant message ${last.id}`;
-  throw new ParleyError('invalid_input', `a run cannot go on from ${found}; start it with a prompt`);
+  throw new ParleyError('invalid_input', `a run can't continue from ${found}; start it with a prompt`);
 }
 
 type LoopOptions = {
@@ -139,13 +138,13 @@ async function* runTurns(
       pending = await config.getFollowUpMessages();
     }
     if (!outcome.goesOn && pending.length === 0) return { reason: 'natural' };
-    // A denied call is still answered to the person, one turn over the limit if need be.
+    // After a denied call the person still gets an answer, one turn over the limit if necessary.
     if (!mayKeepLane && !outcome.wasDenied) return { reason: 'turn_limit' };
     tools = outcome.wasDenied ? 'withheld' : 'offered';
   }
 }
 
-/** A fault that an abort brought about is that abort. */
+/** A fault caused by an abort counts as that abort. */
 function endOfFault(error: unknown, scope: RunScope): RunEnd {
   const cut = scope.abortReason();
   if (cut !== undefined) return { reason: cut };

@@ -1,8 +1,8 @@
 /**
- * Chooses messages to omit, in part, from a request that was rejected because of its history. In this order:
- * the message that the refusal names; those that cannot be written as JSON; those that hold what the refusal
- * speaks of, of images the unanswered ones first; those that hold anything but text. Each time more of them is left
- * out, so it comes to an end.
+ * Chooses messages to omit in part after a request was rejected because of its history, in this order: the message that
+ * the rejection names; messages that can't be serialised as JSON; messages with the kind of content that the rejection
+ * mentions (for images, the unanswered ones first); messages with anything but text. Each attempt omits more, so the
+ * process ends.
  */
 import { jsonProblem } from '#channel-kit/json-guard.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
@@ -11,10 +11,10 @@ import type { LlmMessage, ModelFailure } from '#contracts/model.ts';
 import { unreadFrom } from './compaction-cut.ts';
 import { sourcesOf } from './convert.ts';
 
-/** A message of the history, and what of it no request may hold any more. */
+/** A message of the history, and which of its content requests must no longer contain. */
 export type Mark = { readonly id: TranscriptId; readonly unsendable: Unsendable };
 
-/** Nothing when all that could be left out is left out already. `sent` was made of `messages`. */
+/** Returns an empty list when everything that could be omitted already is. `sent` was made from `messages`. */
 export function marksFor(
   failure: ModelFailure,
   sent: readonly LlmMessage[],
@@ -30,13 +30,13 @@ export function marksFor(
   const named = messageIndex === undefined ? undefined : sent[messageIndex];
   const broken = sent.filter((message) => !isWritable(message));
   const sure = [...new Set([...(named ? [named] : []), ...broken].flatMap(sourcesOf))].flatMap(step);
-  // For our own fault nothing is guessed: the cause may be anywhere.
+  // A fault of our own could have its cause anywhere, so nothing is guessed.
   if (sure.length > 0 || failure.isLocal) return sure;
   const spokenOf = /image/i.test(detail)
     ? holdersOfImages(messages)
     : messages.filter((message) => holdsAnyOf(message, kindsIn(detail)));
   const some = spokenOf.flatMap(({ id }) => step(id));
-  // A refusal without a cause may concern anything but plain text.
+  // A rejection without a stated cause may concern anything but plain text.
   return some.length > 0
     ? some
     : messages.filter((each) => holdsAnyOf(each, special)).flatMap(({ id }) => step(id));
@@ -66,7 +66,7 @@ function kindsIn(detail: string): readonly Kind[] {
   return /tool/i.test(detail) ? ['tool_call'] : [];
 }
 
-/** Those of a result are left out with its call. Images that an answer has followed were taken before. */
+/** A result's images are omitted with its call. Images that were followed by an answer had been accepted before. */
 function holdersOfImages(messages: readonly AgentMessage[]): readonly AgentMessage[] {
   const callIds = new Set(
     messages

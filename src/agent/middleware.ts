@@ -1,6 +1,6 @@
 /**
- * The checks around a turn: each middleware may let the run go on, have its context compacted, or stop it. The
- * loop asks before each model call and after each turn, one middleware after another, in the order of the list.
+ * The checks around a turn: each middleware may let the run continue, request a compaction, or stop the run. The loop
+ * asks them before each model call and after each turn, one after another, in list order.
  */
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentMessage } from '#contracts/message.ts';
@@ -13,7 +13,7 @@ import type { Run } from './run-state.ts';
 
 type Compaction = Extract<TurnVerdict, { readonly kind: 'compact' }>;
 
-/** Asks the middleware before a turn. `arriving`: messages this turn adds. Returns why the run ends here, if it does. */
+/** Asks the middleware before a turn that adds the `arriving` messages. Returns why the run ends here, if it does. */
 export async function* passBeforeTurn(
   run: Run,
   turn: number,
@@ -36,7 +36,7 @@ export async function* passBeforeTurn(
   return undefined;
 }
 
-/** Asks the middleware after a turn. A compaction they ask for waits for the next turn of the run, if there is one. */
+/** Asks the middleware after a turn. A requested compaction waits for the next turn of the run, if there is one. */
 export async function passAfterTurn(run: Run, turn: number): Promise<RunEnd | undefined> {
   for (const each of run.config.middleware ?? []) {
     const verdict = await ask(each, 'afterTurn', stateOf(run, turn, []), run.scope);
@@ -46,7 +46,7 @@ export async function passAfterTurn(run: Run, turn: number): Promise<RunEnd | un
   return undefined;
 }
 
-/** Compacts and reloads the context, told as events. `kept`: the history stays as it was. */
+/** Compacts and reloads the context, reporting this as events. `kept`: the history is unchanged. */
 export async function* compactContext(
   run: Run,
   reason: CompactionReason,
@@ -78,12 +78,12 @@ export type CompactionEnd =
   | { readonly kind: 'kept'; readonly detail?: string }
   | { readonly kind: 'ended'; readonly end: RunEnd };
 
-/** How a run ends whose signal was pulled. */
+/** Returns how a run ends after its signal was aborted. */
 export function endOfCut(scope: RunScope): RunEnd {
   return { reason: scope.abortReason() ?? 'aborted' };
 }
 
-/** A failed compaction leaves the history as it is and ends the run. */
+/** A failed compaction leaves the history unchanged and ends the run. */
 async function* compactBetweenTurns(
   run: Run,
   compaction: Compaction,
@@ -117,7 +117,7 @@ function stateOf({ conversation, size }: Run, turn: number, arriving: readonly A
   return {
     turn,
     messages,
-    // Counted only when it is asked for: estimating reads every message.
+    // A getter, because estimating reads every message.
     get stats() {
       return { contextTokens: size.tokens(messages) };
     },

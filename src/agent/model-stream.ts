@@ -11,15 +11,15 @@ export type StreamStep =
   /** The run was cut short; its scope knows why. */
   | { readonly kind: 'cut' };
 
-/** A model's stream read step by step, under the run's signal and the idle limit. */
+/** A model's stream, read step by step under the run's signal and the idle limit. */
 export interface ModelStream {
   /** Never rejects: a stream that throws or just stops ends with an `error` event like any other. */
   next(): Promise<StreamStep>;
-  /** Stops the clock and lets go of the stream. Safe to repeat. */
+  /** Stops the clock and releases the stream. Safe to repeat. */
   close(): void;
 }
 
-/** Silence that its person hears about, ms: a model that thinks without a word is often quiet for half a minute. */
+/** Silence worth telling the person about, ms: a thinking model is often quiet for half a minute. */
 const quietMs = 60_000;
 
 export function openModelStream(
@@ -42,7 +42,7 @@ export function openModelStream(
     signal,
   );
   let events: AsyncIterator<ModelEvent> | undefined;
-  /** A retry's announced wait is not silence. */
+  /** The announced wait before a retry doesn't count as silence. */
   let announcedWaitMs = 0;
 
   const { sections = noSections } = config;
@@ -67,9 +67,9 @@ export function openModelStream(
 
   const close = () => {
     scope.signal.removeEventListener('abort', onScopeAbort);
-    // A reason of our own: the default one is an error with a stack, made for nobody.
+    // An explicit reason, because the default is an error whose stack nobody would read.
     open.abort('the stream is closed');
-    // Not awaited: a stream that ignores its signal would hold the run open. It gets its chance to clean up.
+    // Not awaited: it lets the stream clean up, but a stream that ignores its signal would keep the run open.
     void letGo(events);
   };
   return { next, close };
@@ -83,6 +83,6 @@ async function letGo(events: AsyncIterator<ModelEvent> | undefined): Promise<voi
   try {
     await events?.return?.();
   } catch {
-    // Its answer is already taken or given up; how it closes changes nothing.
+    // Its answer has already been taken or abandoned, so how it closes doesn't matter.
   }
 }

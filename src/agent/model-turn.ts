@@ -1,5 +1,5 @@
-// One answer of the model: message_start, an update per stream event, message_end. It always ends with a
-// message that has its finish part, also when the stream breaks off or the run is cut short.
+// One answer of the model: message_start, an update per stream event, message_end. It always ends with a message that
+// has a finish part, even if the stream breaks off or the run is cut short.
 
 import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AgentEvent, EndReason } from '#contracts/agent-event.ts';
@@ -16,7 +16,7 @@ export type RunEnd = { readonly reason: EndReason; readonly detail?: string };
 export type Answer = {
   readonly message: AgentMessage;
   readonly finish: FinishReason;
-  /** Tokens of the call that gave it; absent when it broke off. */
+  /** Tokens of the call that produced it; absent when it broke off. */
   readonly usage?: Usage;
   /** Set when the answer ends the run: no tools run, nothing is taken from the queue. */
   readonly end?: RunEnd;
@@ -25,15 +25,15 @@ export type Answer = {
 export type ModelTurn = {
   readonly config: AgentLoopConfig;
   readonly scope: RunScope;
-  /** Ids of the calls in the transcript; those of this answer are added. */
+  /** Ids of the calls in the transcript; this answer's ids are added. */
   readonly callIds: Set<string>;
-  /** The request to make instead of one that was rejected because of its messages, if there is one. */
+  /** Returns the request to make instead of one that was rejected because of its messages, if there is one. */
   readonly recover?: (refused: RefusedRequest) => AsyncGenerator<AgentEvent, ModelRequest | undefined, void>;
 };
 
 export type RefusedRequest = { readonly request: ModelRequest; readonly failure: ModelFailure };
 
-/** How often an answer is asked for anew that came to nothing, and how often its request is made anew. */
+/** How often an answer that yielded nothing is requested again, and how often its request is rebuilt. */
 const maxAnew = 1;
 const maxRecoveries = { unsendable: 4, overflow: 1 };
 
@@ -84,7 +84,7 @@ async function* recoverFrom(
 type Attempt = {
   readonly request: ModelRequest;
   readonly draft: AssistantDraft;
-  /** Counts of this answer so far; raised with each. */
+  /** The answer's recoveries so far, by kind; incremented with each. */
   readonly recoveries: Recoveries;
 };
 
@@ -103,7 +103,7 @@ async function* readAnswer(
       const ending = endingOf(step.event, turn.scope);
       if (step.event.type !== 'complete') {
         sections.run('model event', () => draft.write(step.event));
-        // How it failed is told once it is known that it is not asked for anew.
+        // A failure is reported only once it's clear that the answer won't be requested again.
         if (step.event.type !== 'error')
           yield { type: 'message_update', message: draft.snapshot(), event: step.event };
       }
@@ -133,9 +133,9 @@ async function* finishAnswer(
 }
 
 /**
- * A whole answer without a word or a call, or a stream that broke before there was a call or a word that somebody
- * may have seen. What broke before
- * anything came was tried again by the provider already.
+ * Says whether an answer yielded nothing: it is complete but has neither text nor calls, or its stream broke off before
+ * a call or a word that a person may have seen. Streams that broke before sending anything were already retried by the
+ * provider.
  */
 function cameToNothing(
   { finish, failure }: TurnEnd,
@@ -155,7 +155,7 @@ function detailOf({ failure }: TurnEnd): string {
   return failure === undefined ? 'the answer was empty' : `${failure.kind}: ${failure.detail}`;
 }
 
-/** Some providers say `end_turn` beside calls, or `tool_use` without any: what the answer holds decides. */
+/** Some providers report `end_turn` along with calls, or `tool_use` without any: the answer's content decides. */
 function finishOf(said: FinishReason, { parts }: AgentMessage): FinishReason {
   if (said !== 'end_turn' && said !== 'tool_use') return said;
   return toolCallsOf(parts).length > 0 ? 'tool_use' : 'end_turn';
@@ -163,7 +163,7 @@ function finishOf(said: FinishReason, { parts }: AgentMessage): FinishReason {
 
 type TurnEnd = {
   readonly finish: FinishReason;
-  /** Usage and cost of its one call; micro-dollars. */
+  /** Usage of the call, and its cost in micro-dollars. */
   readonly spent?: { readonly usage: Usage; readonly cost: number };
   readonly model?: string;
   readonly failure?: ModelFailure;
@@ -192,7 +192,7 @@ function endingOfCut(cut: AbortReason | undefined): TurnEnd {
   return { finish: finishOfCut(reason), end: { reason } };
 }
 
-/** How the assistant message of a run finishes that was cut short. */
+/** Returns the finish reason for the assistant message of a run that was cut short. */
 export function finishOfCut(cut: AbortReason): FinishReason {
   return cut === 'aborted' ? 'canceled' : 'timeout';
 }

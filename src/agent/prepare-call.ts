@@ -1,5 +1,5 @@
-// Decides about one call before it runs: known and complete → not repeated endlessly → valid arguments →
-// no hook blocks it → permitted. The first "no" answers the call; the tool never sees it.
+// Checks one call before it runs: not repeated endlessly → known and complete → valid arguments → not blocked by a
+// hook → permitted. The first "no" becomes the call's result; the tool never sees the call.
 
 import { prettifyError } from 'zod';
 import { type AgentMessage, type ToolCallData, unknownOutcome } from '#contracts/message.ts';
@@ -33,7 +33,7 @@ export type PreparedCall =
       /** Nothing further of the batch runs, for this reason. */
       readonly halt?: Halt;
     }
-  /** Its result is on record since an earlier attempt. */
+  /** Its result was recorded by an earlier attempt. */
   | {
       readonly kind: 'done';
       readonly call: ToolCallData;
@@ -44,7 +44,7 @@ export type PreparedCall =
 /** Why nothing further of a batch runs. */
 export type Halt = 'denied' | 'loop_guard';
 
-/** A call that does not run now. */
+/** A call that doesn't run now. */
 export type WithheldCall = Exclude<PreparedCall, { readonly kind: 'ready' }>;
 
 export type Preparation = {
@@ -52,13 +52,13 @@ export type Preparation = {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly guard: LoopGuard;
   readonly scope: RunScope;
-  /** State of the batch left by an earlier attempt; absent for one that is new. */
+  /** State of a batch left by an earlier attempt; absent for a new batch. */
   readonly open?: OpenBatch | undefined;
 };
 
 /**
- * Never throws: whatever fails here becomes the call's result. A call that an earlier attempt has started
- * goes the same way as a new one, if it may run again at all.
+ * Decides whether and how the call runs. Never throws: any failure here becomes the call's result. A call started by an
+ * earlier attempt passes the same checks as a new one, if it may run again at all.
  */
 export async function prepareCall(call: ToolCallData, using: Preparation): Promise<PreparedCall> {
   const isRepeated = !using.guard.admit(call);
@@ -84,17 +84,17 @@ export async function prepareCall(call: ToolCallData, using: Preparation): Promi
   return { kind: 'ready', call, tool, input: parsed.input, hasBegun };
 }
 
-/** A call that is not run, for the reason `text`, unless more is known of it: that it had started, say. */
+/** Withholds a call for the reason `text`, unless more is known about it, for example that it had started. */
 export function withhold(call: ToolCallData, text: string, using: Preparation): WithheldCall {
   return prepareKnown(call, using) ?? answered(call, isBegun(call, using) ? begunText(text) : text);
 }
 
-/** Whether an earlier attempt has started the call and left no result. */
+/** Says whether an earlier attempt started the call but left no result. */
 function isBegun({ id }: ToolCallData, { open }: Preparation): boolean {
   return open?.states.get(id)?.kind === 'started';
 }
 
-/** A call of which an earlier attempt has the result, or of which nobody can say more than that it had begun. */
+/** Handles a call that an earlier attempt finished, or started and must not repeat; undefined for any other. */
 function prepareKnown(call: ToolCallData, { open, tools }: Preparation): WithheldCall | undefined {
   const state: CallState = open?.states.get(call.id) ?? { kind: 'fresh' };
   switch (state.kind) {
@@ -151,7 +151,7 @@ async function parseInput(
   }
 }
 
-/** The reason to block the call, or nothing. A hook that throws blocks it: it may have been about to. */
+/** Returns the reason to block the call, if any. A hook that throws blocks it, since it may have been about to. */
 async function askHook(
   call: ToolCallData,
   input: unknown,
@@ -163,7 +163,7 @@ async function askHook(
   if (verdict.kind === 'aborted') return cutText(scope.abortReason());
   if (verdict.kind === 'failed')
     return `blocked: a check before the call failed (${faultText(verdict.error)})`;
-  // A hook is a plugin's: what it gives back may be anything.
+  // Hooks come from plugins and may return anything.
   return verdict.value?.kind === 'block' ? `blocked: ${verdict.value.reason}` : undefined;
 }
 

@@ -1,18 +1,18 @@
 /**
- * Shortens old tool results, in the request only. The place up to which they are old moves in steps, so the
+ * Shortens old tool results, in the request only. The point before which results count as old moves in steps, so the
  * beginning of the request stays the same for many turns and the provider can cache it.
  */
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { messageTokens } from './context-size.ts';
 
-/** The newest part of the context, tokens: whole. */
+/** The newest part of the context, which stays complete, tokens. */
 const whole = 40_000;
-/** How far the place moves at once, tokens. */
+/** How far the point moves in one step, tokens. */
 const step = 25_000;
-/** Length that an old result is shortened to, UTF-16 units. */
+/** The length to which an old result is shortened, UTF-16 units. */
 const leftUnits = 500;
 
-/** The same messages while there is nothing old enough to shorten. */
+/** Shortens old results; returns the same messages while nothing is old enough. */
 export function pruneResults(messages: readonly AgentMessage[]): readonly AgentMessage[] {
   const sizes = messages.map(messageTokens);
   const total = sizes.reduce((sum, size) => sum + size, 0);

@@ -1,21 +1,21 @@
 import type { Clock } from '#contracts/clock.ts';
 
-/** How a piece of work ended that was watched together with a signal. */
+/** The outcome of work that was raced against a signal. */
 export type RaceResult<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'aborted' };
 
 /**
- * Waits for `work` or for the signal, whichever comes first, and never rejects; work that throws at once
- * counts as failed. Abort stops the waiting only: the work itself goes on unless it listens to the signal,
- * and its late outcome is dropped.
+ * Waits for `work` or the signal, whichever comes first. Never rejects; work that throws synchronously counts as
+ * failed. An abort only stops the waiting: the work itself continues unless it listens to the signal, and its late
+ * outcome is dropped.
  */
 export function raceAbort<T>(work: () => Promise<T>, signal: AbortSignal): Promise<RaceResult<T>> {
   return settleStarted(start(work), signal);
 }
 
-/** Like `raceAbort`, but after an abort the work has `graceMs` more to end by itself. */
+/** Like `raceAbort`, but after an abort the work has another `graceMs` to end on its own. */
 export async function settleWithGrace<T>(
   work: () => Promise<T>,
   signal: AbortSignal,
@@ -33,7 +33,7 @@ export async function settleWithGrace<T>(
   return late;
 }
 
-/** Thrown where waiting was ended by the run's signal; the run's scope knows why. */
+/** Thrown when the run's signal ended a wait; the run's scope knows why. */
 export class AbortedError extends Error {
   constructor() {
     super('the run was ended');

@@ -1,7 +1,7 @@
 import { neverStarted, skipped } from '#contracts/message.ts';
 import type { AbortReason } from './run-scope.ts';
 
-/** The model's text for the result of a call that did not run. */
+/** Texts that tell the model why a call didn't run. */
 export const resultText = {
   denied: 'permission denied',
   cancelled: neverStarted,
@@ -14,12 +14,12 @@ export const resultText = {
   mayNotWait: 'the tool asked to wait for an answer, which only a durable tool may do',
 } as const;
 
-/** The same for a call that had started: it may have had its effect. */
+/** Returns the same text for a call that had started and may have had its effect. */
 export function begunText(text: string): string {
   return `${text}; it had started, outcome unknown`;
 }
 
-/** The result of a call that the end of the run kept from running or finishing. */
+/** Returns the result text of a call that the end of the run kept from running or finishing. */
 export function cutText(cut: AbortReason | undefined): string {
   switch (cut) {
     case 'timeout':

@@ -1,17 +1,17 @@
-// A resumed run's own part of its transcript: the calls it has made, and its last batch.
+// Finds a resumed run's own part of the transcript: the calls it has made, and its last batch.
 
 import { type AgentMessage, toolCallsOf } from '#contracts/message.ts';
 import { isCounted } from './call-pairs.ts';
 import type { MadeCall } from './loop-guard.ts';
 
-/** How far a call of a run had come when its last holder left it. */
+/** How far a run's call had progressed when its last holder left it. */
 export type CallEntry = {
   readonly callId: string;
   /** The message that made it. */
   readonly messageId: string;
-  /** `started`: it may have had its effect, so the replay class of its tool decides. `done`: it has its result. */
+  /** `started`: it may have had its effect, so its tool's replay class decides. `done`: it has its result. */
   readonly state: 'fresh' | 'started' | 'done';
-  /** Its call, where a summary stands for the message; absent of old ones. */
+  /** Its call, if a summary replaced the message; absent in old records. */
   readonly summarised?: MadeCall;
 };
 
@@ -21,21 +21,21 @@ export type CallState =
   | { readonly kind: 'started' }
   | { readonly kind: 'done'; readonly result: AgentMessage };
 
-/** The last message with calls of a run that is resumed. */
+/** The last message with calls of a resumed run. */
 export type OpenBatch = {
   readonly message: AgentMessage;
-  /** By call id; one that is missing here is `fresh`. */
+  /** By call id; a missing call is `fresh`. */
   readonly states: ReadonlyMap<string, CallState>;
   /** A steer was taken in after the message. */
   readonly isOvertaken: boolean;
 };
 
 export type Resumption = {
-  /** Ids of all calls that the run has made, also of those that a summary stands for. */
+  /** Ids of all calls that the run has made, including those replaced by a summary. */
   readonly callIds: readonly string[];
-  /** The calls before the batch, in source order, for the loop guard. */
+  /** The calls before the batch in source order, for the loop guard. */
   readonly earlier: readonly MadeCall[];
-  /** Turns before the batch, or before the next model call without one. */
+  /** Turns before the batch or, without one, before the next model call. */
   readonly turns: number;
   /** Absent when no message of the run ends in calls. */
   readonly batch?: OpenBatch;
@@ -45,8 +45,8 @@ export type Resumption = {
 export const noResumption: Resumption = { callIds: [], earlier: [], turns: 0 };
 
 /**
- * Finds the calls of `entries` in the transcript. A call whose state is not known counts as started. Turns are counted by
- * the entries: a summary may stand for their messages.
+ * Finds the calls of `entries` in the transcript. A call of unknown state counts as started. Turns are counted by the
+ * entries, since a summary may have replaced their messages.
  */
 export function findResumption(messages: readonly AgentMessage[], entries: readonly CallEntry[]): Resumption {
   const states = new Map(entries.map(({ callId, state }) => [callId, state]));

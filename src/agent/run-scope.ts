@@ -1,15 +1,15 @@
 import type { Clock } from '#contracts/clock.ts';
 
-/** Why a run was cut short from outside its own flow. */
+/** Why a run was cut short from the outside. */
 export type AbortReason = 'aborted' | 'timeout' | 'idle';
 
-/** One signal for everything a run has open, and the first reason it was pulled for. */
+/** One signal for everything that a run has open, and the first reason it was aborted for. */
 export interface RunScope {
-  /** Aborts when the run is cut short, and in any case when it ends. */
+  /** Aborts when the run is cut short, and otherwise when it ends. */
   readonly signal: AbortSignal;
   abortReason(): AbortReason | undefined;
   stop(reason: AbortReason): void;
-  /** Ends the scope: releases the clock and the caller's signal, aborts what still runs. */
+  /** Ends the scope: releases the clock and the caller's signal, and aborts whatever is still running. */
   close(): void;
 }
 
@@ -27,7 +27,7 @@ export function openRunScope(outer: AbortSignal, clock: Clock, runTimeoutMs: num
   const onOuterAbort = () => stop('aborted');
   outer.addEventListener('abort', onOuterAbort, { once: true });
   if (outer.aborted) onOuterAbort();
-  // `wait` never rejects and resolves at once when the scope ends, so nothing is left behind.
+  // `wait` never rejects, and it resolves immediately when the scope ends, so nothing is left behind.
   void clock.wait(runTimeoutMs, controller.signal).then(() => {
     if (!controller.signal.aborted) stop('timeout');
   });
@@ -39,7 +39,7 @@ export function openRunScope(outer: AbortSignal, clock: Clock, runTimeoutMs: num
     close: () => {
       isClosed = true;
       outer.removeEventListener('abort', onOuterAbort);
-      // A reason of our own: the default one is an error with a stack, made for nobody.
+      // An explicit reason, because the default is an error whose stack nobody would read.
       controller.abort('the run is over');
     },
   };

@@ -17,6 +17,6 @@ export type Run = {
   readonly guard: LoopGuard;
   readonly callIds: Set<string>;
   readonly size: ContextSize;
-  /** A compaction that was asked for after a turn, for the next one. */
+  /** A compaction requested after a turn, to be done before the next one. */
   dueCompaction: Extract<TurnVerdict, { readonly kind: 'compact' }> | undefined;
 };

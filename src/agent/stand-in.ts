@@ -1,4 +1,4 @@
-/** Messages as later requests show them after a refusal; a placeholder names the omitted content. */
+/** Messages as later requests show them after a rejection: placeholders name the omitted content. */
 import { type AgentMessage, isImage, type MessagePart, toolCallsOf } from '#contracts/message.ts';
 
 const notKept = {
@@ -7,7 +7,9 @@ const notKept = {
   text: '[a message was left out: the model took no request with it]',
 } as const;
 
-/** The same messages where none is marked. A call and its result go together: the mark is the call's. */
+/**
+ * Replaces marked content; returns the same messages if none is marked. A result is omitted along with its marked call.
+ */
 export function withStandIns(messages: readonly AgentMessage[]): readonly AgentMessage[] {
   if (messages.every(({ unsendable }) => unsendable === undefined)) return messages;
   const left = new Set<string>();

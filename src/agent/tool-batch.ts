@@ -1,6 +1,5 @@
-// The calls of one assistant message, all of them new or what another attempt has left of them. Preparation
-// and results keep the source order, end events come as the tools end, and every call gets exactly one
-// result whatever happens on the way.
+// The calls of one assistant message: either all of them, or those left by an earlier attempt. Preparation and results
+// keep the source order, end events arrive as the tools end, and every call gets exactly one result, whatever happens.
 
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
@@ -20,12 +19,12 @@ import { errorResult, resultMessage } from './tool-result.ts';
 
 export type ToolBatch = Preparation & {
   readonly calls: readonly ToolCallData[];
-  /** Takes in the messages that arrived meanwhile; asked before each tool of a sequential batch but the first. */
+  /** Returns the messages that arrived meanwhile; called before each tool of a sequential batch except the first. */
   readonly pollSteering: () => Promise<readonly AgentMessage[]>;
 };
 
 export type BatchOutcome = {
-  /** One per call, in source order; none of a call that is parked or, after it, was not started. */
+  /** One per call, in source order; none for a parked call or for the calls not started after it. */
   readonly results: readonly AgentMessage[];
   readonly steering: readonly AgentMessage[];
   readonly halt?: BatchHalt;
@@ -43,7 +42,7 @@ export async function* runToolBatch(batch: ToolBatch): AsyncGenerator<AgentEvent
   const results = new Map<string, AgentMessage>();
   let steering: readonly AgentMessage[] = [];
   let halt: BatchHalt | undefined;
-  /** Set once nothing further runs: what the remaining calls get. */
+  /** Set once nothing further runs: the result text of the remaining calls. */
   let rest: string | undefined;
   const isTailSkipped = batch.config.steerTail === 'skip';
 
@@ -67,7 +66,7 @@ export async function* runToolBatch(batch: ToolBatch): AsyncGenerator<AgentEvent
   return { results: inSourceOrder(results, batch), steering, ...(halt === undefined ? {} : { halt }) };
 }
 
-/** Gives every call the same error result without running it: `tool_execution_end` and its message each. */
+/** Gives every call the same error result without running it, each with `tool_execution_end` and a message. */
 export async function* rejectCalls(
   batch: Omit<ToolBatch, 'pollSteering'>,
   text: string,
@@ -84,13 +83,13 @@ function inSourceOrder(
 }
 
 /**
- * A group runs at once. A parallel batch is one group, so that it is never partly recalled; what another
- * attempt has begun of a sequential one comes first, for it is not recalled either.
+ * Splits the calls into groups that run together. A parallel batch is a single group, so it is never recalled in part.
+ * In a sequential batch, the calls begun by an earlier attempt come first, since they can't be recalled either.
  */
 function groupsOf({ calls, config, tools, open }: ToolBatch): readonly (readonly ToolCallData[])[] {
   const isParallel =
     config.toolExecution === 'parallel' ||
-    // An unknown tool never runs, so it does not keep the others apart.
+    // An unknown tool never runs, so it doesn't make the batch sequential.
     (config.toolExecution === 'auto' && calls.every((call) => tools.get(call.name)?.parallelSafe ?? true));
   if (isParallel) return [calls];
   const isFresh = ({ id }: ToolCallData) => (open?.states.get(id)?.kind ?? 'fresh') === 'fresh';
@@ -118,7 +117,7 @@ function answerAll(
   return { calls: calls.map((call) => withhold(call, text, using)) };
 }
 
-/** In source order; a halt also takes back what is prepared and has not started. */
+/** Prepares the calls in source order; a halt also withdraws calls that are prepared but not started. */
 async function prepareGroup(calls: readonly ToolCallData[], batch: ToolBatch): Promise<PreparedGroup> {
   const prepared: PreparedCall[] = [];
   let halt: Halt | undefined;
@@ -177,8 +176,8 @@ async function* tellAnswered(prepared: readonly PreparedCall[]): AsyncGenerator<
 }
 
 /**
- * Starts all and hands on what they tell, as it comes. That a call is parked is told last: should the run
- * be cut short until then, it is answered like every other.
+ * Starts all calls and passes on their events as they arrive. Parked calls are reported last: if the run is cut short
+ * before that, they get a result like any other call.
  */
 async function* execute(
   ready: readonly ReadyCall[],

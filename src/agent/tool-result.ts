@@ -1,4 +1,4 @@
-// Fits a tool's result to the transcript: bounded, clean, and always there.
+// Fits a tool's result to the transcript: bounded, cleaned, and always present.
 
 import { fitBytes } from '#channel-kit/clean-text.ts';
 import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
@@ -12,9 +12,9 @@ import type { ToolResult } from './loop-config.ts';
 import { resultText } from './result-text.ts';
 
 const maxImages = 8;
-/** Longest metadata, UTF-16 units of its JSON; the longest message that a tool sends fits. */
+/** Longest metadata, UTF-16 units of its JSON; fits the longest message that a tool can send. */
 const maxMetadataLength = 256 * 1024;
-/** Most images that are checked. */
+/** At most this many images are checked. */
 const mostLookedAt = 64;
 const metadataShape: ShapeLimits = { depth: 16, values: 10_000 };
 
@@ -22,7 +22,7 @@ export function errorResult(text: string): ToolResult {
   return { output: { text: fitBytes(text, maxResultBytes) }, isError: true };
 }
 
-/** The state that a call is shown in after this event. A call withheld because of a steer hasn't failed. */
+/** Returns the state shown for a call after this event. A call withheld because of a steer hasn't failed. */
 export function endStateOf(
   event: Extract<AgentEvent, { type: 'tool_execution_end' }>,
 ): TimelineStep['state'] {
@@ -30,15 +30,15 @@ export function endStateOf(
   return event.result.text === resultText.skipped ? 'skipped' : 'failed';
 }
 
-/** Cuts what is too long, replaces what databases refuse, and says what was left out. Never throws. */
+/** Cuts what is too long, replaces what databases reject, and names what was left out. Never throws. */
 export function boundResult(result: ToolResult): ToolResult {
   const { output, isError } = result;
   if (typeof output?.text !== 'string') return errorResult('the tool returned no text');
-  // A tool is a plugin's: what it gives back may be anything.
+  // Tools come from plugins and may return anything.
   const images: readonly unknown[] = Array.isArray(output.images) ? output.images : [];
   const kept = images.slice(0, mostLookedAt).flatMap(fitOf).slice(0, maxImages);
   const left = images.length - kept.length;
-  const note = left === 0 ? '' : `[left out: ${left} images that are too many, too large or no images]\n`;
+  const note = left === 0 ? '' : `[left out: ${left} images that were too many, too large or not images]\n`;
   const metadata = jsonOrNothing(output.metadata);
   return {
     output: {
@@ -50,7 +50,7 @@ export function boundResult(result: ToolResult): ToolResult {
   };
 }
 
-/** The transcript's message of one result: the `tool_result` part, then a part for each image. */
+/** Builds the transcript message of one result: the `tool_result` part, then a part for each image. */
 export function resultMessage(
   call: ToolCallData,
   result: ToolResult,
@@ -82,7 +82,7 @@ function fitOf(image: unknown): readonly FitImage[] {
   return fit === undefined ? [] : [fit];
 }
 
-/** Metadata is stored as JSON; what cannot be written so (cycles, big integers, bottomless nesting) is left out. */
+/** Metadata is stored as JSON; values that JSON can't express (cycles, big integers, endless nesting) are dropped. */
 function jsonOrNothing(metadata: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   if (metadata === undefined) return undefined;
   try {

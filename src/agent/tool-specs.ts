@@ -2,18 +2,18 @@ import { type ZodType, z } from 'zod';
 import type { ToolSpec } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
 
-/** The tools as described to the provider. Objects take no other properties. */
+/** Describes the tools to the provider. Objects accept no additional properties. */
 export function toolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
   return tools.map((tool) => describe(tool).spec);
 }
 
-/** Length of the tools' descriptions as JSON, UTF-16 units. */
+/** Returns the length of the tools' descriptions as JSON, UTF-16 units. */
 export function specsLength(tools: readonly Tool[]): number {
   const brackets = 2;
   return tools.reduce((length, tool) => length + describe(tool).length + 1, brackets - 1);
 }
 
-/** Tells which arguments the tool doesn't have; its schema would leave them out without a word. */
+/** Names an argument that the tool doesn't have, if there is one; its schema would drop it silently. */
 export function argumentProblem(tool: Tool, given: unknown): string | undefined {
   const { properties, additionalProperties } = describe(tool).spec.inputSchema;
   if (additionalProperties !== false || typeof given !== 'object' || given === null) return undefined;
@@ -25,7 +25,7 @@ export function argumentProblem(tool: Tool, given: unknown): string | undefined 
 
 type ToolDescription = { readonly spec: ToolSpec; readonly length: number };
 
-/** Tools are made anew for each run, their schemas are not: each is described once. */
+/** Tools are created for each run, but their schemas aren't, so each schema is described only once. */
 const described = new WeakMap<ZodType, ToolDescription>();
 
 function describe({ name, description, inputSchema }: Tool): ToolDescription {

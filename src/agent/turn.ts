@@ -1,5 +1,5 @@
-// One turn of the inner loop: middleware, injected messages, the model's answer, its tools, and what the
-// loop needs to know to go on.
+// One turn of the inner loop: middleware, injected messages, the model's answer, its tools, and what the loop needs to
+// know to continue.
 
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import { type AgentMessage, type FinishReason, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
@@ -22,7 +22,7 @@ export type TurnPlan = {
   readonly isFirst: boolean;
   /** Initial messages of the run; only the first turn has any. */
   readonly prompts: readonly AgentMessage[];
-  /** Taken at the last boundary, for this turn's request. */
+  /** Messages taken at the last boundary, for this turn's request. */
   readonly pending: readonly AgentMessage[];
   /** After a denied permission the model answers the person without tools. */
   readonly tools: 'offered' | 'withheld';
@@ -43,7 +43,7 @@ export async function* runTurn(run: Run, plan: TurnPlan): AsyncGenerator<AgentEv
   yield { type: 'turn_start', turn: plan.turn };
   yield* inject(plan.prompts, conversation);
   const stop = yield* passBeforeTurn(run, plan.turn, plan.pending);
-  // Also when the run stops here: what was taken from the queue is in the transcript and must be told.
+  // Even if the run stops here: messages taken from the queue are in the transcript and must be reported.
   yield* inject(plan.pending, conversation);
   if (stop !== undefined) return { kind: 'ended', end: stop };
   if (plan.isFirst) yield* inject(await config.getSteeringMessages(), conversation);
@@ -60,7 +60,7 @@ export async function* runTurn(run: Run, plan: TurnPlan): AsyncGenerator<AgentEv
   return yield* closeTurn(run, plan, { answer, batch });
 }
 
-/** The rest of a turn that another attempt has begun: the calls of its message that have no result yet. */
+/** Finishes a turn begun by an earlier attempt: the calls of its message that have no result yet. */
 export async function* finishBatch(
   run: Run,
   turn: number,
@@ -77,7 +77,7 @@ export async function* finishBatch(
 }
 
 /**
- * Messages from people: steering, follow-ups, prompts. Each counts once, also if another writer appended it.
+ * Adds messages from people: steers, follow-ups, prompts. Each counts once, even if another writer appended it.
  */
 async function* inject(
   messages: readonly AgentMessage[],
@@ -107,7 +107,7 @@ async function requestOf(run: Run, plan: TurnPlan): Promise<ModelRequest> {
   };
 }
 
-/** The request to make instead of one that was refused because of its messages; undefined when there is none. */
+/** Returns the request to make instead of one that was rejected because of its messages, if there is one. */
 async function* recover(
   run: Run,
   plan: TurnPlan,
@@ -119,7 +119,7 @@ async function* recover(
   return done.kind === 'compacted' ? await requestOf(run, plan) : undefined;
 }
 
-/** The request without what it was refused for, on record before it is sent; nothing when there is no such thing. */
+/** Rebuilds the request without the rejected content, which is recorded first; undefined if none can be found. */
 async function mend(
   run: Run,
   plan: TurnPlan,
@@ -162,14 +162,14 @@ async function* runCalls(
   return { results: yield* rejectCalls(batch, unrunText), steering: [] };
 }
 
-/** Why no call of the answer runs, if none does. */
+/** Returns why none of the answer's calls may run, if so. */
 function unrunTextOf(finish: FinishReason, { tools }: TurnPlan): string | undefined {
   if (finish === 'max_tokens') return resultText.truncated;
   if (finish === 'canceled' || finish === 'timeout' || finish === 'error') return resultText.brokenOff;
   return tools === 'withheld' ? resultText.noTools : undefined;
 }
 
-/** The last turn that the limit allows takes nothing in: what arrives then starts the next run. */
+/** The last turn within the limit takes no messages: those that arrive then start the next run. */
 async function pollSteering({ config }: Run, { turn }: TurnPlan): Promise<readonly AgentMessage[]> {
   return turn < config.limits.turns ? await config.getSteeringMessages() : [];
 }
@@ -197,7 +197,7 @@ async function* closeTurn(
     yield* inject(batch.steering, conversation);
     return { kind: 'ended', end };
   }
-  // An abort that came with the final text leaves the queue to the next run.
+  // If an abort came with the final text, the queue is left to the next run.
   const polled = scope.signal.aborted ? [] : await pollSteering(run, plan);
   return {
     kind: 'complete',
@@ -213,7 +213,7 @@ function endOfBatch({ scope }: Run, { halt, results }: BatchOutcome): RunEnd | u
   return scope.signal.aborted && results.length > 0 ? endOfCut(scope) : undefined;
 }
 
-/** The answer is told before its tools run; what became of them may change how it counts as finished. */
+/** The answer is reported before its tools run; their outcome may change its finish reason. */
 function markedMessage(message: AgentMessage, { scope }: Run, batch: BatchOutcome): AgentMessage {
   const cut = scope.abortReason();
   if (batch.halt?.kind === 'denied') return withFinish(message, 'permission_denied');

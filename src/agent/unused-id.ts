@@ -1,6 +1,6 @@
 /**
- * Finds an id that is not taken yet: the wanted one, or with `_2`, `_3` … behind it. It remembers how far it
- * has counted, because some providers call every call the same.
+ * Finds an unused id: the wanted one, or the same with a suffix `_2`, `_3` and so on. It remembers how far it has
+ * counted, because some providers give every call the same id.
  */
 export class UnusedIds {
   readonly #taken: Set<string>;
