@@ -41,6 +41,9 @@ export type OutboundContent =
       readonly caption?: FormattedText;
     };
 
+/** Tells a group that a run failed. Where it is refused, a line says the same. */
+export const failedReaction = '⚠';
+
 /** The result of one platform call. */
 export type SendResult =
   /** The platform confirmed it; `receipts` are the ids of the resulting messages (may be empty). */

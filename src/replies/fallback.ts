@@ -2,7 +2,7 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
-import type { OutboundContent } from '#contracts/outbound.ts';
+import { failedReaction, type OutboundContent } from '#contracts/outbound.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 
 export type Failure =
@@ -19,8 +19,6 @@ export type FallbackScene = {
   readonly replyTo?: MessageId;
 };
 
-const FAILED_REACTION = '⚠';
-
 /** A tool failure is one short line; an internal one a line in a DM and a reaction in a group. */
 export function shapeFallback(failure: Failure, scene: FallbackScene): OutboundContent {
   const { chatKind, capabilities, notices, replyTo } = scene;
@@ -28,7 +26,7 @@ export function shapeFallback(failure: Failure, scene: FallbackScene): OutboundC
     return { kind: 'text', text: plainText(fillNotice(notices.toolFailure, { tool: failure.tool })) };
   }
   if (chatKind === 'group' && capabilities.canReact && replyTo !== undefined) {
-    return { kind: 'reaction', messageId: replyTo, emoji: FAILED_REACTION };
+    return { kind: 'reaction', messageId: replyTo, emoji: failedReaction };
   }
   return { kind: 'text', text: plainText(failure.notice ?? notices.internalFailure) };
 }

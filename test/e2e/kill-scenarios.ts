@@ -59,6 +59,8 @@ const signalInLongRuns = { channels: [], longChannels: ['signal'] } as const;
 const inLongRuns = { channels: [], longChannels: ['telegram'] } as const;
 const telegramFirst = { channels: ['telegram'], longChannels: ['web', 'terminal'] } as const;
 const notices = noticesFor('en');
+/** What stands for ⚠, which Telegram doesn't have. */
+const telegramFailed = '😢';
 const question = 'question-1';
 const answer = answerTo(question);
 
@@ -328,7 +330,7 @@ export const scenarios: readonly Scenario[] = [
     kills: ['preview-sent:1', 'model-called:1', 'streaming:8'],
     ...inLongRuns,
     questions: [question],
-    expected: [notices.restartGaveUp],
+    expected: [telegramFailed],
     prepare: () => inGroup(),
   },
   // Not at `received`: what the webhook has not answered, Signal's server does not send again (a gap is told).
@@ -524,8 +526,13 @@ export function inGroup(says: (acting: Acting, chat: number) => void = mentions)
       chats.push(chat.id);
       says(acting, chat.id);
     },
-    standing: ({ stage }) =>
-      chats.flatMap((chat) => stage.telegram.botMessages(chat).map((message) => message.text)),
+    standing: ({ stage: { telegram } }) =>
+      chats.flatMap((chat) => [
+        ...telegram.botMessages(chat).map(({ text }) => text),
+        ...telegram
+          .messages(chat)
+          .flatMap(({ botReaction }) => (botReaction === telegramFailed ? botReaction : [])),
+      ]),
   };
 }
 

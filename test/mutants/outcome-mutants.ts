@@ -12,6 +12,15 @@ export const outcomeMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'given-up run tells its group in words',
+    invariant: 'a group sees ⚠ for every failure of a run, and its owner the reason',
+    edit: { in: 'noticesOf', find: "chatKind === 'group'", replace: "chatKind === 'dm'" },
+    test: {
+      file: 'test/store/lanes/lanes.test.ts',
+      name: 'gives up a run of a group with ⚠ on its message, or a line where that is refused, and tells the owner',
+    },
+  },
+  {
     name: 'files fetched without a limit',
     invariant: 'one sender’s files take no more than their share of an hour',
     edit: { in: 'fetchWithin', find: '!allowance.hasRoom(sender, stated)', replace: 'false' },

@@ -1,7 +1,8 @@
 import type { MessageId } from '#contracts/ids.ts';
 import { type MessagePart, neverStarted, unknownOutcome } from '#contracts/message.ts';
-import type { OutboundContent } from '#contracts/outbound.ts';
-import { routeOf } from '#contracts/route.ts';
+import { failedReaction, type OutboundContent } from '#contracts/outbound.ts';
+import { type ReplyRoute, routeOf } from '#contracts/route.ts';
+import { alertFailedRun } from '../alerts/failed-run.ts';
 import type { Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
@@ -15,7 +16,7 @@ import { endCall } from '../rows/call-states.ts';
 import { raiseEpoch } from '../rows/lane-leases.ts';
 import { type Lane, takeSeq } from '../rows/lane-row.ts';
 import { closeRun, stopChildrenOf } from './close-run.ts';
-import { findPreview, interruptUnfinished } from './recover-run.ts';
+import { findPreview, interruptUnfinished, type LivePreview } from './recover-run.ts';
 
 type GivingUp = {
   readonly run: { readonly id: string; readonly route: string | null };
@@ -26,8 +27,8 @@ type GivingUp = {
 };
 
 /**
- * Ends a run that crashed too often or didn't stop in time, so that its lane goes on: the person reads `text` where the answer
- * would stand, and nothing of the run is left open. `lane` carries the new epoch.
+ * Ends a run that crashed too often or didn't stop in time, so that its lane goes on, and leaves nothing of it open. A
+ * person reads `text` where the answer would stand; a group sees ⚠, and the owner is told why. `lane` carries the new epoch.
  */
 export async function giveUpRun(
   tx: Tx,
@@ -42,20 +43,15 @@ export async function giveUpRun(
     await endCall(tx, call.messageId, resultOf(call));
   }
   const preview = await findPreview(tx, run.id);
-  const formatted = { text, spans: [] };
-  const content: OutboundContent = preview
-    ? // The id is the platform's own; the store keeps it as plain text.
-      { kind: 'edit', messageId: preview.messageId as MessageId, text: formatted }
-    : { kind: 'text', text: formatted };
   await closePreview(tx, preview?.key);
   const route = routeOf(json.target(run.route));
-  if (route) {
-    const key = `${run.id}:gave-up`;
+  const parts = route ? noticesOf(lane, { route, text, preview }) : [];
+  for (const [index, part] of parts.entries()) {
+    const key = index === 0 ? `${run.id}:gave-up` : `${run.id}:gave-up:${index}`;
     const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
-    effects.deliveries.push(
-      await insertPart(tx, { key, route, content, purpose: 'notice', runId: run.id, timeline }),
-    );
+    effects.deliveries.push(await insertPart(tx, { ...part, key, runId: run.id, timeline }));
   }
+  await alertFailedRun(tx, { runId: run.id, outcomeReason: endReason, parts });
   await requeueRetained(tx, { id: run.id, laneKey: lane.key });
   await raiseEpoch(tx, lane.key, lane.epoch);
   const closing = {
@@ -71,6 +67,27 @@ export async function giveUpRun(
   await closeRun(tx, lane, closing, await readWaiting(tx, lane.key));
   effects.gaveUp.push({ laneKey: lane.key, runId: run.id, reason: endReason });
   return effects;
+}
+
+type FailureScene = {
+  readonly route: ReplyRoute;
+  readonly text: string;
+  readonly preview: LivePreview | undefined;
+};
+
+/** As other failures are told; whether the network has reactions is known where the part is sent. */
+function noticesOf({ chatKind }: Lane, { route, text, preview }: FailureScene) {
+  const notice = (content: OutboundContent) => ({ route, content, purpose: 'notice' }) as const;
+  // The id is the platform's own; the store keeps it as plain text.
+  const shown = preview?.messageId as MessageId | undefined;
+  const { replyTo } = route;
+  if (chatKind === 'group' && replyTo !== undefined) {
+    const sign = notice({ kind: 'reaction', messageId: replyTo, emoji: failedReaction });
+    return shown === undefined ? [sign] : [notice({ kind: 'delete', messageId: shown }), sign];
+  }
+  const line = { text, spans: [] };
+  if (shown === undefined) return [notice({ kind: 'text', text: line })];
+  return [notice({ kind: 'edit', messageId: shown, text: line })];
 }
 
 type OpenCall = Pick<ToolCallsTable, 'messageId' | 'callId' | 'name' | 'state'>;

@@ -1,9 +1,12 @@
 import { expect, it } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';
+import { plainText } from '../../../src/contracts/formatted-text.ts';
 import { partKey } from '../../../src/contracts/ids.ts';
 import { textOf } from '../../../src/contracts/message.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
+import { readOpenNotices } from '../../../src/store/delivery/queue-alert-message.ts';
 import { recordPreview } from '../../../src/store/delivery/record-preview.ts';
+import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn, markToolStarted, storeNotice } from '../../../src/store/lanes/commit-turn.ts';
 import { readPreview } from '../../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
@@ -40,6 +43,16 @@ describeEachDatabase('the lane protocol', (open, beside) => {
       await worker.claimRun(laneKey, 1);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
+  };
+
+  /** Shows a preview; returns the platform's id of it. */
+  const showPreview = async (run: ClaimedRun, text: string): Promise<string> => {
+    const { runId, laneKey, epoch } = run;
+    const key = partKey(`${runId}:preview:0`);
+    const part = { key, route: routeFor(run), content: { kind: 'text', text: plainText(text) } } as const;
+    await open().write(recordPreview, { kind: 'sending', key, runId, part });
+    await open().write(recordPreview, { kind: 'sent', key, messageId: '77', laneKey, epoch });
+    return '77';
   };
 
   it('stores a redelivered event once', async () => {
@@ -202,6 +215,31 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect((await claimPart()).part.content).toMatchObject({
       text: { text: english.restartGaveUp },
     });
+  });
+
+  it('gives up a run of a group with ⚠ on its message, or a line where that is refused, and tells the owner', async () => {
+    const talk = aConversation(open(), { chatKind: 'group' });
+    const { laneKey, conversationKey, worker, say, claim, claimRun, claimPart, record } = talk;
+    await say();
+    const run = await claimRun(1);
+    const preview = await showPreview(run, 'so far');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await crashIn(worker, laneKey, 2);
+    expect((await claim()).kind).toBe('again');
+    const { replyTo } = routeFor(run);
+    const removal = await claimPart();
+    expect(removal.part.content).toEqual({ kind: 'delete', messageId: preview });
+    await record(removal, { kind: 'sent', receipts: [] });
+    const sign = await claimPart();
+    expect(sign.part.content).toEqual({ kind: 'reaction', messageId: replyTo, emoji: '⚠' });
+    const refused = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'none here' } as const;
+    expect(await record(sign, refused, true)).toMatchObject({
+      part: { content: { kind: 'text', text: { text: english.internalFailure } } },
+    });
+    const notices = await open().read(readOpenNotices, { limit: 1000 });
+    expect(notices.filter(({ subject }) => subject === conversationKey)).toMatchObject([
+      { kind: 'run-failed', values: { reason: 'gave up', run: run.runId } },
+    ]);
   });
 
   it('says of the calls of a run that it gave up which may have had their effect', async () => {
@@ -401,15 +439,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     const { say, begin, answer } = aConversation(open());
     const run = await begin('one');
     const key = `${run.runId}:preview:0`;
-    const content = { kind: 'text', text: { text: 'so far', spans: [] } } as const;
-    await open().write(recordPreview, {
-      kind: 'sending',
-      key,
-      runId: run.runId,
-      part: { key: partKey(key), route: routeFor(run), content },
-    });
-    const { laneKey, epoch } = run;
-    await open().write(recordPreview, { kind: 'sent', key, messageId: '77', laneKey, epoch });
+    await showPreview(run, 'so far');
     expect(await open().read(readPreview, { runId: run.runId })).toEqual({ key, messageId: '77' });
     await say('two');
     const answered = await answer(run, 'first answer', { preview: key });

@@ -45,7 +45,10 @@ const noticesOf: StoreQuery<{ readonly conversationKey: string }, readonly strin
   run: async (tx, { conversationKey }) => {
     const rows = tx.db.selectFrom('outbox').select('content').where('conversationKey', '=', conversationKey);
     const notices = await rows.where('purpose', '=', 'notice').orderBy('place').execute();
-    return notices.map(({ content }) => JSON.parse(content).text.text);
+    return notices.map(({ content }) => {
+      const { emoji, text } = JSON.parse(content);
+      return emoji ?? text.text;
+    });
   },
 };
 
@@ -134,7 +137,7 @@ describeEachDatabase('a message', (open) => {
     expect(await outcomes()).toEqual(['a: answered', 'b: failed (error)']);
   });
 
-  it('of a run that crashed too often is failed, and the person is told', async () => {
+  it('of a run that crashed too often is failed, and the group is told', async () => {
     const { worker, laneKey, says, run, outcomes, notices } = aScene(open());
     await says('ann', 'a');
     let held = await run();
@@ -144,7 +147,7 @@ describeEachDatabase('a message', (open) => {
       if (claim.kind === 'run') held = claim.run;
     }
     expect(await outcomes()).toEqual(['a: failed (gave_up)']);
-    expect(await notices()).toEqual([texts.restartGaveUp]);
+    expect(await notices()).toEqual(['⚠']);
   });
 
   it('is cancelled by /stop, with all that its sender has waiting, summarised or not', async () => {
