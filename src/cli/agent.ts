@@ -5,6 +5,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
 import { maxMessageChars } from '../server/agent-routes.ts';
+import { waitAnswer } from '../server/wait-answer.ts';
 import { askRunningGateway, headersForChange } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 import { printLines } from './print.ts';
@@ -20,16 +21,7 @@ export type AgentCall = {
 
 const refusalSchema = z.object({ error: z.object({ code: z.string(), text: z.string().exactOptional() }) });
 const acceptedSchema = z.object({ runId: z.string(), session: z.string(), acceptedAt: z.number() });
-const resultSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('open') }),
-  z.looseObject({
-    kind: z.literal('ended'),
-    outcome: z.string(),
-    reason: z.string().exactOptional(),
-    mergedInto: z.string().exactOptional(),
-    text: z.string(),
-  }),
-]);
+const resultSchema = z.looseObject(waitAnswer.shape);
 
 /**
  * Sends a message through the running gateway. The answer goes on record and to stdout, into no
@@ -61,17 +53,15 @@ export async function runAgent({
   for (;;) {
     const query = new URLSearchParams({ runId: accepted.runId, timeoutMs: '30000' });
     const result = await ask(resultSchema, `/api/agent/wait?${query}`, { headers });
-    if (result.kind === 'open') continue;
-    const { kind: _, ...facts } = result;
-    const isAnswered = result.outcome === 'answered' || result.outcome === 'silent';
-    if (asJson) printLines([JSON.stringify({ runId: accepted.runId, ...facts })]);
-    else if (isAnswered) printLines([result.text]);
+    if (result.status === 'timeout') continue;
+    if (asJson) printLines([JSON.stringify({ runId: accepted.runId, ...result })]);
+    else if (result.status === 'ok') printLines([result.text ?? '']);
     else process.stderr.write(`${stripText(failureOf(accepted.runId, result))}\n`);
-    return isAnswered ? 0 : 1;
+    return result.status === 'ok' ? 0 : 1;
   }
 }
 
-function failureOf(runId: string, { outcome, reason }: { outcome: string; reason?: string }): string {
+function failureOf(runId: string, { outcome = 'failed', reason }: z.infer<typeof waitAnswer>): string {
   const why = reason === undefined ? '' : ` (${reason})`;
   return `The agent gave no answer: ${outcome}${why}. To see what happened, run: ${parleyCommand} why ${runId}`;
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { hasCode } from '#contracts/errors.ts';
 import type { AgentService } from '../service/agent-service.ts';
+import { waitAnswerOf } from './wait-answer.ts';
 
 /** The longest message that a program may send, UTF-16 units. */
 export const maxMessageChars = 16_000;
@@ -15,7 +16,7 @@ const sending = z.strictObject({
 });
 const waiting = z.strictObject({
   runId: z.string().min(1).max(200),
-  timeoutMs: z.coerce.number().int().min(0).max(60_000).default(30_000),
+  timeoutMs: z.coerce.number().int().min(0).max(600_000).default(30_000),
 });
 
 /** Spec 15: `agent` answers at once with the run id that it has reserved, `agent.wait` tells what became of it. */
@@ -38,7 +39,8 @@ export function mountAgent(app: FastifyInstance, agents: AgentService): void {
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
     const result = await agents.wait(data.runId, data.timeoutMs, gone.signal);
-    return result.kind === 'unknown' ? reply.code(404).send({ error: { code: 'not_found' } }) : result;
+    if (result.kind === 'unknown') return reply.code(404).send({ error: { code: 'not_found' } });
+    return waitAnswerOf(result);
   });
 }
 

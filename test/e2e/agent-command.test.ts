@@ -34,7 +34,7 @@ describeRow('parley agent', (atEnd) => {
     const { code, stdout, stderr } = await agent('--message', 'hello', '--wait', '--json');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const result = JSON.parse(stdout);
-    expect(result).toMatchObject({ outcome: 'answered', text: expect.stringMatching(/\S/) });
+    expect(result).toMatchObject({ status: 'ok', outcome: 'answered', text: expect.stringMatching(/\S/) });
     expect(result.usage.outputTokens).toBeGreaterThanOrEqual(0);
     expect((await agent('--message', 'hello again', '--wait')).stdout.trim()).not.toBe('');
     expect((await command('why', result.runId)).stdout).toContain(result.runId);

@@ -21,6 +21,15 @@ export const outcomeMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'run timeout told as any failure',
+    invariant: 'a program learns from the code alone that a run had no more time',
+    edit: { in: 'errorCodeOf', find: "reason === runTimeout ? 'run_timeout' : outcome", replace: 'outcome' },
+    test: {
+      file: 'test/service/agent-service.test.ts',
+      name: 'tells who waits how a run has ended, with a code of its own when its time was over',
+    },
+  },
+  {
     name: 'files fetched without a limit',
     invariant: 'one sender’s files take no more than their share of an hour',
     edit: { in: 'fetchWithin', find: '!allowance.hasRoom(sender, stated)', replace: 'false' },

@@ -5,11 +5,12 @@ import { noProbe } from '../../src/contracts/probe.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
 import { noLiveEvents } from '../../src/queue/live-events.ts';
 import type { RunDeps } from '../../src/runs/execute-run.ts';
+import { waitAnswerOf } from '../../src/server/wait-answer.ts';
 import { createAgentService } from '../../src/service/agent-service.ts';
 import { createAgentStreams } from '../../src/service/agent-streams.ts';
-import { type ScriptedModel, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { hangsAfter, type ScriptedModel, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { onlyModel } from '../models/only-model.ts';
-import { playNext } from '../runs/run-builders.ts';
+import { playNext, runSettings } from '../runs/run-builders.ts';
 import { aLane, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { openOwnStore } from '../support/own-store.ts';
@@ -125,6 +126,39 @@ describe('the agent service', () => {
       ['chat', 'final'],
       ['lifecycle', 'end'],
     ]);
+  });
+
+  it('tells who waits how a run has ended, with a code of its own when its time was over', async () => {
+    const parts = aService();
+    const { service, lane } = parts;
+    const ask = async (message: string) => (await service.send({ message })).runId;
+    const told = async (runId: string) => {
+      const result = await service.wait(runId, 0, new AbortController().signal);
+      return result.kind === 'unknown' ? undefined : waitAnswerOf(result);
+    };
+    const first = await ask('hello');
+    expect(await told(first)).toEqual({ status: 'timeout' });
+    const settings = { ...runSettings, limits: { ...runSettings.limits, runTimeoutMs: 20 } };
+    await work(parts, scriptedModel(hangsAfter([])), { settings });
+    const times = { startedAt: expect.any(Number), endedAt: expect.any(Number) };
+    const late = { status: 'error', error: { code: 'run_timeout' }, outcome: 'failed', ...times };
+    expect(await told(first)).toMatchObject(late);
+    const second = await ask('hello again');
+    await work(parts, scriptedModel(says('Here I am.')));
+    expect(await told(second)).toMatchObject({
+      status: 'ok',
+      outcome: 'answered',
+      text: 'Here I am.',
+      ...times,
+    });
+    const third = await ask('never mind');
+    await service.cancel(lane.key);
+    expect(await told(third)).toMatchObject({
+      status: 'error',
+      error: { code: 'cancelled' },
+      reason: 'stop',
+    });
+    expect(await told('nonsense')).toBeUndefined();
   });
 
   it('shows nothing of an answer in which the agent chose silence', async () => {

@@ -6,7 +6,13 @@ import { json } from '../base/json.ts';
 /** State of an item whose run was promised under a reserved id. Times are ms since the epoch. */
 export type RunResult =
   | { readonly kind: 'unknown' }
-  | { readonly kind: 'open'; readonly laneKey: string }
+  | {
+      readonly kind: 'open';
+      readonly laneKey: string;
+      readonly mergedInto?: string;
+      /** Absent while it waits. */
+      readonly startedAt?: number;
+    }
   | {
       readonly kind: 'ended';
       readonly laneKey: string;
@@ -45,19 +51,22 @@ export const readRunResult: StoreQuery<{ readonly runId: string }, RunResult> = 
       .executeTakeFirst();
     if (!item) return { kind: 'unknown' };
     const { laneKey } = item;
-    if (item.state !== 'ended' || item.outcome === null) return { kind: 'open', laneKey };
     const taken = item.runId ?? undefined;
+    const merged = taken === undefined || taken === runId ? {} : { mergedInto: taken };
+    const times = taken === undefined ? {} : await readTimes(tx, taken);
+    if (item.state !== 'ended' || item.outcome === null)
+      return { kind: 'open', laneKey, ...merged, ...times };
     const end = taken === undefined ? item : await endOf(tx, taken, item);
     return {
       kind: 'ended',
       laneKey,
-      ...(taken !== undefined && taken !== runId && { mergedInto: taken }),
+      ...merged,
       // Written by the store itself, as outcomes.
       outcome: end.outcome as Outcome,
       ...(end.outcomeReason !== null && { reason: end.outcomeReason }),
       text: item.answer === null ? '' : await readAnswer(tx, item.answer),
       usage: await readUsage(tx, taken ?? ''),
-      ...(taken !== undefined && (await readTimes(tx, taken))),
+      ...times,
     };
   },
 };

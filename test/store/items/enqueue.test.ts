@@ -61,9 +61,15 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     const open1 = await open().read(readRunResult, { runId: two.reservedRunId ?? '' });
     expect(open1).toEqual({ kind: 'open', laneKey: lane.key });
     const run = await worker.claimRun(lane.key);
+    const { startedAt } = run;
+    expect(await open().read(readRunResult, { runId: two.reservedRunId ?? '' })).toEqual({
+      ...{ kind: 'open', laneKey: lane.key, mergedInto: one.reservedRunId, startedAt },
+    });
     await worker.answer(run, 'both', { parts: [] });
     const merged = await open().read(readRunResult, { runId: two.reservedRunId ?? '' });
-    expect(merged).toMatchObject({ mergedInto: one.reservedRunId, outcome: 'answered', text: 'both' });
+    expect(merged).toMatchObject({
+      ...{ mergedInto: one.reservedRunId, startedAt, outcome: 'answered', text: 'both' },
+    });
     expect(await open().read(readRunResult, { runId: 'nonsense' })).toEqual({ kind: 'unknown' });
   });
 

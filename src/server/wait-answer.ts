@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import type { Outcome } from '#contracts/outcome.ts';
+import type { RunResult } from '../store/reads/read-run-result.ts';
+
+const usage = z.object({
+  inputTokens: z.int(),
+  outputTokens: z.int(),
+  cacheReadTokens: z.int(),
+  cacheWriteTokens: z.int(),
+  cost: z.int().describe('Micro-dollars'),
+});
+
+/** The answer of `agent.wait` (spec 15); times in ms since the epoch. */
+export const waitAnswer = z.object({
+  status: z
+    .enum(['ok', 'error', 'timeout'])
+    .describe('`timeout`: the wait is over and the run is not; it goes on, ask again'),
+  startedAt: z.int().exactOptional().describe('Absent while the message waits, and if no run took it'),
+  endedAt: z.int().exactOptional().describe('Absent while the run goes on, be it with a later message'),
+  error: z.object({ code: z.enum(['run_timeout', 'failed', 'cancelled', 'refused']) }).exactOptional(),
+  mergedInto: z.string().exactOptional().describe('The run that took the message in, if it is another one'),
+  outcome: z.enum(['answered', 'silent', 'merged', 'cancelled', 'refused', 'failed']).exactOptional(),
+  reason: z.string().exactOptional().describe('Why it ended so, as `parley why` says it'),
+  text: z.string().exactOptional().describe('The answer; empty when the agent chose to be silent'),
+  usage: usage.exactOptional().describe('Sums over the model calls of the run'),
+});
+
+/** Tells a program what became of the run that it waits for. */
+export function waitAnswerOf(result: Exclude<RunResult, { kind: 'unknown' }>): z.infer<typeof waitAnswer> {
+  if (result.kind === 'open') {
+    const { kind: _, laneKey: _lane, ...facts } = result;
+    return { status: 'timeout', ...facts };
+  }
+  const { kind: _, laneKey: _lane, ...facts } = result;
+  const code = errorCodeOf(facts);
+  return code === undefined ? { status: 'ok', ...facts } : { status: 'error', error: { code }, ...facts };
+}
+
+/** Undefined where the agent has done what it was asked: also by silence, and by one answer for several messages. */
+function errorCodeOf({ outcome, reason }: { readonly outcome: Outcome; readonly reason?: string }) {
+  switch (outcome) {
+    case 'answered':
+    case 'silent':
+    case 'merged':
+      return undefined;
+    case 'cancelled':
+    case 'refused':
+    case 'failed':
+      return reason === runTimeout ? 'run_timeout' : outcome;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** How the loop, and the deadline of a sub-agent, call the end of their time. */
+const runTimeout = 'timeout';
