@@ -20,6 +20,7 @@ const account = accountId('1');
 const capabilities: Capabilities = {
   text: { maxLength: 4096 },
   canReact: false,
+  canQuote: false,
   canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },

@@ -6,6 +6,7 @@ export const capabilities: Capabilities = {
   text: { maxLength: 2000, nativeLength: (text) => toMarkdown(text).length },
   caption: { maxLength: 2000 },
   canReact: true,
+  canQuote: true,
   canPress: true,
   preview: { dm: 'edit', group: 'edit' },
   // Discord says in its answers how many edits are left (5 in 5 s so far); what is beyond is skipped.

@@ -5,6 +5,7 @@ export const capabilities: Capabilities = {
   text: { maxLength: 4000 },
   caption: { maxLength: 4000 },
   canReact: true,
+  canQuote: true,
   canPress: false,
   // People see every version of an edited message, and ten edits are all there are.
   preview: { dm: 'none', group: 'none' },

@@ -5,6 +5,7 @@ export const capabilities: Capabilities = {
   text: { maxLength: 4096 },
   caption: { maxLength: 1024 },
   canReact: true,
+  canQuote: true,
   canPress: true,
   preview: { dm: 'draft', group: 'edit' },
   // A group takes about 20 edits and sends a minute; more earns a 429 that would delay the answer itself.

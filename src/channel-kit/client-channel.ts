@@ -17,6 +17,7 @@ export function clientCapabilities(own: Pick<Capabilities, 'canPress'>): Capabil
   return {
     text: { maxLength: maxTextLength },
     canReact: false,
+    canQuote: false,
     ...own,
     preview: { dm: 'draft', group: 'none' },
     previewIntervalMs: { dm: 60, group: 60 },

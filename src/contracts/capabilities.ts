@@ -14,6 +14,8 @@ export type Capabilities = {
   /** Longest caption of a media message, in UTF-16 code units; absent where media carry none. */
   readonly caption?: { readonly maxLength: number };
   readonly canReact: boolean;
+  /** Whether a message may show which earlier one it answers. */
+  readonly canQuote: boolean;
   /** Whether a message may carry buttons; elsewhere its text ends with the command for each. */
   readonly canPress: boolean;
   /**

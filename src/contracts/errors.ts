@@ -21,6 +21,8 @@ export type ErrorCode =
   | 'model_failed'
   | 'budget_spent'
   | 'tool_failed'
+  /** A network's ability that it doesn't have. */
+  | 'not_supported'
   | 'invalid_input'
   | 'internal';
 

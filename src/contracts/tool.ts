@@ -30,6 +30,7 @@ export interface Tool<Input = unknown> {
   execute(input: Input, ctx: ToolContext): Promise<ToolOutput | ParkRequest>;
 }
 
+/** One call of a tool, as the tool gets it. */
 export type ToolContext = {
   readonly callId: string;
   readonly run: ToolRun;

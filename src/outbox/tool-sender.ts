@@ -8,7 +8,7 @@ import {
   storeToolParts,
 } from '../store/delivery/post-part.ts';
 
-/** A tool's message after its send: the worst state of its parts, and how many of them were sent. */
+/** A tool's message after its send: the worst state of its parts, how many of them were sent, and all receipts. */
 export type ToolSendEnd = PostResult & PartState & { readonly sentParts: number };
 
 /** Sends from a tool and waits for what becomes of it. */
@@ -45,7 +45,8 @@ export function createToolSender(deps: {
         const worst = worstOf(states);
         const isOpen = worst.state === 'pending' || worst.state === 'sending';
         const sentParts = states.filter(({ state }) => state === 'sent').length;
-        if (!isOpen || signal.aborted || clock.now() >= until) return { ...posted, ...worst, sentParts };
+        if (!isOpen || signal.aborted || clock.now() >= until)
+          return { ...posted, ...worst, receipts: states.flatMap(({ receipts }) => receipts), sentParts };
         // Other processes end parts without notifying this one: check once a second.
         await Promise.race([change, clock.wait(1_000, signal)]);
       }

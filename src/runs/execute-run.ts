@@ -91,6 +91,7 @@ export type RunDeps = {
 const leastCapabilities: Capabilities = {
   text: { maxLength: 2000 },
   canReact: false,
+  canQuote: false,
   canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },

@@ -1,19 +1,13 @@
-import { z } from 'zod';
 import type { Capabilities } from '#contracts/capabilities.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
-import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
+import { defineTool, type Tool, type ToolContext, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
 import type { ToolSendEnd, ToolSender } from '../outbox/tool-sender.ts';
 import { judgeWritten } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
-
-const inputSchema = z.object({
-  text: z.string().min(1).max(32_000).describe('What to say, in Markdown.'),
-  to: z
-    .string()
-    .optional()
-    .describe('Session key of another conversation (see sessions_list). Absent: this conversation.'),
-});
+import { type MessageAction, messageInput, withoutEmpty } from './message-input.ts';
 
 export type MessageToolDeps = {
   readonly post: ToolSender;
@@ -28,48 +22,107 @@ export type MessageToolDeps = {
  * call that is repeated after a crash re-attaches to the message it made.
  */
 export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
-  return defineTool<z.infer<typeof inputSchema>>({
+  return defineTool<MessageAction>({
     name: 'message',
     description:
       'Send a message now, before your final answer: to this conversation, or to another one by its session key. ' +
       'Do not repeat in your answer what you sent with it; answer NO_REPLY if nothing is left to say.',
-    inputSchema,
+    inputSchema: messageInput,
+    prepareArguments: withoutEmpty,
     parallelSafe: false,
     replay: 'durable',
     authority: 'guest',
-    execute: async ({ text: written, to }, ctx) => {
-      if (to !== undefined && to !== run.sessionKey && run.authority !== 'owner') {
-        throw new Error('Only the owner may have messages sent to other conversations.');
-      }
-      const { laneKey, epoch, runId } = { laneKey: run.sessionKey, epoch: run.epoch, runId: run.runId };
-      if (run.route === undefined)
-        throw new Error('This turn has no conversation to send to; answer in text.');
-      const silence = judgeWritten(written, 'chat');
-      if (silence.kind === 'silent') return { text: 'Nothing was sent: this text asks for silence.' };
-      const { text } = silence;
-      const route = withoutQuote(run.route);
-      // The other conversation may be on a network that takes less.
-      const speaksIn = to === undefined || to === run.sessionKey ? route : await deps.routeTo(to);
-      const limits = (speaksIn && deps.capabilitiesFor(speaksIn)?.text) ?? { maxLength: 2000 };
-      const texts = await deps.shaper.shape(text, limits);
-      const contents = texts.map((each): OutboundContent => ({ kind: 'text', text: each }));
-      if (contents.length === 0) throw new Error('There is nothing to send in this text.');
-      const key = `${runId}:tool:${ctx.callId}`;
-      const posted = await deps.post.send(
-        { laneKey, epoch, runId, key, route, contents, ...(to !== undefined && { toLane: to }) },
-        ctx.signal,
-      );
-      const state = posted.state === 'sent' || posted.state === 'failed' ? posted.state : 'unknown';
-      if (state === 'failed') throw new Error(failureOf(posted));
-      const sent = { state, route: posted.route, text, media: [] };
-      const says = state === 'sent' ? 'Sent.' : 'It is on its way; whether it arrived is not known yet.';
-      return { text: says, metadata: { sent, messageIds: posted.receipts } };
+    execute: async (action, ctx) => {
+      const place = await openPlace(deps, run, action);
+      return send({ ...deps, ...place, run, ctx }, action);
     },
   });
 }
 
+/** Where the call speaks. */
+type Place = {
+  readonly route: ReplyRoute;
+  /** Another session to speak in. */
+  readonly toLane: string | undefined;
+  /** Undefined while the network there isn't connected. */
+  readonly abilities: Capabilities | undefined;
+};
+
+async function openPlace(
+  deps: MessageToolDeps,
+  run: ToolRun,
+  { to }: Pick<MessageAction, 'to'>,
+): Promise<Place> {
+  const toLane = to === run.sessionKey ? undefined : to;
+  if (toLane !== undefined && run.authority !== 'owner')
+    throw refused('Only the owner may have messages sent to other conversations.');
+  if (run.route === undefined) throw refused('This turn has no conversation to send to; answer in text.');
+  const route = withoutQuote(run.route);
+  // The other conversation may be on a network that takes less.
+  const speaksIn = toLane === undefined ? route : await deps.routeTo(toLane);
+  return { route, toLane, abilities: speaksIn && deps.capabilitiesFor(speaksIn) };
+}
+
+type Call = MessageToolDeps & Place & { readonly run: ToolRun; readonly ctx: ToolContext };
+
+async function send(call: Call, action: Extract<MessageAction, { action: 'send' }>): Promise<ToolOutput> {
+  const { shaper, abilities } = call;
+  const silence = judgeWritten(action.text, 'chat');
+  if (silence.kind === 'silent') return { text: 'Nothing was sent: this text asks for silence.' };
+  const { text } = silence;
+  const quotes = action.replyTo === undefined ? undefined : quotedBy(call, action.replyTo);
+  const texts = await shaper.shape(text, abilities?.text ?? { maxLength: 2000 });
+  const contents = texts.map((each): OutboundContent => ({ kind: 'text', text: each }));
+  if (contents.length === 0) throw refused('There is nothing to send in this text.');
+  const end = await post(call, { contents, ...(quotes !== undefined && { quotes }) });
+  if (end.state === 'failed') throw refused(failureOf(end));
+  const sent = { state: end.state, route: end.route, text, media: [] };
+  const says = end.state === 'sent' ? `Sent${idsOf(call, end)}.` : notKnown;
+  return { text: says, metadata: { sent, messageIds: end.receipts } };
+}
+
+function quotedBy({ abilities, run, toLane }: Call, named: string): MessageId {
+  if (!abilities?.canQuote) throw unsupported('show which message another one answers');
+  return readReference(named, toLane === undefined ? run.route : undefined);
+}
+
+/** `current` is a message of this conversation only; the store knows which one is the last. */
+function readReference(named: string, route: ReplyRoute | undefined): MessageId {
+  if (named !== 'current') return messageId(named);
+  if (route?.replyTo !== undefined) return route.replyTo;
+  throw refused('There is no current message there; name it by its id.');
+}
+
+type PartsToSend = { readonly contents: readonly OutboundContent[]; readonly quotes?: MessageId };
+type SendEnd = Omit<ToolSendEnd, 'state'> & { readonly state: 'sent' | 'unknown' | 'failed' };
+
+async function post({ post, run, route, toLane, ctx }: Call, posting: PartsToSend): Promise<SendEnd> {
+  const { sessionKey: laneKey, epoch, runId } = run;
+  const key = `${runId}:tool:${ctx.callId}`;
+  const target = { laneKey, epoch, runId, key, route, ...(toLane !== undefined && { toLane }) };
+  const posted = await post.send({ ...target, ...posting }, ctx.signal);
+  const state = posted.state === 'sent' || posted.state === 'failed' ? posted.state : 'unknown';
+  return { ...posted, state };
+}
+
+const notKnown = 'It is on its way; whether it arrived is not known yet.';
+
+/** Where a message can be referred to later, by what. */
+function idsOf({ abilities }: Call, { receipts }: SendEnd): string {
+  if (!abilities?.canQuote || receipts.length === 0) return '';
+  return receipts.length === 1 ? ` as message ${receipts[0]}` : ` as messages ${receipts.join(', ')}`;
+}
+
 /** The parts of a message go one after the other, and none follows one that failed. */
-function failureOf({ sentParts, keys, problem = 'the network refused it' }: ToolSendEnd): string {
+function failureOf({ sentParts, keys, problem = 'the network refused it' }: SendEnd): string {
   if (sentParts === 0) return `It was not delivered: ${problem}`;
   return `Only its beginning was delivered (${sentParts} of ${keys.length} messages), the rest was not: ${problem}`;
+}
+
+function refused(message: string): ParleyError {
+  return new ParleyError('tool_failed', message);
+}
+
+function unsupported(what: string): ParleyError {
+  return new ParleyError('not_supported', `The network of this conversation cannot ${what}.`);
 }

@@ -4,6 +4,7 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 export const plainCapabilities: Capabilities = {
   text: { maxLength: 1000 },
   canReact: false,
+  canQuote: false,
   canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },

@@ -16,6 +16,7 @@ import { itemMutants } from './item-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
 import { lockMutants } from './lock-mutants.ts';
 import { loopMutants } from './loop-mutants.ts';
+import { messageMutants } from './message-mutants.ts';
 import { modeMutants } from './mode-mutants.ts';
 import { moneyMutants } from './money-mutants.ts';
 import { mutants as coreMutants, type Edit, type Mutant } from './mutants.ts';
@@ -54,6 +55,7 @@ const mutants = [
   ...waitMutants,
   ...loopMutants,
   ...toolPathMutants,
+  ...messageMutants,
   ...subagentMutants,
 ];
 const isLong = process.env.PARLEY_LONG === '1';

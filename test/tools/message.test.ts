@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import { agentId, channelId, runId, type SessionKey, sessionId } from '#contracts/ids.ts';
+import { agentId, channelId, messageId, runId, type SessionKey, sessionId } from '#contracts/ids.ts';
 import type { ToolRun } from '#contracts/tool.ts';
 import type { ToolSendEnd } from '../../src/outbox/tool-sender.ts';
+import type { PostInput } from '../../src/store/delivery/post-part.ts';
 import { createMessageTool, type MessageToolDeps } from '../../src/tools/message.ts';
 import { exampleCapabilities } from '../channels/example/capabilities.ts';
 import { aRoute } from '../replies/reply-builders.ts';
@@ -19,18 +20,26 @@ const run: ToolRun = {
   epoch: 1,
 };
 
+type Circumstances = Partial<MessageToolDeps> & {
+  readonly end?: Partial<ToolSendEnd>;
+  readonly by?: Partial<ToolRun>;
+};
+
 /** What a call of the tool with this text sends and says. */
-async function callWith(
-  text: string,
-  { to, end = {}, ...changes }: Partial<MessageToolDeps> & { to?: string; end?: Partial<ToolSendEnd> } = {},
-) {
+const callWith = (text: string, { to, ...more }: Circumstances & { readonly to?: string } = {}) =>
+  call({ text, ...(to !== undefined && { to }) }, more);
+
+async function call(input: object, { end = {}, by = {}, ...changes }: Circumstances = {}) {
   const sent: string[] = [];
+  const postings: PostInput[] = [];
   const posted = { conversationKey: '', state: 'sent', problem: undefined, receipts: [] } as const;
   const tool = createMessageTool(
     {
       post: {
         settled: () => undefined,
-        send: async ({ contents, route }) => {
+        send: async (posting) => {
+          const { contents, route } = posting;
+          postings.push(posting);
           for (const content of contents) if (content.kind === 'text') sent.push(content.text.text);
           const keys = contents.map((_, index) => String(index));
           return { ...posted, keys, route, sentParts: keys.length, ...end };
@@ -41,10 +50,11 @@ async function callWith(
       routeTo: async () => undefined,
       ...changes,
     },
-    run,
+    { ...run, ...by },
   );
   const ctx = { callId: 'call', run, signal: new AbortController().signal, update: () => undefined };
-  return { output: await tool.execute({ text, to }, ctx), sent };
+  const parsed = tool.inputSchema.parse(tool.prepareArguments?.(input));
+  return { output: await tool.execute(parsed, ctx), sent, postings };
 }
 
 it.each(['NO_REPLY', ' **no_reply** ', '{"action": "NO_REPLY"}'])('sends nothing for %j', async (text) => {
@@ -82,4 +92,40 @@ it('says that nothing was delivered only when nothing was', async () => {
   await expect(callWith(text, { end: { ...refused, sentParts: 1 } })).rejects.toThrow(
     /^Only its beginning was delivered \(1 of \d messages\), the rest was not: not allowed here$/,
   );
+});
+
+const able = { capabilitiesFor: () => exampleCapabilities };
+const answering = { route: { ...aRoute(), replyTo: messageId('41') } };
+
+it('quotes the message that the turn answers, or one by its id, and says what its own is called', async () => {
+  const quoted = async (replyTo: string) => {
+    const end = { receipts: [messageId('42')] };
+    const { output, postings } = await call({ text: 'hi', replyTo }, { ...able, by: answering, end });
+    expect(output).toMatchObject({ text: 'Sent as message 42.' });
+    return postings.map(({ quotes, route }) => [quotes, route.replyTo]);
+  };
+  expect(await quoted('current')).toEqual([['41', undefined]]);
+  expect(await quoted('17')).toEqual([['17', undefined]]);
+});
+
+it('says that a network cannot quote, and does not send without', async () => {
+  const mute = { capabilitiesFor: () => ({ ...exampleCapabilities, canQuote: false }) };
+  const failure = { code: 'not_supported', message: expect.stringContaining('cannot show which message') };
+  await expect(call({ text: 'hi', replyTo: 'current' }, { ...mute, by: answering })).rejects.toMatchObject(
+    failure,
+  );
+});
+
+it('has no current message where none started the turn, nor in another conversation', async () => {
+  const there = { ...able, routeTo: async () => aRoute() };
+  const reply = { text: 'hi', replyTo: 'current' };
+  await expect(call(reply, able)).rejects.toThrow('no current message');
+  await expect(call({ ...reply, to: 'elsewhere' }, { ...there, by: answering })).rejects.toThrow(
+    'no current',
+  );
+});
+
+it('takes what models fill in for arguments that they do not use', async () => {
+  const { sent } = await call({ text: 'hi', to: '', replyTo: null });
+  expect(sent).toEqual(['hi']);
 });

@@ -1,14 +1,17 @@
 import { ParleyError } from '#contracts/errors.ts';
+import type { MessageId } from '#contracts/ids.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json } from '../base/json.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
 import { type Lane, lockLane, lockLaneAt, lockLanes, takeSeq } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 import { assertGoesOn } from '../rows/run-states.ts';
 import { insertPart } from './insert-part.ts';
+import { findQuoted, refuseMoved } from './tool-target.ts';
 
 /** A message that a tool sends, as its step gets it. */
 export type PostInput = RunFence & {
@@ -18,6 +21,8 @@ export type PostInput = RunFence & {
   /** Another session to speak in; absent = the run's own conversation. */
   readonly toLane?: string;
   readonly contents: readonly OutboundContent[];
+  /** The message that the first of them quotes, or `lastOwn`. */
+  readonly quotes?: MessageId;
 };
 
 /** The stored parts of a tool send. */
@@ -30,7 +35,8 @@ export type PostResult = {
 /**
  * Sends from a tool, in one transaction: the parts and, for another conversation, the line in that
  * conversation's transcript, so that the recipient's reply makes sense. Throws `invalid_input` when
- * nobody has ever written there, and for a run that was asked to stop or has ended.
+ * nobody has ever written there or the message it refers to isn't one of that conversation, and for a run that was
+ * asked to stop or has ended.
  */
 export const storeToolParts: StoreCommand<PostInput, PostResult> = {
   name: 'storeToolParts',
@@ -49,13 +55,15 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
       .executeTakeFirst();
     if (known) return { keys, route: json.route(known.route), conversationKey: known.conversationKey };
     await assertGoesOn(tx, input.runId);
-    let conversationKey = '';
+    const place = { laneKey: lane.key, conversationKey: conversationKeyOf(route) };
+    const replyTo = input.quotes && (await findQuoted(tx, place, input.quotes));
+    let { conversationKey } = place;
     for (const [index, content] of input.contents.entries()) {
       const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
       const key = keys[index] ?? input.key;
       conversationKey = await insertPart(tx, {
         key,
-        route,
+        route: replyTo !== undefined && index === 0 ? { ...route, replyTo } : route,
         content,
         purpose: 'tool',
         runId: input.runId,
@@ -63,6 +71,7 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
         timeline,
       });
     }
+    if (replyTo !== undefined) refuseMoved(place, conversationKey);
     if (isElsewhere) await noteSpoken(tx, lane, input);
     return { keys, route, conversationKey };
   },

@@ -52,7 +52,11 @@ export type ChannelHarness = {
   readonly faults?: SendFaults;
 };
 
-export type StandingText = FormattedText & { readonly messageId: string };
+export type StandingText = FormattedText & {
+  readonly messageId: string;
+  /** The message that it is shown to answer; where `capabilities.canQuote`. */
+  readonly quotes?: string | undefined;
+};
 
 export type HistoryControls = {
   /** Lets every answer with history wait until it is released; `asked` resolves with the first question. */

@@ -58,6 +58,20 @@ const textChecks = inConversation({
     expect(await trial.harness.standing()).toMatchObject([{ text, spans: [] }]);
   },
 
+  'shows which message a text answers': async (trial) => {
+    trial.only(trial.harness.capabilities.canQuote);
+    const { messageId: replyTo } = (await trial.first('message')).event;
+    const own = trial.receiptOf(await trial.sendText('unquoted'));
+    trial.receiptOf(await trial.sendReply('to a person', replyTo));
+    trial.receiptOf(await trial.sendReply('to itself', own));
+    const shown = await trial.harness.standing();
+    expect(shown.map(({ text, quotes }) => [text, quotes])).toEqual([
+      ['unquoted', undefined],
+      ['to a person', replyTo],
+      ['to itself', own],
+    ]);
+  },
+
   'recognises a send that is repeated under its key': async (trial) => {
     trial.only(trial.harness.capabilities.repeatSafeMs > 0);
     const receipt = trial.receiptOf(await trial.sendText('only once'));

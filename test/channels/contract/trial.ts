@@ -83,6 +83,13 @@ export class Trial {
     return this.adapter.send({ key: partKey('run-1:1:a'), route: this.harness.route, content }, signal);
   }
 
+  /** Under a key of its own: no repeat of another send. */
+  sendReply(text: string, replyTo: MessageId): Promise<SendResult> {
+    const content = { kind: 'text', text: plainText(text) } as const;
+    const outbound = { key: partKey(`run-1:1:${text}`), route: { ...this.harness.route, replyTo }, content };
+    return this.adapter.send(outbound, this.signal);
+  }
+
   sendText(text: FormattedText | string, signal?: AbortSignal): Promise<SendResult> {
     return this.send({ kind: 'text', text: typeof text === 'string' ? plainText(text) : text }, signal);
   }

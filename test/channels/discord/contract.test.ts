@@ -53,7 +53,7 @@ channelContract('discord', async () => {
       server
         .botMessages(dm.id)
         .filter(({ text }) => text !== 'an echo')
-        .map(({ id, text }) => ({ messageId: id, ...rendered(text) })),
+        .map(({ id, text, replyTo }) => ({ messageId: id, quotes: replyTo, ...rendered(text) })),
     close,
     receivingAway: async () => {
       await server.goAway();

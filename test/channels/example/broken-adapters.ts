@@ -496,6 +496,12 @@ const sending: readonly BrokenAdapter[] = [
     caughtBy: ['shows formatting over the characters it was asked for'],
   },
   {
+    name: 'quotes nothing',
+    receive: 'pull',
+    breakage: sendsWith(({ route: { replyTo: _, ...route }, ...outbound }) => ({ ...outbound, route })),
+    caughtBy: ['shows which message a text answers'],
+  },
+  {
     name: 'keeps no receipts',
     receive: 'pull',
     breakage: resultsWith((result) => (result.kind === 'sent' ? { kind: 'sent', receipts: [] } : result)),

@@ -3,6 +3,7 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 export const exampleCapabilities: Capabilities = {
   text: { maxLength: 500 },
   canReact: true,
+  canQuote: true,
   canPress: false,
   preview: { dm: 'edit', group: 'edit' },
   previewIntervalMs: { dm: 1000, group: 1000 },

@@ -68,7 +68,7 @@ export async function anExampleNetwork(receive: Way, breakage: Breakage = {}): P
     standing: async () =>
       server.messages
         .filter(({ author, room, isDeleted }) => author === theBot && room.id === dm.id && !isDeleted)
-        .map(({ id, text, spans }) => ({ messageId: String(id), text, spans })),
+        .map(({ id, text, spans, quotes }) => ({ messageId: String(id), text, spans, quotes })),
     close: async () => {
       // A broken one may not have stopped the sound one in it.
       for (const adapter of sound) await adapter.stop();

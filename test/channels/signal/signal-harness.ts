@@ -33,8 +33,9 @@ export async function aSignalHarness(way: Way): Promise<ChannelHarness> {
       server
         .botMessages(ada)
         .filter(({ text }) => text !== 'an echo')
-        .map(({ from, timestamp, text, styles }) => ({
+        .map(({ from, timestamp, text, styles, quote }) => ({
           messageId: `${from.uuid}:${timestamp}`,
+          quotes: quote && `${quote.authorUuid}:${quote.timestamp}`,
           text,
           spans: spansOf(styles),
         })),

@@ -42,8 +42,9 @@ channelContract('telegram', async () => {
       server
         .botMessages(ada.id)
         .filter((message) => message.text !== 'an echo')
-        .map(({ messageId, text, entities }) => ({
+        .map(({ messageId, text, entities, replyTo }) => ({
           messageId: String(messageId),
+          quotes: replyTo === undefined ? undefined : String(replyTo),
           text,
           spans: spansOf(entities),
         })),

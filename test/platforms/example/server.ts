@@ -17,6 +17,8 @@ export type StoredMessage = {
   readonly thread?: string;
   /** Who wrote it, when it was passed on. */
   readonly forwardOf?: string;
+  /** The message that it answers. */
+  readonly quotes?: string | undefined;
   text: string;
   spans: readonly Span[];
   version: number;
@@ -144,11 +146,11 @@ export class ExampleServer {
   }
 
   #change(method: string, { room, id, body }: { room: string; id: string | undefined; body: Body }) {
-    const { text = '', spans = [] } = body;
+    const { text = '', spans = [], quotes } = body;
     if (text.length > maxText) return { status: 400, code: 'too-long' };
     if (method === 'POST') {
       const kind = room.startsWith('dm-') ? 'dm' : 'group';
-      const draft = { author: theBot, room: { id: room, kind }, text, spans } as const;
+      const draft = { author: theBot, room: { id: room, kind }, text, spans, quotes } as const;
       return { status: 200, id: this.#store(draft).id };
     }
     const message = this.messages.find((one) => String(one.id) === id && !one.isDeleted);
@@ -159,7 +161,7 @@ export class ExampleServer {
   }
 }
 
-type Body = { readonly text?: string; readonly spans?: readonly Span[] };
+type Body = { readonly text?: string; readonly spans?: readonly Span[]; readonly quotes?: string };
 
 function eventOf({ id, author, room, thread, forwardOf, text }: StoredMessage) {
   return {

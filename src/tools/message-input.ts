@@ -1,0 +1,34 @@
+import { z } from 'zod';
+
+/** A message on its network: an id, `current` (the one that the turn answers) or `last` (the agent's own newest). */
+const reference = z.string().min(1).max(256);
+const text = z.string().min(1).max(32_000);
+const to = z.string().max(2_048).optional();
+
+/** As providers take it: none takes a union at the top of a schema. */
+const written = z.object({
+  action: z.enum(['send']).default('send'),
+  text: text.optional().describe('For send: what to say, in Markdown.'),
+  replyTo: reference
+    .optional()
+    .describe(
+      'For send: the message to quote, by its id; "current" is the one you answer, "last" your own newest.',
+    ),
+  to: to.describe('Session key of another conversation (see sessions_list). Absent: this conversation.'),
+});
+
+const actions = z.discriminatedUnion('action', [
+  z.strictObject({ action: z.literal('send'), text, replyTo: reference.optional(), to }),
+]);
+
+/** Arguments of the `message` tool. What an action doesn't take is refused. */
+export const messageInput = written.pipe(actions);
+
+/** One thing to do with a message. */
+export type MessageAction = z.output<typeof messageInput>;
+
+/** Some models fill in every argument they don't use. */
+export function withoutEmpty(raw: unknown): unknown {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return raw;
+  return Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== null && value !== ''));
+}
