@@ -3,22 +3,26 @@ import { z } from 'zod';
 /** A message on its network: an id, `current` (the one that the turn answers) or `last` (the agent's own newest). */
 const reference = z.string().min(1).max(256);
 const text = z.string().min(1).max(32_000);
+const emoji = z.string().max(32).refine(isEmoji, 'one emoji, as a character');
 const to = z.string().max(2_048).optional();
 
 /** As providers take it: none takes a union at the top of a schema. */
 const written = z.object({
-  action: z.enum(['send']).default('send'),
+  action: z.enum(['send', 'react']).default('send'),
   text: text.optional().describe('For send: what to say, in Markdown.'),
   replyTo: reference
     .optional()
     .describe(
       'For send: the message to quote, by its id; "current" is the one you answer, "last" your own newest.',
     ),
+  message: reference.optional().describe('For react: the message to react to, by its id, or "current".'),
+  emoji: z.string().max(32).optional().describe('For react: one emoji, as a character.'),
   to: to.describe('Session key of another conversation (see sessions_list). Absent: this conversation.'),
 });
 
 const actions = z.discriminatedUnion('action', [
   z.strictObject({ action: z.literal('send'), text, replyTo: reference.optional(), to }),
+  z.strictObject({ action: z.literal('react'), message: reference, emoji, to }),
 ]);
 
 /** Arguments of the `message` tool. What an action doesn't take is refused. */
@@ -31,4 +35,9 @@ export type MessageAction = z.output<typeof messageInput>;
 export function withoutEmpty(raw: unknown): unknown {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return raw;
   return Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== null && value !== ''));
+}
+
+/** One that people's keyboards have, with or without the selector that makes an emoji of a sign. */
+function isEmoji(text: string): boolean {
+  return /^\p{RGI_Emoji}$/v.test(text) || /^\p{RGI_Emoji}$/v.test(`${text}\ufe0f`);
 }

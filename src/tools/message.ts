@@ -26,6 +26,7 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
     name: 'message',
     description:
       'Send a message now, before your final answer: to this conversation, or to another one by its session key. ' +
+      'Or react to a message with an emoji. ' +
       'Do not repeat in your answer what you sent with it; answer NO_REPLY if nothing is left to say.',
     inputSchema: messageInput,
     prepareArguments: withoutEmpty,
@@ -34,7 +35,15 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
     authority: 'guest',
     execute: async (action, ctx) => {
       const place = await openPlace(deps, run, action);
-      return send({ ...deps, ...place, run, ctx }, action);
+      const call = { ...deps, ...place, run, ctx };
+      switch (action.action) {
+        case 'send':
+          return send(call, action);
+        case 'react':
+          return react(call, action);
+        default:
+          return action satisfies never;
+      }
     },
   });
 }
@@ -65,7 +74,9 @@ async function openPlace(
 
 type Call = MessageToolDeps & Place & { readonly run: ToolRun; readonly ctx: ToolContext };
 
-async function send(call: Call, action: Extract<MessageAction, { action: 'send' }>): Promise<ToolOutput> {
+type ActionOf<Name extends MessageAction['action']> = Extract<MessageAction, { action: Name }>;
+
+async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
   const { shaper, abilities } = call;
   const silence = judgeWritten(action.text, 'chat');
   if (silence.kind === 'silent') return { text: 'Nothing was sent: this text asks for silence.' };
@@ -83,13 +94,25 @@ async function send(call: Call, action: Extract<MessageAction, { action: 'send' 
 
 function quotedBy({ abilities, run, toLane }: Call, named: string): MessageId {
   if (!abilities?.canQuote) throw unsupported('show which message another one answers');
-  return readReference(named, toLane === undefined ? run.route : undefined);
+  return readReference(named, { run, toLane });
+}
+
+async function react(call: Call, { message, emoji }: ActionOf<'react'>): Promise<ToolOutput> {
+  if (!call.abilities?.canReact) throw unsupported('show reactions');
+  return change(call, { kind: 'reaction', messageId: readReference(message, call), emoji });
+}
+
+/** A change of an existing message. It says nothing, so no answer repeats it. */
+async function change(call: Call, content: OutboundContent): Promise<ToolOutput> {
+  const end = await post(call, { contents: [content] });
+  if (end.state === 'failed') throw refused(`It was not done: ${end.problem ?? 'the network refused it'}`);
+  return { text: end.state === 'sent' ? 'Done.' : 'It is on its way; whether it was done is not known yet.' };
 }
 
 /** `current` is a message of this conversation only; the store knows which one is the last. */
-function readReference(named: string, route: ReplyRoute | undefined): MessageId {
+function readReference(named: string, { run, toLane }: Pick<Call, 'run' | 'toLane'>): MessageId {
   if (named !== 'current') return messageId(named);
-  if (route?.replyTo !== undefined) return route.replyTo;
+  if (toLane === undefined && run.route?.replyTo !== undefined) return run.route.replyTo;
   throw refused('There is no current message there; name it by its id.');
 }
 

@@ -15,4 +15,16 @@ export const messageMutants: readonly Mutant[] = [
     },
     test: { file: targets, name: 'is quoted in no other conversation' },
   },
+  {
+    name: 'refused change of a tool said as a message',
+    invariant: 'what an agent wanted to change and the network refused is said by nobody, but for the agent',
+    edit: { in: 'mendOf', find: "if (purpose === 'tool') return undefined;", replace: 'void purpose;' },
+    test: { file: targets, name: 'nothing is said instead' },
+  },
+  {
+    name: 'change of a message in a group with new ids',
+    invariant: 'a group that has another id has other messages under the ids it had before',
+    edit: { in: 'moveConversation', find: "part.purpose === 'tool'", replace: "part.purpose === ''" },
+    test: { file: targets, name: 'has another id once its group has' },
+  },
 ];

@@ -129,3 +129,29 @@ it('takes what models fill in for arguments that they do not use', async () => {
   const { sent } = await call({ text: 'hi', to: '', replyTo: null });
   expect(sent).toEqual(['hi']);
 });
+
+it('reacts with one emoji, and does not count as having said something', async () => {
+  const react = (emoji: string, abilities = able) =>
+    call({ action: 'react', message: 'current', emoji }, { ...abilities, by: answering });
+  const { output, postings } = await react('👍🏽');
+  const reaction = { kind: 'reaction', messageId: '41', emoji: '👍🏽' };
+  expect(postings.map(({ contents }) => contents)).toEqual([[reaction]]);
+  expect(output).toEqual({ text: 'Done.' });
+  expect((await react('❤')).output).toEqual({ text: 'Done.' });
+  for (const emoji of ['', 'ok', '👍👍', ':+1:']) await expect(react(emoji)).rejects.toThrow();
+  const mute = { capabilitiesFor: () => ({ ...exampleCapabilities, canReact: false }) };
+  await expect(react('👍', mute)).rejects.toMatchObject({ code: 'not_supported' });
+});
+
+it.each([
+  [{ action: 'react', message: '1', emoji: '👍', text: 'hi' }],
+  [{ action: 'send', text: 'hi', message: '1' }],
+])('does nothing with arguments that the action does not take: %j', async (input) => {
+  await expect(call(input, able)).rejects.toThrow(/[Uu]nrecognized key/);
+});
+
+it('lets only the owner do something in other conversations', async () => {
+  const there = { ...able, routeTo: async () => aRoute(), by: { authority: 'member' } } as const;
+  for (const input of [{ text: 'hi' }, { action: 'react', message: '1', emoji: '👍' }])
+    await expect(call({ ...input, to: 'elsewhere' }, there)).rejects.toThrow('Only the owner');
+});

@@ -17,6 +17,7 @@ import { endPart } from './end-part.ts';
 import { beginSending, firstRepeat, removePart } from './part-states.ts';
 import { readWaitingLanes } from './reachability.ts';
 import { recordSend, type SendOutcome } from './record-send.ts';
+import { isChange } from './tool-target.ts';
 import { isObsolete } from './waiting-notice-part.ts';
 
 /** How a channel's parts are delivered; times in ms. */
@@ -254,11 +255,6 @@ function stepFor(
   if (Math.abs(tx.now - sendingAt) < head.repeatSafeMs && mayRepeat) return 'send';
   if (head.canLookUp) return 'look-up';
   return head.resendUnknown ? 'send' : 'give-up';
-}
-
-/** Repeating a change has the same result. */
-function isChange({ kind }: Outbound['content']): boolean {
-  return kind === 'edit' || kind === 'delete' || kind === 'reaction';
 }
 
 async function leave(tx: Tx, head: Head, delivery: Delivery): Promise<Delivery> {

@@ -8,6 +8,7 @@ import { rememberContext } from '../rows/remember-context.ts';
 import { type AskedWait, endAskedWait, noteAskedWait, readAskedWait } from './asked-wait.ts';
 import { closePart, failRestOf, returnPart } from './part-states.ts';
 import { amendOutcome } from './reply-outcome.ts';
+import { isChange } from './tool-target.ts';
 
 export type Repeat = {
   readonly partKey: string;
@@ -59,7 +60,8 @@ export async function endPart(
   if (runId && answer && row.purpose === 'reply') await amendOutcome(tx, { runId, answer });
   if (row.purpose === 'preview') return;
   // A notice is Parley's own: no message of the agent's is missing.
-  if (row.laneKey && row.purpose !== 'notice') await tellAgent(tx, { laneKey: row.laneKey, state, problem });
+  if (row.laneKey && row.purpose !== 'notice')
+    await tellAgent(tx, { laneKey: row.laneKey, state, problem, isChange: isToolChange(row) });
   // A notice to the owner that may not have arrived is no reason for another one.
   if (state === 'unknown' && !key.startsWith(ownerPartPrefix))
     await openAlert(tx, { kind: 'delivery-unknown', subject: row.conversationKey });
@@ -69,15 +71,18 @@ type UndeliveredPart = {
   readonly laneKey: string;
   readonly state: 'unknown' | 'failed';
   readonly problem: string | undefined;
+  /** The agent wanted a message changed, and none said. */
+  readonly isChange: boolean;
 };
 
 /** A failed delivery is an event: the agent reads of it at its next turn. */
 async function tellAgent(
   tx: Tx,
-  { laneKey, state, problem = 'no reason known' }: UndeliveredPart,
+  { laneKey, state, problem = 'no reason known', isChange }: UndeliveredPart,
 ): Promise<void> {
   const what = state === 'failed' ? 'was not delivered' : 'may or may not have arrived';
-  const prompt = `[Note from the gateway] A message of yours ${what}: ${problem}.`;
+  const subject = isChange ? 'A reaction, edit or removal of yours' : 'A message of yours';
+  const prompt = `[Note from the gateway] ${subject} ${what}: ${problem}.`;
   const content: InboxContent = {
     text: prompt,
     prompt,
@@ -99,15 +104,22 @@ export async function failAnswer(
   await endPart(tx, { key: partKey, state: 'failed', problem });
   const part = await tx.db
     .selectFrom('outbox')
-    .select(['answer', 'content'])
+    .select(['answer', 'content', 'purpose'])
     .where('key', '=', partKey)
     .executeTakeFirst();
   if (!part?.answer || isRemoval(part)) return;
   await failRestOf(tx, part.answer);
 }
 
-function isRemoval({ content }: { readonly content: string }): boolean {
-  return json.outbound(content).kind === 'delete';
+type StoredPart = { readonly content: string; readonly purpose: string };
+
+/** One of Parley's own, which nobody waits for. */
+function isRemoval({ content, purpose }: StoredPart): boolean {
+  return purpose !== 'tool' && json.outbound(content).kind === 'delete';
+}
+
+function isToolChange({ content, purpose }: StoredPart): boolean {
+  return purpose === 'tool' && isChange(json.outbound(content));
 }
 
 type Receipts = {

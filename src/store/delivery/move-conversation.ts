@@ -4,6 +4,8 @@ import { isOpenPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { endAskedWait } from './asked-wait.ts';
 import { ensureConversation, takePlace } from './insert-part.ts';
+import { closePart } from './part-states.ts';
+import { isChange } from './tool-target.ts';
 
 export type Move = {
   readonly fromKey: string;
@@ -31,7 +33,7 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   }
   const parts = await tx.db
     .selectFrom('outbox')
-    .select(['key', 'route', 'answer'])
+    .select(['key', 'route', 'answer', 'content', 'purpose'])
     .where('conversationKey', '=', fromKey)
     .where(isOpenPart())
     .where('state', '=', 'pending')
@@ -39,6 +41,10 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
     .execute();
   const isMoved = new Set<string>();
   for (const part of parts) {
+    if (part.purpose === 'tool' && isChange(json.outbound(part.content))) {
+      await closePart.post(tx, { ...idsAreGone, key: part.key, endedAt: tx.now });
+      continue;
+    }
     const { route, place: last, conversationKey } = await takePlace(tx, json.route(part.route));
     const place = (await placeBeforeRest(tx, { part, conversationKey, isMoved })) ?? last;
     isMoved.add(part.key);
@@ -50,6 +56,9 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   }
   await endAskedWait(tx, fromKey, true);
 }
+
+/** There its message's id is that of some other one. */
+const idsAreGone = { state: 'failed', problem: 'its group has a new id by now', receipts: null } as const;
 
 type MovedPart = {
   readonly part: { readonly answer: string | null };

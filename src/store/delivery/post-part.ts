@@ -11,7 +11,7 @@ import { type Lane, lockLane, lockLaneAt, lockLanes, takeSeq } from '../rows/lan
 import type { RunFence } from '../rows/run-fence.ts';
 import { assertGoesOn } from '../rows/run-states.ts';
 import { insertPart } from './insert-part.ts';
-import { findQuoted, refuseMoved } from './tool-target.ts';
+import { findQuoted, isChange, refuseMoved, withTarget } from './tool-target.ts';
 
 /** A message that a tool sends, as its step gets it. */
 export type PostInput = RunFence & {
@@ -60,18 +60,17 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
     let { conversationKey } = place;
     for (const [index, content] of input.contents.entries()) {
       const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
-      const key = keys[index] ?? input.key;
       conversationKey = await insertPart(tx, {
-        key,
+        key: keys[index] ?? input.key,
         route: replyTo !== undefined && index === 0 ? { ...route, replyTo } : route,
-        content,
+        content: await withTarget(tx, place, content),
         purpose: 'tool',
         runId: input.runId,
         answer: input.key,
         timeline,
       });
     }
-    if (replyTo !== undefined) refuseMoved(place, conversationKey);
+    if (replyTo !== undefined || input.contents.some(isChange)) refuseMoved(place, conversationKey);
     if (isElsewhere) await noteSpoken(tx, lane, input);
     return { keys, route, conversationKey };
   },

@@ -84,11 +84,15 @@ type Repair =
 
 const unauthorisedRetryMs = 30_000;
 
-type RefusedPart = { readonly route: ReplyRoute; readonly content: StoredContent };
+type RefusedPart = {
+  readonly route: ReplyRoute;
+  readonly content: StoredContent;
+  readonly purpose: string;
+};
 
 function mendOf(
   failure: SendFailure,
-  { route, content }: RefusedPart,
+  { route, content, purpose }: RefusedPart,
   { texts }: StepTx,
 ): Repair | undefined {
   switch (failure.kind) {
@@ -103,6 +107,8 @@ function mendOf(
     case 'migrated':
       return { kind: 'move', to: failure.to };
     case 'rejected':
+      // The tool tells the agent, who decides what is said instead.
+      if (purpose === 'tool') return undefined;
       // The message to edit is gone (its preview, say): the text is still owed.
       if (content.kind === 'edit' || content.kind === 'edit-part')
         return { kind: 'part', content: { kind: 'text', text: content.text }, isUnsent: true };
@@ -142,12 +148,12 @@ async function settleFailure(
 ): Promise<void> {
   const part = await tx.db
     .selectFrom('outbox')
-    .select(['route', 'content'])
+    .select(['route', 'content', 'purpose'])
     .where('key', '=', partKey)
     .executeTakeFirstOrThrow();
   const route = json.route(part.route);
   const mend =
-    mendOf(failure, { route, content: json.outbound(part.content) }, tx) ??
+    mendOf(failure, { ...part, route, content: json.outbound(part.content) }, tx) ??
     (await followMove(tx, failure, conversationKey));
   if (mend === undefined) {
     await failAnswer(tx, { partKey, problem });

@@ -4,8 +4,9 @@
  */
 import { ParleyError } from '#contracts/errors.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Tx } from '../base/command.ts';
-import { json } from '../base/json.ts';
+import { json, type StoredContent } from '../base/json.ts';
 
 /** Stands for the newest message of the agent's own; no network has such an id. */
 export const lastOwn = messageId('last');
@@ -20,10 +21,42 @@ export async function findQuoted(tx: Tx, place: ToolPlace, named: MessageId): Pr
   throw notHere(id);
 }
 
+/** Whether it is about a message that exists, and making it twice has the same result. */
+export function isChange({ kind }: StoredContent): boolean {
+  return kind === 'edit' || kind === 'delete' || kind === 'reaction';
+}
+
+/**
+ * The content with the id of the message that it is about, once that may be changed so: somebody's by a reaction. Throws
+ * `invalid_input` for any other.
+ */
+export async function withTarget(
+  tx: Tx,
+  place: ToolPlace,
+  content: OutboundContent,
+): Promise<OutboundContent> {
+  switch (content.kind) {
+    case 'text':
+    case 'media':
+      return content;
+    case 'reaction':
+      if (await isHeard(tx, place, content.messageId)) return content;
+      throw notHere(content.messageId);
+    case 'edit':
+    case 'delete':
+      throw notHere(content.messageId);
+    default:
+      return content satisfies never;
+  }
+}
+
 /** A group that became another one counts its messages anew: there the id would be that of some other message. */
 export function refuseMoved(place: ToolPlace, conversationKey: string): void {
   if (conversationKey === place.conversationKey) return;
-  throw new ParleyError('invalid_input', 'This group has a new id now, and its earlier messages none.');
+  throw new ParleyError(
+    'invalid_input',
+    'This group has a new id by now; its earlier messages stay as they are.',
+  );
 }
 
 async function resolve(tx: Tx, place: ToolPlace, named: MessageId): Promise<MessageId> {

@@ -31,6 +31,8 @@ export type ChannelHarness = {
   personDeletes?(): Promise<void>;
   /** A person puts a reaction on the message of the latest `personSays`, or takes it back. */
   personReacts?(emoji: string, change: 'put' | 'taken-back'): Promise<void>;
+  /** The bot's reactions on the message of the latest `personSays`; where `capabilities.canReact`. */
+  botReactions?(): readonly string[];
   /** The platform shows the bot a message of its own. */
   botEchoes?(text: string): Promise<void>;
   /** The platform delivers its latest event once more. */

@@ -42,6 +42,11 @@ channelContract('discord', async () => {
       if (change === 'put') server.people.reacts(latest(), ada, emoji);
       else server.people.takesReactionBack(latest(), ada, emoji);
     },
+    botReactions: () => {
+      const { reactions = new Map<string, ReadonlySet<string>>() } =
+        server.messages(latest().channelId).find(({ id }) => id === latest().id) ?? {};
+      return [...reactions].flatMap(([emoji, by]) => (by.has(server.bot.id) ? [emoji] : []));
+    },
     botEchoes: async (text) => void server.userSends({ from: server.bot, channel: dm, text }),
     redeliver: async () => server.platform.events.messageCreated(latest()),
     sendsMalformed: async () =>

@@ -525,6 +525,16 @@ const sending: readonly BrokenAdapter[] = [
     caughtBy: ['edits what it sent, and edits it again to the same'],
   },
   {
+    name: 'says an emoji instead of reacting with it',
+    receive: 'pull',
+    breakage: sendsWith((outbound) => {
+      const { content } = outbound;
+      if (content.kind !== 'reaction') return outbound;
+      return { ...outbound, content: { kind: 'text', text: { text: content.emoji, spans: [] } } };
+    }),
+    caughtBy: ['puts a reaction on what a person wrote'],
+  },
+  {
     name: 'fails where its change stands already',
     receive: 'pull',
     breakage: adapterWith((sound) => {

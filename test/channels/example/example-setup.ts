@@ -69,6 +69,10 @@ export async function anExampleNetwork(receive: Way, breakage: Breakage = {}): P
       server.messages
         .filter(({ author, room, isDeleted }) => author === theBot && room.id === dm.id && !isDeleted)
         .map(({ id, text, spans, quotes }) => ({ messageId: String(id), text, spans, quotes })),
+    botReactions: () => {
+      const reaction = server.messages.findLast(({ author }) => author !== theBot)?.botReaction;
+      return reaction === undefined ? [] : [reaction];
+    },
     close: async () => {
       // A broken one may not have stopped the sound one in it.
       for (const adapter of sound) await adapter.stop();

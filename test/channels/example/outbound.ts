@@ -14,7 +14,12 @@ export function callOf({ route, content }: Outbound): Call {
     case 'text':
       if (content.text.text.length > exampleCapabilities.text.maxLength)
         return { kind: 'rejected', reason: 'the text is longer than the network takes' };
-      return { kind: 'call', method: 'POST', path, body: { ...content.text, thread: route.thread, quotes: route.replyTo } };
+      return {
+        kind: 'call',
+        method: 'POST',
+        path,
+        body: { ...content.text, thread: route.thread, quotes: route.replyTo },
+      };
     case 'edit':
       return { kind: 'call', method: 'PUT', path: `${path}/${content.messageId}`, body: content.text };
     case 'delete':

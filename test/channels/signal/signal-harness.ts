@@ -26,6 +26,10 @@ export async function aSignalHarness(way: Way): Promise<ChannelHarness> {
     personDeletes: async () => server.people.deletes(theLatest()),
     personReacts: async (emoji, change) =>
       server.people.reacts(ada, theLatest(), change === 'put' ? emoji : undefined),
+    botReactions: () => {
+      const reaction = theLatest().reactions.get(server.account.uuid);
+      return reaction === undefined ? [] : [reaction];
+    },
     botEchoes: async (text) => void server.people.writes({ from: server.account, to: ada, text }),
     redeliver: async () => server.redeliver(1),
     sendsMalformed: async () => server.people.sendsUnreadable(ada),

@@ -28,6 +28,10 @@ channelContract('telegram', async () => {
       const states = change === 'put' ? { emoji } : { before: emoji };
       server.people.reacts({ chat: ada.id, from: ada, messageId, ...states });
     },
+    botReactions: () => {
+      const reaction = server.messages(ada.id).find(({ messageId }) => messageId === latest)?.botReaction;
+      return reaction === undefined ? [] : [reaction];
+    },
     personSaysInThread: async (text) => {
       const topic = server.world.addTopic(group.chat.id, 'Plans', ada);
       server.userSends({ chat: group.chat.id, from: ada, text, threadId: topic });

@@ -22,6 +22,7 @@ export type StoredMessage = {
   text: string;
   spans: readonly Span[];
   version: number;
+  botReaction?: string | undefined;
   isDeleted: boolean;
 };
 
@@ -132,7 +133,7 @@ export class ExampleServer {
     const fault = this.#faults.shift();
     if (fault?.kind === 'refuse') return reply(response, fault.status, fault.body);
     const answer =
-      part === undefined ? this.#change(request.method ?? '', { room, id, body }) : { status: 200 };
+      part === undefined ? this.#change(request.method ?? '', { room, id, body }) : this.#react(id, body);
     if (fault?.kind === 'drop-answer') return void request.socket.destroy();
     if (fault?.kind === 'hang') return fault.taken();
     reply(response, answer.status, answer);
@@ -143,6 +144,12 @@ export class ExampleServer {
     if (this.isHistoryRefused) return reply(response, 403, { code: 'no-history' });
     const found = this.messages.filter((one) => one.room.id === room && one.id > after && !one.isDeleted);
     reply(response, 200, { messages: found.map(eventOf) });
+  }
+
+  #react(id: string | undefined, { emoji }: Body) {
+    const message = this.messages.find((one) => String(one.id) === id);
+    if (message) message.botReaction = emoji;
+    return { status: message ? 200 : 404 };
   }
 
   #change(method: string, { room, id, body }: { room: string; id: string | undefined; body: Body }) {
@@ -161,7 +168,12 @@ export class ExampleServer {
   }
 }
 
-type Body = { readonly text?: string; readonly spans?: readonly Span[]; readonly quotes?: string };
+type Body = {
+  readonly emoji?: string;
+  readonly text?: string;
+  readonly spans?: readonly Span[];
+  readonly quotes?: string;
+};
 
 function eventOf({ id, author, room, thread, forwardOf, text }: StoredMessage) {
   return {

@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest';
-import { messageId } from '../../../src/contracts/ids.ts';
+import { type MessageId, messageId } from '../../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import type { Store } from '../../../src/store/base/command.ts';
-import { type PostInput, storeToolParts } from '../../../src/store/delivery/post-part.ts';
+import { type PostInput, readPartStates, storeToolParts } from '../../../src/store/delivery/post-part.ts';
 import { lastOwn } from '../../../src/store/delivery/tool-target.ts';
-import { aConversation } from '../a-conversation.ts';
+import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
+import { aConversation, aCourier } from '../a-conversation.ts';
 import { routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
@@ -12,7 +13,8 @@ const text: OutboundContent = { kind: 'text', text: { text: 'as I said', spans: 
 
 /** A conversation in which the agent has answered once; its next run calls tools. */
 async function aSpeaker(store: Store) {
-  const { laneKey, conversationKey, begin, answer, deliver, claimPart } = aConversation(store);
+  const around = aConversation(store);
+  const { laneKey, begin, answer, deliver } = around;
   const anId = (name: string) => messageId(unique(name));
   const [first, own, second] = [anId('first'), anId('own'), anId('second')];
   await answer(await begin('first', { messageId: first }), 'the answer');
@@ -24,7 +26,7 @@ async function aSpeaker(store: Store) {
     const key = `${runId}:tool:${unique('call')}`;
     return store.write(storeToolParts, { laneKey, epoch, runId, key, route, contents: [text], ...more });
   };
-  return { laneKey, conversationKey, ids: { first, own, second, last: lastOwn }, post, deliver, claimPart };
+  return { ...around, ids: { first, own, second, last: lastOwn }, post };
 }
 
 describeEachDatabase('a message that a tool refers to', (open) => {
@@ -43,5 +45,49 @@ describeEachDatabase('a message that a tool refers to', (open) => {
     const { ids } = await aSpeaker(open());
     for (const quotes of [ids.first, ids.own, messageId('unknown')])
       await expect(post({ quotes })).rejects.toThrow(/^There is no message/);
+  });
+
+  it('is reacted to if somebody has written it there, and in no other conversation', async () => {
+    const { ids, post, claimPart } = await aSpeaker(open());
+    const { ids: theirs } = await aSpeaker(open());
+    const react = (id: MessageId) => post({ contents: [{ kind: 'reaction', messageId: id, emoji: '👍' }] });
+    for (const id of [theirs.first, ids.own, messageId('unknown')])
+      await expect(react(id)).rejects.toThrow(/^There is no message/);
+    await react(ids.first);
+    expect((await claimPart()).part.content).toEqual({ kind: 'reaction', messageId: ids.first, emoji: '👍' });
+  });
+
+  it('may have been overheard', async () => {
+    const { post, say, claimPart } = await aSpeaker(open());
+    const overheard = messageId(unique('overheard'));
+    await say('by the way', { messageId: overheard, item: { passesGate: false } });
+    await post({ contents: [{ kind: 'reaction', messageId: overheard, emoji: '👍' }] });
+    expect((await claimPart()).part.content).toMatchObject({ messageId: overheard });
+  });
+
+  it('stays as it is when the network refuses the change, and nothing is said instead', async () => {
+    const { laneKey, ids, post, deliver, claimNext } = await aSpeaker(open());
+    const content = { kind: 'reaction', messageId: ids.first, emoji: '👍' } as const;
+    const { keys } = await post({ contents: [content] });
+    await deliver({ kind: 'failed', failure: { kind: 'rejected' }, reason: 'no such reaction here' });
+    expect(await claimNext()).toEqual({ kind: 'empty' });
+    expect(await open().read(readPartStates, { keys })).toMatchObject([
+      { state: 'failed', problem: 'no such reaction here' },
+    ]);
+    const said = (await open().read(readTimeline, { laneKey, limit: 10 })).map((item) => item.text);
+    expect(said).toEqual(['first', 'the answer', 'second']);
+  });
+
+  it('has another id once its group has, so what was to be done with it is not done', async () => {
+    const { ids, post, saying, worker, conversation } = await aSpeaker(open());
+    const content = { kind: 'reaction', messageId: ids.first, emoji: '👍' } as const;
+    const { keys } = await post({ contents: [content] });
+    await post({ contents: [text] });
+    const moved = unique('super');
+    const decision = { kind: 'migrate', from: conversation, to: moved, toKey: `test/bot/${moved}` } as const;
+    await worker.accept({ ...saying(), eventKey: unique('migrate'), kind: 'migrated', decision });
+    expect(await open().read(readPartStates, { keys })).toMatchObject([{ state: 'failed' }]);
+    expect((await aCourier(open(), `test/bot/${moved}`).claimPart()).part.content).toEqual(text);
+    await expect(post({ contents: [content] })).rejects.toThrow('new id');
   });
 });
