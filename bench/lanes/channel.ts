@@ -21,6 +21,8 @@ const capabilities: Capabilities = {
   text: { maxLength: 4096 },
   canReact: false,
   canQuote: false,
+  canEdit: false,
+  canDelete: false,
   canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },

@@ -7,6 +7,8 @@ export const capabilities: Capabilities = {
   caption: { maxLength: 2000 },
   canReact: true,
   canQuote: true,
+  canEdit: true,
+  canDelete: true,
   canPress: true,
   preview: { dm: 'edit', group: 'edit' },
   // Discord says in its answers how many edits are left (5 in 5 s so far); what is beyond is skipped.

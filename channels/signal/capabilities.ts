@@ -6,6 +6,8 @@ export const capabilities: Capabilities = {
   caption: { maxLength: 4000 },
   canReact: true,
   canQuote: true,
+  canEdit: true,
+  canDelete: true,
   canPress: false,
   // People see every version of an edited message, and ten edits are all there are.
   preview: { dm: 'none', group: 'none' },

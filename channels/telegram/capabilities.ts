@@ -6,6 +6,8 @@ export const capabilities: Capabilities = {
   caption: { maxLength: 1024 },
   canReact: true,
   canQuote: true,
+  canEdit: true,
+  canDelete: true,
   canPress: true,
   preview: { dm: 'draft', group: 'edit' },
   // A group takes about 20 edits and sends a minute; more earns a 429 that would delay the answer itself.

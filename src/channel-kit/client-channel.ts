@@ -18,6 +18,9 @@ export function clientCapabilities(own: Pick<Capabilities, 'canPress'>): Capabil
     text: { maxLength: maxTextLength },
     canReact: false,
     canQuote: false,
+    // What a client has missed it reads from the store, where each message stays as it was sent.
+    canEdit: false,
+    canDelete: false,
     ...own,
     preview: { dm: 'draft', group: 'none' },
     previewIntervalMs: { dm: 60, group: 60 },

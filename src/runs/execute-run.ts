@@ -92,6 +92,8 @@ const leastCapabilities: Capabilities = {
   text: { maxLength: 2000 },
   canReact: false,
   canQuote: false,
+  canEdit: false,
+  canDelete: false,
   canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },

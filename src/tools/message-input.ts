@@ -8,14 +8,16 @@ const to = z.string().max(2_048).optional();
 
 /** As providers take it: none takes a union at the top of a schema. */
 const written = z.object({
-  action: z.enum(['send', 'react']).default('send'),
-  text: text.optional().describe('For send: what to say, in Markdown.'),
+  action: z.enum(['send', 'react', 'edit', 'delete']).default('send'),
+  text: text.optional().describe('For send and edit: what to say, in Markdown.'),
   replyTo: reference
     .optional()
     .describe(
-      'For send: the message to quote, by its id; "current" is the one you answer, "last" your own newest.',
+      'For send: the message to quote. A message is named by its id; "current" is the one you answer, "last" your newest.',
     ),
-  message: reference.optional().describe('For react: the message to react to, by its id, or "current".'),
+  message: reference
+    .optional()
+    .describe('For react: the message to react to. For edit and delete: one of your own, such as "last".'),
   emoji: z.string().max(32).optional().describe('For react: one emoji, as a character.'),
   to: to.describe('Session key of another conversation (see sessions_list). Absent: this conversation.'),
 });
@@ -23,6 +25,8 @@ const written = z.object({
 const actions = z.discriminatedUnion('action', [
   z.strictObject({ action: z.literal('send'), text, replyTo: reference.optional(), to }),
   z.strictObject({ action: z.literal('react'), message: reference, emoji, to }),
+  z.strictObject({ action: z.literal('edit'), message: reference, text, to }),
+  z.strictObject({ action: z.literal('delete'), message: reference, to }),
 ]);
 
 /** Arguments of the `message` tool. What an action doesn't take is refused. */

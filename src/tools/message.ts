@@ -7,6 +7,7 @@ import { defineTool, type Tool, type ToolContext, type ToolOutput, type ToolRun 
 import type { ToolSendEnd, ToolSender } from '../outbox/tool-sender.ts';
 import { judgeWritten } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
+import type { PostInput } from '../store/delivery/post-part.ts';
 import { type MessageAction, messageInput, withoutEmpty } from './message-input.ts';
 
 export type MessageToolDeps = {
@@ -26,7 +27,7 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
     name: 'message',
     description:
       'Send a message now, before your final answer: to this conversation, or to another one by its session key. ' +
-      'Or react to a message with an emoji. ' +
+      'Or react to a message with an emoji, edit or delete one of your own. ' +
       'Do not repeat in your answer what you sent with it; answer NO_REPLY if nothing is left to say.',
     inputSchema: messageInput,
     prepareArguments: withoutEmpty,
@@ -41,6 +42,10 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
           return send(call, action);
         case 'react':
           return react(call, action);
+        case 'edit':
+          return edit(call, action);
+        case 'delete':
+          return remove(call, action);
         default:
           return action satisfies never;
       }
@@ -102,11 +107,31 @@ async function react(call: Call, { message, emoji }: ActionOf<'react'>): Promise
   return change(call, { kind: 'reaction', messageId: readReference(message, call), emoji });
 }
 
+async function edit(call: Call, { message, text: written }: ActionOf<'edit'>): Promise<ToolOutput> {
+  const { shaper, abilities } = call;
+  if (!abilities?.canEdit) throw unsupported('change a message that was sent');
+  const silence = judgeWritten(written, 'chat');
+  const texts = silence.kind === 'silent' ? [] : await shaper.shape(silence.text, abilities.text);
+  const [text, ...more] = texts;
+  if (text === undefined) throw refused('There is nothing to show in this text; delete removes a message.');
+  if (more.length > 0)
+    throw refused(`The text does not fit into one message (${abilities.text.maxLength} characters).`);
+  return change(call, { kind: 'edit', messageId: readReference(message, call), text });
+}
+
+async function remove(call: Call, { message }: ActionOf<'delete'>): Promise<ToolOutput> {
+  const { abilities } = call;
+  if (!abilities?.canDelete) throw unsupported('remove a message that was sent');
+  return change(call, { kind: 'delete', messageId: readReference(message, call) });
+}
+
 /** A change of an existing message. It says nothing, so no answer repeats it. */
 async function change(call: Call, content: OutboundContent): Promise<ToolOutput> {
-  const end = await post(call, { contents: [content] });
+  const changesOwnOnly = call.run.authority === 'guest';
+  const end = await post(call, { contents: [content], changesOwnOnly });
   if (end.state === 'failed') throw refused(`It was not done: ${end.problem ?? 'the network refused it'}`);
-  return { text: end.state === 'sent' ? 'Done.' : 'It is on its way; whether it was done is not known yet.' };
+  const says = end.state === 'sent' ? 'Done.' : 'It is on its way; whether it was done is not known yet.';
+  return { text: says };
 }
 
 /** `current` is a message of this conversation only; the store knows which one is the last. */
@@ -116,7 +141,7 @@ function readReference(named: string, { run, toLane }: Pick<Call, 'run' | 'toLan
   throw refused('There is no current message there; name it by its id.');
 }
 
-type PartsToSend = { readonly contents: readonly OutboundContent[]; readonly quotes?: MessageId };
+type PartsToSend = Pick<PostInput, 'contents' | 'quotes' | 'changesOwnOnly'>;
 type SendEnd = Omit<ToolSendEnd, 'state'> & { readonly state: 'sent' | 'unknown' | 'failed' };
 
 async function post({ post, run, route, toLane, ctx }: Call, posting: PartsToSend): Promise<SendEnd> {
@@ -132,7 +157,8 @@ const notKnown = 'It is on its way; whether it arrived is not known yet.';
 
 /** Where a message can be referred to later, by what. */
 function idsOf({ abilities }: Call, { receipts }: SendEnd): string {
-  if (!abilities?.canQuote || receipts.length === 0) return '';
+  if (!abilities?.canQuote && !abilities?.canEdit) return '';
+  if (receipts.length === 0) return '';
   return receipts.length === 1 ? ` as message ${receipts[0]}` : ` as messages ${receipts.join(', ')}`;
 }
 

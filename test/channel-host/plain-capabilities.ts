@@ -5,6 +5,8 @@ export const plainCapabilities: Capabilities = {
   text: { maxLength: 1000 },
   canReact: false,
   canQuote: false,
+  canEdit: false,
+  canDelete: false,
   canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },

@@ -10,6 +10,7 @@ import { compactionScenarios } from './compaction-scenarios.ts';
 import { entranceScenarios } from './entrance-scenarios.ts';
 import { type Scenario, scenarios } from './kill-scenarios.ts';
 import { isReported, type MatrixRow, promised, writeMatrix } from './matrix-report.ts';
+import { messageScenarios } from './message-scenarios.ts';
 import { parkedScenarios } from './parked-scenarios.ts';
 import { playScenario } from './play-scenario.ts';
 import { previewScenarios } from './preview-scenarios.ts';
@@ -27,6 +28,7 @@ const every = [
   ...previewScenarios,
   ...subagentScenarios,
   ...compactionScenarios,
+  ...messageScenarios,
 ].flatMap((scenario) =>
   [...scenario.channels, ...(isLong ? (scenario.longChannels ?? []) : [])].map((channel) => ({
     scenario,

@@ -27,4 +27,23 @@ export const messageMutants: readonly Mutant[] = [
     edit: { in: 'moveConversation', find: "part.purpose === 'tool'", replace: "part.purpose === ''" },
     test: { file: targets, name: 'has another id once its group has' },
   },
+  {
+    name: 'foreign message edited',
+    invariant: 'an agent changes no message but its own of the conversation it speaks in',
+    edit: { in: 'findOwn', find: ".where('outbox.laneKey', '=', laneKey)", replace: '' },
+    also: [{ in: 'findOwn', find: ".where('receipts.conversationKey', '=', conversationKey)", replace: '' }],
+    test: { file: targets, name: 'only if the agent has sent it there' },
+  },
+  {
+    name: 'notice edited by the agent',
+    invariant: 'what Parley itself asks and says, approvals above all, no agent can word anew',
+    edit: { in: 'findOwn', find: ".where('outbox.purpose', 'in', ['reply', 'tool'])", replace: '' },
+    test: { file: targets, name: 'only if the agent has sent it there' },
+  },
+  {
+    name: 'edit by a stranger',
+    invariant: 'what others rely on is changed for nobody who is only a guest',
+    edit: { in: 'findChangeable', find: 'own.runId !== place.onlyRun', replace: 'own.runId === null' },
+    test: { file: targets, name: 'is changed for a guest only if this very run has sent it' },
+  },
 ];

@@ -155,3 +155,31 @@ it('lets only the owner do something in other conversations', async () => {
   for (const input of [{ text: 'hi' }, { action: 'react', message: '1', emoji: '👍' }])
     await expect(call({ ...input, to: 'elsewhere' }, there)).rejects.toThrow('Only the owner');
 });
+
+it.each([
+  [
+    { action: 'edit', message: 'last', text: 'better' },
+    { kind: 'edit', messageId: 'last', text: { text: 'better' } },
+  ],
+  [
+    { action: 'delete', message: '17' },
+    { kind: 'delete', messageId: '17' },
+  ],
+])('changes a message and does not count as having said something: %j', async (input, content) => {
+  const { output, postings } = await call(input, able);
+  expect(postings).toMatchObject([{ contents: [content], changesOwnOnly: false }]);
+  const byGuest = await call(input, { ...able, by: { authority: 'guest' } });
+  expect(byGuest.postings).toMatchObject([{ changesOwnOnly: true }]);
+  expect(output).toEqual({ text: 'Done.' });
+  const lacks = { capabilitiesFor: () => ({ ...exampleCapabilities, canEdit: false, canDelete: false }) };
+  await expect(call(input, lacks)).rejects.toMatchObject({ code: 'not_supported' });
+  const refused = { state: 'failed', problem: 'too old' } as const;
+  await expect(call(input, { ...able, end: refused })).rejects.toThrow('It was not done: too old');
+});
+
+it.each([
+  ['NO_REPLY', 'nothing to show'],
+  ['word '.repeat(200), 'does not fit into one message'],
+])('changes no message to %.20s', async (text, problem) => {
+  await expect(call({ action: 'edit', message: 'last', text }, able)).rejects.toThrow(problem);
+});

@@ -23,6 +23,8 @@ export type PostInput = RunFence & {
   readonly contents: readonly OutboundContent[];
   /** The message that the first of them quotes, or `lastOwn`. */
   readonly quotes?: MessageId;
+  /** Of messages, only those that this run has sent may be changed. */
+  readonly changesOwnOnly?: boolean;
 };
 
 /** The stored parts of a tool send. */
@@ -55,7 +57,8 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
       .executeTakeFirst();
     if (known) return { keys, route: json.route(known.route), conversationKey: known.conversationKey };
     await assertGoesOn(tx, input.runId);
-    const place = { laneKey: lane.key, conversationKey: conversationKeyOf(route) };
+    const onlyRun = input.changesOwnOnly ? input.runId : undefined;
+    const place = { laneKey: lane.key, conversationKey: conversationKeyOf(route), onlyRun };
     const replyTo = input.quotes && (await findQuoted(tx, place, input.quotes));
     let { conversationKey } = place;
     for (const [index, content] of input.contents.entries()) {

@@ -12,7 +12,12 @@ import { json, type StoredContent } from '../base/json.ts';
 export const lastOwn = messageId('last');
 
 /** Where a tool speaks: a conversation, and the lane whose session speaks there. */
-export type ToolPlace = { readonly laneKey: string; readonly conversationKey: string };
+export type ToolPlace = {
+  readonly laneKey: string;
+  readonly conversationKey: string;
+  /** The run whose messages alone may be changed. */
+  readonly onlyRun?: string | undefined;
+};
 
 /** Returns the message that a new one may quote: somebody's, or the agent's own. Throws `invalid_input` for any other. */
 export async function findQuoted(tx: Tx, place: ToolPlace, named: MessageId): Promise<MessageId> {
@@ -27,8 +32,8 @@ export function isChange({ kind }: StoredContent): boolean {
 }
 
 /**
- * The content with the id of the message that it is about, once that may be changed so: somebody's by a reaction. Throws
- * `invalid_input` for any other.
+ * The content with the id of the message that it is about, once that may be changed so: somebody's by a reaction, the
+ * agent's own by an edit or removal. Throws `invalid_input` for any other.
  */
 export async function withTarget(
   tx: Tx,
@@ -44,10 +49,24 @@ export async function withTarget(
       throw notHere(content.messageId);
     case 'edit':
     case 'delete':
-      throw notHere(content.messageId);
+      return { ...content, messageId: await findChangeable(tx, place, content) };
     default:
       return content satisfies never;
   }
+}
+
+type OwnChange = Extract<OutboundContent, { kind: 'edit' | 'delete' }>;
+
+async function findChangeable(tx: Tx, place: ToolPlace, change: OwnChange): Promise<MessageId> {
+  const id = await resolve(tx, place, change.messageId);
+  const own = await findOwn(tx, place, id);
+  if (!own) throw new ParleyError('invalid_input', `Message ${id} is none that you have sent here.`);
+  // Others may rely on what was said to them: no stranger has it changed.
+  if (place.onlyRun !== undefined && own.runId !== place.onlyRun)
+    throw new ParleyError('invalid_input', 'A guest may have only messages of this turn changed or removed.');
+  if (change.kind === 'edit' && json.outbound(own.content).kind === 'media')
+    throw new ParleyError('invalid_input', `Message ${id} is a file, which cannot be edited.`);
+  return id;
 }
 
 /** A group that became another one counts its messages anew: there the id would be that of some other message. */
@@ -92,7 +111,7 @@ function findOwn(tx: Tx, { laneKey, conversationKey }: ToolPlace, id: MessageId)
   return tx.db
     .selectFrom('receipts')
     .innerJoin('outbox', 'outbox.key', 'receipts.partKey')
-    .select('outbox.content')
+    .select(['outbox.content', 'outbox.runId'])
     .where('receipts.conversationKey', '=', conversationKey)
     .where('receipts.messageId', '=', id)
     .where('outbox.laneKey', '=', laneKey)

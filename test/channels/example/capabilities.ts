@@ -4,6 +4,8 @@ export const exampleCapabilities: Capabilities = {
   text: { maxLength: 500 },
   canReact: true,
   canQuote: true,
+  canEdit: true,
+  canDelete: true,
   canPress: false,
   preview: { dm: 'edit', group: 'edit' },
   previewIntervalMs: { dm: 1000, group: 1000 },

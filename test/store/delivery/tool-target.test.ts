@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { plainText } from '../../../src/contracts/formatted-text.ts';
 import { type MessageId, messageId } from '../../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import type { Store } from '../../../src/store/base/command.ts';
@@ -16,9 +17,16 @@ async function aSpeaker(store: Store) {
   const around = aConversation(store);
   const { laneKey, begin, answer, deliver } = around;
   const anId = (name: string) => messageId(unique(name));
-  const [first, own, second] = [anId('first'), anId('own'), anId('second')];
-  await answer(await begin('first', { messageId: first }), 'the answer');
-  await deliver({ kind: 'sent', receipts: [own] });
+  const [first, own, notice, second] = [anId('first'), anId('own'), anId('notice'), anId('second')];
+  const before = await begin('first', { messageId: first });
+  const said = { kind: 'text', text: plainText('the answer') } as const;
+  const parts = (['reply', 'notice'] as const).map((purpose) => ({
+    route: routeFor(before),
+    content: said,
+    purpose,
+  }));
+  await answer(before, 'the answer', { parts });
+  for (const id of [own, notice]) await deliver({ kind: 'sent', receipts: [id] });
   const run = await begin('second', { messageId: second });
   const { epoch, runId } = run;
   const route = routeFor(run);
@@ -26,7 +34,7 @@ async function aSpeaker(store: Store) {
     const key = `${runId}:tool:${unique('call')}`;
     return store.write(storeToolParts, { laneKey, epoch, runId, key, route, contents: [text], ...more });
   };
-  return { ...around, ids: { first, own, second, last: lastOwn }, post };
+  return { ...around, ids: { first, own, notice, second, last: lastOwn }, post };
 }
 
 describeEachDatabase('a message that a tool refers to', (open) => {
@@ -57,6 +65,35 @@ describeEachDatabase('a message that a tool refers to', (open) => {
     expect((await claimPart()).part.content).toEqual({ kind: 'reaction', messageId: ids.first, emoji: '👍' });
   });
 
+  it.each(['edit', 'delete'] as const)(
+    'is changed (%s) only if the agent has sent it there',
+    async (kind) => {
+      const { ids, post, deliver } = await aSpeaker(open());
+      const { ids: theirs } = await aSpeaker(open());
+      const change = (id: MessageId) =>
+        post({ contents: [{ kind, messageId: id, text: plainText('better') }] });
+      for (const id of [theirs.own, theirs.first, ids.first, ids.notice, messageId('unknown')])
+        await expect(change(id)).rejects.toThrow('none that you have sent here');
+      await change(lastOwn);
+      expect((await deliver()).part.content).toMatchObject({ kind, messageId: ids.own });
+      const again = change(lastOwn);
+      if (kind === 'edit') await again;
+      else await expect(again).rejects.toThrow('No message of yours');
+    },
+  );
+
+  it('is changed for a guest only if this very run has sent it', async () => {
+    const { ids, post, deliver } = await aSpeaker(open());
+    const remove = (id: MessageId) =>
+      post({ contents: [{ kind: 'delete', messageId: id }], changesOwnOnly: true });
+    await expect(remove(ids.own)).rejects.toThrow('A guest');
+    await post({});
+    const ofThisRun = messageId(unique('of-this-run'));
+    await deliver({ kind: 'sent', receipts: [ofThisRun] });
+    await remove(lastOwn);
+    expect((await deliver()).part.content).toEqual({ kind: 'delete', messageId: ofThisRun });
+  });
+
   it('may have been overheard', async () => {
     const { post, say, claimPart } = await aSpeaker(open());
     const overheard = messageId(unique('overheard'));
@@ -75,7 +112,7 @@ describeEachDatabase('a message that a tool refers to', (open) => {
       { state: 'failed', problem: 'no such reaction here' },
     ]);
     const said = (await open().read(readTimeline, { laneKey, limit: 10 })).map((item) => item.text);
-    expect(said).toEqual(['first', 'the answer', 'second']);
+    expect(said).toEqual(['first', 'the answer', 'the answer', 'second']);
   });
 
   it('has another id once its group has, so what was to be done with it is not done', async () => {
