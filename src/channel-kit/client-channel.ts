@@ -18,7 +18,7 @@ export function clientCapabilities(own: Pick<Capabilities, 'canPress'>): Capabil
     text: { maxLength: maxTextLength },
     canReact: false,
     canQuote: false,
-    // What a client has missed it reads from the store, where each message stays as it was sent.
+    // Clients read what they missed from the store, where each message stays as it was sent.
     canEdit: false,
     canDelete: false,
     ...own,

@@ -16,7 +16,7 @@ export type Capabilities = {
   readonly canReact: boolean;
   /** Whether a message may show which earlier one it answers. */
   readonly canQuote: boolean;
-  /** Whether the agent may change, or remove, a message of its own that stands there, for everybody and for good. */
+  /** Whether the agent may change, or remove, a message that it has sent, for everybody and for good. */
   readonly canEdit: boolean;
   readonly canDelete: boolean;
   /** Whether a message may carry buttons; elsewhere its text ends with the command for each. */

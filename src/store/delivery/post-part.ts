@@ -23,7 +23,7 @@ export type PostInput = RunFence & {
   readonly contents: readonly OutboundContent[];
   /** The message that the first of them quotes, or `lastOwn`. */
   readonly quotes?: MessageId;
-  /** Of messages, only those that this run has sent may be changed. */
+  /** Only messages that this run has sent may be changed. */
   readonly changesOwnOnly?: boolean;
 };
 
