@@ -43,6 +43,8 @@ function brokenTree(): SourceTree {
       // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a file
       'sql`update ${table} set state = 1`;',
       'sql`insert or replace into approvals`;',
+      "changeRow(tx, 'outbox', key, { dueAt: 1, problem });",
+      "changeRow(tx, 'runs', id, { ...end });",
     ].join('\n'),
     'src/store/base/tables.ts':
       'type Tables = {\n  late: LateTable;\n};\nexport type LateTable = { id: string; givenBy: string; sendHolder: string };\n',
@@ -146,6 +148,8 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
       /second\.ts:14 inserts rows of budgets; only/,
       /second\.ts:15 changes rows of a table that it doesn't name/,
       /second\.ts:16 inserts rows of approvals; only/,
+      /second\.ts:17 sets outbox\.problem; only/,
+      /second\.ts:18 doesn't show which columns of runs/,
     ],
   ],
   [

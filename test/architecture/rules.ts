@@ -127,8 +127,12 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
   budgets: { columns: ['spent', 'reserved', 'raisedTo'], writer: 'src/store/money/budgets.ts' },
 };
 
-/** What inserts into the table that its caller names, and what copies a whole database. */
-const anyTable = ['src/store/base/insert-row.ts', 'src/store/postgres/import-sqlite.ts'];
+/** What writes to the table that its caller names, and what copies a whole database. */
+const anyTable = [
+  'src/store/base/insert-row.ts',
+  'src/store/base/row-by-key.ts',
+  'src/store/postgres/import-sqlite.ts',
+];
 
 /** A promise that is kept in one place can be read there; in two, each breaks the other's. */
 export const statesHaveOneWriter: Rule = (tree) =>

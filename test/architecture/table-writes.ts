@@ -22,6 +22,7 @@ const writers: Readonly<Record<string, TableWrite['kind']>> = {
   insertRow: 'insert',
   insertNewRow: 'insert',
   ensureRow: 'insert',
+  changeRow: 'update',
 };
 
 /** Finds every insert, update and delete; an update with what the same chain of calls sets. Raw SQL counts. */
@@ -31,10 +32,9 @@ export function findTableWrites(file: SourceFile): readonly TableWrite[] {
     kind: TableWrite['kind'] | undefined,
     node: Node,
     table: Node | undefined,
-    chain: readonly Node[],
+    setting: readonly Node[],
   ) => {
     if (kind === undefined) return;
-    const setting = chain.flatMap((call) => argumentOfSet(call));
     writes.push({
       kind,
       at: node.end,
@@ -45,13 +45,13 @@ export function findTableWrites(file: SourceFile): readonly TableWrite[] {
   };
   const visit = (node: Node, chain: readonly Node[]): void => {
     if (is.isCallExpression(node) && is.isPropertyAccessExpression(node.expression)) {
-      add(kindOf(node.expression.name.text), node, node.arguments[0], chain);
+      add(kindOf(node.expression.name.text), node, node.arguments[0], chain.flatMap(argumentOfSet));
       visit(node.expression.expression, [...chain, node]);
       for (const argument of node.arguments) visit(argument, []);
       return;
     }
     if (is.isCallExpression(node) && is.isIdentifier(node.expression))
-      add(kindOf(node.expression.text), node, node.arguments[1], []);
+      add(kindOf(node.expression.text), node, node.arguments[1], node.arguments.slice(3, 4));
     node.forEachChild((child) => visit(child, []));
   };
   visit(file, []);

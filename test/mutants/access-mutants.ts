@@ -51,7 +51,7 @@ export const accessMutants: readonly Mutant[] = [
   {
     name: 'owner told where they count as somebody else',
     invariant: 'what is for the owner is said in a conversation of theirs',
-    edit: { in: 'noteOwner', find: 'setOwnerAt.post(tx, { key, at: null })', replace: 'undefined' },
+    edit: { in: 'noteOwner', find: "changeRow(tx, 'lanes', key, { ownerAt: null })", replace: 'undefined' },
     test: { file: alerts, name: 'is no conversation in which they count as somebody else' },
   },
   {

@@ -7,6 +7,7 @@ import type { Effects } from '../base/effects.ts';
 import { isApprovedOwner } from '../base/index-predicates.ts';
 import { json, type KeptMessage } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { placeItem } from '../items/enqueue-item.ts';
 import { acceptEntry } from '../rows/item-states.ts';
@@ -23,8 +24,7 @@ export async function laneOfKept(
   { subject, state, expiresAt }: Approval,
 ): Promise<LaneSpec | undefined> {
   if (state !== 'open' || expiresAt <= tx.now) return undefined;
-  const held = tx.db.selectFrom('pairings').select('kept').where('id', '=', subject);
-  return json.kept((await held.executeTakeFirst())?.kept ?? null)?.lane;
+  return json.kept((await findRow(tx, 'pairings', subject, ['kept']))?.kept ?? null)?.lane;
 }
 
 /**
@@ -58,8 +58,7 @@ export async function dropRequest(
   { state, by }: Pick<ApprovalEnd, 'state' | 'by'>,
 ): Promise<string> {
   const forgotten = { codeHash: null, code: null, kept: null };
-  const held = tx.db.selectFrom('pairings').select('kept').where('id', '=', subject);
-  const kept = json.kept((await held.executeTakeFirst())?.kept ?? null);
+  const kept = json.kept((await findRow(tx, 'pairings', subject, ['kept']))?.kept ?? null);
   if (kept) await leaveFiles(tx, { route: kept.route, files: kept.content.attachments });
   const own = tx.db.updateTable('pairings').set(forgotten).where('id', '=', subject);
   const request = await own.returning(['noticeKey', 'ref', 'name']).executeTakeFirst();

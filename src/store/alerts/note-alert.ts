@@ -3,9 +3,11 @@
  * transaction in which the trouble happens, where that is the store's own; the outbox tells it afterwards
  * (`delivery/queue-alert-message.ts`).
  */
+
 import { sql } from 'kysely';
 import { type Alert, type AlertKind, isLasting } from '#contracts/owner-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { changeRow } from '../base/row-by-key.ts';
 
 /** An event that happens so long after the last notice about its kind and subject gets another one, ms. */
 const tellAgainMs = 86_400_000;
@@ -103,11 +105,11 @@ type ToldAlert = { readonly id: string; readonly toldAt: number | null; readonly
 
 /** Records that the step was told to the owner. `partKey`: the part that tells it, if one does; the first one stays. */
 export async function markTold(tx: Tx, alert: ToldAlert, partKey: string | undefined): Promise<void> {
-  await tx.db
-    .updateTable('ownerNotices')
-    .set({ isPending: 0, toldAt: alert.toldAt ?? tx.now, partKey: alert.partKey ?? partKey ?? null })
-    .where('id', '=', alert.id)
-    .execute();
+  await changeRow(tx, 'ownerNotices', alert.id, {
+    isPending: 0,
+    toldAt: alert.toldAt ?? tx.now,
+    partKey: alert.partKey ?? partKey ?? null,
+  });
 }
 
 /** The parts that tell an owner are named so. */

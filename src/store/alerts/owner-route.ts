@@ -4,7 +4,7 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { accountKeyOf, routeOfKey } from '../base/conversation-key.ts';
 import { hasCommand, isApprovedOwner, isOwnersLane } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, readRow } from '../base/row-by-key.ts';
 import type { LanesTable } from '../base/tables.ts';
 
 /** Owners, and the accounts, channels and conversations by which one of them may be reached. */
@@ -63,12 +63,8 @@ function commandedSince(tx: Tx, since: number) {
 
 /** Notes that somebody has sent a command in a direct conversation, which has a row. */
 export function noteCommand(tx: Tx, of: { readonly key: string; readonly by: string }): Promise<void> {
-  return setCommanded.post(tx, { ...of, at: tx.now });
+  return changeRow(tx, 'conversations', of.key, { commandedBy: of.by, commandedAt: tx.now });
 }
-
-const setCommanded = prepared((db, of: QueryParams<{ key: string; by: string; at: number }>) =>
-  db.updateTable('conversations').set({ commandedBy: of.by, commandedAt: of.at }).where('key', '=', of.key),
-);
 
 async function approvedOwners(tx: Tx): Promise<readonly string[]> {
   const rows = await tx.db.selectFrom('people').select('ref').where(isApprovedOwner()).execute();
@@ -85,17 +81,14 @@ const stalenessMs = 600_000;
 export async function noteOwner(tx: Tx, lane: Lane, authority: string): Promise<void> {
   const { key, ownerAt } = lane;
   if (lane.chatKind !== 'dm' || lane.class !== 'main') return;
-  if (authority !== 'owner') return ownerAt === null ? undefined : setOwnerAt.post(tx, { key, at: null });
+  if (authority !== 'owner')
+    return ownerAt === null ? undefined : changeRow(tx, 'lanes', key, { ownerAt: null });
   // A clock may have been set back since.
   const isStale = ownerAt === null || Math.abs(tx.now - ownerAt) > stalenessMs;
-  if (isStale) await setOwnerAt.post(tx, { key, at: tx.now });
+  if (isStale) await changeRow(tx, 'lanes', key, { ownerAt: tx.now });
 }
 
 type Lane = Pick<Selectable<LanesTable>, 'key' | 'chatKind' | 'class' | 'ownerAt'>;
-
-const setOwnerAt = prepared((db, of: QueryParams<{ key: string; at: number | null }>) =>
-  db.updateTable('lanes').set({ ownerAt: of.at }).where('key', '=', of.key),
-);
 
 /** Direct conversations of owners, those first in which one wrote last. */
 function lanesOfOwners(tx: Tx) {
@@ -134,6 +127,6 @@ function channelOf(key: string): string {
 }
 
 async function routeOf(tx: Tx, id: string): Promise<ReplyRoute> {
-  const row = await tx.db.selectFrom('inbox').select('route').where('id', '=', id).executeTakeFirstOrThrow();
+  const row = await readRow(tx, 'inbox', id, ['route']);
   return withoutQuote(json.route(row.route));
 }

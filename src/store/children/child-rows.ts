@@ -1,10 +1,12 @@
 /** Writes what becomes of a child, and nothing else does: `queued → running → done`, and its one end. */
+
 import { createHash } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import type { ChildStatus, ChildTold, ChildUsage } from '#contracts/child.ts';
 import type { Tx } from '../base/command.ts';
 import { insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import type { Tables } from '../base/tables.ts';
 
 /** A row of the sub-agents. */
@@ -108,7 +110,7 @@ export async function markStopping(
 ): Promise<Child> {
   const stopReason = child.stopReason === null || overrides ? reason : child.stopReason;
   const mark = { stopReason, stopAt: child.stopAt ?? stopAt };
-  await tx.db.updateTable('children').set(mark).where('id', '=', child.id).execute();
+  await changeRow(tx, 'children', child.id, mark);
   return { ...child, ...mark };
 }
 

@@ -5,6 +5,7 @@ import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, plus } from '../base/row-by-key.ts';
 import { newRowId } from '../base/row-id.ts';
 import { enqueueItem, type InnerItem } from '../items/enqueue-item.ts';
 import { endSession, lockLane } from '../rows/lane-row.ts';
@@ -48,15 +49,8 @@ async function chargeAncestors(tx: Tx, id: string, cost: number): Promise<void> 
   const own = await endSession(tx, id);
   if (cost === 0) return;
   for (const sessionId of json.strings(own?.ancestors ?? null).toReversed())
-    await chargeSession.post(tx, { sessionId, cost });
+    await changeRow(tx, 'sessions', sessionId, { cost: plus(cost) });
 }
-
-const chargeSession = prepared((db, of: QueryParams<{ sessionId: string; cost: number }>) =>
-  db
-    .updateTable('sessions')
-    .set((eb) => ({ cost: eb('cost', '+', of.cost) }))
-    .where('id', '=', of.sessionId),
-);
 
 type ChildNews = { readonly child: Child; readonly report: ChildReport };
 

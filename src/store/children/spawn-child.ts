@@ -14,6 +14,7 @@ import { ensureRow } from '../base/insert-row.ts';
 import { json } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import type { QueryParams } from '../base/prepared.ts';
+import { readRow } from '../base/row-by-key.ts';
 import { newRowId } from '../base/row-id.ts';
 import { locking } from '../base/row-locks.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
@@ -60,11 +61,7 @@ export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
   name: 'spawnChild',
   run: async (tx, input) => {
     await lockLaneAt(tx, input.laneKey, input.epoch);
-    const run = await tx.db
-      .selectFrom('runs')
-      .select(['sessionId', 'treeId', 'route', 'authority'])
-      .where('id', '=', input.runId)
-      .executeTakeFirstOrThrow();
+    const run = await readRow(tx, 'runs', input.runId, ['sessionId', 'treeId', 'route', 'authority']);
     const id = childIdOf({ ...input, sessionId: run.sessionId });
     const known = await readChild(tx, id);
     if (known) return { kind: 'attached', ...(await spawnedOf(tx, known)), effects: noEffects() };
@@ -166,11 +163,12 @@ async function openSession(tx: Tx, { child, input }: OpenChildInput, effects: Ef
     },
     effects,
   );
-  const parent = await tx.db
-    .selectFrom('sessions')
-    .select(['ancestors', 'summaryMessageId', 'keptFrom', 'messageCount'])
-    .where('id', '=', parentSessionId)
-    .executeTakeFirstOrThrow();
+  const parent = await readRow(tx, 'sessions', parentSessionId, [
+    'ancestors',
+    'summaryMessageId',
+    'keptFrom',
+    'messageCount',
+  ]);
   const forked = input.context === 'fork' ? await forkPoint(tx, { ...parent, child }) : undefined;
   await tx.db
     .updateTable('sessions')

@@ -6,6 +6,7 @@
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import type { Tx } from '../base/command.ts';
+import { readRow } from '../base/row-by-key.ts';
 import { endPart, failAnswer, reschedulePart, storeReceipts } from './end-part.ts';
 
 export type Ambiguous = {
@@ -94,10 +95,6 @@ async function sendingOf(
   tx: Tx,
   key: string,
 ): Promise<{ readonly attempts: number; readonly sendingAt: number }> {
-  const row = await tx.db
-    .selectFrom('outbox')
-    .select(['attempts', 'sendingAt'])
-    .where('key', '=', key)
-    .executeTakeFirstOrThrow();
+  const row = await readRow(tx, 'outbox', key, ['attempts', 'sendingAt']);
   return { attempts: row.attempts, sendingAt: row.sendingAt ?? tx.now };
 }

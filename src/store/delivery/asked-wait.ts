@@ -9,7 +9,7 @@ import { minuteText } from '../../logging/time-text.ts';
 import { closeAlert, openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import { findRow } from '../base/row-by-key.ts';
 
 export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): Promise<void> {
   const until = tx.now + askedMs;
@@ -37,15 +37,8 @@ export type AskedPart = AskedWait & { readonly state: string; readonly attempts:
 
 /** Reads the part's wait; undefined when there is no such part. */
 export function readAskedWait(tx: Tx, partKey: string): Promise<AskedPart | undefined> {
-  return askedWait.first(tx, { partKey });
+  return findRow(tx, 'outbox', partKey, ['conversationKey', 'waitAskedSince', 'state', 'attempts']);
 }
-
-const askedWait = prepared((db, of: QueryParams<{ partKey: string }>) =>
-  db
-    .selectFrom('outbox')
-    .select(['conversationKey', 'waitAskedSince', 'state', 'attempts'])
-    .where('key', '=', of.partKey),
-);
 
 /** The part has ended, or goes elsewhere: the owner is told once nothing else there has to wait. */
 export async function endAskedWait(tx: Tx, conversationKey: string, isSilent = false): Promise<void> {

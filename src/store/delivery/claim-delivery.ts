@@ -7,6 +7,7 @@ import type { StoreCommand, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { locking } from '../base/row-locks.ts';
 import type { Tables } from '../base/tables.ts';
 import { lockLanes, tryLockLanes } from '../rows/lane-row.ts';
@@ -138,8 +139,8 @@ function isAhead({ attempts }: RecordDeliveryInput, part: AskedPart | undefined)
  */
 async function lockReached(tx: Tx, { conversationKey, partKey, result }: RecordDeliveryInput): Promise<void> {
   if (tx.dialect !== 'postgres' || result.kind === 'sent' || result.kind === 'retry') return;
-  const part = await tx.db.selectFrom('outbox').select('laneKey').where('key', '=', partKey).execute();
-  const own = part.flatMap(({ laneKey }) => laneKey ?? []);
+  const part = await findRow(tx, 'outbox', partKey, ['laneKey']);
+  const own = part?.laneKey ? [part.laneKey] : [];
   await lockLanes(tx, [...own, ...(await readWaitingLanes(tx, [conversationKey]))]);
 }
 
@@ -192,8 +193,8 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
       continue;
     }
     const attempts = step === 'send' ? part.attempts + 1 : Math.max(part.attempts, firstRepeat);
-    await beginSending.post(tx, { key: part.key, sendingAt: part.sendingAt ?? tx.now, attempts });
-    await holdDelivery.post(tx, { ...head, claim: head.claimId ?? null, until: tx.now + head.leaseMs });
+    await beginSending(tx, part.key, { sendingAt: part.sendingAt ?? tx.now, attempts });
+    await holdDelivery(tx, { ...head, claim: head.claimId ?? null, until: tx.now + head.leaseMs });
     return {
       kind: 'part',
       epoch: head.epoch,
@@ -258,6 +259,6 @@ function stepFor(
 }
 
 async function leave(tx: Tx, head: Head, delivery: Delivery): Promise<Delivery> {
-  await releaseDelivery.post(tx, head);
+  await releaseDelivery(tx, head);
   return delivery;
 }

@@ -1,41 +1,33 @@
 /** Writes who delivers a conversation's parts, and nothing else does. The callers hold the conversation's lock. */
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow } from '../base/row-by-key.ts';
 
 type DeliveryLease = {
-  conversationKey: string;
-  epoch: number;
-  holder: string;
-  claim: string | null;
-  until: number;
+  readonly conversationKey: string;
+  readonly epoch: number;
+  readonly holder: string;
+  readonly claim: string | null;
+  readonly until: number;
+  /** Given with a reply whose first part begins the lease: one statement for both. */
+  readonly nextPart?: number;
 };
 
 /** Grants the lease, or renews it. */
-export const holdDelivery = prepared((db, of: QueryParams<DeliveryLease>) =>
-  db
-    .updateTable('conversations')
-    .set({ deliveryEpoch: of.epoch, deliveryHolder: of.holder })
-    .set({ deliveryClaim: of.claim, deliveryUntil: of.until })
-    .where('key', '=', of.conversationKey),
-);
-
-/** Grants the lease with the places of a reply whose first part begins it: one statement for both. */
-export const holdWithPlaces = prepared((db, of: QueryParams<DeliveryLease & { nextPart: number }>) =>
-  db
-    .updateTable('conversations')
-    .set({ nextPart: of.nextPart, deliveryEpoch: of.epoch, deliveryHolder: of.holder })
-    .set({ deliveryClaim: of.claim, deliveryUntil: of.until })
-    .where('key', '=', of.conversationKey),
-);
+export function holdDelivery(tx: Tx, lease: DeliveryLease): Promise<void> {
+  const { epoch, holder, claim, until, nextPart } = lease;
+  const held = { deliveryEpoch: epoch, deliveryHolder: holder, deliveryClaim: claim, deliveryUntil: until };
+  return changeRow(tx, 'conversations', lease.conversationKey, { ...held, nextPart });
+}
 
 /** Ends the lease. */
-export const releaseDelivery = prepared((db, of: QueryParams<{ conversationKey: string; epoch: number }>) =>
-  db
-    .updateTable('conversations')
-    .set({ deliveryEpoch: of.epoch, deliveryHolder: null, deliveryUntil: 0 })
-    .where('key', '=', of.conversationKey),
-);
+export function releaseDelivery(
+  tx: Tx,
+  { conversationKey, epoch }: Pick<DeliveryLease, 'conversationKey' | 'epoch'>,
+): Promise<void> {
+  const released = { deliveryEpoch: epoch, deliveryHolder: null, deliveryUntil: 0 };
+  return changeRow(tx, 'conversations', conversationKey, released);
+}
 
 /** Voids the leases of processes that have ended, where something is left to deliver. */
 export async function voidDeliveryLeases(tx: Tx, holders: readonly string[]): Promise<void> {

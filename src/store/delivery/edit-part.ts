@@ -1,10 +1,12 @@
 /** Changes what an earlier part says, wherever that part is: still waiting, on its way, or shown. */
+
 import { plainText } from '#contracts/formatted-text.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { withoutQuote } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { json, type StoredContent } from '../base/json.ts';
+import { changeRow, findRow } from '../base/row-by-key.ts';
 import { insertPart, lockConversation } from './insert-part.ts';
 
 /** A new text for a part. */
@@ -31,7 +33,7 @@ export async function changePart(tx: Tx, change: PartChange): Promise<string | u
   // A part on its way keeps its text: its channel may look for it by that.
   if (isUntried || part.endedAt !== null) {
     const content = JSON.stringify({ kind: 'text', text } satisfies OutboundContent);
-    await tx.db.updateTable('outbox').set({ content }).where('key', '=', key).execute();
+    await changeRow(tx, 'outbox', key, { content });
   }
   if (isUntried) return part.conversationKey;
   const route = withoutQuote(json.route(part.route));
@@ -46,11 +48,7 @@ export async function changePart(tx: Tx, change: PartChange): Promise<string | u
 }
 
 function readPart(tx: Tx, key: string) {
-  return tx.db
-    .selectFrom('outbox')
-    .select(['state', 'sendingAt', 'endedAt', 'route', 'conversationKey'])
-    .where('key', '=', key)
-    .executeTakeFirst();
+  return findRow(tx, 'outbox', key, ['state', 'sendingAt', 'endedAt', 'route', 'conversationKey']);
 }
 
 /**
@@ -59,11 +57,7 @@ function readPart(tx: Tx, key: string) {
  */
 export async function outboundOf(tx: Tx, content: StoredContent): Promise<OutboundContent | undefined> {
   if (content.kind !== 'edit-part') return content;
-  const row = await tx.db
-    .selectFrom('outbox')
-    .select('receipts')
-    .where('key', '=', content.part)
-    .executeTakeFirst();
+  const row = await findRow(tx, 'outbox', content.part, ['receipts']);
   const [shown] = json.strings(row?.receipts ?? null);
   const id = shown === undefined ? content.messageId : messageId(shown);
   return id && { kind: 'edit', messageId: id, text: content.text, buttons: [] };

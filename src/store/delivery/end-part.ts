@@ -4,6 +4,7 @@ import { openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { ensureRow } from '../base/insert-row.ts';
 import { type InboxContent, json } from '../base/json.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import { type AskedWait, endAskedWait, noteAskedWait, readAskedWait } from './asked-wait.ts';
 import { closePart, failRestOf, returnPart } from './part-states.ts';
@@ -38,22 +39,19 @@ export async function endPart(
   { key, state, problem, receipts }: End,
   asked?: AskedWait,
 ): Promise<void> {
-  const ending = {
-    key,
-    state,
-    problem: problem ?? null,
-    receipts: receipts ? JSON.stringify(receipts) : null,
-    endedAt: tx.now,
-  };
   const wait = asked ?? (await readAskedWait(tx, key));
-  await closePart.post(tx, ending);
+  const ids = receipts ? JSON.stringify(receipts) : null;
+  await closePart(tx, key, { state, problem: problem ?? null, receipts: ids });
   if (wait && wait.waitAskedSince !== null) await endAskedWait(tx, wait.conversationKey);
   if (state === 'sent') return;
-  const row = await tx.db
-    .selectFrom('outbox')
-    .select(['runId', 'answer', 'purpose', 'laneKey', 'content', 'conversationKey'])
-    .where('key', '=', key)
-    .executeTakeFirst();
+  const row = await findRow(tx, 'outbox', key, [
+    'runId',
+    'answer',
+    'purpose',
+    'laneKey',
+    'content',
+    'conversationKey',
+  ]);
   // A message that couldn't be removed was sent before: no message of the agent's is missing.
   if (!row || isRemoval(row)) return;
   const { runId, answer } = row;
@@ -102,11 +100,7 @@ export async function failAnswer(
   { partKey, problem }: { partKey: string; problem: string },
 ): Promise<void> {
   await endPart(tx, { key: partKey, state: 'failed', problem });
-  const part = await tx.db
-    .selectFrom('outbox')
-    .select(['answer', 'content', 'purpose'])
-    .where('key', '=', partKey)
-    .executeTakeFirst();
+  const part = await findRow(tx, 'outbox', partKey, ['answer', 'content', 'purpose']);
   if (!part?.answer || isRemoval(part)) return;
   await failRestOf(tx, part.answer);
 }

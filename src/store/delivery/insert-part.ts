@@ -6,6 +6,7 @@ import { conversationKeyOf } from '../base/conversation-key.ts';
 import { ensureRow } from '../base/insert-row.ts';
 import type { StoredContent } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, findRow } from '../base/row-by-key.ts';
 import { lockRows } from '../base/row-locks.ts';
 import { type FirstPartState, storePart } from './part-states.ts';
 
@@ -26,7 +27,7 @@ export type NewPart<Content extends StoredContent = OutboundContent> = {
  * insert under the same key is a no-op. A conversation that moved is followed.
  */
 export async function insertPart(tx: Tx, part: NewPart<StoredContent>): Promise<string> {
-  const known = await knownPart.first(tx, { key: part.key });
+  const known = await findRow(tx, 'outbox', part.key, ['conversationKey']);
   if (known) return known.conversationKey;
   const place = await takePlace(tx, part.route);
   await writePart(tx, part, { ...place, state: place.isUnreachable ? 'failed' : 'pending' });
@@ -56,10 +57,6 @@ export async function writePart(tx: Tx, part: NewPart<StoredContent>, at: PartPl
   };
   await storePart(tx, row, at.state);
 }
-
-const knownPart = prepared((db, of: QueryParams<{ key: string }>) =>
-  db.selectFrom('outbox').select('conversationKey').where('key', '=', of.key),
-);
 
 type DeliverySlot = {
   readonly route: ReplyRoute;
@@ -131,5 +128,5 @@ const lockOrMake = prepared((db, of: QueryParams<{ keys: string }>) => {
 /** Sets when a group is answered: every message, or only those that mention the bot. */
 export async function setActivation(tx: Tx, key: string, activation: 'mention' | 'always'): Promise<void> {
   await ensureConversation(tx, key);
-  await tx.db.updateTable('conversations').set({ activation }).where('key', '=', key).execute();
+  await changeRow(tx, 'conversations', key, { activation });
 }

@@ -3,10 +3,11 @@ import type { PartKey } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import type { QueryParams } from '../base/prepared.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { locking } from '../base/row-locks.ts';
 import { type ClaimedDelivery, claimDelivery, type DeliveryPolicy, headPart } from './claim-delivery.ts';
-import { holdWithPlaces } from './delivery-leases.ts';
+import { holdDelivery } from './delivery-leases.ts';
 import { ensureConversation, maxMoves, type NewPart, writePart } from './insert-part.ts';
 
 export type StoredReply = {
@@ -47,13 +48,14 @@ export async function insertReply(
     const to = { ...part.route, conversation };
     await writePart(tx, part, { route: to, conversationKey, place, state: isClaimed ? 'sending' : state });
   }
-  const taking = { conversationKey, nextPart: row.nextPart + parts.length };
-  if (!isHead) await takePlaces.post(tx, taking);
+  const nextPart = row.nextPart + parts.length;
+  if (!isHead) await changeRow(tx, 'conversations', conversationKey, { nextPart });
   if (!isFree) return { waiting: conversationKey, claimed: undefined, isUnreachable };
   if (!isHead) return claimAhead(tx, sender, conversationKey);
   const epoch = row.deliveryEpoch + 1;
   const { holder, claimId: claim = null } = sender;
-  await holdWithPlaces.post(tx, { ...taking, epoch, holder, claim, until: tx.now + sender.leaseMs });
+  const until = tx.now + sender.leaseMs;
+  await holdDelivery(tx, { conversationKey, nextPart, epoch, holder, claim, until });
   const { purpose, content, timeline } = first;
   const route = { ...first.route, conversation };
   const delivery = {
@@ -117,8 +119,4 @@ const lockedConversation = locking((db, of: QueryParams<{ conversationKey: strin
     .selectFrom('conversations')
     .select(['nextPart', 'movedTo', 'unreachableAt', 'deliveryEpoch', 'deliveryUntil'])
     .where('key', '=', of.conversationKey),
-);
-
-const takePlaces = prepared((db, of: QueryParams<{ conversationKey: string; nextPart: number }>) =>
-  db.updateTable('conversations').set({ nextPart: of.nextPart }).where('key', '=', of.conversationKey),
 );

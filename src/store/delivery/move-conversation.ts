@@ -2,6 +2,7 @@ import { openAlert } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
+import { changeRow, findRow } from '../base/row-by-key.ts';
 import { endAskedWait } from './asked-wait.ts';
 import { ensureConversation, takePlace } from './insert-part.ts';
 import { closePart } from './part-states.ts';
@@ -23,13 +24,12 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   if (fromKey === toKey || next?.movedTo === from) return;
   if (old?.movedTo !== to) {
     await openAlert(tx, { kind: 'conversation-moved', subject: fromKey, values: { to } });
-    await tx.db.updateTable('conversations').set({ movedTo: to }).where('key', '=', fromKey).execute();
-    await tx.db
-      .updateTable('conversations')
-      .set({ canonicalId: old?.canonicalId ?? from })
-      .set({ activation: old?.activation ?? null, admittedBy: old?.admittedBy ?? null })
-      .where('key', '=', toKey)
-      .execute();
+    await changeRow(tx, 'conversations', fromKey, { movedTo: to });
+    await changeRow(tx, 'conversations', toKey, {
+      canonicalId: old?.canonicalId ?? from,
+      activation: old?.activation ?? null,
+      admittedBy: old?.admittedBy ?? null,
+    });
   }
   const parts = await tx.db
     .selectFrom('outbox')
@@ -42,17 +42,18 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   const isMoved = new Set<string>();
   for (const part of parts) {
     if (part.purpose === 'tool' && isChange(json.outbound(part.content))) {
-      await closePart.post(tx, { ...idsAreGone, key: part.key, endedAt: tx.now });
+      await closePart(tx, part.key, idsAreGone);
       continue;
     }
     const { route, place: last, conversationKey } = await takePlace(tx, json.route(part.route));
     const place = (await placeBeforeRest(tx, { part, conversationKey, isMoved })) ?? last;
     isMoved.add(part.key);
-    await tx.db
-      .updateTable('outbox')
-      .set({ route: JSON.stringify(route), place, conversationKey, dueAt: tx.now })
-      .where('key', '=', part.key)
-      .execute();
+    await changeRow(tx, 'outbox', part.key, {
+      route: JSON.stringify(route),
+      place,
+      conversationKey,
+      dueAt: tx.now,
+    });
   }
   await endAskedWait(tx, fromKey, true);
 }
@@ -85,11 +86,7 @@ async function placeBeforeRest(
 }
 
 function readPlace(tx: Tx, key: string) {
-  return tx.db
-    .selectFrom('conversations')
-    .select(['canonicalId', 'activation', 'admittedBy', 'movedTo'])
-    .where('key', '=', key)
-    .executeTakeFirst();
+  return findRow(tx, 'conversations', key, ['canonicalId', 'activation', 'admittedBy', 'movedTo']);
 }
 
 /** Where a conversation lives on, as its own network calls it. */

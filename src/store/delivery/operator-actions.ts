@@ -2,6 +2,7 @@ import { closeAlert } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isFailedPart, isOpenPart, isUnknownPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { endAskedWait } from './asked-wait.ts';
 import { lockConversation } from './insert-part.ts';
@@ -79,11 +80,7 @@ export const dropPart: StoreCommand<{ readonly key: string }, OperatorResult> = 
  * conversation from before it reads a part until it has marked it: what is dropped is sent by none.
  */
 async function lockPlaceOf(tx: Tx, key: string): Promise<void> {
-  const part = await tx.db
-    .selectFrom('outbox')
-    .select(['laneKey', 'conversationKey'])
-    .where('key', '=', key)
-    .executeTakeFirst();
+  const part = await findRow(tx, 'outbox', key, ['laneKey', 'conversationKey']);
   if (part?.laneKey) await lockLanes(tx, [part.laneKey]);
   if (part) await lockConversation(tx, part.conversationKey);
 }
@@ -102,7 +99,7 @@ async function operated(tx: Tx, key: string, changed: ChangedPart | undefined): 
     await endAskedWait(tx, changed.conversationKey);
     return 'done';
   }
-  const row = await tx.db.selectFrom('outbox').select('key').where('key', '=', key).executeTakeFirst();
+  const row = await findRow(tx, 'outbox', key, ['key']);
   return row ? 'not-possible' : 'not-found';
 }
 

@@ -1,9 +1,10 @@
 /** Writes what becomes of a part, and nothing else does: `pending ⇄ sending`, then `sent`, `unknown` or `failed`. */
+
 import type { Insertable } from 'kysely';
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 import { ensureRow, insertRow } from '../base/insert-row.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, plus } from '../base/row-by-key.ts';
 import type { OutboxTable } from '../base/tables.ts';
 
 type NewRow = Omit<
@@ -37,13 +38,13 @@ export async function storePreview(tx: Tx, row: NewRow): Promise<void> {
 const unreachable = 'the conversation is unreachable';
 
 /** Marks the part as handed to the platform; `sendingAt` is when the first attempt that may have arrived began. */
-export const beginSending = prepared(
-  (db, of: QueryParams<{ key: string; sendingAt: number; attempts: number }>) =>
-    db
-      .updateTable('outbox')
-      .set({ state: 'sending', sendingAt: of.sendingAt, attempts: of.attempts })
-      .where('key', '=', of.key),
-);
+export function beginSending(
+  tx: Tx,
+  key: string,
+  { sendingAt, attempts }: { readonly sendingAt: number; readonly attempts: number },
+): Promise<void> {
+  return changeRow(tx, 'outbox', key, { state: 'sending', sendingAt, attempts });
+}
 
 /**
  * The number of an attempt before which there was another. A part in `sending` below it is requeued when its process is known
@@ -72,20 +73,17 @@ type NextAttempt = {
 /** Lets the part wait for another attempt. */
 export async function returnPart(tx: Tx, next: NextAttempt): Promise<void> {
   const { partKey, dueAt, problem, mayStandSince } = next;
-  await tx.db
-    .updateTable('outbox')
-    .set({ state: 'pending', sendingAt: mayStandSince ?? null, dueAt, problem })
-    .where('key', '=', partKey)
-    .execute();
+  await changeRow(tx, 'outbox', partKey, {
+    state: 'pending',
+    sendingAt: mayStandSince ?? null,
+    dueAt,
+    problem,
+  });
 }
 
 /** However long the platform was away, or asked to wait, the part has all its attempts when it is back. */
 export async function refundAttempt(tx: Tx, partKey: string): Promise<void> {
-  await tx.db
-    .updateTable('outbox')
-    .set((eb) => ({ attempts: eb('attempts', '-', 1) }))
-    .where('key', '=', partKey)
-    .execute();
+  await changeRow(tx, 'outbox', partKey, { attempts: plus(-1) });
 }
 
 /** Requeues parts whose call had not started. */
@@ -98,21 +96,16 @@ export async function requeueParts(tx: Tx, keys: readonly string[]): Promise<voi
 }
 
 type PartEnd = {
-  key: string;
-  state: 'sent' | 'unknown' | 'failed';
-  problem: string | null;
+  readonly state: 'sent' | 'unknown' | 'failed';
+  readonly problem: string | null;
   /** JSON of the platform's ids. */
-  receipts: string | null;
-  endedAt: number;
+  readonly receipts: string | null;
 };
 
 /** Ends the part. */
-export const closePart = prepared((db, of: QueryParams<PartEnd>) =>
-  db
-    .updateTable('outbox')
-    .set({ state: of.state, problem: of.problem, receipts: of.receipts, endedAt: of.endedAt })
-    .where('key', '=', of.key),
-);
+export function closePart(tx: Tx, key: string, { state, problem, receipts }: PartEnd): Promise<void> {
+  return changeRow(tx, 'outbox', key, { state, problem, receipts, endedAt: tx.now });
+}
 
 /** Fails the parts of the answer that nobody has begun to send. */
 export async function failRestOf(tx: Tx, answer: string): Promise<void> {
@@ -180,17 +173,13 @@ export async function confirmPreview(tx: Tx, key: string, messageId: string): Pr
 
 /** The preview could not be shown. */
 export async function failPreview(tx: Tx, key: string, problem: string): Promise<void> {
-  await tx.db
-    .updateTable('outbox')
-    .set({ state: 'failed', problem, endedAt: tx.now })
-    .where('key', '=', key)
-    .execute();
+  await changeRow(tx, 'outbox', key, { state: 'failed', problem, endedAt: tx.now });
 }
 
 /** The answer took the preview over, or takes it away: in the transaction that says so. */
 export async function closePreview(tx: Tx, key: string | undefined): Promise<void> {
   if (key === undefined) return;
-  await tx.db.updateTable('outbox').set({ endedAt: tx.now }).where('key', '=', key).execute();
+  await changeRow(tx, 'outbox', key, { endedAt: tx.now });
 }
 
 /** Removes a part that nobody misses: a waiting notice, whose message's own row says what became of it. */

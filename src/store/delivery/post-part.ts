@@ -6,6 +6,7 @@ import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json } from '../base/json.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
 import { type Lane, lockLane, lockLaneAt, lockLanes, takeSeq } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
@@ -50,11 +51,7 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
     const lane = isElsewhere ? await requireLane(tx, toLane) : own;
     const route = isElsewhere ? await lastRoute(tx, lane) : input.route;
     const keys = input.contents.map((_, index) => `${input.key}:${index}`);
-    const known = await tx.db
-      .selectFrom('outbox')
-      .select(['conversationKey', 'route'])
-      .where('key', '=', keys[0] ?? '')
-      .executeTakeFirst();
+    const known = await findRow(tx, 'outbox', keys[0] ?? '', ['conversationKey', 'route']);
     if (known) return { keys, route: json.route(known.route), conversationKey: known.conversationKey };
     await assertGoesOn(tx, input.runId);
     const onlyRun = input.changesOwnOnly ? input.runId : undefined;

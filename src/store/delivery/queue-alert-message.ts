@@ -3,6 +3,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { isPending, markTold, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { lockRows } from '../base/row-locks.ts';
 import type { OwnerNoticesTable } from '../base/tables.ts';
 import { insertPart } from './insert-part.ts';
@@ -93,6 +94,6 @@ export const queueAlertMessage: StoreCommand<AlertMessageInput, string | undefin
 
 async function routeOfPart(tx: Tx, key: string | null): Promise<ReplyRoute | undefined> {
   if (key === null) return undefined;
-  const part = await tx.db.selectFrom('outbox').select('route').where('key', '=', key).executeTakeFirst();
+  const part = await findRow(tx, 'outbox', key, ['route']);
   return part && json.route(part.route);
 }

@@ -3,6 +3,7 @@ import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { endSummaries } from '../rows/end-summaries.ts';
 import { endItems } from '../rows/item-states.ts';
 import { tryLockLanes } from '../rows/lane-row.ts';
@@ -17,7 +18,7 @@ import { amendOutcome } from './reply-outcome.ts';
  */
 export async function markUnreachable(tx: Tx, key: string): Promise<void> {
   const lanes = await tryLockLanes(tx, await readWaitingLanes(tx, [key]));
-  await tx.db.updateTable('conversations').set({ unreachableAt: tx.now }).where('key', '=', key).execute();
+  await changeRow(tx, 'conversations', key, { unreachableAt: tx.now });
   await openAlert(tx, { kind: 'conversation-unreachable', subject: key });
   if (lanes.length > 0) await endWaiting(tx, key, lanes);
   const ended = await failUnreachable(tx, key);

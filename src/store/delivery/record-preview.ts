@@ -2,6 +2,7 @@ import { messageId, partKey } from '#contracts/ids.ts';
 import type { Outbound } from '#contracts/outbound.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { readRow } from '../base/row-by-key.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { ownOf } from './ambiguous-send.ts';
 import { headPart } from './claim-delivery.ts';
@@ -66,8 +67,7 @@ async function settleSent(
   const lane = await lockLane(tx, laneKey);
   if (!(await confirmPreview(tx, key, shown))) return 'known';
   if (!lane || lane.epoch === epoch) return 'stands';
-  const preview = tx.db.selectFrom('outbox').select('route').where('key', '=', key);
-  const route = json.route((await preview.executeTakeFirstOrThrow()).route);
+  const route = json.route((await readRow(tx, 'outbox', key, ['route'])).route);
   await closePreview(tx, key);
   const content = { kind: 'delete', messageId: messageId(shown) } as const;
   await insertPart(tx, { key: `${key}:removed`, route, content, purpose: 'notice' });
@@ -114,8 +114,7 @@ export const adoptPreview: StoreCommand<
   name: 'adoptPreview',
   run: async (tx, { messageIds, ...preview }) => {
     const { key } = preview;
-    const part = tx.db.selectFrom('outbox').select('conversationKey').where('key', '=', key);
-    const { conversationKey } = await part.executeTakeFirstOrThrow();
+    const { conversationKey } = await readRow(tx, 'outbox', key, ['conversationKey']);
     const found = await ownOf(tx, { conversationKey, partKey: key }, messageIds);
     if (found === undefined) {
       await failPreview(tx, key, 'it was cut off and had not arrived');

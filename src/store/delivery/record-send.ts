@@ -2,6 +2,7 @@
  * Records the result of a part's call: sent, unknown, ended, or mended and repeated. The provisional outcome of
  * the message it answers follows it.
  */
+
 import type { Found } from '#contracts/channel-abilities.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import type { SendFailure, SendResult } from '#contracts/outbound.ts';
@@ -9,6 +10,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json, type StoredContent } from '../base/json.ts';
+import { changeRow, readRow } from '../base/row-by-key.ts';
 import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
 import type { AskedWait } from './asked-wait.ts';
 import { endPart, failAnswer, reschedulePart, storeReceipts } from './end-part.ts';
@@ -146,11 +148,7 @@ async function settleFailure(
   { conversationKey, partKey, mayStandSince }: PartEnd,
   { failure, reason: problem }: FailedSend,
 ): Promise<void> {
-  const part = await tx.db
-    .selectFrom('outbox')
-    .select(['route', 'content', 'purpose'])
-    .where('key', '=', partKey)
-    .executeTakeFirstOrThrow();
+  const part = await readRow(tx, 'outbox', partKey, ['route', 'content', 'purpose']);
   const route = json.route(part.route);
   const mend =
     mendOf(failure, { ...part, route, content: json.outbound(part.content) }, tx) ??
@@ -166,11 +164,11 @@ async function settleFailure(
   if (mend.kind === 'wait') await refundAttempt(tx, partKey);
   if (mend.kind === 'part' && mend.content) {
     const content = JSON.stringify(mend.content);
-    await tx.db.updateTable('outbox').set({ content }).where('key', '=', partKey).execute();
+    await changeRow(tx, 'outbox', partKey, { content });
   }
   if (mend.kind === 'part' && mend.route) {
     const changed = JSON.stringify(mend.route);
-    await tx.db.updateTable('outbox').set({ route: changed }).where('key', '=', partKey).execute();
+    await changeRow(tx, 'outbox', partKey, { route: changed });
   }
   if (mend.kind === 'move') {
     const toKey = conversationKeyOf({ ...route, conversation: mend.to });

@@ -1,4 +1,5 @@
 import type { Tx } from '../base/command.ts';
+import { findRow } from '../base/row-by-key.ts';
 
 const suffix = ':waiting';
 
@@ -15,10 +16,6 @@ export function isWaitingNotice(partKey: string): boolean {
 /** A notice is worth sending for as long as its message waits. */
 export async function isObsolete(tx: Tx, partKey: string): Promise<boolean> {
   if (!isWaitingNotice(partKey)) return false;
-  const row = await tx.db
-    .selectFrom('inbox')
-    .select('state')
-    .where('id', '=', partKey.slice(0, -suffix.length))
-    .executeTakeFirst();
+  const row = await findRow(tx, 'inbox', partKey.slice(0, -suffix.length), ['state']);
   return row?.state !== 'waiting';
 }

@@ -4,10 +4,12 @@
  * offers a stop; after the run they are noted in its transcript and start nothing. Only its own sender
  * edits a message.
  */
+
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import { oneLine, summaryLineOf } from '../base/one-line.ts';
+import { changeRow, readRow } from '../base/row-by-key.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import {
   canBeCorrected,
@@ -44,11 +46,7 @@ export async function applyEdit(
   if (content.text === text) return { kind: 'ignored', reason: 'unchanged' };
   // A lane command's text can't be edited.
   if (row.kind === 'command') return { kind: 'noted', effect: 'command-kept' };
-  await tx.db
-    .updateTable('inbox')
-    .set({ content: JSON.stringify(changed) })
-    .where('id', '=', row.id)
-    .execute();
+  await changeRow(tx, 'inbox', row.id, { content: JSON.stringify(changed) });
   if (row.state === 'held' || row.state === 'waiting') return { kind: 'noted', effect: 'replaced' };
   if (await canBeCorrected(tx, found)) {
     await correct(tx, { found, text, prompt: words, newId: edit.newId, effects: accepting.effects });
@@ -110,11 +108,7 @@ export async function applyDelete(
 
 /** In the transcript that holds the message, even an earlier session's. */
 async function noteAfterRun(tx: Tx, transcriptId: string, text: string): Promise<void> {
-  const { sessionId } = await tx.db
-    .selectFrom('transcript')
-    .select('sessionId')
-    .where('id', '=', transcriptId)
-    .executeTakeFirstOrThrow();
+  const { sessionId } = await readRow(tx, 'transcript', transcriptId, ['sessionId']);
   await appendNote(tx, { sessionId, text });
 }
 

@@ -1,5 +1,6 @@
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { leaveFiles } from '../rows/left-files.ts';
 import type { AcceptEventInput } from './accept-input.ts';
 import { wordedAnew } from './apply-change.ts';
@@ -24,5 +25,5 @@ export async function changeKept(
       ? null
       : JSON.stringify({ ...known, content: wordedAnew(known.content, change).changed });
   if (kept === null) await leaveFiles(tx, { route: known.route, files: known.content.attachments });
-  await tx.db.updateTable('pairings').set({ kept }).where('id', '=', row.id).execute();
+  await changeRow(tx, 'pairings', row.id, { kept });
 }

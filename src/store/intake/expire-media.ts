@@ -2,11 +2,13 @@
  * Which files of messages may be removed. A file's row says that it isn't kept any more before the file is removed: a
  * crash in between leaves a file that no row names, which is removed later.
  */
+
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 import { type InboxContent, json } from '../base/json.ts';
+import { changeRow, findRow } from '../base/row-by-key.ts';
 import { describeAttachment } from '../lanes/take-rows.ts';
 import { summarized } from '../rows/item-states.ts';
 import { lockLanes } from '../rows/lane-row.ts';
@@ -89,16 +91,8 @@ async function markExpired(tx: StepTx, file: MediaFile, { content, stored, trans
   const marked = stored.map((each): StoredAttachment => {
     return isFile(each, file) ? { kind: 'missing', name: each.name, reason: tx.texts.fileExpired } : each;
   });
-  await tx.db
-    .updateTable('inbox')
-    .set({ content: JSON.stringify({ ...content, stored: marked }) })
-    .where('id', '=', file.inboxId)
-    .execute();
-  const message = await tx.db
-    .selectFrom('transcript')
-    .select('parts')
-    .where('id', '=', transcriptId)
-    .executeTakeFirst();
+  await changeRow(tx, 'inbox', file.inboxId, { content: JSON.stringify({ ...content, stored: marked }) });
+  const message = await findRow(tx, 'transcript', transcriptId, ['parts']);
   if (!message) return;
   const gone = marked[stored.findIndex((each) => isFile(each, file))];
   const text = (gone && describeAttachment(gone)) ?? '';
@@ -106,9 +100,5 @@ async function markExpired(tx: StepTx, file: MediaFile, { content, stored, trans
     const isIt = part.type === 'binary' && part.data.path === file.name;
     return isIt ? { type: 'text', data: { text } } : part;
   });
-  await tx.db
-    .updateTable('transcript')
-    .set({ parts: JSON.stringify(parts) })
-    .where('id', '=', transcriptId)
-    .execute();
+  await changeRow(tx, 'transcript', transcriptId, { parts: JSON.stringify(parts) });
 }

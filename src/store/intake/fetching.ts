@@ -4,6 +4,7 @@ import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isFetchingItem, isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
+import { changeRow, findRow } from '../base/row-by-key.ts';
 import { lockLane } from '../rows/lane-row.ts';
 
 export type PendingFetch = {
@@ -43,11 +44,7 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
   name: 'storeFetched',
   run: async (tx, { inboxId, stored, joinMs }) => {
     const effects = noEffects();
-    const seen = await tx.db
-      .selectFrom('inbox')
-      .select('laneKey')
-      .where('id', '=', inboxId)
-      .executeTakeFirst();
+    const seen = await findRow(tx, 'inbox', inboxId, ['laneKey']);
     if (!seen) return effects;
     const lane = await lockLane(tx, seen.laneKey);
     const row = await tx.db
@@ -73,11 +70,7 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
       row.bundle === null ? tx.now : Math.max(row.createdAt + joinMs, ...siblings.map((s) => s.dueAt));
     const dueAt = Math.max(tx.now, joinUntil);
     const content = JSON.stringify({ ...json.content(row.content), stored });
-    await tx.db
-      .updateTable('inbox')
-      .set({ content, isFetching: 0, dueAt })
-      .where('id', '=', inboxId)
-      .execute();
+    await changeRow(tx, 'inbox', inboxId, { content, isFetching: 0, dueAt });
     effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: dueAt - tx.now });
     if (lane.runId !== null) effects.arrivals.push(lane.key);
     return effects;

@@ -1,5 +1,6 @@
 import type { StoreQuery } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { readRow } from '../base/row-by-key.ts';
 import { bundleKey, splitTextName } from './accept-item.ts';
 
 /** Where a message enters, and whose it is. */
@@ -27,7 +28,6 @@ export const readSplitText: StoreQuery<SplitTextOf, number | undefined> = {
     const piece = rows.find(({ bundle }) => bundle === name);
     if (piece === undefined) return undefined;
     // Only this one's words are read: those of fifty messages may be megabytes, and every command asks.
-    const row = tx.db.selectFrom('inbox').select('content').where('id', '=', piece.id);
-    return json.content((await row.executeTakeFirstOrThrow()).content).sentAt;
+    return json.content((await readRow(tx, 'inbox', piece.id, ['content'])).content).sentAt;
   },
 };

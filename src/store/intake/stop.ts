@@ -2,6 +2,7 @@ import { lockCommand } from '../access/lock-command.ts';
 import type { CommandPlace, CommandScene, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { readChild, readLiveChildren } from '../children/child-rows.ts';
 import { lockBelow, stopTree } from '../children/stop-tree.ts';
 import { senderRef } from '../items/item-change.ts';
@@ -147,7 +148,7 @@ async function cancelWaiting(tx: Tx, lane: Lane, ends: (row: Row) => boolean): P
  * belong to a run too, but didn't start it: only taken items count.
  */
 async function startedBy(tx: Tx, runId: string, senderId: string): Promise<boolean> {
-  const run = await tx.db.selectFrom('runs').select('treeId').where('id', '=', runId).executeTakeFirst();
+  const run = await findRow(tx, 'runs', runId, ['treeId']);
   const row = await tx.db
     .selectFrom('inbox')
     .select('id')

@@ -3,6 +3,7 @@ import type { StepTx, StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
@@ -89,8 +90,7 @@ export async function cancelAll(
     count++;
   }
   const overflow = left.length === 0 ? null : JSON.stringify(left);
-  if (left.length < summaries.length)
-    await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  if (left.length < summaries.length) await changeRow(tx, 'lanes', lane.key, { overflow });
   if (count > 0) await reviveSummary(tx, lane.key, effects);
   return count;
 }

@@ -2,10 +2,12 @@
  * Changes words that a run has read, or that a summary line shows: a steer corrects the run, a line is
  * replaced, withdrawn words are not repeated.
  */
+
 import type { Selectable } from 'kysely';
 import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { type InboxContent, json } from '../base/json.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import type { InboxTable } from '../base/tables.ts';
 import { endItems } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
@@ -55,11 +57,7 @@ export async function correct(
   };
   const [unread] = await correctionsOf(tx, found);
   if (unread) {
-    await tx.db
-      .updateTable('inbox')
-      .set({ content: JSON.stringify(corrected) })
-      .where('id', '=', unread.id)
-      .execute();
+    await changeRow(tx, 'inbox', unread.id, { content: JSON.stringify(corrected) });
     effects.arrivals.push(lane.key);
     return;
   }
@@ -117,6 +115,6 @@ export async function changeSummary(
     return line === undefined ? [] : [{ ...summary, line }];
   });
   const overflow = changed.length === 0 ? null : JSON.stringify(changed);
-  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  await changeRow(tx, 'lanes', lane.key, { overflow });
   return true;
 }

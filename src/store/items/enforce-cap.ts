@@ -5,6 +5,7 @@ import type { StepTx, Tx } from '../base/command.ts';
 import type { EventStep } from '../base/event-step.ts';
 import { type InboxContent, json, type Summary } from '../base/json.ts';
 import { oneLine, summaryLineOf } from '../base/one-line.ts';
+import { changeRow, findRow, readRow } from '../base/row-by-key.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { endItems, endSummarized, summarized } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
@@ -71,11 +72,7 @@ type Said = { readonly content: InboxContent; readonly route: ReplyRoute };
 
 /** The sender of a dropped message is told in the same chat. */
 async function readContentAndRoute(tx: Tx, id: string): Promise<Said> {
-  const row = await tx.db
-    .selectFrom('inbox')
-    .select(['content', 'route'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow();
+  const row = await readRow(tx, 'inbox', id, ['content', 'route']);
   return { content: json.content(row.content), route: json.route(row.route) };
 }
 
@@ -92,19 +89,11 @@ async function summarize(
   row: { id: string; seq: number; content: InboxContent },
 ): Promise<Summary | undefined> {
   const line = summaryLineOf(row.content);
-  const fresh = await tx.db
-    .selectFrom('lanes')
-    .select('overflow')
-    .where('key', '=', lane.key)
-    .executeTakeFirst();
+  const fresh = await findRow(tx, 'lanes', lane.key, ['overflow']);
   const summary: Summary = { inboxId: row.id, seq: row.seq, line };
   const all = [...json.summaries(fresh?.overflow ?? null), summary];
   const overflow = all.slice(-mostSummaries);
-  await tx.db
-    .updateTable('lanes')
-    .set({ overflow: JSON.stringify(overflow) })
-    .where('key', '=', lane.key)
-    .execute();
+  await changeRow(tx, 'lanes', lane.key, { overflow: JSON.stringify(overflow) });
   await endItems(tx, [row.id], { outcome: 'merged', outcomeReason: summarized });
   return all.length > overflow.length ? all[0] : undefined;
 }

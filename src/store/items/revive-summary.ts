@@ -1,6 +1,7 @@
 import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { reopenSummarized } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { wakeIfIdle } from './item-change.ts';
@@ -23,7 +24,7 @@ export async function reviveSummary(
   const open = await readOpenItems(tx, laneKey);
   if (open.some(({ kind, state }) => kind === 'message' && state === 'waiting')) return;
   const overflow = summaries.length === 0 ? null : JSON.stringify(summaries);
-  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', laneKey).execute();
+  await changeRow(tx, 'lanes', laneKey, { overflow });
   await reopenSummarized(tx, newest.inboxId);
   effects.arrivals.push(laneKey);
   wakeIfIdle(tx, lane, effects);

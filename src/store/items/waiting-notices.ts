@@ -2,6 +2,7 @@
  * Who waits for longer than a moment is told once. The row says that it happened (`notifiedAt`), in the
  * transaction that stores what is said; what is said is dropped when the message waits no more.
  */
+
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
@@ -9,6 +10,7 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { isOpenItem, isUnnotifiedItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, findRow } from '../base/row-by-key.ts';
 import { insertPart, lockConversations } from '../delivery/insert-part.ts';
 import { waitingNoticeKeyOf } from '../delivery/waiting-notice-part.ts';
 import { lockLanes } from '../rows/lane-row.ts';
@@ -94,16 +96,21 @@ async function conversationsOf(tx: Tx, notices: readonly WaitingNotice[]): Promi
 }
 
 async function tell(tx: Tx, { inboxId, content }: WaitingNotice, effects: Effects): Promise<void> {
-  const row = await tx.db
-    .selectFrom('inbox')
-    .select(['id', 'laneKey', 'route', 'bundle', 'account', 'senderId', 'state', 'notifiedAt'])
-    .where('id', '=', inboxId)
-    .executeTakeFirst();
+  const row = await findRow(tx, 'inbox', inboxId, [
+    'id',
+    'laneKey',
+    'route',
+    'bundle',
+    'account',
+    'senderId',
+    'state',
+    'notifiedAt',
+  ]);
   // Judged here: by statistics from when little waited, PostgreSQL would read all that waits to find this one.
   if (row?.state !== 'waiting' || row.notifiedAt !== null) return;
   const isSaid = content !== undefined && !(await knowsAlready(tx, row, content));
   const notifiedAt = isSaid ? tx.now : 0;
-  await tx.db.updateTable('inbox').set({ notifiedAt }).where('id', '=', inboxId).execute();
+  await changeRow(tx, 'inbox', inboxId, { notifiedAt });
   if (!isSaid) return;
   const part = {
     key: waitingNoticeKeyOf(inboxId),

@@ -1,6 +1,6 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, findRow, plus } from '../base/row-by-key.ts';
 import {
   chargeCost,
   closeModelCalls,
@@ -37,7 +37,10 @@ export async function writeAssistant(
   { message, runId, isFinished, calls = [], before }: AssistantRowInput,
 ): Promise<boolean> {
   const { id, sessionId, parts, model } = message;
-  const { known, open } = before ?? { known: await storedMessage.first(tx, { id }), open: undefined };
+  const { known, open } = before ?? {
+    known: await findRow(tx, 'transcript', id, ['isFinished']),
+    open: undefined,
+  };
   if (known?.isFinished === 1) return false;
   const spent = await closeModelCalls(tx, runId, calls, open);
   const charge = chargeOf(spent);
@@ -46,9 +49,12 @@ export async function writeAssistant(
     await appendMessage(tx, { id, sessionId, role: 'assistant', parts, model, runId, isFinished, charge });
     return true;
   }
-  if (charge) await chargeSession.post(tx, { sessionId, ...charge });
-  const image = { parts: JSON.stringify(parts), isFinished: isFinished ? 1 : 0, model: model ?? null };
-  await updateMessage.post(tx, { id, ...image, now: tx.now });
+  if (charge) {
+    const { cost, promptTokens, completionTokens } = charge;
+    await changeRow(tx, 'sessions', sessionId, { cost: plus(cost), promptTokens, completionTokens });
+  }
+  const image = { parts: JSON.stringify(parts), isFinished: isFinished ? 1 : 0, model };
+  await changeRow(tx, 'transcript', id, { ...image, updatedAt: tx.now });
   return true;
 }
 
@@ -65,32 +71,3 @@ function chargeOf({ cost, usage }: Spent): Charge | undefined {
 
 /** An earlier image of a message. */
 export type StoredImage = { readonly isFinished: number };
-
-const storedMessage = prepared((db, of: QueryParams<{ id: string }>) =>
-  db.selectFrom('transcript').select('isFinished').where('id', '=', of.id),
-);
-
-type Image = { id: string; parts: string; isFinished: number; model: string | null; now: number };
-
-const updateMessage = prepared((db, of: QueryParams<Image>) =>
-  db
-    .updateTable('transcript')
-    .set((eb) => ({
-      parts: of.parts,
-      isFinished: of.isFinished,
-      updatedAt: of.now,
-      model: eb.fn.coalesce(of.model, 'model'),
-    }))
-    .where('id', '=', of.id),
-);
-
-const chargeSession = prepared((db, of: QueryParams<Charge & { sessionId: string }>) =>
-  db
-    .updateTable('sessions')
-    .set((eb) => ({
-      cost: eb('cost', '+', of.cost),
-      promptTokens: of.promptTokens,
-      completionTokens: of.completionTokens,
-    }))
-    .where('id', '=', of.sessionId),
-);

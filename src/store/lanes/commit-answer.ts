@@ -4,7 +4,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { alertFailedRun } from '../alerts/failed-run.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, plus } from '../base/row-by-key.ts';
 import { lockLineageAt } from '../children/lock-lineage.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/claim-delivery.ts';
 import type { NewPart } from '../delivery/insert-part.ts';
@@ -169,25 +169,11 @@ function partsOf(
 /** A run that has answered made progress: what counts against it are crashes from here on. */
 async function extendAnsweredRun(
   tx: Tx,
-  input: { runId: string; laneKey: string; parts: number },
+  { runId, laneKey, parts }: { runId: string; laneKey: string; parts: number },
 ): Promise<void> {
-  await extendRun.post(tx, input);
-  if (input.parts > 0) await advanceSeqs.post(tx, input);
+  await changeRow(tx, 'runs', runId, { attempts: 1, nextOrdinal: plus(parts) });
+  if (parts > 0) await changeRow(tx, 'lanes', laneKey, { nextSeq: plus(parts) });
 }
-
-const extendRun = prepared((db, of: QueryParams<{ runId: string; parts: number }>) =>
-  db
-    .updateTable('runs')
-    .set((eb) => ({ attempts: 1, nextOrdinal: eb('nextOrdinal', '+', of.parts) }))
-    .where('id', '=', of.runId),
-);
-
-const advanceSeqs = prepared((db, of: QueryParams<{ laneKey: string; parts: number }>) =>
-  db
-    .updateTable('lanes')
-    .set((eb) => ({ nextSeq: eb('nextSeq', '+', of.parts) }))
-    .where('key', '=', of.laneKey),
-);
 
 export type RunEndInput = AnswerFacts & {
   readonly endReason: string;

@@ -1,7 +1,7 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { StepTx, StoreCommand } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, findRow } from '../base/row-by-key.ts';
 import { lockLineageAt } from '../children/lock-lineage.ts';
 import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-calls.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
@@ -55,28 +55,16 @@ export const commitSummary: StoreCommand<SummaryInput, SummaryStored> = {
 
 async function storeSummary(tx: StepTx, input: SummaryInput): Promise<void> {
   const { id, sessionId, parts, model, runId, keptFrom, contextTokens, modelCalls } = input;
-  if (await knownSummary.first(tx, { id })) return;
+  if (await findRow(tx, 'transcript', id, ['id'])) return;
   await chargeCost(tx, sessionId, await closeModelCalls(tx, runId, modelCalls));
   const summary = { id, sessionId, role: 'user', parts, model, runId } as const;
   await appendMessage(tx, { ...summary, isFinished: true, isSummary: true });
-  await pointAt.post(tx, { sessionId, id, keptFrom, contextTokens });
+  // The tokens of the last call would count what the summary has replaced.
+  const [promptTokens, completionTokens] = [contextTokens, 0];
+  await changeRow(tx, 'sessions', sessionId, {
+    summaryMessageId: id,
+    keptFrom,
+    promptTokens,
+    completionTokens,
+  });
 }
-
-const knownSummary = prepared((db, of: QueryParams<{ id: string }>) =>
-  db.selectFrom('transcript').select('id').where('id', '=', of.id),
-);
-
-type Pointer = { sessionId: string; id: string; keptFrom: number; contextTokens: number };
-
-/** The tokens of the last call would count what the summary has replaced. */
-const pointAt = prepared((db, of: QueryParams<Pointer>) =>
-  db
-    .updateTable('sessions')
-    .set({
-      summaryMessageId: of.id,
-      keptFrom: of.keptFrom,
-      promptTokens: of.contextTokens,
-      completionTokens: 0,
-    })
-    .where('id', '=', of.sessionId),
-);

@@ -2,6 +2,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { type ModelCallEnd, type NewModelCall, openModelCall } from '../money/model-calls.ts';
 import { endCall, insertCall, type StoredResult, startCall } from '../rows/call-states.ts';
@@ -84,11 +85,7 @@ export const endToolTurn: StoreCommand<ToolTurnEnd, Boundary> = {
     const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
     for (const result of input.results) await endCall(tx, input.messageId, result);
     const { id, parts } = input.message;
-    await tx.db
-      .updateTable('transcript')
-      .set({ parts: JSON.stringify(parts) })
-      .where('id', '=', id)
-      .execute();
+    await changeRow(tx, 'transcript', id, { parts: JSON.stringify(parts) });
     if (input.nextCall) await openModelCall(tx, input.nextCall);
     return steerAt(tx, lane, input);
   },

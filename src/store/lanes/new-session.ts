@@ -2,6 +2,7 @@ import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { newRowId } from '../base/row-id.ts';
 import { stopTree } from '../children/stop-tree.ts';
 import { reviveSummary } from '../items/revive-summary.ts';
@@ -55,7 +56,7 @@ async function dropSummaries(tx: Tx, lane: Lane, before: number): Promise<void> 
   if (dropped.length === 0) return;
   const kept = summaries.filter((summary) => summary.seq > before);
   const overflow = kept.length === 0 ? null : JSON.stringify(kept);
-  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  await changeRow(tx, 'lanes', lane.key, { overflow });
   const ids = dropped.map((summary) => summary.inboxId);
   await endSummarized(tx, ids, reset);
 }

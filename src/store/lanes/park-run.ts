@@ -2,6 +2,7 @@ import type { MessagePart } from '#contracts/message.ts';
 import type { Settlement } from '#contracts/tool.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
+import { findRow, readRow } from '../base/row-by-key.ts';
 import { wakeNext } from '../children/class-room.ts';
 import { awaitCalls } from '../rows/call-states.ts';
 import { giveUpLease, raiseEpoch } from '../rows/lane-leases.ts';
@@ -42,11 +43,7 @@ export const parkRun: StoreCommand<ParkInput, ParkResult> = {
   run: async (tx, input) => {
     const { laneKey, epoch, runId } = input;
     const lane = await lockLaneAt(tx, laneKey, epoch);
-    const run = await tx.db
-      .selectFrom('runs')
-      .select('cancelReason')
-      .where('id', '=', runId)
-      .executeTakeFirstOrThrow();
+    const run = await readRow(tx, 'runs', runId, ['cancelReason']);
     const waits = run.cancelReason === null && (await awaitCalls(tx, runId));
     return leaveParked(tx, lane, { ...input, waits, effects: noEffects() });
   },
@@ -114,7 +111,7 @@ export const settleParkedCall: StoreCommand<SettleInput, SettleResult> = {
   run: async (tx, { parts, ...answer }) => {
     const effects = noEffects();
     const { runId } = answer;
-    const seen = await tx.db.selectFrom('runs').select('laneKey').where('id', '=', runId).executeTakeFirst();
+    const seen = await findRow(tx, 'runs', runId, ['laneKey']);
     const lane = seen && (await lockLane(tx, seen.laneKey));
     if (!lane) return { settlement: 'unknown-call', laneKey: undefined, effects };
     const settlement = await settleCall(tx, lane, { ...answer, partsFor: () => parts }, effects);

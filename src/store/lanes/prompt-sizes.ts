@@ -1,4 +1,5 @@
 import type { StoreCommand } from '../base/command.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 
@@ -10,10 +11,6 @@ export const savePromptSizes: StoreCommand<RunFence & PromptSizes & { readonly s
   name: 'savePromptSizes',
   run: async (tx, { laneKey, epoch, sessionId, instructionTokens, toolTokens }) => {
     await lockLaneAt(tx, laneKey, epoch);
-    await tx.db
-      .updateTable('sessions')
-      .set({ instructionTokens, toolTokens })
-      .where('id', '=', sessionId)
-      .execute();
+    await changeRow(tx, 'sessions', sessionId, { instructionTokens, toolTokens });
   },
 };

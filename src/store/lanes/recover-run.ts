@@ -1,6 +1,7 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 
@@ -78,11 +79,7 @@ export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> 
   for (const row of unfinished) {
     const finish: MessagePart = { type: 'finish', data: { reason: 'interrupted', time: tx.now } };
     const parts = JSON.stringify([...json.parts(row.parts), finish]);
-    await tx.db
-      .updateTable('transcript')
-      .set({ parts, isFinished: 1, updatedAt: tx.now })
-      .where('id', '=', row.id)
-      .execute();
+    await changeRow(tx, 'transcript', row.id, { parts, isFinished: 1, updatedAt: tx.now });
   }
 }
 

@@ -1,20 +1,17 @@
 import type { Tx } from '../base/command.ts';
+import { changeRow, findRow } from '../base/row-by-key.ts';
 
 /** A session's own model and reasoning; null: as its agent has them. */
 export type SessionChoice = { readonly model: string | null; readonly reasoning: string | null };
 
 /** Reads what the session has chosen. */
 export async function readChoice(tx: Tx, sessionId: string): Promise<SessionChoice> {
-  const row = await tx.db
-    .selectFrom('sessions')
-    .select(['model', 'reasoning'])
-    .where('id', '=', sessionId)
-    .executeTakeFirst();
+  const row = await findRow(tx, 'sessions', sessionId, ['model', 'reasoning']);
   return row ?? { model: null, reasoning: null };
 }
 
 /** Sets what is given, for the runs that begin from now on. Safe to repeat. The caller holds the lane. */
 export async function setChoice(tx: Tx, sessionId: string, choice: Partial<SessionChoice>): Promise<void> {
   const { model, reasoning } = choice;
-  await tx.db.updateTable('sessions').set({ model, reasoning }).where('id', '=', sessionId).execute();
+  await changeRow(tx, 'sessions', sessionId, { model, reasoning });
 }

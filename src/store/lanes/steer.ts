@@ -6,6 +6,7 @@ import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { readRow } from '../base/row-by-key.ts';
 import type { RunsTable } from '../base/run-tables.ts';
 import { chooseSteers, type SteerDelivery } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
@@ -75,13 +76,6 @@ const atBoundary = prepared((db, of: QueryParams<{ laneKey: string; runId: strin
     .where('id', '=', of.runId),
 );
 
-const runById = prepared((db, of: QueryParams<{ runId: string }>) =>
-  db
-    .selectFrom('runs')
-    .select(['epoch', 'route', 'authority', 'cancelReason', 'nextOrdinal'])
-    .where('id', '=', of.runId),
-);
-
 export async function steerAt(tx: StepTx, lane: Lane, input: RunFence & SteerContext): Promise<Boundary> {
   const run = await readSteered(tx, input.runId);
   if (run.cancelReason !== undefined) return { steers: [], cancelReason: run.cancelReason };
@@ -106,7 +100,7 @@ export type SteerTarget = {
 };
 
 export async function readSteered(tx: Tx, runId: string): Promise<SteerTarget> {
-  return steerTarget(await runById.one(tx, { runId }));
+  return steerTarget(await readRow(tx, 'runs', runId, ['route', 'authority', 'cancelReason', 'nextOrdinal']));
 }
 
 type RunRow = Pick<Selectable<RunsTable>, 'route' | 'authority' | 'cancelReason' | 'nextOrdinal'>;

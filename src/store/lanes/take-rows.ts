@@ -5,6 +5,7 @@ import { cleanLabel } from '../../texts/clean-untrusted.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { newRowId } from '../base/row-id.ts';
 import type { WaitingRow } from '../items/waiting-rows.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
@@ -87,7 +88,7 @@ async function takeOverflow(
   if (summaries.length === 0) return undefined;
   const ids = summaries.map((summary) => summary.inboxId);
   await tx.db.updateTable('inbox').set({ runId }).where('id', 'in', ids).execute();
-  await tx.db.updateTable('lanes').set({ overflow: null }).where('key', '=', lane.key).execute();
+  await changeRow(tx, 'lanes', lane.key, { overflow: null });
   const lines = summaries.map((summary) => summary.line);
   return [framing.overflowIntro, ...lines, framing.contextOutro].join('\n');
 }

@@ -2,11 +2,13 @@
  * Titles of sessions. A session's first message begins one more run, which names the session, in a lane and a session
  * of its own. Nobody waits for it, and nobody hears of one that fails: the session then has no title.
  */
+
 import { type AgentMessage, textOf } from '#contracts/message.ts';
 import { cleanUntrusted } from '../../texts/clean-untrusted.ts';
 import type { Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
+import { changeRow, findRow, plus } from '../base/row-by-key.ts';
 import { newRowId } from '../base/row-id.ts';
 import { isChildLane } from '../children/child-rows.ts';
 import { innerContent } from '../children/inner-content.ts';
@@ -66,11 +68,10 @@ export async function enqueueTitle(tx: Tx, { lane, rows, messages }: TitleInput)
     },
     noEffects(),
   );
-  await tx.db
-    .updateTable('sessions')
-    .set({ parentSessionId: sessionId, ancestors: JSON.stringify([sessionId]) })
-    .where('id', '=', titleSession)
-    .execute();
+  await changeRow(tx, 'sessions', titleSession, {
+    parentSessionId: sessionId,
+    ancestors: JSON.stringify([sessionId]),
+  });
 }
 
 /** Text that people wrote; of a message that is only a file, its name. */
@@ -107,7 +108,7 @@ export async function endTitleRun(
 ): Promise<void> {
   const id = sessionNamedIn(lane.key);
   if (id === undefined) return;
-  const run = await tx.db.selectFrom('runs').select('state').where('id', '=', runId).executeTakeFirst();
+  const run = await findRow(tx, 'runs', runId, ['state']);
   if (run?.state === 'finished') return;
   const title = endReason === 'natural' ? await readTitle(tx, lane.sessionId) : undefined;
   const { cost } = await tx.db
@@ -115,11 +116,7 @@ export async function endTitleRun(
     .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('cost'), eb.lit(0)).as('cost'))
     .where('runId', '=', runId)
     .executeTakeFirstOrThrow();
-  await tx.db
-    .updateTable('sessions')
-    .set((eb) => ({ title, cost: eb('cost', '+', Number(cost)) }))
-    .where('id', '=', id)
-    .execute();
+  await changeRow(tx, 'sessions', id, { title, cost: plus(Number(cost)) });
 }
 
 async function readTitle(tx: Tx, sessionId: string): Promise<string | undefined> {

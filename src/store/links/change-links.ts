@@ -6,10 +6,12 @@
  * is answered there, and its transcript stays readable. Rights are not touched here: they hang on the
  * accounts (`src/inbound/authorise.ts`).
  */
+
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { lockCommand } from '../access/lock-command.ts';
 import { personLabel } from '../access/person-label.ts';
 import type { CommandPlace, CommandScene, StepTx, Tx } from '../base/command.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { countGuess, hasAttemptLeft, lockLinks } from './link-attempts.ts';
 import { crossesTrustLine, type Rights } from './trust-line.ts';
 
@@ -259,8 +261,7 @@ type Shown = { readonly answerKey?: string; readonly offerKey: string | null };
 /** The texts that showed the code; one that is still to be sent says at once that the code is void. */
 async function redactCode(tx: StepTx, { answerKey, offerKey }: Shown): Promise<void> {
   const content = JSON.stringify({ kind: 'text', text: { text: tx.texts.linkCodeGone, spans: [] } });
-  for (const key of [answerKey, offerKey])
-    if (key != null) await tx.db.updateTable('outbox').set({ content }).where('key', '=', key).execute();
+  for (const key of [answerKey, offerKey]) if (key != null) await changeRow(tx, 'outbox', key, { content });
 }
 
 async function identityOf(tx: Tx, peer: string): Promise<string | undefined> {

@@ -14,6 +14,7 @@ import type { ModelPurpose, Usage } from '#contracts/model.ts';
 import type { Tx } from '../base/command.ts';
 import { ensureRow, insertNewRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, plus } from '../base/row-by-key.ts';
 import { settleBudgets } from './budgets.ts';
 
 /** A try that is about to leave. */
@@ -221,15 +222,8 @@ export async function closeLostCalls(tx: Tx, runId: string): Promise<void> {
 
 /** Adds what was spent beside an answer to the session. */
 export async function chargeCost(tx: Tx, sessionId: string, { cost }: Spent): Promise<void> {
-  if (cost > 0) await addCost.post(tx, { sessionId, cost });
+  if (cost > 0) await changeRow(tx, 'sessions', sessionId, { cost: plus(cost) });
 }
-
-const addCost = prepared((db, of: QueryParams<{ sessionId: string; cost: number }>) =>
-  db
-    .updateTable('sessions')
-    .set((eb) => ({ cost: eb('cost', '+', of.cost) }))
-    .where('id', '=', of.sessionId),
-);
 
 /**
  * About the system prompt, the tools and the images of a call, which are in no row, tokens: no bound, since long

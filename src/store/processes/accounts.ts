@@ -1,5 +1,6 @@
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import type { QueryParams } from '../base/prepared.ts';
+import { changeRow, findRow } from '../base/row-by-key.ts';
 import { locking, lockRows } from '../base/row-locks.ts';
 
 export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
@@ -28,11 +29,7 @@ export const claimAccount: StoreCommand<AccountClaim, AccountLease> = {
     const isTheirs = row.holder !== null && row.holder !== holder;
     if (isTheirs && row.leaseUntil > tx.now) return { kind: 'busy', delayMs: row.leaseUntil - tx.now };
     const epoch = row.holder === holder ? row.epoch : row.epoch + 1;
-    await tx.db
-      .updateTable('accounts')
-      .set({ epoch, holder, leaseUntil: tx.now + leaseMs })
-      .where('key', '=', account)
-      .execute();
+    await changeRow(tx, 'accounts', account, { epoch, holder, leaseUntil: tx.now + leaseMs });
     return { kind: 'held', epoch, cursor: row.cursor ?? undefined, heldUntil: row.leaseUntil || undefined };
   },
 };
@@ -74,11 +71,7 @@ export async function voidAccountLeases(tx: Tx, holders: readonly string[]): Pro
 export const readCommandsHash: StoreQuery<{ readonly account: string }, string | undefined> = {
   query: 'readCommandsHash',
   run: async (tx, { account }) => {
-    const row = await tx.db
-      .selectFrom('accounts')
-      .select('commandsHash')
-      .where('key', '=', account)
-      .executeTakeFirst();
+    const row = await findRow(tx, 'accounts', account, ['commandsHash']);
     return row?.commandsHash ?? undefined;
   },
 };
@@ -87,6 +80,6 @@ export const readCommandsHash: StoreQuery<{ readonly account: string }, string |
 export const rememberCommands: StoreCommand<{ readonly account: string; readonly hash: string }, void> = {
   name: 'rememberCommands',
   run: async (tx, { account, hash }) => {
-    await tx.db.updateTable('accounts').set({ commandsHash: hash }).where('key', '=', account).execute();
+    await changeRow(tx, 'accounts', account, { commandsHash: hash });
   },
 };

@@ -1,5 +1,6 @@
 import type { StoreQuery } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { senderRef } from '../items/item-change.ts';
 
 /** Names whom a run's calls are charged to. */
@@ -26,11 +27,7 @@ export const readPayer: StoreQuery<{ readonly runId: string }, Payer> = {
       .where('runs.id', '=', runId)
       .executeTakeFirstOrThrow();
     const [sessionId = id] = json.strings(ancestors);
-    const top = await tx.db
-      .selectFrom('sessions')
-      .select('agentId')
-      .where('id', '=', sessionId)
-      .executeTakeFirst();
+    const top = await findRow(tx, 'sessions', sessionId, ['agentId']);
     const item = await tx.db
       .selectFrom('inbox')
       .select(['account', 'senderId'])

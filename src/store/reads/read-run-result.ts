@@ -2,6 +2,7 @@ import { type MessagePart, textOf } from '#contracts/message.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { findRow } from '../base/row-by-key.ts';
 
 /** State of an item whose run was promised under a reserved id. Times are ms since the epoch. */
 export type RunResult =
@@ -91,7 +92,7 @@ async function endOf(tx: Tx, runId: string, item: EndedItem): Promise<EndedItem>
 }
 
 async function readAnswer(tx: Tx, id: string): Promise<string> {
-  const row = await tx.db.selectFrom('transcript').select('parts').where('id', '=', id).executeTakeFirst();
+  const row = await findRow(tx, 'transcript', id, ['parts']);
   const parts: readonly MessagePart[] = row ? json.parts(row.parts) : [];
   return textOf(parts).slice(0, maxResultChars).toWellFormed();
 }
@@ -118,11 +119,7 @@ async function readUsage(tx: Tx, runId: string): Promise<RunUsage> {
 }
 
 async function readTimes(tx: Tx, runId: string) {
-  const run = await tx.db
-    .selectFrom('runs')
-    .select(['startedAt', 'endedAt'])
-    .where('id', '=', runId)
-    .executeTakeFirst();
+  const run = await findRow(tx, 'runs', runId, ['startedAt', 'endedAt']);
   return {
     ...(run && { startedAt: run.startedAt }),
     ...(run?.endedAt != null && { endedAt: run.endedAt }),

@@ -2,6 +2,7 @@ import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { StoreQuery } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
+import { findRow } from '../base/row-by-key.ts';
 
 /** A session as lists show it. */
 export type SessionSummary = {
@@ -87,13 +88,7 @@ export const readLaneStatus: StoreQuery<{ readonly laneKey: string }, LaneStatus
       .where(isOpenItem())
       .executeTakeFirst();
     const run =
-      lane.runId === null
-        ? undefined
-        : await tx.db
-            .selectFrom('runs')
-            .select(['startedAt', 'parkedAt'])
-            .where('id', '=', lane.runId)
-            .executeTakeFirst();
+      lane.runId === null ? undefined : await findRow(tx, 'runs', lane.runId, ['startedAt', 'parkedAt']);
     const { key, sessionId, mode, debounceMs, quietMs, cap, drop } = lane;
     return {
       key,

@@ -1,6 +1,7 @@
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import type { TimelineStanding } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { readConversationChildren } from './read-conversation-children.ts';
 
 /** Most tools listed; a batch may have started more. */
@@ -13,7 +14,7 @@ export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStan
   query: 'readStanding',
   run: async (tx, { laneKey }) => {
     const children = await readConversationChildren.run(tx, { laneKeys: [laneKey], limit: mostChildren });
-    const lane = await tx.db.selectFrom('lanes').select('mode').where('key', '=', laneKey).executeTakeFirst();
+    const lane = await findRow(tx, 'lanes', laneKey, ['mode']);
     return {
       ...(await readRun(tx, laneKey)),
       ...(lane && { queueMode: lane.mode as QueueMode }),

@@ -3,6 +3,7 @@ import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { type AnswerRef, readSteps } from './read-steps.ts';
 
 export type TimelineRequest = { readonly laneKey: string; readonly after?: number; readonly limit: number };
@@ -28,11 +29,7 @@ export const readTimeline: StoreQuery<TimelineRequest, readonly TimelineItem[]> 
  * may be seen and a message before it not; the client would go on after both.
  */
 async function readEnd(tx: Tx, laneKey: string): Promise<number> {
-  const lane = await tx.db
-    .selectFrom('lanes')
-    .select('nextSeq')
-    .where('key', '=', laneKey)
-    .executeTakeFirst();
+  const lane = await findRow(tx, 'lanes', laneKey, ['nextSeq']);
   return lane?.nextSeq ?? 0;
 }
 

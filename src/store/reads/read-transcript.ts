@@ -6,6 +6,7 @@ import type { MessagePart, TranscriptMessage, Unsendable } from '#contracts/mess
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { findRow } from '../base/row-by-key.ts';
 import type { TranscriptTable } from '../base/run-tables.ts';
 import type { PromptSizes } from '../lanes/prompt-sizes.ts';
 
@@ -99,11 +100,7 @@ async function historyAt(tx: Tx, fork: ForkPoint): Promise<readonly TranscriptMe
   const own = rows.map(messageOf);
   // A summary holds what came before it, what it was forked from included.
   if (summaryMessageId !== null) return [...(await readSummary(tx, summaryMessageId)), ...own];
-  const session = await tx.db
-    .selectFrom('sessions')
-    .select('forkedFrom')
-    .where('id', '=', sessionId)
-    .executeTakeFirst();
+  const session = await findRow(tx, 'sessions', sessionId, ['forkedFrom']);
   const earlier = session?.forkedFrom ?? null;
   // The fork point was written by us at the spawn.
   return earlier === null ? own : [...(await historyAt(tx, parseJson(earlier) as ForkPoint)), ...own];

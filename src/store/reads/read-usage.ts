@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Usage } from '#contracts/model.ts';
 import type { StoreQuery } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { titleSessionOf } from '../lanes/titles.ts';
 
 /** Calls of one model, with their tokens and their cost in micro-dollars. */
@@ -23,11 +24,7 @@ export type SessionUsage = {
 export const readUsage: StoreQuery<{ readonly sessionId: string }, SessionUsage | undefined> = {
   query: 'readUsage',
   run: async (tx, { sessionId }) => {
-    const session = await tx.db
-      .selectFrom('sessions')
-      .select('cost')
-      .where('id', '=', sessionId)
-      .executeTakeFirst();
+    const session = await findRow(tx, 'sessions', sessionId, ['cost']);
     if (!session) return undefined;
     const sum = (column: keyof Usage | 'cost' | 'calls' | 'unsure') =>
       sql<number>`cast(sum(${sql.ref(column)}) as bigint)`.as(column);

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { MessagePart } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
 import { type ComputedColumns, insertRow } from '../base/insert-row.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, plus } from '../base/row-by-key.ts';
 import { newRowId } from '../base/row-id.ts';
 
 export type NewMessage = {
@@ -29,8 +29,13 @@ export type Charge = {
 /** Appends to the session's transcript. The caller holds the lane's lock, which orders the positions. */
 export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> {
   const { sessionId, charge } = message;
-  const counted = { sessionId, now: tx.now };
-  await (charge ? countCharged.post(tx, { ...counted, ...charge }) : countMessage.post(tx, counted));
+  await changeRow(tx, 'sessions', sessionId, {
+    messageCount: plus(1),
+    updatedAt: tx.now,
+    cost: charge && plus(charge.cost),
+    promptTokens: charge?.promptTokens,
+    completionTokens: charge?.completionTokens,
+  });
   const row = {
     id: message.id,
     sessionId,
@@ -52,26 +57,6 @@ export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> 
 const atTheEnd = {
   position: (of) => sql`(select "messageCount" from "sessions" where "id" = ${of.sessionId})`,
 } satisfies ComputedColumns;
-
-const countMessage = prepared((db, of: QueryParams<{ sessionId: string; now: number }>) =>
-  db
-    .updateTable('sessions')
-    .set((eb) => ({ messageCount: eb('messageCount', '+', 1), updatedAt: of.now }))
-    .where('id', '=', of.sessionId),
-);
-
-const countCharged = prepared((db, of: QueryParams<{ sessionId: string; now: number } & Charge>) =>
-  db
-    .updateTable('sessions')
-    .set((eb) => ({
-      messageCount: eb('messageCount', '+', 1),
-      updatedAt: of.now,
-      cost: eb('cost', '+', of.cost),
-      promptTokens: of.promptTokens,
-      completionTokens: of.completionTokens,
-    }))
-    .where('id', '=', of.sessionId),
-);
 
 /** A note for the agent that starts nothing: an edit or a delete after the run. */
 export async function appendNote(

@@ -2,9 +2,11 @@
  * Writes what becomes of a tool call, and nothing else does: `pending → started → waiting → done`. The
  * callers hold the lane's lock.
  */
+
 import { type MessagePart, waitExpired } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
 import { insertNewRow } from '../base/insert-row.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { appendMessage } from './append-transcript.ts';
 
 export type NewCall = {
@@ -96,11 +98,11 @@ export async function endCall(tx: Tx, messageId: string, result: StoredResult): 
     .returning('ordinal')
     .executeTakeFirst();
   if (!call) return;
-  await tx.db
-    .updateTable('transcript')
-    .set({ parts, isFinished: 1, updatedAt: tx.now })
-    .where('id', '=', resultIdOf(messageId, call.ordinal))
-    .execute();
+  await changeRow(tx, 'transcript', resultIdOf(messageId, call.ordinal), {
+    parts,
+    isFinished: 1,
+    updatedAt: tx.now,
+  });
 }
 
 function resultIdOf(messageId: string, ordinal: number): string {

@@ -1,5 +1,6 @@
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import { endSummarized, type ItemEnd } from './item-states.ts';
 import type { Lane } from './lane-row.ts';
 
@@ -35,7 +36,7 @@ export async function endSummaries(
   const ids = new Set(gone.map(({ id }) => id));
   const kept = summaries.filter(({ inboxId }) => !ids.has(inboxId));
   const overflow = kept.length === 0 ? null : JSON.stringify(kept);
-  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  await changeRow(tx, 'lanes', lane.key, { overflow });
   await endSummarized(tx, [...ids], end);
   return gone.length;
 }

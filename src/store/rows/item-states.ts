@@ -9,6 +9,7 @@ import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { type ComputedColumns, insertNewRow, insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import type { Tables } from '../base/tables.ts';
 
 type NewItem = Omit<Insertable<Tables['inbox']>, 'state' | 'seq' | 'sourceKey'> & {
@@ -150,31 +151,15 @@ export type TakenItem = {
 };
 
 /** Gives the item to a run. One that has ended since it was read is the run's too, which then ends it. */
-export async function takeItem(tx: Tx, { isMerged, isKept, ...item }: TakenItem): Promise<void> {
-  await take.post(tx, { ...item, outcome: isMerged ? 'merged' : null, isKept: isKept ? 1 : 0 });
+export async function takeItem(tx: Tx, { id, isMerged, isKept, ...taken }: TakenItem): Promise<void> {
+  await changeRow(tx, 'inbox', id, {
+    ...taken,
+    state: 'taken',
+    isKept: isKept ? 1 : 0,
+    outcome: isMerged ? 'merged' : null,
+    outcomeReason: null,
+  });
 }
-
-type Taken = {
-  id: string;
-  runId: string;
-  transcriptId: string | null;
-  outcome: string | null;
-  isKept: number;
-};
-
-const take = prepared((db, of: QueryParams<Taken>) =>
-  db
-    .updateTable('inbox')
-    .set({
-      state: 'taken',
-      runId: of.runId,
-      transcriptId: of.transcriptId,
-      isKept: of.isKept,
-      outcome: of.outcome,
-      outcomeReason: null,
-    })
-    .where('id', '=', of.id),
-);
 
 /** Puts items that a run has taken and not used back into the queue, in their old places. */
 export async function returnItems(tx: Tx, ids: readonly string[]): Promise<void> {

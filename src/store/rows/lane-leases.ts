@@ -2,9 +2,10 @@
  * Writes who may work a lane and until when (`holder`, `leaseUntil`, `epoch`, `runId`), and nothing else
  * does. A lane with a run and no live lease is what the sweep looks for. The callers hold the lane's lock.
  */
+
 import type { Tx } from '../base/command.ts';
 import { isReservedLane } from '../base/index-predicates.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, plus } from '../base/row-by-key.ts';
 import { lockLanes } from './lane-row.ts';
 
 /** Times in ms since the epoch, by the database's clock. */
@@ -17,16 +18,10 @@ export type LaneHold = {
 };
 
 /** Gives the lane to a holder at an epoch, for a run; `leaseUntil` in ms by the database's clock. */
-export async function holdLane(tx: Tx, hold: LaneHold): Promise<void> {
-  await holdRow.post(tx, hold);
+export async function holdLane(tx: Tx, { laneKey, ...hold }: LaneHold): Promise<void> {
+  const { epoch, runId, holder, leaseUntil } = hold;
+  await changeRow(tx, 'lanes', laneKey, { epoch, runId, holder, leaseUntil });
 }
-
-const holdRow = prepared((db, of: QueryParams<LaneHold>) =>
-  db
-    .updateTable('lanes')
-    .set({ epoch: of.epoch, runId: of.runId, holder: of.holder, leaseUntil: of.leaseUntil })
-    .where('key', '=', of.laneKey),
-);
 
 /**
  * False when the lane isn't the holder's any more. A sub-agent's lease that is over can't come back: its place in
@@ -47,7 +42,7 @@ export async function renewLease(tx: Tx, { laneKey, epoch, ...lease }: LaneHold)
 
 /** Gives up the lease: the lane may be claimed from `leaseUntil` on, its run first. */
 export async function giveUpLease(tx: Tx, laneKey: string, leaseUntil: number): Promise<void> {
-  await tx.db.updateTable('lanes').set({ holder: null, leaseUntil }).where('key', '=', laneKey).execute();
+  await changeRow(tx, 'lanes', laneKey, { holder: null, leaseUntil });
 }
 
 /** No lane is given up for longer, ms: what seems to be was given up under a clock that has been set back since. */
@@ -75,7 +70,7 @@ export async function endStalePauses(tx: Tx): Promise<void> {
 
 /** Counts the caller's epoch as over: nothing that it writes counts from here on. */
 export async function raiseEpoch(tx: Tx, laneKey: string, epoch: number): Promise<void> {
-  await tx.db.updateTable('lanes').set({ epoch }).where('key', '=', laneKey).execute();
+  await changeRow(tx, 'lanes', laneKey, { epoch });
 }
 
 /** Lets go of a lane without a run. Changes nothing when it has one, or is somebody else's. */
@@ -92,29 +87,11 @@ export async function releaseFreeLane(tx: Tx, laneKey: string, holder: string): 
 type LaneExit = { readonly laneKey: string; readonly parts: number };
 
 /** Takes the ended run from the lane. `isKept`: the holder keeps the lane, to go on with what is due. */
-export async function endLaneRun(tx: Tx, exit: LaneExit, isKept: boolean): Promise<void> {
-  await (isKept ? keepLane : leaveLane).post(tx, { ...exit, now: tx.now });
+export async function endLaneRun(tx: Tx, { laneKey, parts }: LaneExit, isKept: boolean): Promise<void> {
+  const free = isKept ? {} : { holder: null, leaseUntil: 0 };
+  const ended = { runId: null, lastActivityAt: tx.now, nextSeq: plus(parts) };
+  await changeRow(tx, 'lanes', laneKey, { ...ended, ...free });
 }
-
-const keepLane = prepared((db, of: QueryParams<LaneExit & { readonly now: number }>) =>
-  db
-    .updateTable('lanes')
-    .set((eb) => ({ runId: null, lastActivityAt: of.now, nextSeq: eb('nextSeq', '+', of.parts) }))
-    .where('key', '=', of.laneKey),
-);
-
-const leaveLane = prepared((db, of: QueryParams<LaneExit & { readonly now: number }>) =>
-  db
-    .updateTable('lanes')
-    .set((eb) => ({
-      runId: null,
-      lastActivityAt: of.now,
-      nextSeq: eb('nextSeq', '+', of.parts),
-      holder: null,
-      leaseUntil: 0,
-    }))
-    .where('key', '=', of.laneKey),
-);
 
 /** Ends the leases of dead processes. Repeating it changes nothing. */
 export async function voidLaneLeases(tx: Tx, holders: readonly string[]): Promise<void> {

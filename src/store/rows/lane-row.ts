@@ -5,6 +5,7 @@ import { insertNewRow, insertRow } from '../base/insert-row.ts';
 import type { LaneRef, LaneSpec } from '../base/lane-spec.ts';
 import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, plus } from '../base/row-by-key.ts';
 import { locking } from '../base/row-locks.ts';
 import type { LanesTable } from '../base/tables.ts';
 import { followConfiguration } from './lane-settings.ts';
@@ -154,7 +155,7 @@ async function insertSession(tx: Tx, session: { id: string; key: string; agentId
 export async function beginSession(tx: Tx, lane: Lane, id: string): Promise<void> {
   await endSession(tx, lane.sessionId);
   await insertSession(tx, { id, key: lane.key, agentId: lane.agentId });
-  await tx.db.updateTable('lanes').set({ sessionId: id }).where('key', '=', lane.key).execute();
+  await changeRow(tx, 'lanes', lane.key, { sessionId: id });
 }
 
 /** Ends a session; returns its row, or undefined if there is none. */
@@ -182,12 +183,5 @@ const advanceSeq = prepared((db, of: QueryParams<{ laneKey: string }>) =>
 
 /** Takes the number for what somebody has sent, whose row reads it: the lane's last activity is now. */
 export async function takeSeqOfArrival(tx: Tx, laneKey: string): Promise<void> {
-  await advanceSeqOfArrival.post(tx, { laneKey, now: tx.now });
+  await changeRow(tx, 'lanes', laneKey, { nextSeq: plus(1), lastActivityAt: tx.now });
 }
-
-const advanceSeqOfArrival = prepared((db, of: QueryParams<{ laneKey: string; now: number }>) =>
-  db
-    .updateTable('lanes')
-    .set((eb) => ({ nextSeq: eb('nextSeq', '+', 1), lastActivityAt: of.now }))
-    .where('key', '=', of.laneKey),
-);

@@ -2,10 +2,12 @@
  * The effective settings of a lane. Settings of `/queue` come first, one by one; all others follow the
  * configuration, which intake reads for every event.
  */
+
 import type { Selectable } from 'kysely';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import type { LanesTable } from '../base/tables.ts';
 
 type Lane = Selectable<LanesTable>;
@@ -37,15 +39,11 @@ export async function changeSettings(
   const overrides = change === 'reset' ? null : JSON.stringify(named);
   const settings = { ...configured, ...named };
   await writeSettings(tx, lane, settings);
-  await tx.db.updateTable('lanes').set({ overrides }).where('key', '=', lane.key).execute();
+  await changeRow(tx, 'lanes', lane.key, { overrides });
   return settings;
 }
 
 async function writeSettings(tx: Tx, { key }: Lane, settings: QueueSettings): Promise<void> {
   const { mode, debounceMs, quietMs, cap, drop } = settings;
-  await tx.db
-    .updateTable('lanes')
-    .set({ mode, debounceMs, quietMs, cap, drop })
-    .where('key', '=', key)
-    .execute();
+  await changeRow(tx, 'lanes', key, { mode, debounceMs, quietMs, cap, drop });
 }

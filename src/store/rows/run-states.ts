@@ -1,9 +1,10 @@
 /** Writes what becomes of a run, and nothing else does: `active ⇄ parked`, then `finished`. */
+
 import { ParleyError } from '#contracts/errors.ts';
 import type { RunKind } from '#contracts/run-kind.ts';
 import type { Tx } from '../base/command.ts';
 import { insertRow } from '../base/insert-row.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, plus, readRow } from '../base/row-by-key.ts';
 
 export type NewRun = {
   readonly id: string;
@@ -32,17 +33,13 @@ export async function resumeRun(
   tx: Tx,
   { id, attempts, epoch }: { readonly id: string; readonly attempts: number; readonly epoch: number },
 ): Promise<void> {
-  await tx.db
-    .updateTable('runs')
-    .set({ state: 'active', attempts, epoch, isHandedOver: 0, detail: null })
-    .set({ parkedAt: null, parkReason: null, budgetWait: null })
-    .where('id', '=', id)
-    .execute();
+  const fresh = { isHandedOver: 0, detail: null, parkedAt: null, parkReason: null, budgetWait: null };
+  await changeRow(tx, 'runs', id, { ...fresh, state: 'active', attempts, epoch });
 }
 
 /** Records why the run's attempt broke off, until the next one begins. */
 export async function noteFailure(tx: Tx, id: string, detail: string): Promise<void> {
-  await tx.db.updateTable('runs').set({ detail }).where('id', '=', id).execute();
+  await changeRow(tx, 'runs', id, { detail });
 }
 
 /** Marks the unfinished run as handed over on purpose: its next attempt is not one that failed. */
@@ -72,11 +69,13 @@ export async function pauseRun(
   isParked: boolean,
 ): Promise<void> {
   const [state, parkedAt] = isParked ? (['parked', tx.now] as const) : (['active', null] as const);
-  await tx.db
-    .updateTable('runs')
-    .set({ state, parkedAt, budgetWait: (isParked && budgetWait) || null, isHandedOver: 1, ...pause })
-    .where('id', '=', id)
-    .execute();
+  await changeRow(tx, 'runs', id, {
+    state,
+    parkedAt,
+    budgetWait: (isParked && budgetWait) || null,
+    isHandedOver: 1,
+    ...pause,
+  });
 }
 
 /** Ends the run's waiting, so that the next claim resumes it. False when it isn't parked. */
@@ -105,8 +104,7 @@ export async function markCancelled(tx: Tx, id: string, cancelReason: string): P
  * name any more. The caller holds the lane's lock, as a stop and the end do.
  */
 export async function assertGoesOn(tx: Tx, id: string): Promise<void> {
-  const run = tx.db.selectFrom('runs').select(['state', 'cancelReason']).where('id', '=', id);
-  const { state, cancelReason } = await run.executeTakeFirstOrThrow();
+  const { state, cancelReason } = await readRow(tx, 'runs', id, ['state', 'cancelReason']);
   if (cancelReason !== null) throw new ParleyError('invalid_input', 'This run was asked to stop.');
   if (state === 'finished') throw new ParleyError('invalid_input', 'This run has ended.');
 }
@@ -120,19 +118,7 @@ export type RunEnd = {
 };
 
 /** Ends the run for good, with its reason. */
-export async function finishRun(tx: Tx, end: RunEnd): Promise<void> {
-  await finish.post(tx, { ...end, now: tx.now });
+export async function finishRun(tx: Tx, { runId, endReason, detail, parts }: RunEnd): Promise<void> {
+  const end = { endReason, detail, endedAt: tx.now, nextOrdinal: plus(parts) };
+  await changeRow(tx, 'runs', runId, { ...end, state: 'finished' });
 }
-
-const finish = prepared((db, of: QueryParams<RunEnd & { readonly now: number }>) =>
-  db
-    .updateTable('runs')
-    .set((eb) => ({
-      state: 'finished',
-      endReason: of.endReason,
-      detail: of.detail,
-      endedAt: of.now,
-      nextOrdinal: eb('nextOrdinal', '+', of.parts),
-    }))
-    .where('id', '=', of.runId),
-);

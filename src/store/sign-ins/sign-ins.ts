@@ -2,8 +2,10 @@
  * The browsers that are signed in, a row each. A browser without a row is signed out, in every process and
  * after every restart. Times are the server's, handed in: it alone knows when a cookie was made.
  */
+
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { ensureRow } from '../base/insert-row.ts';
+import { changeRow } from '../base/row-by-key.ts';
 import type { SignInsTable } from '../base/sign-in-tables.ts';
 
 /** A browser that is signed in. */
@@ -56,7 +58,7 @@ export const endSignIns: StoreCommand<
 export const touchSignIn: StoreCommand<{ readonly id: string; readonly at: number }, void> = {
   name: 'touchSignIn',
   run: async (tx, { id, at }) => {
-    await tx.db.updateTable('signIns').set({ lastSeenAt: at }).where('id', '=', id).execute();
+    await changeRow(tx, 'signIns', id, { lastSeenAt: at });
   },
 };
 

@@ -3,11 +3,13 @@
  * and didn't cost; the sweep finds it. A wait for a day's budget is over at midnight, and the next day's is tried.
  * Until then they are parked as runs are that wait for a result.
  */
+
 import { sql } from 'kysely';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isOutOfBudget } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { findRow } from '../base/row-by-key.ts';
 import type { BudgetLimit, BudgetRefusal } from '../money/budgets.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { unpark } from './parked.ts';
@@ -156,11 +158,7 @@ export const resumeWithRoom: StoreCommand<RunOutOfBudget, Effects> = {
   run: async (tx, { runId, laneKey }) => {
     const effects = noEffects();
     const lane = await lockLane(tx, laneKey);
-    const run = await tx.db
-      .selectFrom('runs')
-      .select('budgetWait')
-      .where('id', '=', runId)
-      .executeTakeFirst();
+    const run = await findRow(tx, 'runs', runId, ['budgetWait']);
     const waits = run !== undefined && run.budgetWait !== null;
     if (waits && lane?.runId === runId) await unpark(tx, lane, effects);
     return effects;

@@ -3,8 +3,10 @@
  * other begins, without a holder; the lane's lease ends with the wait, so the sweep finds it then and the
  * claim ends the wait. Setting a cancel flag, and settling the last call, ends it before.
  */
+
 import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
+import { findRow } from '../base/row-by-key.ts';
 import { giveUpLease } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { markCancelled, unparkRun } from '../rows/run-states.ts';
@@ -29,7 +31,7 @@ export const readParked: StoreQuery<{ readonly laneKey: string }, ParkedRun | un
 /** Whether the lane's run waits for something outside. A lane with a holder has none that does. */
 export async function isParked(tx: Tx, { runId, holder }: Lane): Promise<boolean> {
   if (runId === null || holder !== null) return false;
-  const run = await tx.db.selectFrom('runs').select('state').where('id', '=', runId).executeTakeFirst();
+  const run = await findRow(tx, 'runs', runId, ['state']);
   return run?.state === 'parked';
 }
 

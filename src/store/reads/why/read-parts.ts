@@ -1,5 +1,6 @@
 import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
+import { findRow } from '../../base/row-by-key.ts';
 import { withoutNulls } from '../../base/without-nulls.ts';
 import { excerptOf } from './excerpt.ts';
 import type { EventFacts, ItemFacts } from './read-items.ts';
@@ -76,7 +77,7 @@ const unknownOrigin: Origin = { eventKeys: [], itemIds: [] };
 /** The subject of a notice without a run: the event or the message that its key begins with. */
 export async function originOfPart(tx: Tx, key: string): Promise<Origin> {
   const name = key.slice(0, key.lastIndexOf(':'));
-  const item = await tx.db.selectFrom('inbox').select('id').where('id', '=', name).executeTakeFirst();
+  const item = await findRow(tx, 'inbox', name, ['id']);
   if (item) return { ...unknownOrigin, itemIds: [item.id] };
   const accounts = await tx.db.selectFrom('accounts').select('key').execute();
   const account = accounts.find((known) => name.startsWith(`${known.key}:`))?.key;

@@ -1,5 +1,6 @@
 import type { Tx } from '../../base/command.ts';
 import { isOpenPart, isUnknownPart } from '../../base/index-predicates.ts';
+import { findRow, readRow } from '../../base/row-by-key.ts';
 import { withoutNulls } from '../../base/without-nulls.ts';
 import { findDirect, readRef } from './people.ts';
 import { type LaneFacts, readLane, readSession, type SessionFacts } from './read-session.ts';
@@ -49,11 +50,7 @@ const mostParts = 20;
 export type ConversationFacts = Awaited<ReturnType<typeof readConversation>>;
 
 async function readConversation(tx: Tx, id: string) {
-  const row = await tx.db
-    .selectFrom('conversations')
-    .select(['movedTo', 'admittedBy', 'unreachableAt'])
-    .where('key', '=', id)
-    .executeTakeFirst();
+  const row = await findRow(tx, 'conversations', id, ['movedTo', 'admittedBy', 'unreachableAt']);
   const parts = () =>
     tx.db
       .selectFrom('outbox')
@@ -78,11 +75,7 @@ async function readConversation(tx: Tx, id: string) {
 export type AccountFacts = Awaited<ReturnType<typeof readAccount>>;
 
 async function readAccount(tx: Tx, id: string) {
-  const { key, holder, leaseUntil } = await tx.db
-    .selectFrom('accounts')
-    .select(['key', 'holder', 'leaseUntil'])
-    .where('key', '=', id)
-    .executeTakeFirstOrThrow();
+  const { key, holder, leaseUntil } = await readRow(tx, 'accounts', id, ['key', 'holder', 'leaseUntil']);
   // Nobody receives for it once the lease is over.
   return { key, holder: holder !== null && leaseUntil > tx.now ? holder : undefined, leaseUntil };
 }
@@ -91,11 +84,7 @@ async function readAccount(tx: Tx, id: string) {
 export type ProcessFacts = Awaited<ReturnType<typeof readProcess>>;
 
 async function readProcess(tx: Tx, id: string) {
-  const boot = await tx.db
-    .selectFrom('boots')
-    .select(['id', 'role', 'startedAt'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow();
+  const boot = await readRow(tx, 'boots', id, ['id', 'role', 'startedAt']);
   const accounts = await tx.db.selectFrom('accounts').select(['key', 'holder', 'leaseUntil']).execute();
   const own = accounts.filter(({ holder, leaseUntil }) => holder === id && leaseUntil > tx.now);
   return { ...boot, accounts: own.map(({ key }) => key).sort() };
@@ -158,22 +147,24 @@ async function readLink(tx: Tx, ref: string) {
 export type SignInFacts = Awaited<ReturnType<typeof readSignIn>>;
 
 function readSignIn(tx: Tx, id: string) {
-  return tx.db
-    .selectFrom('signIns')
-    .select(['id', 'browser', 'createdAt', 'lastSeenAt', 'expiresAt'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow();
+  return readRow(tx, 'signIns', id, ['id', 'browser', 'createdAt', 'lastSeenAt', 'expiresAt']);
 }
 
 /** An alert for the owner, as `why` shows it. */
 export type AlertFacts = Awaited<ReturnType<typeof readAlert>>;
 
 async function readAlert(tx: Tx, id: string) {
-  const row = await tx.db
-    .selectFrom('ownerNotices')
-    .select(['id', 'kind', 'subject', 'count', 'raisedAt', 'lastAt'])
-    .select(['toldAt', 'partKey', 'dismissedAt', 'endedAt'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow();
+  const row = await readRow(tx, 'ownerNotices', id, [
+    'id',
+    'kind',
+    'subject',
+    'count',
+    'raisedAt',
+    'lastAt',
+    'toldAt',
+    'partKey',
+    'dismissedAt',
+    'endedAt',
+  ]);
   return withoutNulls(row);
 }

@@ -1,5 +1,6 @@
 import type { Tx } from '../../base/command.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
+import { findRow, readRow } from '../../base/row-by-key.ts';
 import { withoutNulls } from '../../base/without-nulls.ts';
 import { readLaneRun } from './read-items.ts';
 
@@ -64,13 +65,8 @@ export type LaneFacts = Awaited<ReturnType<typeof readLane>>;
 
 /** The lane of this key, or the one that the key leads to. */
 export async function readLane(tx: Tx, key: string) {
-  const alias = tx.db.selectFrom('laneAliases').select('laneKey').where('key', '=', key);
-  const leadsTo = (await alias.executeTakeFirst())?.laneKey;
-  const lane = await tx.db
-    .selectFrom('lanes')
-    .select(['agentId', 'mode', 'sessionId', 'lastActivityAt'])
-    .where('key', '=', leadsTo ?? key)
-    .executeTakeFirstOrThrow();
+  const leadsTo = (await findRow(tx, 'laneAliases', key, ['laneKey']))?.laneKey;
+  const lane = await readRow(tx, 'lanes', leadsTo ?? key, ['agentId', 'mode', 'sessionId', 'lastActivityAt']);
   const open = () =>
     tx.db
       .selectFrom('inbox')

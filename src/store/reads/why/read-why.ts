@@ -1,4 +1,5 @@
 import type { StoreQuery, Tx } from '../../base/command.ts';
+import { findRow } from '../../base/row-by-key.ts';
 import { readPartKey } from '../own-messages.ts';
 import {
   approvalOfPart,
@@ -129,7 +130,7 @@ async function runOfChild(tx: Tx, id: string): Promise<readonly string[]> {
 }
 
 async function runOfTranscript(tx: Tx, id: string): Promise<readonly string[]> {
-  const row = await tx.db.selectFrom('transcript').select('runId').where('id', '=', id).executeTakeFirst();
+  const row = await findRow(tx, 'transcript', id, ['runId']);
   return row?.runId == null ? [] : [row.runId];
 }
 

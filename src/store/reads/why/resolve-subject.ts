@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Tx } from '../../base/command.ts';
+import { keyColumns } from '../../base/row-by-key.ts';
 import { findCalls } from './find-calls.ts';
 import { conversationsNamed, findDirect, readRef, readWriter } from './people.ts';
 import { findByCode } from './read-approvals.ts';
@@ -75,13 +76,6 @@ async function findRecord(tx: Tx, id: string): Promise<RecordSubject | undefined
 async function isConversation(tx: Tx, key: string): Promise<boolean> {
   return (await isKey(tx, 'conversations', key)) || (await readWriter(tx, key)) !== undefined;
 }
-
-/** The column that each row is known by. */
-const keyColumns = {
-  ...{ inbox: 'id', outbox: 'key', runs: 'id', transcript: 'id', children: 'id', approvals: 'id' },
-  ...{ sessions: 'id', lanes: 'key', laneAliases: 'key', conversations: 'key', accounts: 'key' },
-  ...{ boots: 'id', signIns: 'id', ownerNotices: 'id' },
-} as const;
 
 async function isKey(tx: Tx, table: keyof typeof keyColumns, id: string): Promise<boolean> {
   const column = sql.ref<string>(keyColumns[table]);
