@@ -3,7 +3,7 @@
  * its parser (regular expressions, from the outside in) could not read back is left out: the text
  * arrives as it is, the style where it can.
  */
-import { fitSpans } from '#channel-kit/fit-spans.ts';
+import { nestedSpans } from '#channel-kit/nested-spans.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Span } from '#contracts/span.ts';
 import { encodeMarkers, escapeText, percentEncode } from './escape.ts';
@@ -20,12 +20,9 @@ const markers: Readonly<Record<Style, string>> = {
 /** Keeps apart what may not touch; it has no width. */
 const separator = '\u200b';
 
-/** More are left out, the text is not: each is compared with the others. */
-const mostSpans = 200;
-
 export function toMarkdown(formatted: FormattedText): string {
   const { text } = formatted;
-  const spans = fitSpans(formatted.spans, mostSpans);
+  const spans = nestedSpans(formatted);
   const quotes = spans.filter((span) => span.kind === 'quote').map(rangeOf);
   const segments = segmentsOf(
     text,
@@ -45,11 +42,9 @@ type Segment = Range & { readonly isQuote: boolean };
 function segmentsOf(text: string, quotes: readonly Range[]): readonly Segment[] {
   const segments: Segment[] = [];
   let at = 0;
-  for (const { start, end } of quotes.toSorted((a, b) => a.start - b.start)) {
-    if (start < at) continue;
-    segments.push({ start: at, end: start, isQuote: false });
-    at = Math.min(end, text.length);
-    segments.push({ start, end: at, isQuote: true });
+  for (const { start, end } of quotes) {
+    segments.push({ start: at, end: start, isQuote: false }, { start, end, isQuote: true });
+    at = end;
   }
   segments.push({ start: at, end: text.length, isQuote: false });
   return segments.filter(({ start, end }) => end > start);

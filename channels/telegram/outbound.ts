@@ -1,10 +1,10 @@
 /** Outbound → one Bot API call. Pure. Markup goes as entities, so that no text can be misread as markup. */
-import type { ReactionTypeEmoji } from 'grammy/types';
+import type { MessageEntity, ReactionTypeEmoji } from 'grammy/types';
 import { uploadName } from '#channel-kit/upload.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Button, Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { type Entity, entitiesOf } from './entities.ts';
+import { entitiesOf } from './entities.ts';
 import { generalTopic, numericId } from './ids.ts';
 
 export type Call =
@@ -27,10 +27,10 @@ type Target = { readonly chat_id: number; readonly message_thread_id?: number };
 type MessageTarget = { readonly chat_id: number; readonly message_id: number };
 type TextPayload = {
   readonly text: string;
-  readonly entities: Entity[];
+  readonly entities: MessageEntity[];
   readonly link_preview_options: { readonly is_disabled: true };
 };
-type CaptionPayload = { readonly caption?: string; readonly caption_entities?: Entity[] };
+type CaptionPayload = { readonly caption?: string; readonly caption_entities?: MessageEntity[] };
 type ReplyPayload = {
   readonly reply_parameters?: { readonly message_id: number; readonly allow_sending_without_reply: true };
 };

@@ -5,5 +5,6 @@ export function fitSpans(spans: readonly Span[], most: number): readonly Span[] 
   if (spans.length <= most) return spans;
   const links = spans.filter(({ kind }) => kind === 'link').slice(0, most);
   const others = spans.filter(({ kind }) => kind !== 'link').slice(0, most - links.length);
-  return [...links, ...others];
+  const kept = new Set([...links, ...others]);
+  return spans.filter((span) => kept.has(span));
 }
