@@ -5,9 +5,7 @@
  */
 import type { SessionInfo } from '@discordjs/ws';
 import { remoteCount } from '#channel-kit/remote-number.ts';
-import type { ChannelTrouble } from '#contracts/channel.ts';
-import type { Clock } from '#contracts/clock.ts';
-import type { Log } from '#contracts/log.ts';
+import type { ChannelDeps, ChannelTrouble } from '#contracts/channel.ts';
 import type { DiscordApi } from './api.ts';
 import { waitUntil } from './deadline.ts';
 import { readGatewayUrl } from './gateway-frame.ts';
@@ -27,11 +25,9 @@ import {
 } from './setback.ts';
 import { GatewaySocket, type SocketEnd } from './socket.ts';
 
-export type GatewayDeps = {
+export type GatewayDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly api: Pick<DiscordApi, 'gatewayBot' | 'application'>;
   readonly token: string;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly pace: IdentifyPace;
   onDispatch(dispatch: Dispatch): void;
   /** Nobody reports events between now and the next READY. */

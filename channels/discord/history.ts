@@ -5,10 +5,8 @@
  */
 import { backoffMs } from '#channel-kit/backoff.ts';
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
-import type { ChannelGap, GapCode } from '#contracts/channel.ts';
-import type { Clock } from '#contracts/clock.ts';
+import type { ChannelDeps, ChannelGap, GapCode } from '#contracts/channel.ts';
 import { type ConversationId, conversationId } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
 import type { DiscordApi } from './api.ts';
 import type { Contacts } from './contacts.ts';
 import type { ChannelLocation, Directory } from './directory.ts';
@@ -24,12 +22,10 @@ export type BufferedEvents = {
   readonly needsPeer?: boolean;
 };
 
-export type HistoryDeps = {
+export type HistoryDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly api: Pick<DiscordApi, 'messages' | 'channel' | 'answers'>;
   readonly directory: Directory;
   readonly contacts: Contacts;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly maxAgeMs: number;
   /** Moves as batches are stored. */
   readonly anchors: ReadonlyMap<ConversationId, string>;

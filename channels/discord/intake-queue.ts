@@ -5,11 +5,9 @@
 import { acceptUntilStored } from '#channel-kit/accept-until-stored.ts';
 import type { UnreadableEvent } from '#channel-kit/event-mapping.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
-import type { InboundBatch, Intake } from '#contracts/channel.ts';
-import type { Clock } from '#contracts/clock.ts';
+import type { ChannelDeps, InboundBatch, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { ConversationId } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
 import { laterOf } from './ids.ts';
 
 export type Entry = {
@@ -23,9 +21,7 @@ export type Entry = {
   readonly onAccepted?: (acceptances: readonly Acceptance[]) => void;
 };
 
-export type IntakeQueueDeps = {
-  readonly clock: Clock;
-  readonly log: Log;
+export type IntakeQueueDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly accept: Intake['accept'];
   /** The cursor to store with a batch whose newest message this is; undefined to leave it as it is. */
   cursorFor(newest: string | undefined): string | undefined;

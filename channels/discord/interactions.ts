@@ -2,11 +2,11 @@
  * Slash commands and buttons want a first sign within 3 seconds, so they are deferred at once; the
  * answer then takes the place of "thinking…", also when the process has died in between.
  */
+
 import { InteractionResponseType, InteractionType } from 'discord.js';
 import type { Acceptance } from '#contracts/acceptance.ts';
-import type { Clock } from '#contracts/clock.ts';
+import type { ChannelDeps } from '#contracts/channel.ts';
 import type { PartKey } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
 import type { Deferral, DiscordApi } from './api.ts';
 import { isInteractionGone, reasonOf } from './failures.ts';
 import type { Bot } from './ids.ts';
@@ -14,11 +14,9 @@ import { type InteractionToken, type InteractionTokens, tokenLifetimeMs } from '
 import type { TextBody } from './outbound.ts';
 import type { Interaction } from './payload-schema.ts';
 
-export type InteractionsDeps = {
+export type InteractionsDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly api: Pick<DiscordApi, 'defer' | 'editOriginal' | 'original' | 'removeOriginal' | 'tellPrivately'>;
   readonly bot: Bot;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly tokens: Pick<InteractionTokens, 'drop' | 'keep' | 'recall'>;
 };
 

@@ -34,11 +34,18 @@ export function rangeOf(span: { readonly start: number; readonly length: number 
 function markIn(text: string, within: Range, mark: Span): readonly MarkedRange[] {
   // A line break at the edge of code is the text's: a quote that follows must begin a line.
   const blank = isCode(mark) ? /\n/ : /\s/;
-  let start = Math.max(mark.start, within.start);
-  let end = Math.min(mark.start + mark.length, within.end);
+  const { start, end } = rangeOf(mark);
+  const part = { start: Math.max(start, within.start), end: Math.min(end, within.end) };
+  const range = trimmed(text, part, blank);
+  return range.end > range.start ? [{ ...range, mark }] : [];
+}
+
+/** The range without what is `blank` at its edges. */
+export function trimmed(text: string, range: Range, blank: RegExp): Range {
+  let { start, end } = range;
   while (start < end && blank.test(text.charAt(start))) start += 1;
   while (start < end && blank.test(text.charAt(end - 1))) end -= 1;
-  return end > start ? [{ start, end, mark }] : [];
+  return { start, end };
 }
 
 /** `marked`: in the order of their starts, outer before inner. */

@@ -7,7 +7,7 @@ import { nestedSpans } from '#channel-kit/nested-spans.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Span } from '#contracts/span.ts';
 import { encodeMarkers, escapeText, percentEncode } from './escape.ts';
-import { type Piece, piecesOf, type Range, rangeOf, type Style } from './markup-tree.ts';
+import { type Piece, piecesOf, type Range, rangeOf, type Style, trimmed } from './markup-tree.ts';
 
 const markers: Readonly<Record<Style, string>> = {
   bold: '**',
@@ -23,18 +23,18 @@ const separator = '\u200b';
 export function toMarkdown(formatted: FormattedText): string {
   const { text } = formatted;
   const spans = nestedSpans(formatted);
-  const quotes = spans.filter((span) => span.kind === 'quote').map(rangeOf);
-  const segments = segmentsOf(
-    text,
-    quotes.filter((range) => isWholeLines(text, range)),
-  );
+  const quotes = spans
+    .filter(({ kind }) => kind === 'quote')
+    .map((span) => trimmed(text, rangeOf(span), /\n/))
+    .filter((range) => isWholeLines(text, range));
+  const segments = segmentsOf(text, quotes);
   return segments.map(({ isQuote, ...range }) => writeSegment(text, range, { spans, isQuote })).join('');
 }
 
 /** Discord quotes lines; part of a line cannot be quoted. */
 function isWholeLines(text: string, { start, end }: Range): boolean {
   const isLineStart = start === 0 || text[start - 1] === '\n';
-  return isLineStart && (end >= text.length || text[end] === '\n') && text.slice(start, end).trim() !== '';
+  return isLineStart && (end === text.length || text[end] === '\n');
 }
 
 type Segment = Range & { readonly isQuote: boolean };

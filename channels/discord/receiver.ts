@@ -5,11 +5,9 @@
 import { join } from 'node:path';
 import { slowRetryMs } from '#channel-kit/slow-retry.ts';
 import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
-import type { InboundBatch, Intake } from '#contracts/channel.ts';
-import type { Clock } from '#contracts/clock.ts';
+import type { ChannelDeps, InboundBatch, Intake } from '#contracts/channel.ts';
 import type { ConversationId } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
-import { noSections, type Sections } from '#contracts/section.ts';
+import { noSections } from '#contracts/section.ts';
 import type { DiscordApi } from './api.ts';
 import type { DiscordConfig } from './config.ts';
 import { Contacts } from './contacts.ts';
@@ -27,17 +25,13 @@ import { fieldsOf, idIn } from './raw-fields.ts';
 import { Reader } from './reader.ts';
 import { RecentAuthors } from './recent.ts';
 
-export type ReceiverDeps = {
+export type ReceiverDeps = Pick<ChannelDeps, 'clock' | 'log' | 'dataDir' | 'sections'> & {
   readonly api: DiscordApi;
   readonly bot: Bot;
   readonly config: DiscordConfig;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly dataDir: string;
   readonly interactions: Interactions;
   /** Outlives the receiver. */
   readonly pace: IdentifyPace;
-  readonly sections?: Sections;
 };
 
 /** Ids of one moment may come a little out of order over many conversations. */
@@ -49,6 +43,7 @@ const guildAskMs = 30_000;
 
 export class Receiver {
   readonly #deps: ReceiverDeps;
+  readonly #intake: Intake;
   readonly #directory: Directory;
   readonly #recent: RecentAuthors;
   readonly #reader: Reader;
@@ -56,7 +51,6 @@ export class Receiver {
   readonly #queue: IntakeQueue;
   readonly #gateway: Gateway;
   readonly #anchors: Map<ConversationId, string>;
-  readonly #onRenamed: (name: string) => void;
   /** Guilds that are away: what was missed there is not known. */
   readonly #awaitedGuilds = new Set<string>();
   /** Those of them that were read over REST. */
@@ -69,43 +63,38 @@ export class Receiver {
   #isPlanned = false;
 
   private constructor(deps: ReceiverDeps, intake: Intake, contacts: Contacts) {
-    const { api, bot, config, clock, log, interactions, pace } = deps;
+    const { bot, config } = deps;
     this.#deps = deps;
+    this.#intake = intake;
     this.#anchors = new Map(intake.anchors);
-    this.#onRenamed = (name) => intake.renamed(name);
     this.#floor = readCursor(bot, intake.cursor) ?? contacts.since;
-    this.#directory = new Directory(bot);
-    this.#recent = new RecentAuthors(bot);
-    const known = { directory: this.#directory, recent: this.#recent };
-    this.#reader = new Reader({ bot, clock, interactions, ...known });
+    const directory = new Directory(bot);
+    const recent = new RecentAuthors(bot);
+    this.#directory = directory;
+    this.#recent = recent;
+    this.#reader = new Reader({ ...deps, directory, recent });
     this.#queue = new IntakeQueue({
-      clock,
-      log,
+      ...deps,
       accept: (batch) => intake.accept(batch),
       cursorFor: (newest) => this.#cursorFor(newest),
       onStored: (batch) => this.#stored(batch),
       onTakenOver: () => void this.#stopAll(),
     });
     this.#history = new History({
-      api,
-      directory: this.#directory,
+      ...deps,
+      directory,
       contacts,
-      clock,
-      log,
       maxAgeMs: config.backfillHours * 3_600_000,
       anchors: this.#anchors,
       floor: () => this.#floor,
       store: (entries) => this.#queue.push(entries),
       entriesOf: (message, place) => this.#reader.readHistoric(message, place),
       gap: (gap) => intake.gap(gap),
-      onOverflow: () => this.#giveUp(intake),
+      onOverflow: () => this.#giveUp(),
     });
     this.#gateway = new Gateway({
-      api,
+      ...deps,
       token: config.token,
-      pace,
-      clock,
-      log,
       onDispatch: (dispatch) => this.#receive(dispatch),
       onSessionLost: () => this.#sessionChanged(),
       onTrouble: (problem) => intake.trouble(problem),
@@ -140,11 +129,11 @@ export class Receiver {
   }
 
   /** Begun anew, it reads what it has missed from the history. */
-  #giveUp(intake: Intake): void {
+  #giveUp(): void {
     if (this.#stopped.signal.aborted) return;
     this.#stopAll();
     const detail = 'too many events wait to be stored; they are read from Discord’s history later';
-    intake.trouble({ kind: 'unreachable', code: 'not-stored', detail, isOver: true });
+    this.#intake.trouble({ kind: 'unreachable', code: 'not-stored', detail, isOver: true });
   }
 
   #receive(dispatch: Dispatch): void {
@@ -213,7 +202,7 @@ export class Receiver {
     const { bot } = this.#deps;
     if (id !== bot.id || username === bot.name) return;
     bot.name = username;
-    this.#onRenamed(username);
+    this.#intake.renamed(username);
   }
 
   async #planOthersLater(signal: AbortSignal): Promise<void> {

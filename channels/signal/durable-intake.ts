@@ -5,17 +5,13 @@
  */
 import { backoffMs } from '#channel-kit/backoff.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
-import type { Intake } from '#contracts/channel.ts';
-import type { Clock } from '#contracts/clock.ts';
+import type { ChannelDeps, Intake } from '#contracts/channel.ts';
 import { hasCode } from '#contracts/errors.ts';
-import type { Log } from '#contracts/log.ts';
 import type { ReadBatch } from './inbound.ts';
 import type { Spool, SpoolEntry } from './spool.ts';
 
-export type DurableIntakeDeps = {
+export type DurableIntakeDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly spool: Pick<Spool, 'look' | 'append' | 'peek' | 'consume' | 'isEmpty'>;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Undefined while it is not known whose messages these are. */
   read(entries: readonly SpoolEntry[]): Promise<ReadBatch | undefined>;
   /** Called when a batch is safe; `acceptances` are absent as long as it lies in the spool. */

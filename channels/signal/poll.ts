@@ -6,20 +6,16 @@
 import { backoffMs } from '#channel-kit/backoff.ts';
 import { neverLeft } from '#channel-kit/network-fault.ts';
 import { shortestGapMs } from '#channel-kit/remote-number.ts';
-import type { ChannelGap } from '#contracts/channel.ts';
-import type { Clock } from '#contracts/clock.ts';
-import type { Log } from '#contracts/log.ts';
+import type { ChannelDeps, ChannelGap } from '#contracts/channel.ts';
 import type { SignalApi } from './api.ts';
 import type { SignalConfig } from './config.ts';
 import { networkReason, readError, refusalReason } from './failures.ts';
 import { PollMark } from './poll-mark.ts';
 
-export type PollDeps = {
+export type PollDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly api: Pick<SignalApi, 'send'>;
   readonly number: string;
   readonly config: Pick<SignalConfig, 'pollSeconds' | 'pollPauseMs'>;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Where it is marked that polls are made. */
   readonly markPath: string;
   /** Until when the account was last received for, ms since the epoch. */

@@ -50,10 +50,11 @@ export class TelegramAdapter implements ChannelAdapter {
   constructor(config: TelegramConfig, deps: ChannelDeps) {
     this.#config = config;
     this.#deps = deps;
+    const { clock, log } = deps;
     const api = () => this.#connected().api;
-    this.#presence = new Presence({ api, clock: deps.clock, log: deps.log });
-    this.#admins = new AdminLookup({ api, clock: deps.clock });
-    this.#presses = { api, log: deps.log, callTimeoutMs: config.callTimeoutMs };
+    this.#presence = new Presence({ api, clock, log });
+    this.#admins = new AdminLookup({ api, clock });
+    this.#presses = { api, log, callTimeoutMs: config.callTimeoutMs };
   }
 
   readonly typing: TypingAbility = {
@@ -99,15 +100,12 @@ export class TelegramAdapter implements ChannelAdapter {
 
   async #begin(intake: Intake): Promise<void> {
     const { api, identity } = this.#connected();
-    const { clock, log } = this.#deps;
     this.#poll = startPoll(
       {
-        api: api,
+        ...this.#deps,
+        api,
         identity,
-        clock,
-        log,
         pollSeconds: this.#config.pollSeconds,
-        sections: this.#deps.sections,
         contest: this.#contest,
         enrich: (events, signal) => this.#admins.annotate(events, signal),
         onStored: (events, acceptances) => answerPresses(this.#presses, events, acceptances),

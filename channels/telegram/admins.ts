@@ -7,8 +7,10 @@ import type { BotApi } from './bot-api.ts';
 import { readRefusal } from './failures.ts';
 import { numericId } from './ids.ts';
 
-/** The call that tells a member's rank. */
-export type MemberApi = Pick<BotApi, 'getChatMember'>;
+export type AdminLookupDeps = {
+  readonly api: () => Pick<BotApi, 'getChatMember'>;
+  readonly clock: Clock;
+};
 
 const believedForMs = 60_000;
 const mostKnown = 1_000;
@@ -20,16 +22,14 @@ const patienceMs = 2000;
  * tell. Asked for commands only, so ordinary messages never wait for it.
  */
 export class AdminLookup {
-  readonly #api: () => MemberApi;
-  readonly #clock: Clock;
+  readonly #deps: AdminLookupDeps;
   readonly #known = new Map<string, { readonly isAdmin: boolean; readonly until: number }>();
   readonly #asking = new Map<string, Promise<boolean | undefined>>();
   /** Until when Telegram wants to be left in peace. */
   #quietUntil = 0;
 
-  constructor(deps: { readonly api: () => MemberApi; readonly clock: Clock }) {
-    this.#api = deps.api;
-    this.#clock = deps.clock;
+  constructor(deps: AdminLookupDeps) {
+    this.#deps = deps;
   }
 
   async annotate(
@@ -50,7 +50,7 @@ export class AdminLookup {
     const userId = numericId(sender.id);
     if (chatId === undefined || userId === undefined) return undefined;
     const name = `${chatId}/${userId}`;
-    const now = this.#clock.now();
+    const now = this.#deps.clock.now();
     const known = this.#known.get(name);
     if (known !== undefined && now < known.until) return known.isAdmin;
     if (now < this.#quietUntil) return undefined;
@@ -58,7 +58,7 @@ export class AdminLookup {
     this.#asking.set(name, asking);
     const isAdmin = await asking;
     this.#asking.delete(name);
-    const until = this.#clock.now() + believedForMs;
+    const until = this.#deps.clock.now() + believedForMs;
     if (isAdmin !== undefined) keepRecent(this.#known, mostKnown, [name, { isAdmin, until }]);
     return isAdmin;
   }
@@ -66,12 +66,12 @@ export class AdminLookup {
   async #ask(chatId: number, userId: number, signal: AbortSignal): Promise<boolean | undefined> {
     const member = { chat_id: chatId, user_id: userId };
     try {
-      const ask = (limited: AbortSignal) => this.#api().getChatMember(member, limited);
+      const ask = (limited: AbortSignal) => this.#deps.api().getChatMember(member, limited);
       const { status } = await withLimit(patienceMs, signal, ask);
       return status === 'creator' || status === 'administrator';
     } catch (error) {
       const askedWaitMs = readRefusal(error)?.askedWaitMs;
-      if (askedWaitMs !== undefined) this.#quietUntil = this.#clock.now() + retryAfterMs(askedWaitMs);
+      if (askedWaitMs !== undefined) this.#quietUntil = this.#deps.clock.now() + retryAfterMs(askedWaitMs);
       return undefined; // Unknown rank is no rank; the command is then refused, not lost.
     }
   }

@@ -4,26 +4,12 @@ import { withBoundedJson } from '#channel-kit/bounded-fetch.ts';
 import type { TelegramConfig } from './config.ts';
 import type { OutgoingFile } from './outbound.ts';
 
-type UsedMethod =
-  | 'getUpdates'
-  | 'deleteWebhook'
-  | 'getChat'
-  | 'getChatMember'
-  | 'sendMessage'
-  | 'sendPhoto'
-  | 'sendDocument'
-  | 'editMessageText'
-  | 'deleteMessage'
-  | 'setMessageReaction'
-  | 'answerCallbackQuery'
-  | 'sendChatAction'
-  | 'sendMessageDraft'
-  | 'getFile'
-  | 'setMyCommands';
-
-/** The Bot API methods this channel calls. Each call ends with its signal; what Telegram took stays. */
+/** The methods of the Bot API. Each call ends with its signal; what Telegram took stays. */
 export type BotApi = {
-  readonly [M in UsedMethod]: (args: Parameters<RawApi[M]>[0], signal: AbortSignal) => ReturnType<RawApi[M]>;
+  readonly [M in Exclude<keyof RawApi, 'getMe'>]: (
+    args: Parameters<RawApi[M]>[0],
+    signal: AbortSignal,
+  ) => ReturnType<RawApi[M]>;
 } & { readonly getMe: (signal: AbortSignal) => ReturnType<RawApi['getMe']> };
 
 export type BotClient = {

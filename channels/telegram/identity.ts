@@ -1,16 +1,13 @@
 import { longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
-import type { Clock } from '#contracts/clock.ts';
+import type { ChannelDeps } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import type { Log } from '#contracts/log.ts';
 import type { BotApi } from './bot-api.ts';
 import { networkReason, readRefusal } from './failures.ts';
 import { type Bot, botOf } from './ids.ts';
 
-export type IdentityDeps = {
+export type IdentityDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly api: Pick<BotApi, 'getMe'>;
-  readonly clock: Clock;
-  readonly log: Log;
 };
 
 type Me = Awaited<ReturnType<BotApi['getMe']>>;

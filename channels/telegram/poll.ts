@@ -9,11 +9,9 @@ import { backoffMs } from '#channel-kit/backoff.ts';
 import { retryAfterMs, shortestGapMs } from '#channel-kit/remote-number.ts';
 import { takingTurns } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
-import type { ChannelTrouble, Intake } from '#contracts/channel.ts';
-import type { Clock } from '#contracts/clock.ts';
+import type { ChannelDeps, ChannelTrouble, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import type { Log } from '#contracts/log.ts';
-import { noSections, type Sections } from '#contracts/section.ts';
+import { noSections } from '#contracts/section.ts';
 import type { BotApi } from './bot-api.ts';
 import { type ApiRefusal, networkReason, readRefusal } from './failures.ts';
 import type { Identity } from './identity.ts';
@@ -23,13 +21,10 @@ import { allowedUpdates, joinBatches, type ReadBatch, readBatch, updateIdOf } fr
 /** The calls that receiving needs. */
 export type PollApi = Pick<BotApi, 'getUpdates' | 'deleteWebhook'>;
 
-export type PollDeps = {
+export type PollDeps = Pick<ChannelDeps, 'clock' | 'log' | 'sections'> & {
   readonly api: PollApi;
   readonly identity: Identity;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly pollSeconds: number;
-  readonly sections?: Sections | undefined;
   /** Beyond its own timeout, how long a poll may stay silent before its connection counts as dead. 15 s. */
   readonly silenceMs?: number;
   /** Whether somebody else polls with the same token; outlives the poll, which ends and begins anew. */

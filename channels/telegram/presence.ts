@@ -1,9 +1,8 @@
 import { keepRecent } from '#channel-kit/keep-recent.ts';
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
-import type { Clock } from '#contracts/clock.ts';
+import type { ChannelDeps } from '#contracts/channel.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { ConversationId } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { BotApi } from './bot-api.ts';
 import { entitiesOf } from './entities.ts';
@@ -17,30 +16,27 @@ const mostForums = 1_000;
 
 type Topic = { readonly message_thread_id?: number };
 
-/** The calls that presence needs. */
-export type PresenceApi = Pick<BotApi, 'sendChatAction' | 'sendMessageDraft' | 'getChat'>;
+export type PresenceDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
+  readonly api: () => Pick<BotApi, 'sendChatAction' | 'sendMessageDraft' | 'getChat'>;
+};
 
 /**
  * Typing and drafts: best effort, never a fault. After a 429 a conversation is left in peace for as
  * long as Telegram asks, because the answer itself counts against the same limit.
  */
 export class Presence {
-  readonly #api: () => PresenceApi;
-  readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #deps: PresenceDeps;
   readonly #quietUntil = new Map<ConversationId, number>();
   readonly #forums = new Map<ConversationId, { readonly isForum: boolean; readonly until: number }>();
 
-  constructor(deps: { readonly api: () => PresenceApi; readonly clock: Clock; readonly log: Log }) {
-    this.#api = deps.api;
-    this.#clock = deps.clock;
-    this.#log = deps.log;
+  constructor(deps: PresenceDeps) {
+    this.#deps = deps;
   }
 
   async showTyping(route: ReplyRoute, signal: AbortSignal): Promise<void> {
     await this.#attempt(route, async (chatId) => {
       const topic = await this.#typingTopic(route, signal);
-      await this.#api().sendChatAction({ chat_id: chatId, ...topic, action: 'typing' }, signal);
+      await this.#deps.api().sendChatAction({ chat_id: chatId, ...topic, action: 'typing' }, signal);
     });
   }
 
@@ -50,7 +46,7 @@ export class Presence {
     await this.#attempt(route, async (chatId) => {
       const shown = { text: text.text, entities: entitiesOf(text) };
       const target = { chat_id: chatId, ...topicOf(route), draft_id: draftId };
-      await this.#api().sendMessageDraft({ ...target, ...shown, can_stop: true }, signal);
+      await this.#deps.api().sendMessageDraft({ ...target, ...shown, can_stop: true }, signal);
     });
   }
 
@@ -59,15 +55,15 @@ export class Presence {
     if (route.thread !== undefined) return { message_thread_id: numericId(route.thread) ?? generalTopic };
     if (!route.conversation.startsWith('-100')) return {};
     const known = this.#forums.get(route.conversation);
-    const isKnown = known !== undefined && this.#clock.now() < known.until;
+    const isKnown = known !== undefined && this.#deps.clock.now() < known.until;
     const isForum = isKnown ? known.isForum : await this.#askForum(route, signal);
     return isForum ? { message_thread_id: generalTopic } : {};
   }
 
   async #askForum(route: ReplyRoute, signal: AbortSignal): Promise<boolean> {
-    const chat = await this.#api().getChat({ chat_id: Number(route.conversation) }, signal);
+    const chat = await this.#deps.api().getChat({ chat_id: Number(route.conversation) }, signal);
     const isForum = 'is_forum' in chat && chat.is_forum === true;
-    const until = this.#clock.now() + believedForMs;
+    const until = this.#deps.clock.now() + believedForMs;
     keepRecent(this.#forums, mostForums, [route.conversation, { isForum, until }]);
     return isForum;
   }
@@ -75,16 +71,16 @@ export class Presence {
   async #attempt(route: ReplyRoute, act: (chatId: number) => Promise<void>): Promise<void> {
     const chatId = numericId(route.conversation);
     const until = this.#quietUntil.get(route.conversation) ?? 0;
-    if (chatId === undefined || this.#clock.now() < until) return;
+    if (chatId === undefined || this.#deps.clock.now() < until) return;
     this.#quietUntil.delete(route.conversation);
     try {
       await act(chatId);
     } catch (error) {
       // A missed sign of life is no loss; only the pause that Telegram asked for matters.
       const refusal = readRefusal(error);
-      this.#log.debug({ reason: refusal?.description ?? 'no answer' }, 'telegram.presence-failed');
+      this.#deps.log.debug({ reason: refusal?.description ?? 'no answer' }, 'telegram.presence-failed');
       if (refusal?.askedWaitMs !== undefined)
-        this.#quietUntil.set(route.conversation, this.#clock.now() + retryAfterMs(refusal.askedWaitMs));
+        this.#quietUntil.set(route.conversation, this.#deps.clock.now() + retryAfterMs(refusal.askedWaitMs));
     }
   }
 }
