@@ -192,11 +192,10 @@ export class Directory {
     this.#channels.set(channelId, { ...channel, last_message_id: messageId });
   }
 
-  /** Whether the member administers the guild; undefined when the guild is not known. */
-  isAdmin(guildId: string, userId: string, roles: readonly string[]): boolean | undefined {
-    const holder = this.#holder(guildId, userId, roles);
-    if (holder === undefined) return undefined;
-    return isAdministrative(guildPermissions(holder));
+  /** Whether the member administers the guild; undefined when the guild or the roles are not known. */
+  isAdmin(guildId: string | undefined, userId: string, roles?: readonly string[]): boolean | undefined {
+    const holder = roles && this.#holder(guildId ?? '', userId, roles);
+    return holder && isAdministrative(guildPermissions(holder));
   }
 
   /** Whether the bot sees the channel, may read what was said there before, and may write there. */

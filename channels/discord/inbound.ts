@@ -16,25 +16,26 @@ import { remoteTime } from '#channel-kit/remote-number.ts';
 import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { type ConversationId, conversationId, type MessageId, messageId } from '#contracts/ids.ts';
-import type { ChannelLocation } from './directory.ts';
-import { interactionMessage, isSnowflake, timeOf } from './ids.ts';
+import type { ChannelLocation, Directory } from './directory.ts';
+import { discord, interactionMessage, isSnowflake, timeOf } from './ids.ts';
 import { isReadable, type Names, readContent, textOf } from './message-content.ts';
 import {
   bulkDeleteSchema,
   deleteSchema,
   type Interaction,
   interactionSchema,
+  joiningSchema,
   type MemberWithUser,
   type Message,
   messageSchema,
   reactionSchema,
-  type User,
   updateSchema,
 } from './payload-schema.ts';
 import { senderOf } from './people.ts';
 import { isAdministrative, readPermissions } from './permissions.ts';
 import { provenanceOf } from './provenance.ts';
 import { idIn } from './raw-fields.ts';
+import type { RecentAuthors } from './recent.ts';
 
 /** One event of the gateway, as it came. */
 export type Dispatch = { readonly t: string; readonly d: unknown; readonly s: number };
@@ -45,11 +46,8 @@ export type MappingContext = Names & {
   readonly session: string;
   /** When the event came, ms; for events without a time. */
   readonly receivedAt: number;
-  /** Undefined when nothing is known of the channel yet. */
-  placeOf(channelId: string): ChannelLocation | undefined;
-  isAdmin(guildId: string, userId: string, roles: readonly string[]): boolean | undefined;
-  /** A person who was seen lately. */
-  person(userId: string): User | undefined;
+  readonly directory: Directory;
+  readonly recent: Pick<RecentAuthors, 'authorOf' | 'person'>;
 };
 
 export type ReadResult =
@@ -116,7 +114,7 @@ export function readHistoric(data: unknown, place: ChannelLocation, around: Mapp
 
 function readNew(data: unknown, around: MappingContext): ReadResult {
   const message = messageSchema.parse(data);
-  const place = around.placeOf(message.channel_id);
+  const place = around.directory.placeOf(message.channel_id);
   return place === undefined
     ? { kind: 'unplaced', channelId: message.channel_id }
     : readMessage(message, place, around);
@@ -142,9 +140,7 @@ function readMessage(message: Message, place: ChannelLocation, around: MappingCo
 
 function authorOf(message: Message, { guildId }: ChannelLocation, around: MappingContext): Sender {
   const { author, member, webhook_id: webhook } = message;
-  const roles = member?.roles;
-  const isAdmin =
-    guildId === undefined || roles === undefined ? undefined : around.isAdmin(guildId, author.id, roles);
+  const isAdmin = around.directory.isAdmin(guildId, author.id, member?.roles);
   const speaker = { user: author, nick: member?.nick, isWebhook: webhook !== undefined, isAdmin };
   return senderOf(speaker, around.bot);
 }
@@ -155,7 +151,7 @@ function readEdit(data: unknown, around: MappingContext): ReadResult {
   if (editedAt == null) return { kind: 'nothing' };
   const message = messageSchema.parse(data);
   if (message.author.id === around.bot.id || !isReadable(message)) return { kind: 'nothing' };
-  const place = around.placeOf(channelId);
+  const place = around.directory.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
   const text = textOf(message, place.guildId, around);
   const envelope = envelopeOf(place, {
@@ -174,11 +170,11 @@ type Where = { readonly channel_id: string; readonly guild_id?: string | undefin
 /** Discord does not say who deleted; what counts is whose message it was. */
 function readDeletes(ids: readonly string[], where: Where, around: MappingContext): ReadResult {
   const { channel_id: channelId } = where;
-  const place = around.placeOf(channelId);
+  const place = around.directory.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
-  const foreign = ids.filter((id) => around.authorOf(id)?.isSelf !== true);
+  const foreign = ids.filter((id) => around.recent.authorOf(id)?.isSelf !== true);
   if (foreign.length === 0) return { kind: 'nothing' };
-  const authors = foreign.map((id) => around.authorOf(id) ?? peerOf(place, around));
+  const authors = foreign.map((id) => around.recent.authorOf(id) ?? peerOf(place, around));
   // In a direct channel the other side decides whether the event is let in, so it must be known.
   if (place.chat.kind === 'dm' && authors.includes(undefined)) return { kind: 'unplaced', channelId };
   const events = foreign.map((id, index) =>
@@ -204,7 +200,7 @@ function readReaction(data: unknown, { around, s, isRemoved }: ReactionEvent): R
   const reaction = reactionSchema.parse(data);
   const { user_id: userId, message_id: target, channel_id: channelId } = reaction;
   if (userId === around.bot.id) return { kind: 'nothing' };
-  const place = around.placeOf(channelId);
+  const place = around.directory.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
   const emoji = emojiOf(reaction.emoji);
   const change = isRemoved ? 'off' : 'on';
@@ -221,12 +217,9 @@ function readReaction(data: unknown, { around, s, isRemoved }: ReactionEvent): R
 type Scene = { readonly place: ChannelLocation; readonly around: MappingContext };
 
 function reactorOf(userId: string, member: MemberWithUser | undefined, { place, around }: Scene): Sender {
-  const known = member?.user ?? (place.peer?.id === userId ? place.peer : around.person(userId));
+  const known = member?.user ?? (place.peer?.id === userId ? place.peer : around.recent.person(userId));
   const user = known ?? { id: userId, username: userId };
-  const isAdmin =
-    member === undefined || place.guildId === undefined
-      ? undefined
-      : around.isAdmin(place.guildId, userId, member.roles);
+  const isAdmin = around.directory.isAdmin(place.guildId, userId, member?.roles);
   return senderOf({ user, nick: member?.nick, isAdmin }, around.bot);
 }
 
@@ -246,7 +239,7 @@ function readInteraction(interaction: Interaction, around: MappingContext): Read
   const { id, type, channel_id: channelId, member } = interaction;
   const user = member?.user ?? interaction.user;
   if (channelId === undefined || user === undefined) throw new Error('names no channel or no user');
-  const place = around.placeOf(channelId);
+  const place = around.directory.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
   const isAdmin =
     member?.permissions === undefined
@@ -296,16 +289,42 @@ export function pressOf({ eventKey }: InboundEnvelope): string | undefined {
 export function readRemoval(
   conversations: readonly ConversationId[],
   { guildId, s }: { readonly guildId: string; readonly s: number },
-  around: Pick<MappingContext, 'session' | 'receivedAt'> & { readonly route: ChannelLocation['route'] },
+  around: Pick<MappingContext, 'bot' | 'session' | 'receivedAt'>,
 ): readonly InboundEnvelope[] {
   return conversations.map((conversation) => ({
     eventKey: keyOf('membership', conversation, 'off', around.session, s),
     sentAt: around.receivedAt,
-    route: { ...around.route, conversation },
+    route: { channel: discord, account: around.bot.account, conversation },
     chat: { kind: 'group', parent: conversationId(guildId) },
     sender: nobody,
     event: { kind: 'membership', isMember: false },
   }));
+}
+
+/** After this time it is no news that the bot is there, ms. */
+const newsMs = 24 * 3_600_000;
+
+/**
+ * One event for the guild, in the channel in which Discord greets; undefined when the bot has been there for longer, or
+ * may write nowhere. Discord repeats the report in each session and doesn't say who added the bot: the key is that of
+ * the joining, and the guild's owner counts as who did it.
+ */
+export function readJoining(data: unknown, around: MappingContext): InboundEnvelope | undefined {
+  const guild = joiningSchema.safeParse(data).data;
+  if (guild === undefined) return undefined;
+  const { id, owner_id: ownerId, joined_at: joinedAt, system_channel_id: greeting } = guild;
+  const { bot, receivedAt } = around;
+  const place = around.directory.greetingPlace(id, greeting);
+  if (place === undefined || !(Date.parse(joinedAt) > receivedAt - newsMs)) return undefined;
+  const user = around.recent.person(ownerId) ?? { id: ownerId, username: ownerId };
+  return {
+    eventKey: keyOf('membership', id, 'on', cleanText(joinedAt)),
+    sentAt: remoteTime(Date.parse(joinedAt), receivedAt),
+    route: place.route,
+    chat: place.chat,
+    sender: senderOf({ user }, bot),
+    event: { kind: 'membership', isMember: true },
+  };
 }
 
 type Known = Omit<InboundEnvelope, 'route' | 'chat'> & { readonly replyTo: MessageId };
@@ -314,7 +333,8 @@ function envelopeOf({ route, chat }: ChannelLocation, { replyTo, ...known }: Kno
   return { ...known, route: { ...route, replyTo }, chat };
 }
 
-function unreadableRow({ t, d, s }: Dispatch, session: string, error: unknown): UnreadableEvent {
+/** An event that nobody can read, for the intake to keep raw. */
+export function unreadableRow({ t, d, s }: Dispatch, session: string, error: unknown): UnreadableEvent {
   const id = idIn(d);
   // The gateway and the history write the same message in two ways.
   const isMessage = d instanceof UnparsedJson && (t === 'MESSAGE_CREATE' || t === historic);

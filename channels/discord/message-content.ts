@@ -1,23 +1,22 @@
-import { MessageFlags, MessageType } from 'discord.js';
+import { MessageFlags, MessageReferenceType, MessageType } from 'discord.js';
 import { cleanText } from '#channel-kit/clean-text.ts';
 import { fileKind } from '#channel-kit/event-mapping.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundMessage } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';
 import { formatRef } from './attachment-ref.ts';
+import type { Directory } from './directory.ts';
 import type { Bot } from './ids.ts';
 import type { Attachment, Message, QuotedMessage } from './payload-schema.ts';
 import { nameOf } from './people.ts';
 import { isForward, provenanceOf } from './provenance.ts';
-import { type Authors, addresseeOf } from './replies.ts';
+import type { RecentAuthors } from './recent.ts';
 
 /** The names that stand for ids in a text; for display only. */
-export type Names = Authors & {
+export type Names = {
   readonly bot: Bot;
-  /** Whether the role is the one that Discord made for the bot. */
-  isOwnRole(guildId: string | undefined, roleId: string): boolean;
-  roleName(guildId: string | undefined, roleId: string): string | undefined;
-  channelName(channelId: string): string | undefined;
+  readonly directory: Pick<Directory, 'channelName' | 'isOwnRole' | 'roleName'>;
+  readonly recent: Pick<RecentAuthors, 'authorOf'>;
 };
 
 /** Message types that people write: plain, a reply, and the line that another bot's command leaves. */
@@ -64,8 +63,11 @@ export function textOf(message: Message, guildId: string | undefined, names: Nam
       if (id === bot.id) return `@${bot.name}`;
       return user === undefined ? whole : `@${nameOf(user, user.member?.nick)}`;
     })
-    .replace(/<@&(\d{1,20})>/g, (whole, id: string) => prefixed('@', names.roleName(guildId, id)) ?? whole)
-    .replace(/<#(\d{1,20})>/g, (whole, id: string) => prefixed('#', names.channelName(id)) ?? whole)
+    .replace(
+      /<@&(\d{1,20})>/g,
+      (whole, id: string) => prefixed('@', names.directory.roleName(guildId, id)) ?? whole,
+    )
+    .replace(/<#(\d{1,20})>/g, (whole, id: string) => prefixed('#', names.directory.channelName(id)) ?? whole)
     .replace(/<a?:(\w{1,64}):\d{1,20}>/g, ':$1:')
     .replace(/<\/([^:<>]{1,100}):\d{1,20}>/g, '/$1');
 }
@@ -92,7 +94,7 @@ function forwardOf(message: Message): Content | undefined {
 }
 
 function originOf(channelId: string | undefined, names: Names): string {
-  return prefixed('#', names.channelName(channelId ?? '')) ?? 'another conversation';
+  return prefixed('#', names.directory.channelName(channelId ?? '')) ?? 'another conversation';
 }
 
 /**
@@ -101,10 +103,39 @@ function originOf(channelId: string | undefined, names: Names): string {
  */
 function mentionsBot(message: Message, guildId: string | undefined, names: Names): boolean {
   const { bot } = names;
-  if (message.mention_roles.some((id) => names.isOwnRole(guildId, id))) return true;
+  if (message.mention_roles.some((id) => names.directory.isOwnRole(guildId, id))) return true;
   if (!message.mentions.some(({ id }) => id === bot.id)) return false;
   const isQuoted = message.referenced_message?.author.id === bot.id;
   return !isQuoted || new RegExp(`<@!?${bot.id}>`).test(message.content);
+}
+
+/** Whether the message answers the bot; where nothing says whose message it answers, which one that is. */
+function addresseeOf(
+  message: Message,
+  { bot, recent }: Names,
+): Pick<InboundMessage, 'repliesToBot' | 'repliesTo'> {
+  const target = repliedTo(message);
+  if (target === undefined) return { repliesToBot: false };
+  const author = message.referenced_message?.author.id;
+  if (author !== undefined) return { repliesToBot: author === bot.id };
+  const known = recent.authorOf(target);
+  if (known !== undefined) return { repliesToBot: known.isSelf };
+  return { repliesToBot: false, repliesTo: messageId(target) };
+}
+
+/** Servers of other makers leave out the type of a reply, the message that it quotes, or both. */
+function repliedTo({ type, flags, channel_id: here, message_reference: reference, ...rest }: Message) {
+  const isReply =
+    type === MessageType.Reply ||
+    (type === MessageType.Default && reference != null && (flags & MessageFlags.IsCrosspost) === 0);
+  const isHere = (reference?.channel_id ?? here) === here;
+  if (
+    !isReply ||
+    !isHere ||
+    (reference?.type ?? MessageReferenceType.Default) !== MessageReferenceType.Default
+  )
+    return undefined;
+  return rest.referenced_message?.id ?? reference?.message_id;
 }
 
 function quoteOf({ type, referenced_message: quoted }: Message, names: Names): InboundMessage['quote'] {

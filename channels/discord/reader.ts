@@ -5,7 +5,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { conversationId } from '#contracts/ids.ts';
 import type { ChannelLocation, Directory } from './directory.ts';
 import { anchorOf } from './history.ts';
-import { type Bot, discord, interactionMessage, isGiven } from './ids.ts';
+import { type Bot, interactionMessage, isGiven } from './ids.ts';
 import {
   type Dispatch,
   type MappingContext,
@@ -13,11 +13,12 @@ import {
   type ReadResult,
   readDispatch,
   readHistoric,
+  readJoining,
   readRemoval,
+  unreadableRow,
 } from './inbound.ts';
 import type { Entry } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';
-import { readJoining } from './joining.ts';
 import type { RecentAuthors } from './recent.ts';
 
 export type ReaderDeps = {
@@ -49,7 +50,8 @@ export class Reader {
   readAgain(dispatch: Dispatch): readonly Entry[] {
     const reading = this.read(dispatch);
     if (reading.kind !== 'unplaced') return this.entriesOf(reading);
-    return this.entriesOf(readDispatch(dispatch, { ...this.#surroundings(), placeOf: unknownPlace }));
+    const unknown = new Error('its conversation is not known');
+    return [{ events: [], unreadable: unreadableRow(dispatch, this.#session, unknown) }];
   }
 
   /** A message of the history. */
@@ -60,17 +62,13 @@ export class Reader {
 
   /** The bot was removed from these channels of a guild. */
   readRemoval(channels: readonly string[], guildId: string, s: number): readonly Entry[] {
-    const route = { channel: discord, account: this.#deps.bot.account, conversation: conversationId('') };
-    const around = { ...this.#surroundings(), route };
-    const events = readRemoval(channels.map(conversationId), { guildId, s }, around);
+    const events = readRemoval(channels.map(conversationId), { guildId, s }, this.#surroundings());
     return events.length === 0 ? [] : [{ events }];
   }
 
   /** The bot was added to a guild lately. */
   readJoining(guild: unknown): readonly Entry[] {
-    const { directory } = this.#deps;
-    const greetingPlace = directory.greetingPlace.bind(directory);
-    const event = readJoining(guild, { ...this.#surroundings(), greetingPlace });
+    const event = readJoining(guild, this.#surroundings());
     return event === undefined ? [] : [{ events: [event] }];
   }
 
@@ -111,22 +109,6 @@ export class Reader {
 
   #surroundings(): MappingContext {
     const { bot, clock, directory, recent } = this.#deps;
-    return {
-      bot,
-      session: this.#session,
-      receivedAt: clock.now(),
-      isOwnRole: (guildId, roleId) => directory.isOwnRole(guildId, roleId),
-      roleName: (guildId, roleId) => directory.roleName(guildId, roleId),
-      channelName: (channelId) => directory.channelName(channelId),
-      placeOf: (channelId) => directory.placeOf(channelId),
-      isAdmin: (guildId, userId, roles) => directory.isAdmin(guildId, userId, roles),
-      authorOf: (messageId) => recent.authorOf(messageId),
-      person: (userId) => recent.person(userId),
-    };
+    return { bot, directory, recent, session: this.#session, receivedAt: clock.now() };
   }
-}
-
-/** For an event whose conversation nobody knows: it is recorded as one that could not be read. */
-function unknownPlace(): never {
-  throw new Error('its conversation is not known');
 }

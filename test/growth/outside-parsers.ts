@@ -107,10 +107,8 @@ function discordMessages(text: string): unknown {
   });
   const names = {
     bot: { id: '1100000000000000001', name: 'parley', account: telegramMe.account },
-    isOwnRole: () => false,
-    roleName: () => 'a role',
-    channelName: () => 'a channel',
-    authorOf: () => undefined,
+    directory: { isOwnRole: () => false, roleName: () => 'a role', channelName: () => 'a channel' },
+    recent: { authorOf: () => undefined },
   };
   return parsed.success && discordText(parsed.data, '1200000000000000001', names);
 }

@@ -481,12 +481,7 @@ describe('an interaction', () => {
 describe('what else there is', () => {
   it('tells every conversation that the bot knew in a guild of its removal', () => {
     const { around } = aScene();
-    const route = { channel: 'discord', account: bot.account, conversation: conversationId('') } as never;
-    const events = readRemoval(
-      [conversationId('1'), conversationId('2')],
-      { guildId, s: 4 },
-      { ...around, route },
-    );
+    const events = readRemoval([conversationId('1'), conversationId('2')], { guildId, s: 4 }, around);
     expect(events.map((one) => [one.route.conversation, one.event, one.chat.parent])).toEqual([
       ['1', { kind: 'membership', isMember: false }, guildId],
       ['2', { kind: 'membership', isMember: false }, guildId],

@@ -95,13 +95,8 @@ export function aScene(guild: Fields = aGuild()): Scene {
     bot,
     session: 'session-1',
     receivedAt: 1_800_000_000_000,
-    isOwnRole: (guild, role) => directory.isOwnRole(guild, role),
-    roleName: (guild, role) => directory.roleName(guild, role),
-    channelName: (id) => directory.channelName(id),
-    placeOf: (channel) => directory.placeOf(channel),
-    isAdmin: (guild, user, roles) => directory.isAdmin(guild, user, roles),
-    authorOf: (id) => authors.get(id),
-    person: (id) => people.get(id),
+    directory,
+    recent: { authorOf: (id) => authors.get(id), person: (id) => people.get(id) },
   };
   const read = (t: string, d: unknown, s = 7) => readDispatch({ t, d, s } satisfies Dispatch, around);
   return { directory, authors, people, around, read };
