@@ -4,24 +4,24 @@ import type { Store } from '../store/base/command.ts';
 import { renewLeases } from '../store/lanes/leases.ts';
 import type { RunFence } from '../store/rows/run-fence.ts';
 
-/** Why a run stops before its natural end. `handover`: another worker is to continue the same run. */
+/** Why a run stops before its natural end. `handover`: another worker will continue the same run. */
 export type StopReason = 'stop' | 'interrupt' | 'reset' | 'lost' | 'handover';
 
 export type ActiveRun = RunFence & { stop(reason: StopReason): void };
 
-/** The runs of this process: their leases are renewed here, and a cancel reaches them here. */
+/** The runs of this process. It renews their leases and passes cancels on to them. */
 export interface ActiveRuns {
-  /** An earlier attempt at the same run, overtaken after its lease, is stopped. */
+  /** Adds the run and stops an earlier attempt at it, which was overtaken after its lease expired. */
   add(run: ActiveRun): void;
   remove(run: ActiveRun): void;
-  /** False when the run is not worked here. */
+  /** Returns false if the run isn't running here. */
   cancel(runId: string, reason: string): boolean;
-  /** Reads the run's cancel flag now and not at its next renewal, if it is worked here. */
+  /** Reads the run's cancel flag now rather than at its next renewal, if the run is running here. */
   look(runId: string): void;
-  /** Whether a run of the lane is worked here, be its lease over for a moment. */
+  /** Says whether a run of the lane is running here, even if its lease has just expired. */
   worksOn(laneKey: string): boolean;
   count(): number;
-  /** Ends the renewals; the caller has ended the runs. */
+  /** Ends the renewals. The caller must have ended the runs. */
   close(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
   const { store, holder, clock, log, leaseMs, renewMs } = deps;
   const runs = new Map<string, ActiveRun>();
   const closing = new AbortController();
-  /** When the leases were last known to be ours, by this process's own clock. */
+  /** When the leases were last known to be held here, by this process's own clock. */
   let renewedAt = clock.now();
 
   const renew = async () => {
@@ -48,7 +48,7 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
     const held = asking.map(({ laneKey, epoch, runId }) => ({ laneKey, epoch, runId }));
     const { lost, cancels } = await store.write(renewLeases, { holder, leaseMs, runs: held });
     renewedAt = asked;
-    // Those that asked: the run may have been claimed again meanwhile, under a newer epoch.
+    // Only the runs that were renewed: meanwhile a run may have been claimed again under a newer epoch.
     for (const run of asking) if (lost.includes(run.runId)) run.stop('lost');
     for (const { runId, reason } of cancels) cancel(runId, reason);
   };
@@ -64,7 +64,7 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
       await renew();
     } catch (error) {
       log.warn({ error, runs: runs.size }, 'lease.renewal-failed');
-      // Past its lease a run may have a successor; going on would only be refused.
+      // After its lease has expired a run may have a successor, and further writes would be rejected.
       if (clock.now() - renewedAt > leaseMs) for (const run of runs.values()) run.stop('lost');
     }
   };

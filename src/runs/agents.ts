@@ -6,7 +6,7 @@ import type { AgentSettings, Config } from '../config/config.ts';
 
 /** The configured agents, with what is built once for each. */
 export interface Agents {
-  /** An agent that left the configuration is played by the default one. */
+  /** Returns the agent's settings, or those of the default agent if it has left the configuration. */
   settingsOf(id: string): AgentSettings;
   promptFor(run: Pick<ToolRun, 'agentId' | 'role'>, scene: PromptScene): Promise<readonly SystemBlock[]>;
 }
@@ -19,7 +19,7 @@ export type PromptScene = {
 type Agent = {
   readonly settings: AgentSettings;
   readonly files: BootstrapFiles;
-  /** Prompts by what they are made of besides the files: as many as there are kinds of runs. */
+  /** Prompts by their inputs other than the files: one per kind of run. */
   readonly prompts: Map<string, Prompt>;
 };
 

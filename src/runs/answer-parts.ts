@@ -6,7 +6,7 @@ import type { ReplyPlan, ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { RoutedPart } from '../store/lanes/commit-answer.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 
-/** Where a preview is shown: it quotes the message that an answer quotes unless the model names another. */
+/** Returns the route of a preview, which quotes the message that an answer quotes unless the model names another. */
 export function previewRoute(route: ReplyRoute, replyToMode: ReplyToMode): ReplyRoute {
   return replyToMode === 'off' ? withoutQuote(route) : route;
 }
@@ -18,8 +18,8 @@ type AnswerPlace = {
 };
 
 /**
- * The parts of an answer for the outbox. A shown preview becomes the first part; silence, or a part that can't
- * be edited in place, removes it.
+ * Returns the parts of an answer for the outbox. A shown preview becomes the first part, unless the answer is silent or
+ * its first part can't be edited in place: then the preview is removed.
  */
 export function answerParts(
   plan: ReplyPlan,
@@ -38,7 +38,7 @@ export function answerParts(
   );
   const [first, ...rest] = parts;
   if (!standing || !first) return parts;
-  // No edit changes what a message quotes.
+  // An edit can't change which message is quoted.
   const quotesTheSame = first.route.replyTo === previewRoute(target, replyToMode).replyTo;
   if (first.content.kind !== 'text' || !quotesTheSame) return [...removal, ...parts];
   const content: OutboundContent = {
@@ -54,11 +54,11 @@ export function removePreview(route: ReplyRoute, standing: LivePreview): RoutedP
 }
 
 function platformId({ messageId }: LivePreview): MessageId {
-  // The store keeps receipts as plain text; this one came from the platform.
+  // The store keeps receipts as plain text; this id came from the platform.
   return messageId as MessageId;
 }
 
-/** How the message that was answered ends; provisional until its parts have. */
+/** Returns the outcome of the answered message, provisional until its parts have ended. */
 export function outcomeOf(plan: ReplyPlan): { readonly outcome: Outcome; readonly outcomeReason?: string } {
   switch (plan.kind) {
     case 'send':

@@ -12,18 +12,18 @@ export type BusyNoticeDeps = {
   start(effects: Effects): void;
 };
 
-/** After this long of waiting for the model, the person is told once. */
+/** After waiting for the model this long, the person is notified once. */
 const busyNoticeMs = 15_000;
 
-/** Tells a run's person once that its model lets it wait. Both reject with what the store throws. */
+/** Notifies a run's person once that its model is slow. Both methods reject with the store's faults. */
 export type BusyNotice = {
-  /** Counts the waits between the tries of model calls, ms. Call it before each. */
+  /** Adds up the waits between attempts at model calls, ms. Call it before each wait. */
   readonly onWait: OnWait;
-  /** The model was asked, and has said nothing for long. */
+  /** Call it when the model was asked but has been silent for long. */
   onQuiet(): Promise<void>;
 };
 
-/** Creates the notice of one attempt at a run. */
+/** Creates the busy notice for one attempt at a run. */
 export function createBusyNotice(
   { store, notices, start }: BusyNoticeDeps,
   { runId, laneKey, epoch, target }: ClaimedRun,

@@ -1,7 +1,7 @@
 /**
- * The ledger of one attempt at a run. Where no budget applies, the first try of a turn finds its row opened by the
- * commit before it, and its end waits here for the commit that stores the turn. Every other try reserves its bound in
- * a commit of its own. What a run that ends or is handed over has left open is closed with it.
+ * The ledger of one attempt at a run. If no budget applies, the row for a turn's first model call is opened by the
+ * preceding commit, and the call's end waits here for the commit that stores the turn. Every other call reserves its
+ * maximum cost in its own commit. Rows still open when the run ends or is handed over are closed with it.
  */
 import {
   BudgetSpentError,
@@ -29,34 +29,34 @@ import type { BudgetLimit, BudgetRefusal } from '../store/money/budgets.ts';
 import { boundOf, callIdOf, type ModelCallEnd, type NewModelCall } from '../store/money/model-calls.ts';
 import { reserveCall } from '../store/money/reserve-call.ts';
 
-/** Parts that the ledger of an attempt needs. */
+/** Dependencies of an attempt's ledger. */
 export type RunCallsDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly probe: Probe;
   /** Purpose of the run's own turns. */
   readonly purpose: ModelPurpose;
-  /** Bounds calls of the run's model, so that rows are opened ahead; undefined: none is. */
+  /** Rate that bounds the cost of the run's model calls, so that rows can be opened ahead. If undefined, none are. */
   readonly rate: CallRate | undefined;
-  /** The budgets that apply to the run now; none where no budget is configured. */
+  /** Returns the budgets that apply to the run now; empty if no budget is configured. */
   limits(): Promise<readonly BudgetLimit[]>;
 };
 
-/** The calls of an attempt, with what the next commit has to store of them. */
+/** The model calls of an attempt, and the part of them that the next commit must store. */
 export type RunCalls = CallLedger & {
-  /** Records calls for another purpose in the same ledger. Each of their rows is opened in a commit of its own. */
+  /** Records calls for another purpose in the same ledger. Each of their rows is opened in its own commit. */
   beside(purpose: ModelPurpose): CallLedger;
-  /** Calls that are over and not stored as such. */
+  /** Returns calls whose end isn't stored yet. */
   ended(): readonly ModelCallEnd[];
-  /** The same with all that is still open: nothing comes back from it. */
+  /** Returns the same plus all calls still open, whose results will never arrive. */
   endAll(): readonly ModelCallEnd[];
-  /** These ends are committed. */
+  /** Call it once these ends are committed. */
   stored(ends: readonly ModelCallEnd[]): void;
-  /** The row of the next turn's first try, for the commit before it; undefined under budgets. */
+  /** Returns the row of the next turn's first call, for the commit before it; undefined under budgets. */
   next(): NewModelCall | undefined;
-  /** That row is committed. */
+  /** Call it once that row is committed. */
   opened(call: NewModelCall | undefined): void;
-  /** The budget without room for the last try; undefined when that try left. */
+  /** Returns the budget that had no room for the last call; undefined if that call was made. */
   refused(): BudgetRefusal | undefined;
 };
 
@@ -65,12 +65,15 @@ type Try = {
   readonly prompt: PromptText | undefined;
   readonly model: string;
   readonly purpose: ModelPurpose;
-  /** Bounds its cost, micro-dollars; absent where its row holds that, and once it has ended: it holds the request. */
+  /**
+   * Bounds its cost, micro-dollars. It references the request, so it is absent if the row has the bound or the call
+   * ended.
+   */
   bound?: (() => number) | undefined;
   end?: ModelCallEnd;
 };
 
-/** Creates the ledger of the attempt that was claimed. */
+/** Creates the ledger of a claimed attempt. */
 export function createRunCalls(deps: RunCallsDeps, run: ClaimedRun): RunCalls {
   return new CallBook(deps, run);
 }
@@ -81,7 +84,7 @@ class CallBook implements RunCalls {
   readonly #run: ClaimedRun;
   readonly #tries = new Map<string, Try>();
   #count: number;
-  /** The row that was opened for the next try. */
+  /** The row opened for the next call. */
   #ready: string | undefined;
   #known: KnownPrompt | undefined;
   #refused: BudgetRefusal | undefined;
@@ -142,7 +145,7 @@ class CallBook implements RunCalls {
     const call = { id, runId, sessionId, purpose, rate, reserved: boundOf(rate, tokens) };
     const ends = this.ended();
     const opened: Try = { openedAt: clock.now(), prompt, model: model.id, purpose };
-    // Should the commit's answer get lost, the row is there for a call that never left.
+    // If the commit succeeds but its response is lost, the row belongs to a call that was never made.
     this.#tries.set(id, { ...opened, end: { id, latencyMs: 0, end: { state: 'void' } } });
     const reserved = await store.write(reserveCall, { laneKey, epoch, runId, call, limits, ends });
     this.stored(ends);
@@ -201,7 +204,7 @@ class CallBook implements RunCalls {
   }
 }
 
-/** Bounds the cost of a call that reserves nothing, micro-dollars. */
+/** Returns an upper bound on the cost of a call that reserves nothing, micro-dollars. */
 function mostOf({ provider, model, request }: CallOpening): number {
   const prompt = promptBound(promptTextOf(request), model.id, undefined);
   const tokens = { prompt: Math.min(prompt, model.contextWindow), answer: request.maxTokens };

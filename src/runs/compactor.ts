@@ -1,4 +1,4 @@
-/** Replaces the older part of a session's history by a summary that a model writes. */
+/** Replaces the older part of a session's history with a summary written by a model. */
 import { cleanText, isBlank } from '#channel-kit/clean-text.ts';
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
@@ -39,25 +39,25 @@ export type CompactorDeps = {
 export type CompactionOrder = {
   readonly run: ClaimedRun;
   readonly child: ChildRun | undefined;
-  /** A person's wish for the summary. */
+  /** A person's request about the summary. */
   readonly hint?: string | undefined;
-  /** Called before a model is asked, with the size of the context. */
+  /** Called with the size of the context before a model is asked. */
   begin?(oldTokens: number): void;
   readonly onWait?: OnWait;
-  /** End of a run that does nothing else, with the sizes to name. */
+  /** Returns the end of a run that does nothing else; its notice may name the sizes. */
   end?(sizes: Sizes): SummaryInput['end'];
 };
 
 export type Sizes = { readonly oldTokens: number; readonly newTokens: number };
 
-/** `too-short`: a summary would not free enough, so no model was asked. */
+/** `too-short`: a summary wouldn't free enough, so no model was asked. */
 export type CompactionResult =
   | ({ readonly kind: 'compacted'; readonly stored: SummaryStored } & Sizes)
   | { readonly kind: 'too-short' };
 
 /**
- * Cuts, summarises and commits. Throws a `model_…` fault, what the store throws, and what the signal gives;
- * nothing has changed then.
+ * Cuts, summarises and commits. Throws `model_…` faults, the store's faults and the signal's reason; nothing has
+ * changed in that case.
  */
 export async function compactSession(
   deps: CompactorDeps,
@@ -71,7 +71,7 @@ export async function compactSession(
   if (plan === undefined) return { kind: 'too-short' };
   order.begin?.(plan.oldTokens);
   using progress = tellProgress(deps, order.run);
-  // Places of what it was forked from are those of another session: that is summarised as a whole.
+  // The forked part has positions of another session, so it is always summarised completely.
   const index = Math.max(plan.index, context.forked);
   const kept = context.messages.slice(index);
   const { hint, onWait } = order;
@@ -93,14 +93,14 @@ export async function compactSession(
   return { kind: 'compacted', stored, ...sizes };
 }
 
-/** Tells those who follow the session how far the summary is, and that it is over, however it ended. */
+/** Reports the summary's progress to the session's followers, and finally that it is over, however it ended. */
 function tellProgress({ stream }: CompactorDeps, { runId, laneKey, sessionId }: ClaimedRun) {
   let share = 0;
   const tell = (isOver = false) =>
     stream(laneKey, () => [{ stream: 'summarize', runId, sessionId, progress: share, done: isOver }]);
   tell();
   return {
-    /** The model has read so much of the history, from 0 to 1. */
+    /** Reports the share of the history that the model has read, from 0 to 1. */
     tell: (read: number) => {
       share = read;
       tell();
@@ -124,13 +124,13 @@ type Written = {
   readonly model: string;
 };
 
-/** The words around a summary, its facts and its identifiers, UTF-16 units. */
+/** Length of the fixed text around a summary, its facts and its identifiers, UTF-16 units. */
 const frameUnits = 200;
 
-/** Share of the model's longest answer that the text may take; changes of the facts follow it. */
+/** Share of the model's longest answer that the text may take; the changes to the facts follow it. */
 const textShare = 0.75;
 
-/** Half of the room is for the text, a sixth for the facts, a third for identifiers that both have left out. */
+/** Half of the room is for the text, a sixth for the facts, a third for identifiers that both omitted. */
 async function writeSummary(
   deps: CompactorDeps,
   { index, summaryTokens, context, ...telling }: SummaryJob,
@@ -161,7 +161,7 @@ async function writeSummary(
 type Fold = {
   readonly messages: readonly AgentMessage[];
   readonly earlier: string | undefined;
-  /** Facts that are remembered so far. */
+  /** Facts remembered so far. */
   readonly known: readonly string[];
   readonly hint: string | undefined;
   readonly onWait: OnWait | undefined;
@@ -172,12 +172,14 @@ type Fold = {
   readonly factUnits: number;
 };
 
-/** For the instructions around a slice, tokens. */
+/** Tokens reserved for the instructions around a slice. */
 const promptRoom = 1_000;
-/** A slice shorter than this is not tried again in shorter ones, tokens. */
+/** A slice shorter than this is not split further, tokens. */
 const shortestSlice = 2_000;
 
-/** Slices the model can read at once; shorter ones when it counts more tokens than we do. */
+/**
+ * Splits the messages into slices that fit the model, and into shorter ones if it counts more tokens than estimated.
+ */
 async function foldSlices(deps: CompactorDeps, fold: Fold, signal: AbortSignal): Promise<FoldedText> {
   const { contextWindow } = deps.model.model();
   const answerTokens = Math.ceil((fold.units + fold.factUnits) / unitsPerToken);
@@ -218,7 +220,7 @@ async function foldOnce(
   return { text, facts, model: answeredBy };
 }
 
-/** Some models think first, and the limit counts that too, tokens. */
+/** Smallest answer limit, tokens: some models think first, and the limit includes that. */
 const leastAnswer = 1_000;
 
 type Question = {
@@ -227,7 +229,7 @@ type Question = {
   readonly onWait: OnWait | undefined;
 };
 
-/** Asks once more where nothing is said, then with all the room there is: what was there may have gone into thinking. */
+/** Retries an empty answer once with the model's full limit, since thinking may have used up the first one. */
 async function askForSummary(
   { model }: CompactorDeps,
   { content, maxTokens, onWait }: Question,

@@ -25,12 +25,12 @@ export type DriveLaneDeps = ClaimModels & {
   readonly notices: Notices;
   readonly leaseMs: number;
   readonly maxAttempts: number;
-  /** Removes secrets from a text that is stored. */
+  /** Removes secrets from a text before it is stored. */
   redact(text: string): string;
   /** Rates of every model, by name. */
   readonly rates?: ClaimInput['rates'];
   readonly uncounted?: ClaimInput['uncounted'];
-  /** Lanes of a sub-agents' class that run at once, over all processes. */
+  /** How many lanes of each sub-agent class may run at once, across all processes. */
   readonly caps?: ClaimInput['caps'];
   /** A busy lane yields to others after this many runs or this long, ms. */
   readonly maxRuns: number;
@@ -41,7 +41,7 @@ export type DriveLaneDeps = ClaimModels & {
   execute(run: ClaimedRun, options: RunOptions): Promise<RunExit | undefined>;
 };
 
-/** Steps 4 to 7 in a row: claims the lane and works it until it is idle, armed, or yields. */
+/** Performs steps 4 to 7: claims the lane and works it until it is idle, armed or yields. */
 export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
   const terms = () => ({
     holder: deps.holder,
@@ -71,7 +71,7 @@ type LaneWork = {
   readonly signal: AbortSignal;
 };
 
-/** `begun`: the run that was claimed already, to go on from. */
+/** `begun`: a run that is already claimed, to start with. */
 async function work(
   deps: DriveLaneDeps,
   { laneKey, claimTerms, signal }: LaneWork,
@@ -108,20 +108,20 @@ async function work(
     const mayKeepLane = () => !signal.aborted && runs < deps.maxRuns && clock.now() - since < deps.maxHoldMs;
     const claims = () => (mayKeepLane() ? claimTerms() : undefined);
     const left = await execute(deps, claimed.run, { signal, mayKeepLane, claims });
-    // The next holder, which may be this process, need not wait for a sweep.
+    // So that the next holder, which may be this process, needn't wait for a sweep.
     if (left?.kind === 'handed-over') return wakes.wake({ laneKey, class: claimed.run.class, delayMs: 0 });
     if (left?.kind === 'armed')
       return wakes.wake({ laneKey, class: claimed.run.class, delayMs: left.delayMs });
-    // Its calls were answered while it let go of them: it is claimed anew and goes on.
+    // Its calls were answered while it was being parked: it is claimed again and continues.
     if (left?.kind === 'given-back') continue;
     if (left?.kind !== 'continuing') return;
     next = left.nextRun;
   }
-  // Asked to stop between two runs: the lane was kept to go on, and is free for the next holder.
+  // Asked to stop between two runs: the lane was kept for the next run and is now released for the next holder.
   await store.write(releaseLane, { laneKey, holder });
 }
 
-/** A run that throws is left as it stands: its next holder resumes it, and that is an attempt. */
+/** A run that throws is left as stored: its next holder resumes it, which counts as an attempt. */
 async function execute(
   deps: DriveLaneDeps,
   claimed: ClaimedRun,
@@ -139,13 +139,13 @@ async function execute(
   }
 }
 
-/** So long between two attempts, so that a fault of a moment does not use up all of them. */
+/** Pause between two attempts, ms, so that a momentary fault doesn't use up all of them. */
 const pauseMs = 2_000;
 const retryMs = 250;
 
 /**
- * Nothing here works on the run any more, so nobody has to wait for its lease to end: it is given up as
- * soon as the store answers again. Past its end the sweep has found the lane by itself.
+ * Releases the lease of a failed run as soon as the store responds again, so the next holder needn't wait for it to
+ * expire. Once the lease has expired, the sweep finds the lane on its own.
  */
 async function releaseWithRetry(
   { store, clock, wakes, log, leaseMs, redact }: DriveLaneDeps,

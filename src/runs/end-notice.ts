@@ -3,7 +3,7 @@ import type { BudgetScope, ModelFailure } from '#contracts/model.ts';
 import { budgetNames } from '../models/budget-rules.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 
-/** Notice for a run that didn't end by itself; undefined for the general one. */
+/** Returns the notice for a run that didn't end naturally; undefined means the general one. */
 export function endNotice(
   reason: EndReason,
   failure: ModelFailure | undefined,
@@ -40,7 +40,7 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
     case 'unauthorised':
       return notices.modelUnauthorised;
     case 'failed':
-      // A stream that broke off may go well the next time; a request that was refused will not.
+      // A stream that broke off may succeed next time; a rejected request won't.
       return retry?.kind === 'later' ? notices.modelUnavailable : notices.modelFailed;
     case 'unsendable':
       return notices.modelUnsendable;
@@ -60,7 +60,7 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
   }
 }
 
-/** Names the spent budget, and the way to raise it. */
+/** Names the spent budget and how to raise it. */
 export function budgetNotice(scope: BudgetScope, notices: Notices): string {
   return fillNotice(notices.budgetSpent, { which: notices[budgetNames[scope]], scope });
 }

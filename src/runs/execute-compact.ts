@@ -27,7 +27,7 @@ export type CompactDeps = CompactorDeps & {
   readonly clock: Clock;
   readonly notices: Notices;
   readonly active: ActiveRuns;
-  /** How long a run may work, and finish in when the process stops, ms. */
+  /** How long a run may take, and how long it may still take to finish when the process stops, ms. */
   readonly settings: { readonly limits: { readonly runTimeoutMs: number }; readonly handOverMs: number };
   start(effects: Effects): void;
   publish(laneKey: string, event: TimelineEvent): void;
@@ -35,7 +35,7 @@ export type CompactDeps = CompactorDeps & {
 
 type End = NonNullable<SummaryInput['end']>;
 
-/** Works the run to its end, its hand-over or its loss, as `executeRun` does. */
+/** Executes the run until it ends, is handed over or is lost, like `executeRun`. */
 export async function executeCompact(
   deps: CompactDeps,
   run: ClaimedRun,
@@ -135,19 +135,19 @@ function noticeParts({ target }: ClaimedRun, text: string | undefined): End['par
   return [{ route, content: { kind: 'text', text: { text, spans: [] } }, purpose: 'notice' }];
 }
 
-/** A spent budget is named, since somebody can raise it. */
+/** Names a spent budget, since somebody can raise it. */
 function noticeOf(error: unknown, notices: Notices): string {
   if (!(error instanceof BudgetSpentError)) return notices.compactionFailed;
   return budgetNotice(error.scope, notices);
 }
 
-/** Nobody needs the last digits of an estimate. */
+/** Rounds the sizes to two digits: they are only estimates. */
 function rounded({ oldTokens, newTokens }: Sizes): { readonly before: number; readonly after: number } {
   const round = (tokens: number) => Number(tokens.toPrecision(2));
   return { before: round(oldTokens), after: round(newTokens) };
 }
 
-/** A fault of the model leaves the history as it is; any other is its holder's to report. */
+/** Says whether the model is at fault, which leaves the history unchanged; any other fault is left to the caller. */
 function isModelFault(error: unknown): boolean {
   return error instanceof ParleyError && /^(?:model|budget)_/.test(error.code);
 }

@@ -53,7 +53,7 @@ import { tellTitle, titleSettings, titleSystem } from './title-run.ts';
 import { storedToolSend } from './tool-send.ts';
 import { traceRun } from './trace-run.ts';
 
-/** The parts that executing a run needs. */
+/** Dependencies of executing a run. */
 export type RunDeps = {
   readonly store: Store;
   readonly clock: Clock;
@@ -61,9 +61,9 @@ export type RunDeps = {
   readonly probe: Probe;
   readonly notices: Notices;
   readonly models: Models;
-  /** Takes spans of runs and tool calls; absent unless tracing is on. */
+  /** Records spans of runs and tool calls; absent unless tracing is on. */
   readonly tracer?: Tracer | undefined;
-  /** Bounds calls of every model, by name, so that rows are opened ahead where no budget counts them. */
+  /** Rates of every model, by name, so that rows are opened ahead where no budget counts the calls. */
   readonly rates?: Readonly<Record<string, CallRate>> | undefined;
   readonly budgets?: RunBudgets;
   readonly active: ActiveRuns;
@@ -83,11 +83,11 @@ export type RunDeps = {
   channelFor(route: ReplyRoute): HostedChannel | undefined;
   start(effects: Effects): void;
   publish(laneKey: string, event: TimelineEvent): void;
-  /** Tells those who follow the lane; `make` is called only when there are any. */
+  /** Sends events to the lane's followers; `make` is called only if there are any. */
   stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
 };
 
-/** When the channel is switched off meanwhile, the answer is shaped for the least of them. */
+/** If the channel is switched off meanwhile, the answer is shaped for the least capable one. */
 const leastCapabilities: Capabilities = {
   text: { maxLength: 2000 },
   canReact: false,
@@ -101,15 +101,15 @@ const leastCapabilities: Capabilities = {
   repeatSafeMs: 0,
 };
 
-/** How its lane was left, or that the run waits for something outside or for its next attempt. */
+/** How the lane was left, or that the run waits for something outside or for its next attempt. */
 export type RunExit = LaneLeft | ParkOutcome | { readonly kind: 'handed-over' };
 
 export type RunOptions = Pick<RecorderDeps, 'mayKeepLane' | 'claims'> & { readonly signal: AbortSignal };
 
 /**
- * Executes one claimed run to its end, its hand-over or its loss. Returns how the lane was left;
- * undefined when the run was lost to another process. Throws what the store throws: nothing that
- * was not committed counts, and the next holder resumes the run.
+ * Executes one claimed run until it ends, is handed over or is lost. Returns how the lane was left, or undefined if the
+ * run was lost to another process. Throws the store's faults: only what was committed counts, and the next holder
+ * resumes the run.
  */
 export async function executeRun(
   deps: RunDeps,
@@ -144,7 +144,7 @@ export async function executeRun(
     }
     if (run.kind === 'title' && left !== undefined) await tellTitle(deps, run.laneKey);
     const { runId, laneKey, isResumed } = run;
-    // A lease that is found gone after the run has closed its lane was given back, not lost.
+    // If the lease turns out to be gone after the run has closed its lane, it was given back, not lost.
     const isGivenBack = stopping.reason() === 'lost' && left !== undefined;
     const stop = isGivenBack ? undefined : stopping.reason();
     log.info({ runId, laneKey, isResumed, stop, durationMs: deps.clock.now() - startedAt }, 'run.ended');
@@ -153,16 +153,18 @@ export async function executeRun(
     stopping.close();
     active.remove(attempt);
     await live.end();
-    // Watchers of a parked run know its reason.
+    // Watchers of a parked run have already learned its reason.
     if (left?.kind !== 'parked') deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'ended' });
     deps.publish(run.laneKey, { kind: 'changed' });
   }
 }
 
-/** So long a network may hold up a hand-over, ms. */
+/** How long a network may delay a hand-over, ms. */
 const shownMs = 3_000;
 
-/** The shown message is recorded before another process goes on with it, or a half answer stays beside the whole one. */
+/**
+ * Records the shown message before another process continues; otherwise half an answer stays next to the complete one.
+ */
 async function recordShown(clock: Clock, live: LiveView): Promise<void> {
   const isRecorded = new AbortController();
   const recorded = live.finishPreview().finally(() => isRecorded.abort());
@@ -225,7 +227,7 @@ function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCall
   return createRunCalls({ ...deps, purpose, rate, limits }, run);
 }
 
-/** Returns what the run waits for: nothing, unless it is to be parked. */
+/** Returns the calls that the run waits for; empty unless it must be parked. */
 async function runLoop(
   deps: RunDeps,
   run: ClaimedRun,
@@ -274,7 +276,8 @@ async function runLoop(
     onQuiet: () => recorder.tellQuiet(),
     keepMarks: (marks) => watch.ask(recorder.keepMarks(marks)),
     getSteeringMessages: () => watch.ask(recorder.steering()),
-    // The commit of the last turn has closed the run or taken what extends it: nothing is left to ask.
+    // The last turn's commit has either closed the run or taken the messages that extend it, so there is nothing to
+    // ask.
     getFollowUpMessages: async () => [],
   };
   const context = { system, messages: shownMessages(stored), tools: watched(tools, watch) };
@@ -291,7 +294,7 @@ type FollowInput = {
   readonly watch: StoreWatch;
 };
 
-/** Records each event before the loop goes on. Returns the calls that wait for something outside. */
+/** Records each event before the loop continues. Returns the calls that wait for something outside. */
 async function follow(
   deps: RunDeps,
   run: ClaimedRun,
@@ -301,7 +304,7 @@ async function follow(
   const tell = createStreamEvents(run);
   const waitsFor: WaitingCall[] = [];
   for await (const event of events) {
-    // A call that the store has failed has no result: the run's next attempt makes it again, under its own key.
+    // A call that failed because of the store has no result: the run's next attempt makes it again, under the same key.
     if (event.type === 'agent_end' || (event.type === 'tool_execution_end' && event.isError)) watch.check();
     await recorder.handle(event);
     trace(event);
@@ -346,7 +349,7 @@ function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined):
   return {
     runId: runId(run.runId),
     sessionId: sessionId(run.sessionId),
-    // Only the session-key codec makes such keys; the store keeps them as plain text.
+    // Only the session-key codec creates such keys; the store keeps them as plain text.
     sessionKey: run.laneKey as SessionKey,
     agentId: agentId(run.agentId),
     ...(route && { route }),

@@ -3,8 +3,8 @@ import type { TextFraming } from '../store/lanes/take-rows.ts';
 import { newDelimiter, untrustedBegin, untrustedEnd } from '../texts/wrap-untrusted.ts';
 
 /**
- * Creates the framing of what a run takes. The boundary around others' words is new for every take, so nobody can
- * close it. Throws for a time zone that doesn't exist.
+ * Creates the framing of the messages that a run takes. The delimiter around other people's words is new each time, so
+ * nobody can forge it. Throws for a time zone that doesn't exist.
  */
 export function createFraming({ clock, timeZone }: { clock: Clock; timeZone: string }): () => TextFraming {
   const sayTime = createTimeText(timeZone);
@@ -22,7 +22,7 @@ export function createFraming({ clock, timeZone }: { clock: Clock; timeZone: str
 /** For example `It is Friday, 2026-01-02 10:30 (Europe/Berlin).` */
 function createTimeText(timeZone: string): (now: number) => string {
   const day = new Intl.DateTimeFormat('en', { timeZone, weekday: 'long' });
-  // Swedish writes dates and times as ISO does.
+  // The Swedish locale writes dates and times in ISO format.
   const stamp = new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short', timeStyle: 'short' });
   let said = { minute: -1, text: '' };
   return (now) => {

@@ -1,6 +1,6 @@
 /**
- * A run's live display: typing, and a preview of the answer. Both are leases of the run: they end with it,
- * whatever happens. Best effort; the outbox delivers what counts.
+ * A run's live display: the typing indicator and a preview of the answer. Both end with the run, whatever happens. Best
+ * effort: the outbox delivers what counts.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
@@ -17,15 +17,15 @@ import { createPreviewSurface, type PreviewPlace, type PreviewSurface } from './
 export interface LiveView {
   push(delta: string): void;
   toolStarted(name: string): void;
-  /** A person may have seen something of the answer; the display of an earlier holder counts. */
+  /** Says whether a person may have seen part of the answer, including what an earlier holder displayed. */
   isShown(): boolean;
-  /** The model has ended: waits for what is in flight and says which message is shown, if any. */
+  /** Call it when the model has ended: waits for the call in flight and returns the shown message, if any. */
   finishPreview(): Promise<LivePreview | undefined>;
-  /** The answer so far counts for nothing and is written anew. */
+  /** Call it when the answer so far is discarded and written again. */
   anew(): void;
-  /** A new answer begins; the preview message was taken over by the last one. */
+  /** Call it when a new answer begins; the last one has taken over the preview message. */
   next(): void;
-  /** Typing and previews end now. */
+  /** Ends typing and previews. */
   end(): Promise<void>;
 }
 
@@ -38,11 +38,11 @@ export type LiveViewOptions = PreviewPlace & {
   readonly sections: Sections;
 };
 
-/** A quick answer needs neither a preview nor a typing sign, a call of its own: both wait this long, ms. */
+/** Delay before the first preview or typing call, ms: a quick answer needs neither. */
 const firstSignMs = 300;
 
 /**
- * Shows nothing, for want of a connection; after a restart a run may go on before its channel is back. A
+ * Shows nothing because there is no connection: after a restart a run may continue before its channel is back. A
  * preview left by an earlier holder still becomes the answer.
  */
 export function createNoopView(standing?: LivePreview, findLost?: FindLostPreview): LiveView {
@@ -83,7 +83,7 @@ class RunView implements LiveView {
   #lastAt: number | undefined;
   #shown = '';
   #timer: NodeJS.Timeout | undefined;
-  /** Undefined while no call is on its way: what is written meanwhile is shown by the next one. */
+  /** The call in flight, if any; text written meanwhile is shown by the next call. */
   #inFlight: Promise<void> | undefined;
   #isSettled = false;
 
@@ -91,7 +91,7 @@ class RunView implements LiveView {
     const { capabilities, chatKind, isPreviewOn } = options;
     const style = isPreviewOn ? capabilities.preview[chatKind] : 'none';
     this.#options = options;
-    // The widest context: what the run takes while it writes may make a word of silence of more words.
+    // The widest context: messages taken while the answer is written may make more words count as silence.
     this.#text = createPreviewText({ context: 'announce', capabilities });
     this.#surface = createPreviewSurface(options, style, this.#ended.signal);
     this.#intervalMs = capabilities.previewIntervalMs[chatKind];
@@ -138,7 +138,7 @@ class RunView implements LiveView {
 
   async end(): Promise<void> {
     this.#hush();
-    // A reason of our own: the default one is an error with a stack, made for nobody.
+    // An explicit reason, because the default is an error whose stack nobody would read.
     this.#ended.abort('the run has ended');
     await this.#inFlight;
   }
@@ -189,7 +189,7 @@ async function keepTyping(
   if (!typing) return;
   await clock.wait(firstSignMs, signal);
   while (!signal.aborted) {
-    // "Typing" is a courtesy: a network that refuses it now is asked again in a moment.
+    // Typing is a courtesy: if the network refuses it now, it is retried shortly.
     await typing.show(route, signal).catch(() => undefined);
     await clock.wait(typing.refreshMs, signal);
   }

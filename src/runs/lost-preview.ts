@@ -1,6 +1,6 @@
 /**
- * A preview whose process died, or got no answer, before its platform's id was known. Where the network's history can be
- * read, the message is looked for there; elsewhere nobody can tell, and `parley why` says so.
+ * A preview whose process died or got no response before the platform's id was known. If the network's history can be
+ * read, the message is looked up there; otherwise its fate is unknown, and `parley why` says so.
  */
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
@@ -10,20 +10,20 @@ import { adoptPreview, type UnknownPreview } from '../store/delivery/record-prev
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 
-/** Looks for the preview, once; resolves with it if it stands. Never rejects. */
+/** Looks for the preview once; resolves with it if it exists. Never rejects. */
 export type FindLostPreview = () => Promise<LivePreview | undefined>;
 
 export type LostPreviewDeps = {
   readonly store: Store;
   readonly log: Log;
-  /** The connection at that time: after a restart a run may go on before its channel is back. */
+  /** Returns the current connection: after a restart a run may continue before its channel is back. */
   channel(): HostedChannel | undefined;
 };
 
-/** An answer waits for no longer than this, ms. */
+/** Longest time that an answer waits for the lookup, ms. */
 const lookupMs = 3_000;
 
-/** The search for a preview of the run; begun when it is asked for. */
+/** Creates the search for a preview of the run; it starts on the first call. */
 export function createLostPreview(
   deps: LostPreviewDeps,
   run: Pick<ClaimedRun, 'laneKey' | 'epoch'>,

@@ -25,7 +25,7 @@ export type LiveViewDeps = {
   channelFor(route: ReplyRoute): HostedChannel | undefined;
 };
 
-/** Opens the display of a claimed run; `channel`: the connection that shows it, if there is one. */
+/** Opens the display of a claimed run; `channel` is the connection that shows it, if there is one. */
 export async function openLiveView(
   deps: LiveViewDeps,
   run: ClaimedRun,

@@ -25,7 +25,7 @@ export type ParkDeps = {
   start(effects: Effects): void;
 };
 
-/** Why a call waits, and how long at most, ms. */
+/** Why a call waits, and for how long at most, ms. */
 export type WaitingCall = { readonly reason: string; readonly waitMs?: number };
 
 type MayWait = Pick<WaitingRun, 'startedAt' | 'live'> & {
@@ -43,10 +43,10 @@ type WaitingRun = {
   readonly live: LiveView;
 };
 
-/** A person who has not answered within a week is asked again by the model, or not at all. */
+/** Longest usual wait, ms: a person who hasn't answered within a week is asked again by the model, or not at all. */
 const usualWaitMs = 7 * 86_400_000;
 
-/** Parks a run that waits for something; undefined of any other. */
+/** Parks a run that waits for something; returns undefined for any other. */
 export async function parkIfWaiting(
   deps: ParkDeps & { readonly notices: Notices },
   run: ClaimedRun,
@@ -56,7 +56,7 @@ export async function parkIfWaiting(
   return refusal && waitForRoom(deps, run, { ...rest, refusal, calls });
 }
 
-/** Lets go of a run whose calls wait for something outside: slot, lease, typing and clock end here. */
+/** Parks a run whose calls wait for something outside: it gives up its slot, lease, typing indicator and clock. */
 async function park(deps: ParkDeps, run: ClaimedRun, waiting: WaitingRun): Promise<ParkOutcome> {
   const { calls } = waiting;
   const reason = [...new Set(calls.map((call) => call.reason))].join(', ');
@@ -85,12 +85,13 @@ async function letGo(
   return { kind };
 }
 
-/** So long a run waits at most for a budget that no new day replaces, ms. */
+/** Longest wait for a budget that isn't renewed daily, ms. */
 const roomWaitMs = 86_400_000;
 
 /**
- * Whether a run waits for room in a budget: what others hold comes back by itself; a budget that is spent has to be
- * raised, by an owner, for somebody who reads that the run waits. No run waits in vain twice, and none for a title.
+ * Says whether a run waits for room in a budget. Room reserved by other calls is freed on its own, but a spent budget
+ * must be raised by an owner, and somebody must be there to read that the run waits. A run waits in vain only once, and
+ * title runs never wait.
  */
 export async function mayWaitForRoom(
   { kind, target, authority, hasWaited }: ClaimedRun,
@@ -103,7 +104,7 @@ export async function mayWaitForRoom(
   return authority === 'owner' || ((await budgets?.hasOwner()) ?? false);
 }
 
-/** Lets go of a run until its budget has room, and tells its person how to come by that. */
+/** Parks a run until its budget has room, and tells its person how to get that. */
 async function waitForRoom(
   deps: ParkDeps & { readonly notices: Notices },
   run: ClaimedRun,

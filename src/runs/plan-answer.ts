@@ -23,7 +23,7 @@ import type { StopReason } from './active-runs.ts';
 import { answerParts } from './answer-parts.ts';
 import { endNotice } from './end-notice.ts';
 
-/** Target of an answer and of an end. */
+/** The setting in which an answer or the end of a run is shown. */
 export type AnswerScene = {
   readonly run: Pick<ClaimedRun, 'target' | 'chatKind'>;
   readonly capabilities: Capabilities;
@@ -35,20 +35,20 @@ export type AnswerScene = {
 export type Deeds = {
   readonly toolSends: readonly ToolSend[];
   readonly toolFailure: { readonly tool: string } | undefined;
-  /** Whether an answer that only acknowledges what a tool has sent is dropped. */
+  /** Whether to drop an answer that only acknowledges what a tool has sent. */
   readonly suppressAcknowledgements: boolean;
 };
 
 export type ShapingDeps = {
   readonly shaper: TextShaper;
   readonly sections: Sections;
-  /** Which words mean "send nothing", by what the run has taken. */
+  /** Which words mean "send nothing", depending on the messages that the run has taken. */
   readonly silence: SilenceContext;
-  /** Whether the model has seen a message of that platform id, and in the conversation it answers. */
+  /** Says whether the model has seen the message with this platform id in the conversation it answers. */
   hasSeen(messageId: string): Promise<boolean>;
 };
 
-/** Waits only for a text that is too long for the event loop. */
+/** Plans the reply to send. Only asynchronous for texts too long for the event loop, and to check a quoted id. */
 export async function planAnswer(
   message: AgentMessage,
   scene: AnswerScene & ShapingDeps,
@@ -68,7 +68,7 @@ export async function planAnswer(
   };
   const judged = sections.run('judge answer', () => decideReply(input));
   const { replyTag } = judged;
-  // The model may name any id, also one that somebody has told it: another conversation's is not quoted.
+  // The model may name any id, even one that somebody gave it; messages of other conversations aren't quoted.
   const isForeign = replyTag !== undefined && replyTag !== 'current' && !(await hasSeen(replyTag));
   const reply = isForeign ? { ...judged, replyTag: undefined } : judged;
   const { decided } = reply;
@@ -82,7 +82,7 @@ export type EndOutcome = {
   readonly parts: readonly RoutedPart[];
 };
 
-/** A run stopped by a person ends without a notice; every other end has one. */
+/** Plans the end of a run without an answer. A run that a person stopped ends without a notice; any other has one. */
 export function planEnd(
   { reason }: Pick<Extract<AgentEvent, { type: 'agent_end' }>, 'reason'>,
   scene: AnswerScene,

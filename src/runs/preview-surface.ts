@@ -16,17 +16,17 @@ import type { FindLostPreview } from './lost-preview.ts';
 /** Where a preview is shown: the network's own draft, or a message that is edited. */
 export interface PreviewSurface {
   /**
-   * Shows this text in place of the one before; false when nothing may be shown yet. May throw; the next one is
-   * still tried.
+   * Shows this text in place of the previous one; returns false if nothing may be shown yet. May throw, which doesn't
+   * prevent further calls.
    */
   show(text: FormattedText): Promise<boolean>;
   /** The preview message on the platform, for the answer to take over or remove. */
   standing(): LivePreview | undefined;
-  /** There is one, or may be. */
+  /** Says whether there is such a message, or may be. */
   mayStand(): boolean;
-  /** Resolves when it is known whether one stands that was lost sight of, as far as that can be found out. */
+  /** Resolves once a lost preview message has been looked for, as far as that is possible. */
   settled(): Promise<void>;
-  /** That message belongs to an answer now: the next preview is a new one. */
+  /** Call it when that message belongs to an answer: the next preview is a new message. */
   reset(): void;
 }
 
@@ -35,16 +35,16 @@ export type PreviewPlace = {
   readonly route: ReplyRoute;
   readonly runId: string;
   readonly laneKey: string;
-  /** The claim's: what another holder of the run has shown has other keys. */
+  /** The claim's epoch, so that previews of another holder of the run have different keys. */
   readonly epoch: number;
   /** The preview left by an earlier holder of this run. */
   readonly standing: LivePreview | undefined;
-  /** Looks for the one that an earlier holder may have left. */
+  /** Looks for a preview that an earlier holder may have left. */
   readonly findLost?: FindLostPreview | undefined;
-  /** The search for one whose call got no answer. */
+  /** Creates the search for a preview whose call got no response. */
   lookFor(lost: UnknownPreview): FindLostPreview;
   readonly store: Store;
-  /** Outlives this process where the store does not have the preview yet. */
+  /** Survives this process, in case the store doesn't have the preview yet. */
   readonly journal: PreviewJournal;
   readonly clock: Clock;
   readonly probe: Probe;
@@ -58,7 +58,7 @@ export type PreviewJournal = {
 
 const callTimeoutMs = 10_000;
 
-/** The signal ends drafts; an edit is not cut short, because what it leaves must be known. */
+/** Creates the surface. The signal ends drafts, but not edits, because their outcome must be known. */
 export function createPreviewSurface(
   place: PreviewPlace,
   style: PreviewStyle,
@@ -81,7 +81,7 @@ function createDraft({ adapter, route, runId }: PreviewPlace, signal: AbortSigna
   };
 }
 
-/** A draft id is a non-zero 31-bit number; the same for one run, so that its drafts animate. */
+/** Derives a draft id, a non-zero 31-bit number. It stays the same for a run, so that its drafts animate. */
 function draftIdOf(runId: string): number {
   let hash = 7;
   for (const character of runId) hash = (hash * 31 + character.charCodeAt(0)) & 0x7fffffff;
@@ -108,9 +108,9 @@ class EditedMessage implements PreviewSurface {
     await this.settled();
     if (!this.#standing) return this.#send(text);
     const { key, messageId } = this.#standing;
-    // The store keeps receipts as plain text; this one came from the platform.
+    // The store keeps receipts as plain text; this id came from the platform.
     const result = await this.#call(key, { kind: 'edit', messageId: messageId as MessageId, text });
-    // The answer itself counts against the same limit.
+    // The answer itself counts towards the same limit.
     if (result.kind === 'retry' && result.afterMs > 0)
       this.#quietUntil = clock.now() + retryAfterMs(result.afterMs);
     return true;
@@ -128,7 +128,7 @@ class EditedMessage implements PreviewSurface {
     const findLost = this.#findLost;
     if (findLost === undefined) return;
     const found = await findLost();
-    // Asked for once more meanwhile, it may have been taken over.
+    // An answer may have taken it over while the lookup was running.
     if (this.#findLost !== findLost) return;
     this.#findLost = undefined;
     this.#standing ??= found;
@@ -140,12 +140,14 @@ class EditedMessage implements PreviewSurface {
   }
 
   /**
-   * Stored before it is sent and its platform id after, so that a restart finds what it left: meanwhile the journal has
-   * that id. The answer takes it over even if the store was away as it was shown.
+   * Stores the preview before sending it and its platform id afterwards, so that a restart finds the message; in
+   * between, the journal has the id. The answer takes the preview over even if the store was unreachable when it was
+   * shown.
    */
   async #send(text: FormattedText): Promise<boolean> {
     const { runId, laneKey, epoch, route, store, journal, probe } = this.#place;
-    // A network may take a second part of one key for a repeat of the first, which an answer has long replaced.
+    // A network might take a second part with the same key for a repeat of the first, which an answer has long
+    // replaced.
     const key = `${runId}:preview:${epoch}.${this.#count++}`;
     const part = { key: partKey(key), route, content: { kind: 'text', text } } as const;
     if (!(await store.write(recordPreview, { kind: 'sending', key, runId, part }))) return false;
@@ -167,7 +169,7 @@ class EditedMessage implements PreviewSurface {
     return true;
   }
 
-  /** Without its id it could neither be edited nor deleted: better no further preview in this run. */
+  /** Ends previews for this run: without its id, a message could be neither edited nor deleted. */
   async #giveUp(key: string, result: SendResult): Promise<void> {
     this.#isOver = true;
     const problem = 'reason' in result ? result.reason : 'no receipt';

@@ -9,13 +9,13 @@ import { type PromptSizes, savePromptSizes } from '../store/lanes/prompt-sizes.t
 type Prompt = {
   readonly system: readonly SystemBlock[];
   readonly tools: readonly Tool[];
-  /** As they are stored. */
+  /** The stored sizes. */
   readonly sizes: PromptSizes;
 };
 
 /**
- * Asks the model for a run's turns, and records the sizes of instructions and tools where they have changed: as they were
- * sent. That a model takes no tools may be known from its answer only.
+ * Asks the model for a run's turns, and records the sizes of instructions and tools as sent, if they have changed. That
+ * a model accepts no tools may become known only from its answer.
  */
 export function recordingSizes(
   model: LlmProvider,

@@ -1,7 +1,6 @@
 /**
- * Writes a run down while it happens. Each event of the loop is handled before the loop goes on, so
- * what is committed here is a barrier: a tool never starts before its call is on record, and an answer
- * is on record before anything is said.
+ * Records a run while it happens. Each event of the loop is handled before the loop continues, so every commit here is
+ * a barrier: a tool never starts before its call is on record, and an answer is on record before any of it is sent.
  */
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
@@ -51,13 +50,13 @@ export type RecorderDeps = ToolTurnsDeps & {
   start(effects: Effects): void;
   readonly outbox: Outbox;
   mayKeepLane(): boolean;
-  /** On which terms the lane's next run is claimed with the end of this one; undefined: it is not. */
+  /** Returns the terms for claiming the lane's next run when this one ends; undefined: it isn't claimed. */
   claims(): CommitAnswerInput['claims'];
-  /** Why the run was asked to stop, if it was. */
+  /** Returns why the run was asked to stop, if it was. */
   stopReason(): StopReason | undefined;
-  /** Whether the run waits for room in a budget, rather than end. */
+  /** Says whether the run waits for room in a budget instead of ending. */
   mayWait(refusal: BudgetRefusal): Promise<boolean>;
-  /** A boundary found the cancel flag set. */
+  /** Called when a boundary finds the cancel flag set. */
   onCancel(reason: string): void;
   onSteered(): void;
 };
@@ -72,16 +71,16 @@ const imageIntervalMs = 250;
 
 type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>;
 
-/** How the lane was left. `nextRun`: claimed for this holder in the step that ended the run. */
+/** How the lane was left. `nextRun`: claimed for this holder in the same step that ended the run. */
 export type LaneLeft = LaneExit & { readonly nextRun?: ClaimedRun };
 
 export class RunRecorder {
-  /** How the lane was left; undefined when the run was handed over or lost, or goes on. */
+  /** How the lane was left; undefined while the run continues and if it was handed over or lost. */
   left: LaneLeft | undefined;
-  /** It has taken in what it has no time left to read: another attempt goes on with that. */
+  /** True if the run took messages that it has no time left to read: another attempt continues with them. */
   hasUnread = false;
   readonly busy: BusyNotice;
-  /** The budget that the run waits for; the run has not ended. */
+  /** The budget that the run waits for; the run hasn't ended. */
   outOfBudget: BudgetRefusal | undefined;
   readonly #run: ClaimedRun;
   readonly #deps: RecorderDeps;
@@ -89,7 +88,7 @@ export class RunRecorder {
   readonly #tools: ToolTurns;
   #turn = 0;
   #savedAt: number | undefined;
-  /** The answer that is not on record yet. */
+  /** The answer that isn't on record yet. */
   #current: AgentMessage | undefined;
   #boundary: Boundary | undefined;
   #failure: ModelFailure | undefined;
@@ -103,12 +102,12 @@ export class RunRecorder {
     this.busy = createBusyNotice(deps, run);
   }
 
-  /** Messages sent by an earlier holder of this run, which the next answer need not repeat. */
+  /** Adds messages sent by an earlier holder of this run, which the next answer need not repeat. */
   recall(toolSends: readonly ToolSend[]): void {
     this.#tools.recall(toolSends);
   }
 
-  /** Messages sent meanwhile: already in the transcript when returned. */
+  /** Returns messages that people sent meanwhile; they are already in the transcript. */
   async steering(): Promise<readonly AgentMessage[]> {
     if (this.#isOver) return [];
     if (!this.#boundary) await this.#poll();
@@ -169,7 +168,7 @@ export class RunRecorder {
     }
     if (event.type === 'warning' && event.kind === 'retrying') await this.busy.onWait(event.waitMs);
     const now = clock.now();
-    // From the first token on, however late that is: a short answer is written once, by its own commit.
+    // Counted from the first token, however late it comes: a short answer is written once, by its own commit.
     this.#savedAt ??= now;
     if (now - this.#savedAt < imageIntervalMs) return;
     this.#savedAt = now;
@@ -198,7 +197,7 @@ export class RunRecorder {
     const messageId = this.#tools.close();
     if (messageId === undefined || this.#deps.isHandingOver()) return;
     const finish = finishReasonOf(message.parts);
-    // A turn that broke off ends the run: what waits is left to the next one.
+    // A turn that broke off ends the run, so waiting messages are left to the next one.
     const isBroken = finish === 'canceled' || finish === 'timeout' || finish === 'error';
     const at = { ...this.#steeringAt(), ...(isBroken && { delivery: 'none' as const }) };
     const results = toolResults.map(storedResult);
@@ -210,10 +209,10 @@ export class RunRecorder {
 
   async #answerEnd({ message }: EventOf<'turn_end'>): Promise<void> {
     const finish = finishReasonOf(message.parts);
-    // A broken turn ends the run; `agent_end` writes it down with its reason.
+    // A broken turn ends the run; `agent_end` records it with its reason.
     if (finish !== 'end_turn' && finish !== 'max_tokens') return;
     const reason = this.#deps.stopReason();
-    // A finished answer is worth more than a hand-over; what a person stopped is not said.
+    // A finished answer takes precedence over a hand-over; an answer that a person stopped isn't sent.
     if (reason === undefined || reason === 'handover') await this.#answer(message);
   }
 
@@ -241,7 +240,7 @@ export class RunRecorder {
         sender,
       });
     const answered = await (this.#route ? outbox.claimAlong(this.#route, commit) : commit());
-    // Stopped before its answer was on record: `agent_end` follows and ends it as that.
+    // Stopped before its answer was on record: `agent_end` follows and ends the run as stopped.
     if (answered.cancelReason !== undefined) return this.#reach(answered);
     calls.stored(modelCalls);
     if (answered.steers.length > 0) calls.opened(calls.next());
@@ -255,23 +254,23 @@ export class RunRecorder {
     if (answered.claimed) await outbox.continueFrom(answered.claimed);
   }
 
-  /** Nobody waits for words any more: a tool has said them. */
+  /** Says whether a tool has already sent the person a message, so that no answer is expected. */
   get hasSpoken(): boolean {
     return confirmedSends(this.#tools.deeds.toolSends, this.#route).length > 0;
   }
 
-  /** A person may have seen something of the answer that is being written. */
+  /** Says whether a person may have seen part of the answer being written. */
   get isShown(): boolean {
     return this.#deps.live.isShown();
   }
 
-  /** The model has said nothing for long. Never throws: the run goes on either way. */
+  /** Notifies the person that the model has been silent for long. Never throws: the run continues either way. */
   tellQuiet(): void {
     const { log } = this.#deps;
     this.busy.onQuiet().catch((error: unknown) => log.warn({ error }, 'quiet-model.not-told'));
   }
 
-  /** A request was refused for these messages: no later one, of any run, holds them again. */
+  /** Marks messages that a request was rejected for: no later request of any run contains them again. */
   async keepMarks(marks: readonly Mark[]): Promise<void> {
     const { runId, laneKey } = this.#run;
     this.#deps.log.warn({ runId, laneKey, marks }, 'history.mended');
@@ -283,7 +282,7 @@ export class RunRecorder {
     this.#isOver = true;
     const { live, store, log, start, mayKeepLane, stopReason, calls } = this.#deps;
     const reason = stopReason();
-    // The loop ends like this when its time was over as its last answer was stored.
+    // The loop ends like this if its time ran out while its last answer was being stored.
     this.hasUnread = event.reason === 'natural' && (this.#boundary?.steers.length ?? 0) > 0;
     if (reason === 'handover' || reason === 'lost' || this.hasUnread) return;
     const refused = reason === undefined && event.reason !== 'natural' ? calls.refused() : undefined;
@@ -295,7 +294,7 @@ export class RunRecorder {
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.aborted');
     const standing = await live.finishPreview();
     const removal = standing && this.#route ? [removePreview(this.#route, standing)] : [];
-    // A summary that a budget has no room for ends the run as well.
+    // The run also ends if a budget has no room for a summary.
     const failure = refused ? budgetFailure(refused) : this.#failure;
     const why = { stop: reason, failure };
     const { parts, ...outcome } = planEnd(event, this.#scene(), why);
@@ -330,7 +329,7 @@ export class RunRecorder {
     this.#boundary = found;
   }
 
-  /** Undefined when nothing is said anywhere: the run is only on record. */
+  /** Undefined if nothing is sent anywhere because the run is only recorded. */
   get #route(): ReplyRoute | undefined {
     return routeOf(this.#run.target);
   }

@@ -20,14 +20,14 @@ export type RehearsalDeps = Pick<RunDeps, 'store' | 'shaper' | 'agent' | 'system
   readonly clock: Clock;
   readonly log: Log;
   terms(): ClaimTerms;
-  /** Whether messages are worked on: these bring the code along, and are not to wait. */
+  /** Says whether real messages are being processed: they load the code themselves and must not wait. */
   isBusy(): boolean;
 };
 
 /**
- * Runs the code of a turn once, in a process at rest, so that the first message after a start need not wait until it
- * is loaded, compiled and prepared. Asks no server, stores nothing and says nothing. Never rejects: what fails here is
- * for the first message to tell.
+ * Runs the code of a turn once in an idle process, so that the first message after a start needn't wait until it is
+ * loaded, compiled and prepared. Contacts no server, stores nothing and sends nothing. Never rejects: the first message
+ * will report what fails here.
  */
 export async function rehearseTurn(deps: RehearsalDeps): Promise<void> {
   const { store, shaper, terms, isBusy } = deps;
@@ -53,7 +53,7 @@ const nobodysEvents = {
 const sample =
   '# Hello\n\n**One** or [two](https://example.org), `three`:\n\n- four\n\n| a | b |\n|---|---|\n| 1 | 2 |\n';
 
-/** Calls the default model, up to where the request would leave. */
+/** Calls the default model, up to the point where the request would be sent. */
 async function rehearseCall({ config, clock, log, ...deps }: RehearsalDeps): Promise<void> {
   const leaving = new AbortController();
   const fetch = () => {
@@ -72,7 +72,7 @@ async function aRequest(
   const run: ToolRun = {
     runId: runId(nobody.runId),
     sessionId: sessionId(nobody.sessionId),
-    // No session has it: keys have more segments.
+    // No session has this key: real keys have more segments.
     sessionKey: nobody.laneKey as SessionKey,
     agentId: defaultAgent,
     route: rehearsalRoute,

@@ -12,9 +12,9 @@ import { readPayer } from '../store/reads/read-payer.ts';
 /** The budgets that runs count against. */
 export interface RunBudgets {
   readonly uncounted: UncountedAgents;
-  /** Gives those of one run, as of the moment when it is called: a new day has budgets of its own. */
+  /** Returns a function that yields one run's budgets at the time of each call, since each day has its own. */
   limitsFor(run: Pick<ClaimedRun, 'runId' | 'agentId' | 'class'>): () => Promise<readonly BudgetLimit[]>;
-  /** Whether an owner has written, who can raise a budget in chat. */
+  /** Says whether an owner has written, who could raise a budget in chat. */
   hasOwner(): Promise<boolean>;
 }
 
@@ -40,7 +40,7 @@ export function createRunBudgets({ store, clock, rules, policy }: RunBudgetsDeps
       const payer = rememberSuccess(() => store.read(readPayer, { runId }));
       return async () => {
         const { person, identity, ...rest } = await payer();
-        // A run that nobody sent a message for has no person's budget.
+        // A run without a sender counts against no person's budget.
         const name = person && (policy.identityLinks.get(person) ?? identity ?? person);
         return rules.limitsOf({ ...rest, runId, agentId, person: name, at: clock.now() });
       };

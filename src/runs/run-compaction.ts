@@ -1,4 +1,4 @@
-/** How a run's context is kept within its model's window. */
+/** Keeps a run's context within its model's window. */
 import type { OnWait } from '#contracts/model.ts';
 import { autoCompact, type StuckContext } from '../agent/auto-compact.ts';
 import { contextLimits } from '../agent/compaction-cut.ts';
@@ -16,7 +16,7 @@ export type RunCompactionDeps = Omit<CompactorDeps, 'model' | 'calls' | 'limits'
   readonly models: Models;
 };
 
-/** The parts of a compaction: the window is that of the run's model, which summarises too unless another is set. */
+/** Adds what a compaction needs. The run's model sets the window, and also summarises unless another model is set. */
 export function compactorOf<Deps extends RunCompactionDeps>(
   deps: Deps,
   { agentId, model }: ClaimedRun,
@@ -35,7 +35,7 @@ type CompactionDeps = {
   readonly onWait: OnWait;
 };
 
-/** The loop's ways to have its context summarised, and to read it anew. */
+/** Returns the functions by which the loop has its context summarised and reads it again. */
 export function compactionOf(
   deps: RunCompactionDeps,
   run: ClaimedRun,
@@ -62,7 +62,7 @@ export function compactionOf(
   };
 }
 
-/** The owner hears what to do where the instructions leave the conversation no room. */
+/** Tells the owner what to do if the instructions leave no room for the conversation. */
 function tellStuck(
   { store, log }: RunCompactionDeps,
   { runId, laneKey, model, agentId }: ClaimedRun,

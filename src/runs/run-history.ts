@@ -6,26 +6,28 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { PromptSizes } from '../store/lanes/prompt-sizes.ts';
 import { readContext, readForkedHistory } from '../store/reads/read-transcript.ts';
 
-/** A sub-agent's role, fork and deadline; undefined for every other run, which costs no read. */
+/** Returns a sub-agent's role, fork and deadline; undefined for every other run, without a read. */
 export async function childRunOf(store: Store, run: ClaimedRun): Promise<ChildRun | undefined> {
   if (!run.class.startsWith('sub-')) return undefined;
   return store.read(readChildRun, { sessionId: run.sessionId });
 }
 
-/** The context of a run's session as it is stored, without what a crash cut off. */
+/** The stored context of a run's session, without messages cut off by a crash. */
 export type RunContext = {
-  /** Stands for everything before the messages. */
+  /** Replaces everything before the messages. */
   readonly summary: TranscriptMessage | undefined;
   readonly messages: readonly TranscriptMessage[];
-  /** How many of them, at the beginning, are another session's: those of its parent that it was forked from. */
+  /** How many of the first messages belong to the parent session that this one was forked from. */
   readonly forked: number;
-  /** Tokens of the session's last model call, its answer included. */
+  /** Tokens of the session's last model call, including its answer. */
   readonly tokens: number | undefined;
-  /** Sizes of instructions and tools, as stored with its last run. */
+  /** Sizes of instructions and tools, as stored by the session's last run. */
   readonly sizes: PromptSizes;
 };
 
-/** Reads the context. A forked sub-agent's begins with its parent's, up to the spawn, until it is summarised. */
+/**
+ * Reads the context. A forked sub-agent's context begins with its parent's, up to the spawn, until it is summarised.
+ */
 export async function readRunContext(
   store: Store,
   { sessionId }: Pick<ClaimedRun, 'sessionId'>,
@@ -36,23 +38,23 @@ export async function readRunContext(
     store.read(readContext, { sessionId }),
   ]);
   const forked = summary === undefined ? origin.filter(isCounted) : [];
-  // Text interrupted by a crash has left the context; the run writes it again.
+  // An answer cut off by a crash isn't part of the context; the run writes it again.
   const own = messages.filter(isCounted);
   return { summary, messages: [...forked, ...own], forked: forked.length, tokens, sizes };
 }
 
-/** The context as the run's model is shown it. */
+/** Returns the context as the run's model sees it. */
 export function shownMessages({ summary, messages }: RunContext): readonly TranscriptMessage[] {
   return summary === undefined ? messages : [summary, ...messages];
 }
 
-/** How long the run may still work, ms. Time spent parked doesn't count, but for a sub-agent's deadline. */
+/** Returns how long the run may still work, ms. Time spent parked counts only towards a sub-agent's deadline. */
 export function timeLeft(
   limitMs: number,
   { workedMs, now }: Pick<ClaimedRun, 'workedMs' | 'now'>,
   child: Pick<ChildRun, 'deadlineAt'> | undefined,
 ): number {
   const untilDeadline = child === undefined ? limitMs : child.deadlineAt - now;
-  // An exhausted limit ends the run at once.
+  // An exhausted limit ends the run immediately.
   return Math.max(1, Math.min(limitMs - workedMs, untilDeadline));
 }

@@ -6,17 +6,17 @@ export type RunSettings = {
   readonly limits: LoopLimits;
   readonly toolExecution: AgentLoopConfig['toolExecution'];
   readonly steerTail: AgentLoopConfig['steerTail'];
-  /** How many of the messages that wait each boundary takes in. */
+  /** How many of the waiting messages each boundary takes. */
   readonly steerDelivery: 'one-at-a-time' | 'all';
   readonly replyToMode: ReplyToMode;
-  /** Whether an answer that only acknowledges what a tool has sent is dropped. */
+  /** Whether to drop an answer that only acknowledges what a tool has sent. */
   readonly suppressAcknowledgements: boolean;
   readonly isPreviewOn: boolean;
-  /** How long a tool may finish in when the process stops, ms. */
+  /** How long a tool may take to finish when the process stops, ms. */
   readonly handOverMs: number;
 };
 
-/** The settings of a run from the configuration. */
+/** Derives the run settings from the configuration. */
 export function runSettingsFrom({
   run,
   replies,

@@ -16,7 +16,7 @@ export type SettleDeps = {
   start(effects: Effects): void;
 };
 
-/** Makes the one way in which the answer to a parked call comes back. Rejects when the store cannot be reached. */
+/** Creates the only way to answer a parked call. Rejects if the store is unreachable. */
 export function createSettleCall({ store, clock, log, probe, start }: SettleDeps): SettleCall {
   return async ({ runId, callId }, { isError = false, ...output }) => {
     const name = await store.read(readStartedCall, { runId, callId });

@@ -3,7 +3,9 @@ import type { SilenceContext } from '../replies/silence-grammar.ts';
 import type { Store } from '../store/base/command.ts';
 import { readAnnounced } from '../store/children/read-announced.ts';
 
-/** Which words of silence count in an answer, by what its run has taken. Only a text that has one is looked into. */
+/**
+ * Decides which words of silence count in an answer, by what its run has taken. Reads only if the text contains one.
+ */
 export async function silenceContextOf(
   store: Store,
   { runId }: { readonly runId: string },

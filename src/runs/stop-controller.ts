@@ -1,18 +1,22 @@
 import type { ToolState } from '#contracts/timeline.ts';
 import type { StopReason } from './active-runs.ts';
 
-/** How a run is asked to stop, and by what. */
+/** Asks a run to stop, and remembers why. */
 export type StopController = {
   readonly signal: AbortSignal;
   stop(reason: StopReason): void;
   reason(): StopReason | undefined;
-  /** Cut here to go on elsewhere: what that broke off is not this process's to settle. */
+  /**
+   * Says whether the run was cut to continue elsewhere: calls that this interrupted aren't for this process to finish.
+   */
   isHandingOver(): boolean;
   toolIs(callId: string, state: ToolState): void;
   close(): void;
 };
 
-/** The first reason stays. A hand-over lets the tools in hand finish, up to its deadline. */
+/**
+ * Creates the controller. The first reason counts, but any other replaces a hand-over, which lets running tools finish.
+ */
 export function createStop(settings: { readonly handOverMs: number }, shutdown: AbortSignal): StopController {
   const controller = new AbortController();
   let reason: StopReason | undefined;
@@ -35,7 +39,7 @@ export function createStop(settings: { readonly handOverMs: number }, shutdown: 
     reason: () => reason,
     isHandingOver: () => controller.signal.aborted && (reason === 'handover' || reason === 'lost'),
     toolIs: (callId, state) => {
-      // A call that never ran has its end only.
+      // A call that never ran only reports its end.
       if (state === 'started') toolsAtWork.add(callId);
       else toolsAtWork.delete(callId);
       if (reason === 'handover' && toolsAtWork.size === 0) controller.abort(reason);

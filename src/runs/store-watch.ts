@@ -1,16 +1,16 @@
 import { hasCode } from '#contracts/errors.ts';
 
-/** Answers of the store to the questions of the loop and its tools. */
+/** Watches the store's answers to the loop and its tools. */
 export type StoreWatch = {
   ask<T>(answer: Promise<T>): Promise<T>;
-  /** Throws the fault of the store that a question has met. */
+  /** Throws the store's fault if an earlier question met one. */
   check(): void;
 };
 
 /**
- * A run must not end because the store is away or another process has taken its lane. The loop ends the run when one
- * of its questions fails, and lets the model read that a tool has failed, though its effect may be stored; `check`
- * throws that fault before either is recorded, so the run stays as it is stored and the lane's next holder resumes it.
+ * A run must not end because the store is unreachable or another process has taken its lane. If one of its questions
+ * fails, the loop would end the run, or tell the model that a tool failed even though its effect may be stored. `check`
+ * throws the fault before either is recorded, so the run stays as stored and the lane's next holder resumes it.
  */
 export function createStoreWatch(): StoreWatch {
   let fault: unknown;

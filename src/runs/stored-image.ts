@@ -4,7 +4,7 @@ import type { LoadImage } from '../agent/convert.ts';
 import { fitImageBytes, maxImageBytes } from '../agent/fit-image.ts';
 import { readMediaName } from '../inbound/media-names.ts';
 
-/** Loads the images that `binary` parts name from the media folder, wherever that lies now, and nothing from elsewhere. */
+/** Loads the images that `binary` parts name, only from the media folder, wherever it is now. */
 export function imagesIn(mediaDir: string): LoadImage {
   return async (name) => {
     if (readMediaName(name) === undefined) return undefined;
@@ -13,7 +13,7 @@ export function imagesIn(mediaDir: string): LoadImage {
       const { size } = await stat(path);
       return (size <= maxImageBytes && fitImageBytes(await readFile(path))) || 'unfit';
     } catch {
-      // A file that upkeep has removed: the text beside it still names it.
+      // Removed by upkeep: the accompanying text still names the file.
       return undefined;
     }
   };

@@ -9,8 +9,8 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 type StreamedRun = Pick<ClaimedRun, 'runId' | 'sessionId' | 'isResumed'>;
 
 /**
- * Makes the events that followers of a session are told for each of a run's own, once that one is on record. `isOver`:
- * the run has ended, and is not to go on elsewhere.
+ * Creates the function that maps each event of a run, once it is on record, to the events for the session's followers.
+ * `isOver`: the run has ended and won't continue elsewhere.
  */
 export function createStreamEvents(
   run: StreamedRun,
@@ -91,12 +91,12 @@ function deltas(
   }
 }
 
-/** As in a preview: what the run takes while it writes may make a word of silence of more words. */
+/** As in a preview: messages taken while the answer is written may make more words count as silence. */
 const widest = 'announce';
 
 type Shown = { readonly text: string; readonly isAnew?: true };
 
-/** Tells each visible piece of a run's latest answer once. */
+/** Reports each visible piece of a run's latest answer once. */
 class ShownAnswer {
   #id: string | undefined;
   #text = '';
@@ -118,7 +118,7 @@ class ShownAnswer {
     const visible = visibleWhileStreaming(textOf(parts), widest);
     const text = visible.slice(this.#text.length);
     if (text === '') return anew;
-    // The longest: words that may become a tag shrink the visible text for a moment.
+    // Keeps the longest text: words that may turn into a tag briefly shrink the visible text.
     this.#text = visible;
     return { ...anew, text };
   }

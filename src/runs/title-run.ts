@@ -1,4 +1,4 @@
-/** Runs that name a session: one short call without tools, given up early, since nobody waits for its answer. */
+/** Runs that name a session: one short call without tools, abandoned early because nobody waits for it. */
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import type { ModelInfo, SystemBlock } from '#contracts/model.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
@@ -8,15 +8,18 @@ import type { Store } from '../store/base/command.ts';
 import { sessionNamedIn } from '../store/lanes/titles.ts';
 import { readSessions } from '../store/reads/read-sessions.ts';
 
-/** Waits for a busy model included. Few of these runs work at once, so one may not hold up the others for long. */
+/**
+ * Time limit, ms, including waits for a busy model. Only a few of these runs work at once, so none may block the
+ * others.
+ */
 const longestMs = 60_000;
-/** Some models think first, and the limit counts that too. */
+/** Answer limit, tokens: some models think first, and the limit includes that. */
 const answerTokens = 1_000;
 
-/** Instructions of a run that names a session. */
+/** Instructions for a run that names a session. */
 export const titleSystem: readonly SystemBlock[] = [{ text: titlePrompt, isStable: true }];
 
-/** Limits of a run that names a session. */
+/** Returns the limits of a run that names a session. */
 export function titleSettings(
   limits: LoopLimits,
   info: ModelInfo,
@@ -34,7 +37,7 @@ export type TitleTeller = {
   stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
 };
 
-/** Tells those who follow the session that was named, if the run in this lane has named one. */
+/** Notifies the followers of the session that the run in this lane has named, if it has named one. */
 export async function tellTitle({ store, publish, stream }: TitleTeller, laneKey: string): Promise<void> {
   const sessionId = sessionNamedIn(laneKey);
   if (sessionId === undefined) return;

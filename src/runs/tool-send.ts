@@ -4,7 +4,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
 import type { PriorToolResult } from '../store/lanes/recover-run.ts';
 
-/** The `message` tool's report of a send in its result's metadata, under `sent`. */
+/** The `message` tool's report of a send, in its result's metadata under `sent`. */
 const sentSchema = z.object({
   state: z.enum(['sent', 'unknown', 'failed']),
   route: z.object({
@@ -17,7 +17,7 @@ const sentSchema = z.object({
   media: z.array(z.string()),
 });
 
-/** Parses what a tool says that it sent; undefined for every other tool. */
+/** Parses the `message` tool's report of what it sent; undefined for every other tool. */
 export function parseToolSend(
   tool: string,
   metadata: Record<string, unknown> | undefined,
@@ -26,14 +26,14 @@ export function parseToolSend(
   const sent = sentSchema.safeParse(metadata?.sent);
   if (!sent.success) return undefined;
   const { route, ...rest } = sent.data;
-  // The ids were a route when the tool wrote them.
+  // The tool wrote these ids from a route.
   return { tool, ...rest, route: route as unknown as ReplyRoute };
 }
 
-/** A tool send that an earlier holder of the run made, out of its stored result. */
+/** Reads a tool send made by an earlier holder of the run from its stored result. */
 export function storedToolSend({ tool, parts }: PriorToolResult): ToolSend | undefined {
   const metadata = parts.find((part) => part.type === 'tool_result')?.data.metadata;
   if (metadata === undefined) return undefined;
-  // The result was written by us: its metadata is the JSON of an object.
+  // Parley wrote this result, so its metadata is the JSON of an object.
   return parseToolSend(tool, parseJson(metadata) as Record<string, unknown>);
 }

@@ -18,7 +18,7 @@ export type ToolTurnsDeps = {
   readonly probe: Probe;
   readonly live: LiveView;
   readonly suppressAcknowledgements: boolean;
-  /** Whether the run was cut to continue elsewhere: what that broke off isn't recorded. */
+  /** Says whether the run was cut to continue elsewhere: calls that this interrupted aren't recorded. */
   isHandingOver(): boolean;
   onTool(call: Pick<ToolCallData, 'id' | 'name'>, state: 'started' | ReturnType<typeof endStateOf>): void;
 };
@@ -26,8 +26,8 @@ export type ToolTurnsDeps = {
 type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>;
 
 /**
- * Records the calls of a run's tool turns: each before it may have an effect, and its result before the loop
- * continues. Collects what tools have sent and how they failed, for the next answer.
+ * Records the calls of a run's tool turns: each call before it can have an effect, and its result before the loop
+ * continues. Collects what tools have sent and whether one failed, for the next answer.
  */
 export class ToolTurns {
   readonly #held: RunFence;
@@ -41,12 +41,12 @@ export class ToolTurns {
     this.#deps = deps;
   }
 
-  /** Messages sent by an earlier holder of this run, which the next answer need not repeat. */
+  /** Adds messages sent by an earlier holder of this run, which the next answer need not repeat. */
   recall(toolSends: readonly ToolSend[]): void {
     this.#toolSends = [...toolSends, ...this.#toolSends];
   }
 
-  /** The tools' deeds since the last answer. */
+  /** Deeds of the tools since the last answer. */
   get deeds(): Deeds {
     const { suppressAcknowledgements } = this.#deps;
     return { toolSends: this.#toolSends, toolFailure: this.#toolFailure, suppressAcknowledgements };
@@ -86,7 +86,7 @@ export class ToolTurns {
     const turn = this.#turn;
     const call = turn?.calls.get(callId);
     if (!turn || !call) return;
-    // Left open, the process that resumes the run settles it, knowing whether it had started.
+    // The call stays open: the process that resumes the run records its end, knowing whether it had started.
     if (isError && isHandingOver()) return onTool(call, 'failed');
     const send = isError ? undefined : parseToolSend(name, result.metadata);
     if (send) this.#toolSends = [...this.#toolSends, send];

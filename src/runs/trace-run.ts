@@ -13,7 +13,7 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 
 type TracedRun = Pick<ClaimedRun, 'runId' | 'sessionId' | 'agentId' | 'epoch'>;
 
-/** Records a span for this attempt at a run and one for each of its tool calls, from the events it is shown. */
+/** Records a span for this attempt at a run and one for each of its tool calls, from the events passed to it. */
 export function traceRun(
   tracer: Tracer | undefined,
   { runId, sessionId, agentId, epoch }: TracedRun,
