@@ -1,8 +1,8 @@
 import { isStoreAway } from '#contracts/errors.ts';
 
 /**
- * Has the store act on all rows in one step; where that fails, on halves of them, so that a row that it can't act on holds
- * up no other: `onBad` gets each of those. Throws while the store can't act at all.
+ * Has the store act on all rows in one step. If that fails, it acts on each half separately, so that a bad row doesn't
+ * hold up the others; `onBad` receives each bad row. Throws while the store is unavailable.
  */
 export async function actApart<Row, Result>(
   rows: readonly Row[],

@@ -2,13 +2,13 @@ import type { Probe } from '#contracts/probe.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { Reservation } from './lane-workers.ts';
 
-/** Dispatches the effects of a commit: wakes, deliveries, cancels. The sweep finds all of them too. */
+/** Dispatches the effects of a commit: wakes, deliveries, cancels. The sweep would find all of them, too. */
 export interface EffectDispatcher {
   /** Never waits, never throws. */
   dispatch(effects: Effects): void;
-  /** Slots of this process for lanes of the class that the next commit may make due, at most `most`. */
+  /** Reserves at most `most` of this process's slots for lanes of the class that the next commit may make due. */
   reserve(laneClass: string, most: number): Reservation | undefined;
-  /** Names the stages that are moved; called once, when all of them exist. */
+  /** Connects the stages that handle effects; called once, when all of them exist. */
   connect(movers: EffectHandlers): void;
 }
 
@@ -18,13 +18,13 @@ export type EffectHandlers = {
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
   changed(laneKey: string): void;
-  /** For metrics: the sender has been told, and the message's outcome says so. */
+  /** For metrics only: the sender has been notified, and the message has its outcome. */
   overflowed(overflow: Effects['overflows'][number]): void;
   gaveUp(run: Effects['gaveUp'][number]): void;
   reserve(laneClass: string, most: number): Reservation | undefined;
 };
 
-/** The stages feed each other in a circle; this is the one place where the circle closes. */
+/** Creates the dispatcher. The stages depend on each other in a cycle, which is tied here after construction. */
 export function createMotion(probe: Probe): EffectDispatcher {
   let movers: EffectHandlers | undefined;
   return {

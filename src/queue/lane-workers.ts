@@ -9,13 +9,13 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { createSlots, type Slots } from './slots.ts';
 import type { Wake } from './wakes.ts';
 
-/** Works lanes until they are idle, armed for later, or yield to others. The signal asks it to hand over. */
+/** Works lanes until they are idle, armed for later, or yield to others. Its signals ask it to hand over. */
 export interface LaneDriver {
-  /** Looks at a lane that was woken. */
+  /** Works a lane that was woken. */
   drive(laneKey: string, signal: AbortSignal): Promise<void>;
-  /** Goes on from a run that was claimed by the commit that made the lane due. */
+  /** Continues with a run claimed by the commit that made the lane due. */
   goOn(run: ClaimedRun, signal: AbortSignal): Promise<void>;
-  /** On which terms a commit may claim so many lanes for this process. */
+  /** Returns the terms on which a commit may claim this many lanes for this process. */
   termsFor(count: number): Omit<ClaimTerms, 'class'>;
 }
 
@@ -23,38 +23,40 @@ export type LaneWorkersDeps = {
   readonly redis: RedisConnections;
   readonly keys: RedisKeys;
   readonly log: Log;
-  /** Lanes of each class that this process works at once. */
+  /** How many lanes of each class this process works at once. */
   readonly concurrency: Readonly<Partial<Record<LaneClass, number>>>;
   readonly driver: LaneDriver;
   /** How long a lane waits for a slot of this process before it is woken through Redis, ms. 0: not at all. */
   readonly patienceMs?: number;
 };
 
-/** Patience of a process that is the only one: a burst is over by then. What waits for longer waits in Redis. */
+/** Patience of the only process, ms: a burst is over by then. Lanes that wait longer wait in Redis. */
 export const alonePatienceMs = 1_000;
 
 /** Slots set aside for the lanes that a commit is about to make due. */
 export type Reservation = {
   readonly terms: ClaimTerms;
-  /** Works what the commit has claimed, and gives the other slots back. Called once, come what may. */
+  /** Works the runs that the commit has claimed and releases the other slots. Call it once, whatever happens. */
   begin(runs: readonly ClaimedRun[]): void;
 };
 
-/** Claims due lanes, at most as many at once as there are slots. */
+/** Claims due lanes, at most one per slot at a time. */
 export interface LaneWorkers {
-  /** Undefined when no slot of the class is free: the lanes are then woken through Redis. */
+  /** Reserves free slots; undefined if the class has none, in which case the lanes are woken through Redis. */
   reserve(name: string, most: number): Reservation | undefined;
-  /** Looks at a lane in a free slot of its class, without Redis; false when there is none, unless the lane waits for the next. */
+  /**
+   * Works a lane in a free slot of its class, without Redis. False if there is none and the lane isn't waiting for one.
+   */
   drive(name: string, laneKey: string): boolean;
   /**
-   * Looks at a due lane as soon as a slot of its class is free here, without Redis; calls `tellAll` when that takes longer
-   * than this process is patient, and at once for a lane that is due later. A lane in the line is not added again: the
-   * one look finds everything that waits.
+   * Works a due lane as soon as a slot of its class is free here, without Redis. Calls `tellAll` if that exceeds this
+   * process's patience, and immediately for a lane that is due later. A lane already in line isn't added again: it will
+   * find everything that waits when its turn comes.
    */
   driveSoon(wake: Wake, tellAll: () => void): void;
-  /** Takes wakes of the class from Redis from now on; the first lane of a class calls it. Safe to repeat. */
+  /** Starts taking wakes of the class from Redis; called for the first lane of a class. Safe to repeat. */
   open(name: string): void;
-  /** Takes no further lane, asks the running ones to hand over, and resolves when they have. */
+  /** Takes no further lanes, asks the running ones to hand over, and resolves when they have. */
   close(): Promise<void>;
 }
 
@@ -62,11 +64,10 @@ export interface LaneWorkers {
 const wakeSchema = z.object({ laneKey: z.string().min(1).max(2048) });
 
 /**
- * The slots of this process, by class of lanes, and who fills them: a commit of this process that made
- * a lane due and found a slot free, or a wake job of BullMQ's. The right to run is the lease in the
- * store, not BullMQ's lock. A process that is the only one keeps a due lane for its own next slot at first.
- * People's lanes are there from the start; another class has its BullMQ worker, which costs two connections to
- * Redis, from its first lane on.
+ * The slots of this process, by lane class. A slot is filled by a commit of this process that made a lane due and found
+ * the slot free, or by a BullMQ wake job. The right to run is the lease in the store, not BullMQ's lock. If there is
+ * only one process, it first keeps a due lane for its own next slot. People's lanes are open from the start; any other
+ * class gets its BullMQ worker, which costs two Redis connections, with its first lane.
  */
 export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
   const { redis, log, driver, patienceMs = 0 } = deps;
@@ -110,17 +111,20 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
     close: async () => {
       stopping.abort();
       const opened = [...workers.values()];
-      // No further wake is taken from Redis while the runs hand over: another worker has it.
+      // While the runs hand over, no further wakes are taken from Redis; other workers get them.
       await Promise.all(opened.map((worker) => worker.pause(true)));
       await Promise.allSettled(drives);
-      // A worker wants to tell Redis of its last jobs, and would wait for ever for one that is gone.
+      // A worker reports its last jobs to Redis, and would wait forever if Redis is gone.
       const isForced = !redis.isReady();
       await Promise.all(opened.map((worker) => worker.close(isForced)));
     },
   };
 }
 
-/** The lanes that wait for a slot of this process. `begin` is given the slot with the lane, and gives it back. */
+/**
+ * Creates the line of lanes that wait for a slot of this process. `begin` receives the slot with the lane and releases
+ * it.
+ */
 function createLine(
   { patienceMs, stopping }: { readonly patienceMs: number; readonly stopping: AbortSignal },
   begin: (slots: Slots, laneKey: string) => void,
@@ -147,7 +151,7 @@ type WorkScene = {
   track(driving: Promise<void>): Promise<void>;
 };
 
-/** Undefined for a class that the configuration does not have, and once the process stops. */
+/** Returns the slots of a class; undefined for a class not in the configuration, and once the process is stopping. */
 type OpenClass = (name: string) => Slots | undefined;
 
 function createClasses(
@@ -180,7 +184,7 @@ function createClasses(
 function openWorker(
   { redis, keys, log }: LaneWorkersDeps,
   { name, count }: { readonly name: string; readonly count: number },
-  /** False when this process takes no more lanes. */
+  /** Returns false if this process takes no more lanes. */
   work: (laneKey: string, signal: AbortSignal | undefined) => Promise<boolean>,
 ): Worker {
   const worker = new Worker(
@@ -190,7 +194,7 @@ function openWorker(
       const wake = wakeSchema.safeParse(job.data);
       if (!wake.success) return log.warn({ queue: name }, 'wake.malformed');
       if (await work(wake.data.laneKey, signal)) return;
-      // Another worker has it at once.
+      // Another worker gets it immediately.
       await job.moveToWait(token);
       throw new WaitingError();
     },
@@ -198,10 +202,10 @@ function openWorker(
       connection: redis.blocking,
       prefix: keys.prefix,
       concurrency: count,
-      // With the scan, the longest that a killed process keeps its lanes from being woken.
+      // Together with the scan, the longest time that a killed process keeps its lanes from being woken.
       lockDuration: 5_000,
       stalledInterval: 2_000,
-      // The scanner's setting decides; crashes per run are counted in the store.
+      // Never fail a job for stalling: the store counts the crashes of each run.
       maxStalledCount: 1_000_000,
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },

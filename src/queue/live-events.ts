@@ -1,6 +1,6 @@
 /**
- * Events between processes, by Redis. For speed only: any may be lost, and the store shows the same a moment
- * later. A Redis client can trigger a read, and show a page a draft.
+ * Events between processes, through Redis. They are for speed only: any may be lost, and the store shows the same a
+ * moment later. The most a Redis client can do is trigger a read, and show a draft on a page.
  */
 
 import { z } from 'zod';
@@ -14,16 +14,16 @@ import { type TimelineEvent, timelineEventSchema } from '#contracts/timeline.ts'
 import type { RedisConnections } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 
-/** A hint from one process to the others; losing one costs time only. */
+/** A hint from one process to the others; losing one only costs time. */
 export type LiveEvent =
-  /** The run has a cancel flag: its holder reads it now. */
+  /** The run has a cancel flag, which its holder should read now. */
   | { readonly kind: 'cancel'; readonly runId: string }
-  /** A process has died, and what it held is free. */
+  /** A process has died, and everything it held is free. */
   | { readonly kind: 'freed' }
-  /** Something waits in a conversation that the sender does not serve. */
+  /** Something waits to be sent in a conversation that the publishing process doesn't serve. */
   | { readonly kind: 'deliver'; readonly conversationKey: string }
   | { readonly kind: 'timeline'; readonly laneKey: string; readonly event: TimelineEvent }
-  /** The sender follows a lane, for a while: its events are wanted there. */
+  /** The publishing process follows a lane for a while and wants its events. */
   | { readonly kind: 'follow'; readonly laneKey: string }
   | {
       readonly kind: 'stream';
@@ -31,7 +31,7 @@ export type LiveEvent =
       readonly number: number;
       readonly event: AgentStreamEvent;
     }
-  /** How far an answer is, for a channel that only the holder of its account can show it on. */
+  /** An answer in progress, for a channel on which only the account's holder can show it. */
   | {
       readonly kind: 'draft';
       readonly route: ReplyRoute;
@@ -41,14 +41,14 @@ export type LiveEvent =
 
 /** Carries hints between the processes of one database. */
 export interface LiveEvents {
-  /** Tells every other process. Never waits and never throws. */
+  /** Sends the event to every other process. Never waits and never throws. */
   publish(event: LiveEvent): void;
-  /** Called with what others tell, from now on. */
+  /** Calls `onEvent` with other processes' events from now on. */
   listen(onEvent: (event: LiveEvent) => void): void;
   close(): Promise<void>;
 }
 
-/** Live events of a process that is alone on its database. */
+/** Live events of the only process on its database. */
 export const noLiveEvents: LiveEvents = {
   publish: () => undefined,
   listen: () => undefined,
@@ -69,7 +69,7 @@ const liveEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('deliver'), conversationKey: id }),
   z.object({ kind: z.literal('timeline'), laneKey: id, event: timelineEventSchema }),
   z.object({ kind: z.literal('follow'), laneKey: id }),
-  // Written by another Parley process for followers here; it decides nothing.
+  // Written by another Parley process for followers here; nothing is decided by it.
   z.object({
     kind: z.literal('stream'),
     laneKey: id,
@@ -88,14 +88,14 @@ const letter = z.object({ from: id, events: z.array(liveEvent) });
 export type LiveEventsDeps = {
   readonly redis: RedisConnections;
   readonly keys: RedisKeys;
-  /** Names this process, which does not hear itself. */
+  /** Identifies this process, so that it ignores its own events. */
   readonly holder: string;
   readonly log: Log;
 };
 
 /** Opens the channel between processes, over Redis. */
 export function createLiveEvents({ redis, keys, holder, log }: LiveEventsDeps): LiveEvents {
-  /** Events of one event-loop turn are sent as one message, each once. */
+  /** Events of one event-loop turn, sent as one message without duplicates. */
   const waiting = new Set<string>();
   let hangUp: (() => void) | undefined;
 
@@ -128,7 +128,7 @@ function readLetter(
   message: string,
 ): { readonly from: string; readonly events: readonly LiveEvent[] } | undefined {
   try {
-    // Its ids were made of their brands by the process that wrote them.
+    // The ids had their brands in the process that wrote them.
     return letter.parse(parseJson(message)) as unknown as ReturnType<typeof readLetter>;
   } catch {
     return undefined;

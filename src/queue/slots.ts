@@ -1,17 +1,17 @@
-/** How many lanes a process works at once. Waiting callers are served first, in order of arrival. */
+/** Limits how many lanes a process works at once. Waiting callers are served first, in order of arrival. */
 export interface Slots {
-  /** Takes what is free now, at most `most`; returns how many. */
+  /** Takes the slots that are free now, at most `most`, and returns how many. */
   takeFree(most: number): number;
-  /** Waits for one. */
+  /** Waits for a slot. */
   take(): Promise<void>;
-  /** Waits for one, but no longer than this, ms; false when none was free by then. */
+  /** Waits for a slot, but at most this long, ms; resolves with false if none was free by then. */
   takeWithin(ms: number): Promise<boolean>;
   release(count?: number): void;
 }
 
 export function createSlots(count: number): Slots {
   let free = count;
-  /** In order of arrival; empty while a slot is free. */
+  /** Waiting callers in order of arrival; empty while a slot is free. */
   const waiting = new Set<() => void>();
   const takeFree = (most: number) => {
     const taken = Math.min(most, free);

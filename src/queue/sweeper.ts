@@ -18,47 +18,49 @@ export type SweeperDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly contextLimit: number;
-  /** Lanes of a sub-agents' class that run at once, over all processes: nobody is woken beyond it. */
+  /** How many lanes of each sub-agent class may run at once, across all processes; no others are woken. */
   readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
-  /** Looks at a lane in a free slot of this process; false when there is none. */
+  /** Works a lane in a free slot of this process; returns false if there is none. */
   drive?(lane: Sweep['lanes'][number]): boolean;
-  /** Whether this process works on a run of the lane. */
+  /** Says whether a run of the lane is running in this process. */
   worksOn?(laneKey: string): boolean;
-  /** Frees what dead processes of this folder held, and tells the others that it is free. */
+  /** Frees everything that dead processes of this folder held, and notifies the other processes. */
   reapDead(): Promise<void>;
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
-  /** Dispatches what a sub-agent's end makes due. */
+  /** Dispatches the effects of a sub-agent's end. */
   start(effects: Effects): void;
-  /** Tells people whose messages wait for long; absent where nobody is told. */
+  /** Notifies people whose messages have waited for long; absent if nobody is notified. */
   notifyWaiting?(): Promise<void>;
-  /** Something has waited in a lane for so long and nobody works on it; said once, until it is over. */
+  /** Called once per alarm when a lane's first item has waited this long, ms, and nothing works on the lane. */
   onAlarm(laneKey: string, waitedMs: number): void;
   onAlarmOver(laneKey: string): void;
-  /** Lanes whose alarm is open, whichever process has raised it; absent where nobody is told. */
+  /** Returns the lanes whose alarm is open, whichever process raised it; absent if nobody is notified. */
   openAlarms?(): Promise<readonly string[]>;
 };
 
 /** Scans the store for due work once a second. */
 export interface Sweeper {
-  /** Looks now and not at its next time. */
+  /** Scans now instead of at the next interval. */
   sweepNow(): void;
   stop(): Promise<void>;
 }
 
 const intervalMs = 1_000;
-/** Between two pages of what waits, when it is more than one sweep reads. */
+/** Pause between two pages, ms, when more is due than one sweep reads. */
 const pageMs = 250;
-/** By then a wake has brought a due lane to a worker; one that still waits needs no Redis to be taken. */
+/** Time in which a wake brings a due lane to a worker, ms; a lane that waits longer is taken here, without Redis. */
 const wakeMs = 300;
-/** A lane that has waited this long with nobody working on it is an alarm. */
+/** A lane that has waited this long, ms, while nothing works on it raises an alarm. */
 const alarmAfterMs = 10_000;
-/** How often alarms of other processes are taken over: theirs may have ended, and nobody else ends what they raised. */
+/**
+ * How often other processes' alarms are adopted, ms: if those processes have ended, nothing else closes their alarms.
+ */
 const adoptMs = 60_000;
-/** So many lanes at once say that something is wrong as well as thousands would. */
+/** This many stuck lanes show that something is wrong just as well as thousands would. */
 const maxAlarms = 20;
 
-/** Step 11: finds everything that should be moving and is not. Enough for correctness on its own. */
+/** Performs step 11: finds everything that should be in progress but isn't. Sufficient for correctness on its own. */
 export function startSweeper(deps: SweeperDeps): Sweeper {
   const { clock, log } = deps;
   const stopping = new AbortController();
@@ -69,7 +71,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   let sweeps = 0;
   let sweptAt = Number.MAX_SAFE_INTEGER;
   const failures = new Map<string, number>();
-  /** Whatever a part of the sweep throws keeps no other part from its turn. */
+  /** A part of the sweep that throws doesn't prevent the others. */
   const attempt = async (part: string, run: () => Promise<void>): Promise<void> => {
     const failed = failures.get(part) ?? 0;
     try {
@@ -83,12 +85,12 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   };
   const lookAtDue = async () => {
     const from = after;
-    // A page that can't be read is followed by the first; one that was read by the next, whatever fails on it.
+    // After a page that can't be read comes the first page again; after one that was read, the next, even if it failed.
     after = undefined;
     const sweep = await deps.store.read(readSweep, { after: from, caps: deps.caps });
     after = sweep.next;
     dispatchDue(deps, sweep);
-    // At the start too: the clock may have been set back while no process ran.
+    // Also at the start, since the clock may have been set back while no process was running.
     if (sweep.now < sweptAt) await deps.store.write(resumePaused, {});
     sweptAt = sweep.now;
     sweeps += 1;
@@ -98,7 +100,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
     while (!stopping.signal.aborted) {
       await attempt('dead processes', deps.reapDead);
       await attempt('due rows', lookAtDue);
-      // Items that waited while no process ran are about to be taken.
+      // Not on the first sweep: items that waited while no process was running are about to be taken.
       if (sweeps > 1 && deps.notifyWaiting) await attempt('waiting notices', deps.notifyWaiting);
       await attempt('upkeep', upkeep);
       asked = new AbortController();
@@ -121,11 +123,11 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
 
 type Watch = {
   /**
-   * Since when each lane was found waiting, sweep after sweep, by this process's own clock: what waited
-   * while no process was there is this one's business from its start on.
+   * Since when each lane has been found waiting in every sweep, by this process's own clock. Time that a lane waited
+   * while no process was running doesn't count.
    */
   readonly seen: Map<string, { readonly since: number; readonly waitingSince: number }>;
-  /** Found since the sweep last came to the end of what waits. */
+  /** Lanes found since the sweep last reached the end of all pages. */
   readonly found: Set<string>;
   /** Lanes whose alarm is open. */
   readonly alarmed: Set<string>;
@@ -136,7 +138,7 @@ type Watch = {
 function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
   const { store, wakes, log, contextLimit } = deps;
   for (const lane of sweep.lanes) {
-    // The clock was set forward, or this process stood still: the lease is over, and its renewal is due.
+    // The clock was set forward or this process was paused: the lease has expired, but its renewal is due.
     if (lane.isAbandoned && deps.worksOn?.(lane.laneKey)) continue;
     const isLate = lane.isAbandoned || sweep.now - lane.waitingSince > wakeMs;
     if (!(isLate && deps.drive?.(lane))) wakes.wake({ ...lane, delayMs: 0 });
@@ -177,7 +179,7 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
   for (const lane of firstsIn(sweep, found)) {
     const { laneKey, waitingSince } = lane;
     const known = seen.get(laneKey);
-    // Another row is first now: somebody has worked on the lane.
+    // If another row is first now, the lane has been worked on.
     const since = known?.waitingSince === waitingSince ? known.since : now;
     seen.set(laneKey, { since, waitingSince });
     const waitedMs = now - since;
@@ -188,30 +190,30 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
     log.error({ laneKey, waitedMs }, 'lane.stuck');
     onAlarm(laneKey, waitedMs);
   }
-  // Only at the end of all pages is it known which lanes wait no more.
+  // Only after the last page is it known which lanes no longer wait.
   if (sweep.next !== undefined) return;
   await adoptAlarms(deps, watch);
   forgetOthers(deps, watch);
 }
 
-/** The lanes that this cycle has not found before, all noted as found: its first row is the one that counts. */
+/** Returns the lanes that this cycle hasn't found before and records them: only a lane's first row counts. */
 function firstsIn({ lanes }: Sweep, found: Set<string>): Sweep['lanes'] {
   return lanes.filter((lane) => {
-    // Nobody waits for upkeep, and few of its lanes work at once.
+    // Nobody waits for background lanes, and few of them run at once.
     if (lane.class === 'background' || found.has(lane.laneKey)) return false;
     found.add(lane.laneKey);
     return true;
   });
 }
 
-/** An alarm ends when a process that has read all pages doesn't find its lane, not with the process that raised it. */
+/** Adopts open alarms: an alarm ends when any process has read all pages without finding its lane. */
 async function adoptAlarms({ clock, openAlarms }: SweeperDeps, watch: Watch): Promise<void> {
   if (clock.now() < watch.adoptsAt) return;
   for (const laneKey of (await openAlarms?.()) ?? []) watch.alarmed.add(laneKey);
   watch.adoptsAt = clock.now() + adoptMs;
 }
 
-/** A due message still waits for the attachments of the one before it, until this time. */
+/** Says whether a due message still waits for the attachments of the one before it. */
 async function isBlockedByHead(
   { store }: SweeperDeps,
   { now }: Sweep,

@@ -5,15 +5,15 @@ import { deleteOldBudgets, endBudgetAlerts } from '../store/money/budgets.ts';
 
 export type UpkeepDeps = { readonly store: Store; readonly clock: Clock; readonly log: Log };
 
-/** Not while a process starts. */
+/** First upkeep, ms after the start, so that it doesn't slow the start down. */
 const firstMs = 300_000;
 const intervalMs = 3_600_000;
-/** So many rows in one commit: what people wait for comes between. */
+/** Rows per commit, so that work that people wait for can come between. */
 const atOnce = 500;
 
 /**
- * Deletes rows that nothing needs any more, and ends alerts that are over. Call what it returns with every sweep: it
- * acts once an hour.
+ * Creates the upkeep, which deletes rows that are no longer needed and closes alerts that are over. Call the returned
+ * function with every sweep; it acts once an hour.
  */
 export function createUpkeep({ store, clock, log }: UpkeepDeps): () => Promise<void> {
   let nextAt = clock.now() + firstMs;

@@ -20,7 +20,7 @@ export type WaitingNoticeSettings = {
   /** Waiting time before a notice, ms. */
   readonly afterMs: number;
   readonly emoji: string;
-  /** Another kind for single channels. */
+  /** Overrides `kind` for single channels. */
   readonly channels: Readonly<Record<string, WaitingNoticeKind>>;
 };
 
@@ -28,23 +28,23 @@ export type WaitingNoticesDeps = {
   readonly store: Store;
   readonly log: Log;
   readonly settings: WaitingNoticeSettings;
-  /** Text where reactions don't exist. */
+  /** Text for channels without reactions. */
   readonly line: string;
   /** Text when no process runs agents. */
   readonly unworkedLine: string;
-  /** Whether one does. */
+  /** Says whether any process runs agents. */
   hasWorker(): Promise<boolean>;
-  /** Undefined for a channel that this process does not know. */
+  /** Undefined for a channel that this process doesn't know. */
   capabilitiesFor(route: ReplyRoute): Capabilities | undefined;
   start(effects: Effects): void;
 };
 
-/** Tells people that their messages wait. Throws what the store throws; the next look repeats it. */
+/** Notifies people that their messages are waiting. Throws the store's faults; the next look tries again. */
 export interface WaitingNotices {
   look(): Promise<void>;
 }
 
-/** Creates the teller of waiting notices; it looks when the sweep asks it to. */
+/** Creates the waiting notices; they are checked when the sweep calls `look`. */
 export function createWaitingNotices(deps: WaitingNoticesDeps): WaitingNotices {
   const { store, log, settings, start } = deps;
   const isOff = [settings.kind, ...Object.values(settings.channels)].every((kind) => kind === 'off');
@@ -61,7 +61,7 @@ export function createWaitingNotices(deps: WaitingNoticesDeps): WaitingNotices {
     const write = (some: readonly WaitingNotice[]) => store.write(storeWaitingNotices, { notices: some });
     const done = await actApart(notices, write, async (notice, error) => {
       log.warn({ inboxId: notice.inboxId, error }, 'waiting-notice.dropped');
-      // Noted as told, or it would be read first for ever.
+      // Recorded as notified; otherwise it would be read first forever.
       await write([{ ...notice, content: undefined }]);
     });
     for (const effects of done) start(effects);
@@ -77,7 +77,10 @@ export function createWaitingNotices(deps: WaitingNoticesDeps): WaitingNotices {
   };
 }
 
-/** A page or a terminal shows by itself what waits there; in a group a line would disturb everybody. */
+/**
+ * Chooses the notice. A page or a terminal shows waiting messages on its own; in a group, a line would disturb
+ * everybody.
+ */
 function noticeFor(
   { settings, line, capabilitiesFor }: WaitingNoticesDeps,
   { route, chatKind, messageId }: UnnotifiedItem,

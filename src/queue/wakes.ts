@@ -6,17 +6,20 @@ import type { RedisKeys } from '../redis/keys.ts';
 
 export type Wake = { readonly laneKey: string; readonly class: string; readonly delayMs: number };
 
-/** Tells the workers which lane to look at. For speed only: the sweep finds what a lost wake would have woken. */
+/** Tells the workers which lane to work. For speed only: the sweep finds the lane of a lost wake. */
 export interface Wakes {
-  /** Never waits and never throws. A lane has one wake job however often it is woken. */
+  /** Never waits and never throws. A lane has one wake job, however often it is woken. */
   wake(wake: Wake): void;
   close(): Promise<void>;
 }
 
-/** A timer beyond 2^31 ms fires at once. The lane says then how long it has to wait still. */
+/**
+ * Longest timer: one over 2^31 ms would fire immediately. When it fires early, the lane reports how long it must still
+ * wait.
+ */
 const longestTimerMs = 86_400_000;
 
-/** Creates the sender of wakes: jobs in Redis that name a due lane. */
+/** Creates the sender of wakes: Redis jobs that name a due lane. */
 export function createWakes(deps: {
   readonly redis: RedisConnections;
   readonly keys: RedisKeys;
@@ -34,7 +37,7 @@ export function createWakes(deps: {
       prefix: keys.prefix,
       skipWaitingForReady: true,
     });
-    // Collapsed where the connection is watched; the sweep repeats what failed.
+    // Errors are logged where the connection is watched; the sweep makes up for lost wakes.
     queue.on('error', () => undefined);
     queues.set(name, queue);
     return queue;
@@ -44,7 +47,7 @@ export function createWakes(deps: {
     if (!isLaneClass(name)) return log.error({ laneKey, class: name }, 'wake.class-rejected');
     if (!redis.isReady()) return;
     const options = {
-      // Measured: a plain id lost 20 % of wakes in the end-of-run race, this none of 50,000.
+      // Measured: a plain id lost 20 % of wakes in the end-of-run race; this lost none of 50,000.
       deduplication: { id: laneKey, keepLastIfActive: true, replace: true },
       removeOnComplete: true,
       removeOnFail: true,
