@@ -2,14 +2,14 @@ import type { ChannelId, ConversationId, PeerId } from '#contracts/ids.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 
 /**
- * Who may reach the agent. Plain data; people and groups are named by `channel:id` of the platform's
- * immutable ids. A name never appears here, so none can be imitated.
+ * Who may reach the agent. Plain data; people and groups are identified by `channel:id`, with the platform's immutable
+ * ids. Display names never appear here, so none can be imitated.
  */
 export type AccessPolicy = {
   readonly dmPolicy: DmPolicy;
   readonly groupPolicy: GroupPolicy;
   readonly owners: ReadonlySet<string>;
-  /** People who may write directly. Counts for no group. */
+  /** People who may write directly. This doesn't apply to groups. */
   readonly allowFrom: ReadonlySet<string>;
   /** Groups, guilds or parent channels that are answered. */
   readonly allowGroups: ReadonlySet<string>;
@@ -34,7 +34,7 @@ export type AccessSettings = {
   };
 };
 
-/** Naming a group under `groups` also allows it. */
+/** Builds the policy from the configuration. Naming a group under `groups` also allows it. */
 export function accessPolicyFrom({ owners, access }: AccessSettings): AccessPolicy {
   const groupMembers = new Map<string, ReadonlySet<string>>();
   for (const [group, { allowFrom }] of Object.entries(access.groups)) {
@@ -50,7 +50,7 @@ export function accessPolicyFrom({ owners, access }: AccessSettings): AccessPoli
   };
 }
 
-/** Whether a set names this person or group. An empty id is nobody, whatever the set holds. */
+/** Says whether a set contains this person or group. An empty id is nobody, whatever the set contains. */
 export function names(set: ReadonlySet<string>, channel: ChannelId, id: PeerId | ConversationId): boolean {
   return id !== '' && set.has(platformRef(channel, id));
 }

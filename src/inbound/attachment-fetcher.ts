@@ -27,9 +27,9 @@ export type FetcherDeps = {
   readonly probe: Probe;
   readonly mediaDir: string;
   readonly maxBytes: number;
-  /** All files of one sender together. */
+  /** Limit on all files of one sender together. */
   readonly maxBytesPerHour: number;
-  /** How long after its last part a bundle waits for more, ms. */
+  /** Returns how long a bundle waits for more after its last part, ms. */
   joinMs(): number;
   readonly texts: Pick<Notices, 'fileTooLarge' | 'fileTooMany' | 'fileOverLimit' | 'fileNotFetched'>;
   channelFor(route: ReplyRoute): { readonly adapter: Pick<ChannelAdapter, 'media'> } | undefined;
@@ -40,20 +40,24 @@ export type FetcherDeps = {
 
 /** Downloads the attachments of accepted messages in the background. */
 export interface Fetcher {
-  /** Fetches what came with an accepted message. Never waits, never throws; twice at once is once. */
+  /**
+   * Fetches an accepted message's attachments. Never waits, never throws; a repeated call has no effect while one runs.
+   */
   fetch(inboxId: string): void;
   stop(): Promise<void>;
 }
 
-/** Files of one message; what comes beyond is left with the network. */
+/** Most files fetched per message; any further ones stay with the network. */
 const mostFiles = 10;
 const maxAttempts = 3;
-/** For as long as the network is away, or asks to wait: less than the message waits, ms. */
+/** Longest wait while the network is unreachable or asks to wait, ms: shorter than the message waits. */
 const patienceMs = 15_000;
-/** Messages whose files are fetched at once: a backlog of photos is thousands, and a network refuses a flood. */
+/**
+ * How many messages' files are fetched at once: a backlog may contain thousands of photos, and networks refuse a flood.
+ */
 const mostAtOnce = 8;
 
-/** Step 2: the files of a message, durable and retried. A message waits for them 20 s, then goes on without. */
+/** Creates step 2: it fetches the files of messages, durably and with retries. A message waits 20 s for them. */
 export function createFetcher(deps: FetcherDeps): Fetcher {
   const working = new Map<string, Promise<void>>();
   const waiting = new Set<string>();
@@ -61,7 +65,7 @@ export function createFetcher(deps: FetcherDeps): Fetcher {
   const allowance = createFileAllowance(deps.clock, { bytesPerHour: deps.maxBytesPerHour });
   const begin = () => {
     for (const inboxId of waiting) {
-      // Without space they stay: the sweep asks again.
+      // Without space they keep waiting; the sweep calls again.
       if (working.size >= mostAtOnce || stopping.signal.aborted || !deps.hasSpace()) return;
       waiting.delete(inboxId);
       const work = fetchAll({ ...deps, allowance }, inboxId, stopping.signal)
@@ -90,7 +94,7 @@ type FetchDeps = FetcherDeps & { readonly allowance: FileAllowance };
 async function fetchAll(deps: FetchDeps, inboxId: string, signal: AbortSignal): Promise<void> {
   const pending = await deps.store.read(readPendingFetch, { inboxId });
   const media = pending && deps.channelFor(pending.route)?.adapter.media;
-  // The channel is not connected here yet: the sweep asks again.
+  // The channel isn't connected here yet; the sweep calls again.
   if (!pending || !media) return;
   const stored: StoredAttachment[] = [];
   for (const [index, ref] of pending.attachments.entries()) {
@@ -104,7 +108,7 @@ async function fetchAll(deps: FetchDeps, inboxId: string, signal: AbortSignal): 
   if (signal.aborted) return;
   deps.start(await deps.store.write(storeFetched, { inboxId, stored, joinMs: deps.joinMs() }));
   deps.probe.reach('fetched');
-  // Nobody fetches again what couldn't be fetched.
+  // Also the files that couldn't be fetched, since nothing tries them again.
   for (const ref of pending.attachments) await release(deps, { inboxId, media, ref, signal });
 }
 
@@ -115,7 +119,7 @@ type FetchRequest = {
   readonly signal: AbortSignal;
 };
 
-/** Only after the commit: until then the network's copy is the only one that counts. */
+/** Releases the network's copy. Only after the commit: until then it is the only copy that counts. */
 async function release(deps: FetcherDeps, { media, ref, signal }: FetchRequest): Promise<void> {
   await media
     .release?.(ref, signal)
@@ -126,7 +130,7 @@ function missing({ name, kind }: AttachmentRef, reason: string): StoredAttachmen
   return { kind: 'missing', name: name ?? kind, reason };
 }
 
-/** Counts by the stated size while it is fetched, then by its own. */
+/** Fetches a file if the sender's allowance has room. Counts the stated size while fetching, then the real one. */
 async function fetchWithin(
   deps: FetchDeps,
   { sender, ...fetching }: FetchRequest & { readonly sender: string },
@@ -165,13 +169,13 @@ async function fetchWithRetry(deps: FetcherDeps, fetching: FetchRequest): Promis
   }
 }
 
-/** When the network may have the file, ms from now; undefined for a refusal without a word about that. */
+/** Returns when the network may have the file, ms from now; undefined if the refusal doesn't say. */
 function waitOf(error: unknown): number | undefined {
   const advice = error instanceof ParleyError ? error.retry : undefined;
   return advice?.kind === 'later' && advice.afterMs !== undefined ? retryAfterMs(advice.afterMs) : undefined;
 }
 
-/** Under a generated name, never the sender's; whole or not at all. */
+/** Stores the file under a generated name, never the sender's, and either completely or not at all. */
 async function fetchOne(
   deps: FetcherDeps,
   { inboxId, media, ref, signal }: FetchRequest,

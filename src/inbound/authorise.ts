@@ -1,8 +1,8 @@
 /**
- * The one gate for every kind of event, before any download, write, model call or reply. In this
- * order: what the platform itself reports; own and other bots' events; unknown kinds; then the DM
- * policy, or the group policy and the group's members. Only immutable ids and the role that is stored
- * for the sender's are read, and whatever is not allowed by name of a rule is refused.
+ * The one gate for every kind of event, before any download, write, model call or reply. It checks, in this order:
+ * unknown kinds; events of the platform itself; events of this and other bots; then the DM policy, or the group policy
+ * and the group's members. It reads only immutable ids and the sender's stored role, and refuses whatever no rule
+ * allows.
  */
 import type { IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
@@ -13,15 +13,14 @@ import { type AccessPolicy, names } from './access-policy.ts';
 
 export type AccessDecision =
   /**
-   * `owner` is named in the configuration or was approved as one; `member` is a person or a group's
-   * member named on a list, or was approved; `guest` is admitted without any of it, by an open policy
-   * or by an allowed group.
+   * An `owner` is named in the configuration or was approved as one. A `member` is a person or group member named on a
+   * list, or was approved. A `guest` is admitted without any of that, by an open policy or an allowed group.
    */
   | { readonly kind: 'allowed'; readonly authority: Authority }
   | { readonly kind: 'refused'; readonly reason: RefusalReason }
   | { readonly kind: 'ignored'; readonly reason: IgnoreReason };
 
-/** The part of an envelope that access is decided by. There is no name in it. */
+/** The part of an envelope that decides access. It contains no names. */
 export type AccessRequest = {
   readonly route: Pick<InboundEnvelope['route'], 'channel' | 'conversation'>;
   readonly chat: Pick<InboundEnvelope['chat'], 'kind' | 'parent'>;
@@ -29,7 +28,7 @@ export type AccessRequest = {
   readonly event: { readonly kind: InboundEvent['kind'] };
   /** The sender's stored access, by bot account and immutable id. */
   readonly standing: SenderRole;
-  /** An owner has let this group in. */
+  /** True if an owner has let this group in. */
   readonly isAdmitted?: boolean | undefined;
 };
 
@@ -39,7 +38,7 @@ export function authorise(request: AccessRequest, policy: AccessPolicy): AccessD
     case 'unknown':
       return refused('unsupported-event');
     case 'platform':
-      // Nobody's text: a bot or an anonymous administrator may have caused it.
+      // It has no author: a bot or an anonymous administrator may have caused it.
       return chat.kind === 'group' ? authorisePlace(request, policy) : authoriseDirect(request, policy);
     case 'person':
       if (sender.isSelf) return { kind: 'ignored', reason: 'own-message' };
@@ -56,7 +55,7 @@ export function authorise(request: AccessRequest, policy: AccessPolicy): AccessD
   }
 }
 
-/** Who caused an event of this kind. A kind that is not listed is unknown, and unknown is denied. */
+/** Returns who causes events of this kind. A kind that isn't listed is unknown, and unknown is denied. */
 function eventOrigin(kind: InboundEvent['kind']): 'person' | 'platform' | 'unknown' {
   switch (kind) {
     case 'message':
@@ -77,7 +76,10 @@ function eventOrigin(kind: InboundEvent['kind']): 'person' | 'platform' | 'unkno
   }
 }
 
-/** `pairing` admits whom `allowlist` admits, and who was approved. Owners always may, unless the policy is unknown. */
+/**
+ * `pairing` admits everyone whom `allowlist` admits, plus approved people. Owners may always write, unless the policy
+ * is unknown.
+ */
 function authoriseDirect(request: AccessRequest, policy: AccessPolicy): AccessDecision {
   const { route, sender, standing } = request;
   const isOwner = isOwnerBy(request, policy);
@@ -101,7 +103,10 @@ function authoriseDirect(request: AccessRequest, policy: AccessPolicy): AccessDe
   }
 }
 
-/** An approval as owner is one for the whole account: for direct messages and in groups that are answered. */
+/**
+ * Says whether the sender is an owner. An approval as owner applies to direct messages and to all groups that are
+ * answered.
+ */
 export function isOwnerBy(
   { route, sender, standing }: Pick<AccessRequest, 'route' | 'sender' | 'standing'>,
   policy: AccessPolicy,
@@ -109,7 +114,7 @@ export function isOwnerBy(
   return names(policy.owners, route.channel, sender.id) || (standing === 'owner' && sender.id !== '');
 }
 
-/** The authority of an account (`platformRef`) in a direct conversation. `role`: its stored role. */
+/** Returns the authority of an account (`platformRef`) in a direct conversation. `role` is its stored role. */
 export function authorityOf(ref: string, policy: AccessPolicy, role?: Role): Authority {
   if (policy.owners.has(ref) || role === 'owner') return 'owner';
   const isPaired = role === 'user' && policy.dmPolicy === 'pairing';
@@ -122,7 +127,7 @@ function authoriseMember(request: AccessRequest, policy: AccessPolicy): AccessDe
   const { route, chat, sender } = request;
   if (sender.id === '') return refused('sender-not-allowed');
   if (isOwnerBy(request, policy)) return allowed('owner');
-  // A guild's list holds in its channels too, unless a channel has its own.
+  // A guild's list also applies to its channels, unless a channel has its own.
   const members =
     policy.groupMembers.get(platformRef(route.channel, route.conversation)) ??
     (chat.parent === undefined
@@ -132,7 +137,7 @@ function authoriseMember(request: AccessRequest, policy: AccessPolicy): AccessDe
   return names(members, route.channel, sender.id) ? allowed('member') : refused('sender-not-allowed');
 }
 
-/** Whether this group is answered at all. A person's approval for direct messages never opens a group. */
+/** Decides whether this group is answered at all. A person's approval for direct messages never opens a group. */
 function authorisePlace({ route, chat, isAdmitted }: AccessRequest, policy: AccessPolicy): AccessDecision {
   switch (policy.groupPolicy) {
     case 'allowlist': {

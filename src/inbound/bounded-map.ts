@@ -1,6 +1,6 @@
 /**
- * A map that forgets what was used least recently. For counters kept per sender: a flood of senders
- * costs the oldest counters, never memory.
+ * A map that evicts its least recently used entry. Meant for counters per sender: a flood of senders costs the oldest
+ * counters, not memory.
  */
 export type BoundedMap<Value> = {
   /** Also counts as a use. */

@@ -5,7 +5,7 @@ import type { NewItem } from '../store/items/new-item.ts';
 import type { CommandArrival } from './propose.ts';
 import { contentOf, emptyMessage } from './stored-content.ts';
 
-/** Looks up what a command needs: it acts with the commit, or waits as an item in its lane's order. */
+/** Loads the input of a command. The command acts with the commit, or waits as an item in its lane's order. */
 export async function decideCommand(deps: CommandDeps, arrival: CommandArrival): Promise<Proposal> {
   const { order, call, event } = arrival;
   const input = await order.load(deps, call);

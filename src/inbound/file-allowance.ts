@@ -1,9 +1,9 @@
 import { createBoundedMap } from './bounded-map.ts';
 
-/** Counts the bytes of files that each sender has had fetched within an hour. */
+/** Counts the bytes fetched for each sender within the last hour. */
 export interface FileAllowance {
   hasRoom(sender: string, bytes: number): boolean;
-  /** Negative: fewer than were counted before. */
+  /** Adds to the sender's count; negative values correct an earlier one. */
   count(sender: string, bytes: number): void;
 }
 
@@ -11,7 +11,7 @@ const minuteMs = 60_000;
 const minutesKept = 60;
 const maxSenders = 10_000;
 
-/** Creates the counters: by the minute and in memory, so that a restart forgets them. */
+/** Creates the counters, which are per minute and in memory: a restart forgets them. */
 export function createFileAllowance(
   clock: { now(): number },
   { bytesPerHour }: { readonly bytesPerHour: number },

@@ -4,7 +4,7 @@ import type { Log } from '#contracts/log.ts';
 
 /** Watches the free space of the data folder's disk. */
 export interface FreeSpace {
-  /** False while the folder's disk is too full to take anything in. */
+  /** False while the folder's disk is too full to accept anything. */
   isEnough(): boolean;
   stop(): Promise<void>;
 }
@@ -12,7 +12,7 @@ export interface FreeSpace {
 const leastBytes = 200 * 1024 * 1024;
 const intervalMs = 5_000;
 
-/** Watches the disk beside the hot path: below 200 MB intake stops visibly, and cursors stay where they are. */
+/** Watches the disk outside the hot path. Below 200 MB intake visibly stops, and cursors stay where they are. */
 export function watchFreeSpace(deps: {
   readonly folder: string;
   readonly clock: Clock;

@@ -12,11 +12,11 @@ import type { MentionPattern } from './mention-gate.ts';
 import type { PairingSettings } from './pairing.ts';
 import { createRateLimit, type RateLimit } from './rate-limit.ts';
 
-/** Rules that intake decides by; compiled once from the configuration. */
+/** The rules by which intake decides; compiled once from the configuration. */
 export type InboundPolicy = {
   readonly access: AccessPolicy;
   readonly pairing: PairingSettings;
-  /** Owners that the configuration names, apart from this machine's user: `channel:peer`. */
+  /** Owners named in the configuration, except this machine's user: `channel:peer`. */
   readonly namedOwners: readonly string[];
   readonly bindings: readonly Binding[];
   readonly defaultAgent: AgentId;
@@ -59,14 +59,14 @@ export function createInboundPolicy(config: Config, notices: Notices): InboundPo
 export type QueuePlace = {
   readonly channel: string;
   readonly conversation: string;
-  /** Its first id, if its network has given it another since: what is set for that still holds. */
+  /** Its first id, if its network has since changed it: settings for that id still apply. */
   readonly formerly?: string | undefined;
   readonly kind: 'dm' | 'group';
 };
 
 /**
- * Each setting is that of the first level that names it: conversation, channel, kind of chat. What `/queue`
- * named for the session comes before all of them, in the store.
+ * Returns the levels of queue settings. The first level that names a setting decides it: conversation, channel, kind of
+ * chat. The store gives precedence to settings made for the session with `/queue`.
  */
 export function queueLevelsFor(
   { queue }: Pick<InboundPolicy, 'queue'>,
@@ -81,7 +81,9 @@ export function queueLevelsFor(
   ];
 }
 
-/** Effective queue settings: each one as its conversation, else its channel, else its chat kind sets it. */
+/**
+ * Returns the effective queue settings: each one is set by the conversation, else the channel, else the kind of chat.
+ */
 export function queueSettingsFor(gate: Pick<InboundPolicy, 'queue'>, place: QueuePlace): QueueSettings {
   const [conversation, channel] = queueLevelsFor(gate, place);
   return { ...gate.queue[place.kind], ...channel?.names, ...conversation?.names };

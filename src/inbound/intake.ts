@@ -32,36 +32,36 @@ export type InboundDeps = {
   readonly log: Log;
   readonly probe: Probe;
   readonly sections?: Sections;
-  /** Counts what was decided, once it is stored. */
+  /** Counts the decisions once they are stored. */
   readonly meters?: { received(channel: string, acceptances: readonly Acceptance[]): void };
   /** Dispatches the commit's effects. Never waits, never throws. */
   start(effects: Effects): void;
-  /** Slots for lanes of the class that a commit may make due at once; undefined when none is free. */
+  /** Reserves slots for the lanes of the class that a commit may make due immediately; undefined if none is free. */
   reserve(laneClass: string, most: number): Reservation | undefined;
-  /** False while the disk is too full to take anything in. */
+  /** False while the disk is too full to accept anything. */
   hasSpace(): boolean;
 };
 
-/** The account that receives, and the lease that proves its right to. */
+/** The receiving account, and the lease that proves its right to receive. */
 export type IntakeAccount = {
   readonly account: string;
   readonly epoch: number;
   readonly holder: string;
-  /** The name that commands address the account by now. */
+  /** Returns the name by which commands currently address the account. */
   botName(): string;
   /** The name of the bot account in the configuration, when it has one. */
   readonly accountName?: string | undefined;
 };
 
-/** A sender who is approved and revoked more often than this holds up the batch until the platform repeats it. */
+/** If a sender is approved and revoked more often than this, the batch must wait until the platform repeats it. */
 const maxDecisions = 5;
 
-/** A raw event is kept up to this length, UTF-16 units. */
+/** Raw events are stored up to this length, UTF-16 units. */
 const maxRaw = 65_536;
 
 /**
- * Steps 1 to 4, from platform event to stored row. Resolves after the commit; a rejection means that
- * nothing of what is not yet acknowledged may be acknowledged.
+ * Performs steps 1 to 4, from platform event to stored row. Resolves after the commit; after a rejection, no further
+ * event may be acknowledged.
  */
 export function createIntake(deps: InboundDeps, receiving: IntakeAccount): Pick<Intake, 'accept'> {
   return {
@@ -70,7 +70,7 @@ export function createIntake(deps: InboundDeps, receiving: IntakeAccount): Pick<
       if (!deps.hasSpace()) {
         throw new ParleyError(
           'store_full',
-          'The disk is almost full, so nothing is taken in; free some space.',
+          'The disk is almost full, so no messages are accepted; free some space.',
           { retry: { kind: 'later' } },
         );
       }
@@ -92,8 +92,8 @@ export function createIntake(deps: InboundDeps, receiving: IntakeAccount): Pick<
 }
 
 /**
- * A batch ends after an event that may change how the next one is decided. A command or a press is stored alone: it locks
- * rows that come before what an earlier event of its batch would have locked.
+ * Splits a batch after each event that may change how the next one is decided. A command or a press is stored alone,
+ * because in lock order its rows come before those that an earlier event of the batch would have locked.
  */
 function sliceAtChanges(events: readonly InboundEnvelope[]): readonly (readonly InboundEnvelope[])[] {
   const slices: InboundEnvelope[][] = [[]];
@@ -112,7 +112,7 @@ type Slice = {
   readonly receiving: IntakeAccount;
   readonly events: readonly InboundEnvelope[];
   readonly unreadable: readonly Proposal[];
-  /** The platform's cursor once the whole batch is stored; empty for all slices but the last. */
+  /** The platform's cursor once the complete batch is stored; empty for all slices except the last. */
   readonly progress: Pick<AcceptInput, 'cursor' | 'anchors'>;
 };
 
@@ -130,12 +130,12 @@ async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Ac
   }
 }
 
-/** Trouble of the surroundings is the caller's to wait out; anything else is one bad event. */
+/** Says whether the environment is at fault, which the caller must wait out; anything else is a bad event. */
 function isOfSurroundings(error: unknown): boolean {
   return isStoreAway(error) || hasCode(error, 'stale_epoch');
 }
 
-/** A person may be approved, revoked or linked after intake has read: then it decides again. */
+/** Decides again if a person was approved, revoked or linked after intake had read. */
 async function decideAndStore(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
   for (let attempts = 1; ; attempts++) {
     try {
@@ -144,13 +144,13 @@ async function decideAndStore(deps: InboundDeps, slice: Slice): Promise<readonly
     } catch (error) {
       if (!hasCode(error, 'access_changed')) throw error;
       if (attempts < maxDecisions) continue;
-      const message = `Access to ${slice.receiving.account} changes faster than it can be decided about.`;
+      const message = `Access to ${slice.receiving.account} changes faster than Parley can decide about it.`;
       throw new ParleyError('store_unavailable', message, { cause: error, retry: { kind: 'later' } });
     }
   }
 }
 
-/** `links`: the links at the time of the decision. */
+/** The decisions on a batch. `links` are the links at the time of the decision. */
 type DecidedBatch = Pick<AcceptInput, 'proposals' | 'links'>;
 
 async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice): Promise<DecidedBatch> {
@@ -193,7 +193,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
   return { proposals, links: { peers, identities, accounts: links.accounts } };
 }
 
-/** An order to this bot, or to another in the group. */
+/** Says whether the event is a command to this bot or to another in the group. */
 function isOrder(proposed: ProposeResult): boolean {
   if (proposed.kind === 'command') return true;
   const { decision } = proposed.proposal;
@@ -207,7 +207,7 @@ async function isRestOf({ store, gate }: InboundDeps, arrival: Arrival): Promise
   return continuesText(store, { envelope, laneKey: laneOf(gate, arrival).key, joinMs });
 }
 
-/** Whose events a batch holds. Where a message goes is decided by the links of those who write directly. */
+/** Returns the people behind a batch's events. Links matter only for people who write directly. */
 function peopleOf({ identityLinks }: InboundPolicy, events: readonly InboundEnvelope[]) {
   const direct = events.filter(({ chat }) => chat.kind === 'dm');
   const peers = [...new Set(direct.map(({ route, sender }) => platformRef(route.channel, sender.id)))];
@@ -242,16 +242,16 @@ async function store(
   }
 }
 
-/** A press that has decided a question. */
+/** Says whether a press has decided a question. */
 function isDecision(acceptance: Acceptance): boolean {
   return (
     acceptance.kind === 'pressed' && (acceptance.result === 'approved' || acceptance.result === 'denied')
   );
 }
 
-/** One bad event must not hold up the others: what fails by itself three times is stored raw, and passed. */
+/** One bad event must not hold up the others: an event that fails three times on its own is stored raw and skipped. */
 async function acceptOneByOne(all: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
-  // Nothing is claimed with it: that a lane can't be worked is no fault of what enters it.
+  // Without claims: a failing lane isn't the fault of the event that enters it.
   const deps: InboundDeps = { ...all, reserve: () => undefined };
   const acceptances: Acceptance[] = [];
   for (const envelope of slice.events) {

@@ -1,4 +1,4 @@
-/** Decides which lane an event enters: for intake, and for whatever shows a person's lane to them. */
+/** Decides which lane an event enters, for intake and for anything that shows people their lanes. */
 import { type AgentId, peerId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type Identities, joinIdentities } from '../sessions/identities.ts';
@@ -7,10 +7,10 @@ import { sessionKeyOf } from '../sessions/session-key-of.ts';
 import { noLinks } from '../store/links/read-links.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
 
-/** The agent that answers an event, and the key of the lane that the event enters. */
+/** The agent that answers an event, and the key of the lane it enters. */
 export type LaneAddress = { readonly agent: AgentId; readonly laneKey: string };
 
-/** The address of an event; `identities` as they are linked when it arrives. */
+/** Returns the address of an event; `identities` are those linked when it arrives. */
 export function laneAddress(
   { bindings, defaultAgent, dmScope }: Pick<InboundPolicy, 'bindings' | 'defaultAgent' | 'dmScope'>,
   event: RoutingInput,
@@ -30,8 +30,8 @@ export type LocalPlace = {
 };
 
 /**
- * The key of the lane that such a conversation's messages enter. The configuration has the machine's user in an
- * identity, so no link made in chat leads elsewhere.
+ * Returns the key of the lane that such a conversation's messages enter. The configuration puts the machine's user into
+ * an identity, so links made in chat can't change the lane.
  */
 export function localLaneKey(
   gate: Pick<InboundPolicy, 'bindings' | 'defaultAgent' | 'dmScope' | 'identityLinks'>,

@@ -1,16 +1,19 @@
 import { join } from 'node:path';
 
-/** The folder of the files that came with messages. */
+/** Returns the folder of the files received with messages. */
 export function mediaFolder(dataDir: string): string {
   return join(dataDir, 'media');
 }
 
-/** A name for a new file of the item's, never the sender's; a download writes to it with `.part` behind it. */
+/** Creates a name for a new file of the item, never the sender's; downloads append `.part` to it. */
 export function newMediaName(inboxId: string): string {
   return `${inboxId}.${crypto.randomUUID().slice(0, 8)}`;
 }
 
-/** The item of a file that `newMediaName` has named; undefined for any other name, so for every path that leaves the folder. */
+/**
+ * Returns the item of a file named by `newMediaName`; undefined for any other name, and so for every path out of the
+ * folder.
+ */
 export function readMediaName(
   name: string,
 ): { readonly inboxId: string; readonly isPartial: boolean } | undefined {

@@ -7,23 +7,23 @@ import { type LeftFilesDeps, releaseLeftFiles } from './release-left-files.ts';
 
 export type MediaRetentionDeps = LeftFilesDeps & {
   readonly mediaDir: string;
-  /** How long the file of a message that is done is kept, ms. */
+  /** How long files of finished messages are kept, ms. */
   readonly keepMs: number;
 };
 
 type OldMediaDeps = Pick<MediaRetentionDeps, 'store' | 'clock' | 'log' | 'mediaDir' | 'keepMs'>;
 
-/** Not while a process starts. */
+/** Also delays the first look, so that it doesn't slow the start down. */
 const intervalMs = 60_000;
 const tidyEveryMs = 6 * 3_600_000;
-/** A download that isn't over by then is over for good, and its row would name it, ms. */
+/** By then a download has ended for good and a row would name its file, ms. */
 const leftoverMs = 86_400_000;
-/** So many files are asked for, and marked, in one step: what people wait for comes between. */
+/** Files read and marked per step, so that work that people wait for can come between. */
 const atOnce = 20;
 
 /**
- * Removes old files of messages four times a day, until it is stopped, and has networks remove what nobody will fetch. Several
- * processes may do so in one folder.
+ * Removes old files of messages four times a day until stopped, and asks networks to remove files that won't be
+ * fetched. Several processes may do so in one folder.
  */
 export function startMediaRetention(deps: MediaRetentionDeps): { stop(): Promise<void> } {
   const { clock, log } = deps;
@@ -41,7 +41,7 @@ export function startMediaRetention(deps: MediaRetentionDeps): { stop(): Promise
         const removed = await removeOldMedia(deps, stopping.signal);
         if (removed > 0) log.info({ removed }, 'media.removed');
       } catch (error) {
-        // The next look finds them again.
+        // The next look finds the files again.
         log.warn({ error }, 'media.not-removed');
       }
     }
@@ -56,8 +56,8 @@ export function startMediaRetention(deps: MediaRetentionDeps): { stop(): Promise
 }
 
 /**
- * Removes the files of messages that are done and older than `keepMs`, and what interrupted downloads have left; returns how
- * many. Only regular files of the folder itself whose names `newMediaName` has made. Safe to repeat and to break off.
+ * Removes files of finished messages older than `keepMs`, and leftovers of interrupted downloads; returns how many.
+ * Only regular files directly in the folder and named by `newMediaName` are removed. Safe to repeat and to interrupt.
  */
 export async function removeOldMedia(deps: OldMediaDeps, signal: AbortSignal): Promise<number> {
   let removed = 0;
@@ -76,7 +76,7 @@ type OldFile = MediaFile & { readonly isPartial: boolean; readonly isExpired: bo
 
 async function* oldFiles({ mediaDir, clock, keepMs }: OldMediaDeps): AsyncGenerator<OldFile> {
   const folder = await opendir(mediaDir).catch((error: NodeJS.ErrnoException) => {
-    // Nothing was ever fetched.
+    // No file has ever been fetched.
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });

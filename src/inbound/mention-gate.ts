@@ -17,18 +17,21 @@ export type MentionGate = {
 };
 
 /**
- * How much of a message patterns look at, in UTF-16 code units: a full message of any network. A longer
- * text (from the page, say) is asked about by its beginning.
+ * How much of a message the patterns search, in UTF-16 code units: a full message of any network. Only the beginning of
+ * a longer text is searched, for example one from the page.
  */
 const searchedLength = 4096;
 
-/** Whether a group message calls the agent: reply to the bot, mention or pattern in the sender's own words, or a gate that is off. */
+/**
+ * Says whether a group message calls the agent: by replying to the bot, by a mention or pattern in the sender's own
+ * words, or because the gate is off.
+ */
 export function passesMentionGate(
   message: Pick<InboundMessage, 'text' | 'mentionsBot' | 'repliesToBot' | 'provenance'>,
   { requireMention, patterns, activation }: MentionGate,
 ): boolean {
   const needsMention = activation === undefined ? requireMention : activation === 'mention';
-  // To whom a message replies is the sender's choice; whom its words name is not, when they are another's.
+  // The sender chooses what to reply to, but not whom somebody else's words mention.
   if (!needsMention || message.repliesToBot) return true;
   if (!isTyped(message)) return false;
   if (message.mentionsBot) return true;

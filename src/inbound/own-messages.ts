@@ -4,8 +4,8 @@ import { conversationKeyOf } from '../store/base/conversation-key.ts';
 import { type MessagePlace, readOwnMessages } from '../store/reads/own-messages.ts';
 
 /**
- * Marks replies to the bot where the network does not say whose message they answer: what it sent is known by
- * its receipts. Costs nothing for a batch that holds none.
+ * Marks replies to the bot if the network doesn't say whose message they answer: the bot's messages are known from
+ * their receipts. Costs nothing for a batch without such replies.
  */
 export async function markOwnReplies(
   store: Pick<Store, 'read'>,

@@ -8,9 +8,9 @@ import { cleanLabel } from '../texts/clean-untrusted.ts';
 import type { Notices } from '../texts/notices.ts';
 
 export type PairingSettings = {
-  /** How long a code holds. */
+  /** How long a code is valid. */
   readonly validMinutes: number;
-  /** Requests that may wait at once, per bot account. */
+  /** How many requests may be pending at once, per bot account. */
   readonly maxPending: number;
 };
 
@@ -20,17 +20,17 @@ type PairingContext = {
   readonly notices: Notices;
 };
 
-/** A longer message of a stranger is not kept, in characters of JSON. */
+/** Longer messages from strangers aren't kept; in characters of JSON. */
 const longestKept = 16_384;
 
-/** Applies a stranger's edit to the message that is kept of them: one that has become too long is kept no more. */
+/** Applies a stranger's edit to their kept message, which is dropped if it has become too long. */
 export function keptEdit(edit: EditDecision): KeptChange {
   return JSON.stringify(edit).length <= longestKept ? edit : 'deleted';
 }
 
 /**
- * A stranger is refused and asks to be let in. The code is drawn here; what is said to whom is decided in the
- * transaction, which knows who asked before and who owns the bot. `message` is answered once they are let in.
+ * Refuses a stranger and requests access for them. The code is drawn here; the transaction decides who is told what,
+ * since it knows who asked before and who owns the bot. `message` is answered once they are let in.
  */
 export function pairingRequest(
   { pairing, namedOwners, notices }: PairingContext,

@@ -1,7 +1,6 @@
 /**
- * Decides about one event, in this order: access, rate, command, content. Pure except for the counters of the
- * rate. The transaction that stores the event decides whether it is a duplicate and what its lane
- * does with it.
+ * Decides about one event, in this order: access, rate, command, content. Pure except for the rate counters. The
+ * transaction that stores the event decides whether it is a duplicate and what its lane does with it.
  */
 
 import type { RefusalReason } from '#contracts/acceptance.ts';
@@ -40,7 +39,7 @@ import { contentOf, decideDelete, decideEdit, promptOf, reactionOf } from './sto
 export type Arrival = {
   readonly envelope: InboundEnvelope;
   readonly facts: ConversationFacts | undefined;
-  /** Accounts linked in chat with the senders of this batch. */
+  /** Accounts that are linked in chat with this batch's senders. */
   readonly links: ChatLinks;
   /** The sender's role in the store. */
   readonly standing: SenderRole;
@@ -51,11 +50,11 @@ export type Arrival = {
   /** The name of the bot account in the configuration. */
   readonly accountName?: string | undefined;
   readonly now: number;
-  /** It goes on with a text that the sender's client has split: see `continuesText`. */
+  /** True if it continues a text that the sender's client has split: see `continuesText`. */
   readonly isRest?: boolean;
 };
 
-/** A proposal, or a command that needs to be carried out to know its answer. */
+/** A proposal, or a command whose input must be loaded first. */
 export type ProposeResult =
   | { readonly kind: 'proposal'; readonly proposal: Proposal }
   | { readonly kind: 'command'; readonly command: CommandArrival };
@@ -63,7 +62,7 @@ export type ProposeResult =
 export type CommandArrival = {
   readonly order: Order;
   readonly call: CommandCall;
-  /** The event itself; the command's decision takes the place of its own. */
+  /** The event itself; the command provides its decision. */
   readonly event: Omit<Proposal, 'decision'>;
 };
 
@@ -113,7 +112,7 @@ export function propose(gate: InboundPolicy, arrival: Arrival): ProposeResult {
   }
 }
 
-/** A group that has a new id is on the lists under its first one, or under the one that it has now. */
+/** Authorises an event. A group whose id has changed may be listed under its first or its current id. */
 function authoriseMoved(
   { access: policy }: InboundPolicy,
   { envelope, facts, standing }: Arrival,
@@ -125,8 +124,8 @@ function authoriseMoved(
 }
 
 /**
- * A press counts by the rights of the person, wherever the button is: also in a group that isn't answered. Of
- * anybody else it changes nothing, and they are told what became of the question.
+ * A button press counts by the person's rights, wherever the button is, even in a group that isn't answered. A press by
+ * anybody without them changes nothing, and they learn the state of the question.
  */
 function proposePress(gate: InboundPolicy, { envelope, standing }: Arrival, data: string): Decision {
   const { route, sender } = envelope;
@@ -138,7 +137,7 @@ function proposePress(gate: InboundPolicy, { envelope, standing }: Arrival, data
   return { kind: 'press', data, by: { ref, label, isOwner, role: 'user' } };
 }
 
-/** In a group that isn't answered an owner may still answer the question whether it should be. */
+/** Reads an owner's command in a group that isn't answered: they may still decide whether it should be. */
 function readCommandOfOwner(
   gate: InboundPolicy,
   arrival: Arrival,
@@ -169,7 +168,7 @@ function proposeMessage(
   });
 
   const [sender, at] = countedAs(envelope, now);
-  // Messages among people in a group have a count of their own, and no notice.
+  // Messages between people in a group are counted separately, without a notice.
   const isHeard = isAddressed(gate, arrival, message);
   const counted = isHeard ? sender : `${sender}, unaddressed`;
   const rate = gate.rateLimit.takeOnce(`${route.account}:${envelope.eventKey}`, counted, at);
@@ -195,13 +194,12 @@ function isAddressed(gate: InboundPolicy, arrival: Arrival, message: InboundMess
   return readOrder(message, { name: arrival.botName }) !== undefined;
 }
 
-/** Older than this it waited while Parley was away. */
+/** A message older than this, ms, waited while Parley wasn't running. */
 const backlogAfterMs = 60_000;
 
 /**
- * Who a message counts for, and when: by the time of a server's receipt, never by the sender's clock. What
- * piled up while Parley was away is no flood, and conversations are read one after the other then, so each
- * has its own count.
+ * Returns for whom and when a message counts: by the time a server received it, never by the sender's clock. A backlog
+ * from while Parley wasn't running is no flood; it is read one conversation after another, so each has its own count.
  */
 function countedAs(
   { route, sender, receivedAt }: InboundEnvelope,
@@ -212,7 +210,7 @@ function countedAs(
   return [now - at > backlogAfterMs ? `${who}@${route.conversation}` : who, at];
 }
 
-/** The command that the sender has typed; undefined for anything else. */
+/** Returns the command that the sender has typed; undefined for anything else. */
 function readCommand(
   gate: InboundPolicy,
   { arrival, event, authority }: Omit<MessageEvent, 'message'>,
@@ -234,7 +232,9 @@ function readCommand(
   return { order, call: { ...known, botName, accountName, now }, event };
 }
 
-/** In a group with several bots, a command that this one doesn't know is another's unless the message calls this one. */
+/**
+ * In a group with several bots, a command unknown to this one belongs to another, unless the message calls this bot.
+ */
 function isForUs({ inGroups }: Order, event: InboundEnvelope['event']): boolean {
   if (inGroups === undefined) return true;
   return inGroups === 'called' && event.kind === 'message' && (event.mentionsBot || event.repliesToBot);
@@ -275,9 +275,9 @@ function bundleOf(envelope: InboundEnvelope, message: InboundMessage, windowMs: 
 }
 
 /**
- * In a conversation that accounts share by a link made in chat, each of them has text before the model:
- * a turn has the rights of the least trusted of them. (A command has those of the account it came from,
- * and what the configuration links is the owner's word.)
+ * In a conversation shared by accounts linked in chat, the model reads text of all of them, so a turn has the rights of
+ * the least trusted one. (A command has the rights of the account it came from, and links in the configuration were
+ * made by the owner.)
  */
 function turnAuthority(gate: InboundPolicy, arrival: Arrival, own: Authority): Authority {
   const { chat, route, sender } = arrival.envelope;
@@ -295,7 +295,7 @@ function identitiesOf(gate: InboundPolicy, { links }: Pick<Arrival, 'links'>): I
   return joinIdentities(gate.identityLinks, links);
 }
 
-/** The lane that the message enters. */
+/** Returns the lane that the message enters. */
 export function laneOf(gate: InboundPolicy, arrival: Arrival): LaneSpec {
   const { envelope, facts, now } = arrival;
   const place = canonical(envelope, facts);
@@ -321,7 +321,7 @@ function queuePlaceOf({ envelope: { route, chat }, facts }: Arrival): QueuePlace
   return { channel, conversation, formerly: facts?.canonicalId, kind: chat.kind };
 }
 
-/** The event under the conversation id that its session and its access are known by. */
+/** Returns the event under the conversation id by which its session and access are known. */
 function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefined): InboundEnvelope {
   if (facts?.canonicalId === undefined) return envelope;
   const conversation = facts.canonicalId as ReplyRoute['conversation'];
@@ -331,7 +331,7 @@ function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefin
 function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): Decision {
   const { envelope, standing, now } = arrival;
   const { route, sender, event } = envelope;
-  // Only an owner who speaks to the bot, or brings it, is asked: to anybody else such a group is silent.
+  // Only an owner who speaks to the bot or adds it is asked; for anybody else such a group stays silent.
   if (
     reason === 'group-not-allowed' &&
     isOwnerBy({ route, sender, standing }, gate.access) &&
@@ -344,7 +344,7 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
     const edit = decideEdit({ gate, envelope, authority: 'member', event });
     return { kind: 'refuse', reason, kept: keptEdit(edit) };
   }
-  // Who has no id cannot be told anything, and nothing could be done for them.
+  // A sender without an id can't be notified, and nothing could be done for them.
   if (event.kind !== 'message' || sender.id === '' || envelope.chat.kind !== 'dm')
     return { kind: 'refuse', reason };
   const typed = readOrder(event, { name: arrival.botName });
@@ -362,13 +362,13 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
   return { kind: 'refuse', reason, ...(isTold && { notice: { route, text, ...once } }) };
 }
 
-/** Whether a person speaks to the bot, or has added it to the group. */
+/** Says whether a person speaks to the bot or has added it to the group. */
 function isCalledBy(event: InboundEnvelope['event']): boolean {
   if (event.kind === 'membership') return event.isMember;
   return event.kind === 'message' && ((event.mentionsBot && isTyped(event)) || event.repliesToBot);
 }
 
-/** A stranger's message as it enters their lane once they are let in; their rights are decided then. */
+/** Builds the message that enters a stranger's lane once they are let in; their rights are decided then. */
 function keptMessage(gate: InboundPolicy, arrival: Arrival, message: InboundMessage): KeptMessage {
   const event = eventOf(arrival);
   const { id, lane, route, content } = newItem(gate, { arrival, event, authority: 'member', message });

@@ -2,13 +2,13 @@ import { createBoundedMap } from './bounded-map.ts';
 
 export type RateLimitVerdict =
   | { readonly kind: 'within' }
-  /** `isFirst`: the sender has not been told in this flood, which lasts until half the limit is free again. */
+  /** `isFirst`: the sender hasn't been notified in this flood, which lasts until half the limit is free again. */
   | { readonly kind: 'exceeded'; readonly retryAfterMs: number; readonly isFirst: boolean };
 
 export interface RateLimit {
-  /** Counts one message of this sender at `now` (ms). A message beyond the limit is not counted. */
+  /** Counts one message of this sender at `now` (ms). Messages over the limit aren't counted. */
   take(sender: string, now: number): RateLimitVerdict;
-  /** The same, once per event: an event that is handed over again gets the verdict it got before. */
+  /** Does the same once per event: an event that is delivered again gets the same verdict as before. */
   takeOnce(event: string, sender: string, now: number): RateLimitVerdict;
 }
 
@@ -17,8 +17,8 @@ type Bucket = { readonly tokens: number; readonly at: number; readonly wasTold: 
 const maxSenders = 10_000;
 
 /**
- * A token bucket per sender: `perMinute` messages at once, refilled evenly. Who was quiet longest is forgotten
- * first and starts with a full bucket again.
+ * Creates a token bucket per sender: `perMinute` messages at once, refilled evenly. Senders who have been quiet longest
+ * are forgotten first and start with a full bucket again.
  */
 export function createRateLimit({ perMinute }: { readonly perMinute: number }): RateLimit {
   const perMs = perMinute / 60_000;
@@ -32,10 +32,10 @@ export function createRateLimit({ perMinute }: { readonly perMinute: number }): 
     },
     take(sender, now) {
       const bucket = buckets.get(sender) ?? { tokens: perMinute, at: now, wasTold: false };
-      // Time only goes forward: to and fro, each step forward would fill the bucket again.
+      // Time only moves forward; otherwise a clock that jumps to and fro would refill the bucket with every jump.
       const at = Math.max(bucket.at, now);
       const tokens = Math.min(perMinute, bucket.tokens + (at - bucket.at) * perMs);
-      // Each refill lets one message of a flood through; that must not earn the next one another notice.
+      // Each refill lets one message of a flood through, which must not cause another notice for the next one.
       const wasTold = bucket.wasTold && tokens < perMinute / 2;
       if (tokens >= 1) {
         buckets.set(sender, { tokens: tokens - 1, at, wasTold });

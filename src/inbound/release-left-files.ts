@@ -13,12 +13,14 @@ export type LeftFilesDeps = {
 };
 
 const atOnce = 100;
-/** A network that isn't connected by then, or still refuses, may do so for ever, and others' files wait after these, ms. */
+/**
+ * A network that isn't connected by then or still refuses may do so forever, while other files wait behind these, ms.
+ */
 const patienceMs = 30 * 86_400_000;
 
 /**
- * Asks networks to remove the files that nobody will fetch; those of networks that aren't connected here, or don't answer, wait.
- * Asking twice is harmless, so a crash in between is. Never rejects for a network.
+ * Asks networks to remove files that won't be fetched. Files wait if their network isn't connected here or doesn't
+ * respond. Asking twice is harmless, and so is a crash in between. Never rejects because of a network.
  */
 export async function releaseLeftFiles(deps: LeftFilesDeps, signal: AbortSignal): Promise<void> {
   const { store, clock, log, channelFor } = deps;

@@ -1,4 +1,4 @@
-/** The type of a file by its first bytes; what the sender claims is not asked. SVG and HTML are text. */
+/** Returns the type of a file by its first bytes, whatever the sender claims. SVG and HTML are text. */
 export function sniffType(head: Buffer): string {
   const latin = head.subarray(0, 16).toString('latin1');
   if (latin.startsWith('\x89PNG\r\n')) return 'image/png';

@@ -10,17 +10,17 @@ type ArrivingText = {
   readonly joinMs: number;
 };
 
-/** Networks tell times in whole seconds. */
+/** Networks report times in whole seconds. */
 const roundingMs = 1000;
 
-/** Whether intake takes the text for a command if nothing else speaks against it. */
+/** Says whether the text begins like a command, so that intake treats it as one unless something prevents that. */
 export function beginsLikeCommand({ event }: InboundEnvelope): boolean {
   return event.kind === 'message' && event.text.trimStart().startsWith('/');
 }
 
 /**
- * Whether the message goes on with a text that its sender's client has split: its sender wrote, or pasted, one text that
- * begins elsewhere, so this is no command.
+ * Says whether the message continues a text that its sender's client has split. The sender wrote or pasted one text
+ * that begins in an earlier message, so this isn't a command.
  */
 export async function continuesText(
   store: Pick<Store, 'read'>,
@@ -29,6 +29,6 @@ export async function continuesText(
   const conversationKey = conversationKeyOf(envelope.route);
   const senderId = envelope.sender.id;
   const sentAt = await store.read(readSplitText, { laneKey, conversationKey, senderId });
-  // Pieces that came before it in its batch are stored by now.
+  // Earlier pieces in the same batch are already stored.
   return sentAt !== undefined && Math.abs(envelope.sentAt - sentAt) <= joinMs + roundingMs;
 }

@@ -10,7 +10,7 @@ import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
 
-/** A message with nothing but its text. */
+/** A message without any content, to be completed by the caller. */
 export const emptyMessage: InboundMessage = {
   kind: 'message',
   messageId: '' as InboundMessage['messageId'],
@@ -58,7 +58,7 @@ export function promptOf(
 
 type Origin = Pick<InboundMessage, 'provenance' | 'forwardedFrom'>;
 
-/** For the mark around words that are not the sender's own. */
+/** Describes the origin of words that aren't the sender's own, for the marks around them. */
 function describeData({ provenance, forwardedFrom = '' }: Origin): string {
   switch (provenance) {
     case 'forwarded':
@@ -103,7 +103,7 @@ export function decideEdit({ gate, envelope, authority, event }: ChangeEvent<'ed
   };
 }
 
-/** Some networks say that a message is gone, and not who took it away. */
+/** Decides about a deleted message. Some networks report that a message is gone, but not who deleted it. */
 export function decideDelete({
   envelope,
   event,
@@ -116,7 +116,7 @@ export function decideDelete({
   };
 }
 
-/** Reactions are remembered also where no unmentioned messages are. */
+/** Reactions are remembered even if no unaddressed messages are. */
 const leastReactions = 10;
 
 export function reactionOf({ gate, envelope, event }: Omit<ChangeEvent<'reaction'>, 'authority'>): Decision {

@@ -1,15 +1,15 @@
 /**
- * The times of an event, as far as they are believed. `sentAt` may be the sender's own clock and is only
- * shown; what limits count by is when a server, or Parley, received it.
+ * Decides how far an event's times are trusted. `sentAt` may come from the sender's own clock and is only displayed;
+ * limits count by the time when a server, or Parley, received the event.
  */
 
 import { clampRemote, remoteTime } from '#channel-kit/remote-number.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 
-/** No platform keeps events for longer, and a limit has long been free again by then. */
+/** No platform keeps events longer, and by then limits have long been free again. */
 const longestBacklogMs = 24 * 3_600_000;
 
-/** The envelope with dates that can be shown, sorted and counted by, whatever the platform said. */
+/** Returns the envelope with dates that can be displayed, sorted and counted by, whatever the platform said. */
 export function withSaneTimes(envelope: InboundEnvelope, now: number): InboundEnvelope {
   const range = { min: now - longestBacklogMs, max: now, fallback: now };
   return {
