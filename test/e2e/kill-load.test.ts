@@ -73,7 +73,7 @@ test('comes up after a kill at any moment of its start, the very first one inclu
   expect(person.standing()).toEqual([answerTo('question-001')]);
   expectLawful(stage, ['question-001']);
   measured.push(
-    `- Killed ${kills} times between 60 and 700 ms after its start, the first start of the folder included: it comes up and answers.`,
+    `- Killed ${kills} times between 60 and 700 ms after its start, including the folder’s first start: each time it came up and answered.`,
   );
 });
 

@@ -17,24 +17,24 @@ const file = join(import.meta.dirname, '../../docs/kill-matrix.md');
 
 const intro = `# Kill matrix
 
-Measured, not claimed: \`npm run kill-matrix\` writes this file. Each line is a real gateway process that was
-ended by \`kill -9\` together with its Redis and started again on the same data folder. "Once" means: the
+Measured, not claimed: \`npm run kill-matrix\` writes this file. For each line, a real gateway process was
+killed with \`kill -9\` together with its Redis and restarted on the same data folder. "Once" means that the
 person's message appears once in the transcript, no request showed it to the model twice, its answer appears
-once in the conversation, and every accepted event, part and tool call has one end in the database.
+once in the conversation, and every accepted event, part and tool call has exactly one outcome in the database.
 `;
 
-/** True for the run that is to write the file: a run of the tests alone changes no document. */
+/** True in the run that writes the file: an ordinary test run changes no document. */
 export function isReported(): boolean {
   return process.env.KILL_MATRIX === 'write';
 }
 
-/** A promised time, ms, which the run that writes the file holds: other runs share their machine with whatever. */
+/** Asserts a promised time in ms, but only in the run that writes the file: other runs share their machine. */
 export function promised(what: string, { tookMs, withinMs }: { tookMs: number; withinMs: number }): void {
   if (isReported() && tookMs > withinMs)
     throw new Error(`${what} after ${Math.round(tookMs)} ms instead of ${withinMs}`);
 }
 
-/** The table of the kill points; what failed is not in it, and fails the run that writes it. */
+/** Writes the table of kill points. Failed scenarios are not in it; they fail the run that writes it. */
 export async function writeMatrix(rows: readonly MatrixRow[]): Promise<void> {
   const slowest = Math.max(...rows.map((row) => row.answeredMs));
   const ordered = [...rows].sort((a, b) => keyOf(a).localeCompare(keyOf(b)));
@@ -48,7 +48,7 @@ export async function writeMatrix(rows: readonly MatrixRow[]): Promise<void> {
   ]);
 }
 
-/** Replaces the section of this name, and leaves the others as they are. */
+/** Replaces the section with this heading and leaves the others as they are. */
 export async function writeSection(heading: string, lines: readonly string[]): Promise<void> {
   const known = await readFile(file, 'utf8').catch(() => intro);
   const [, ...sections] = known.split(/^## /m);
