@@ -1,10 +1,10 @@
 // Checks the models of the lane protocol (proof/lane-protocol/lane.pml, child.pml) with spin: that they hold,
-// and that each broken variant is refuted, for the reason it should be. One line per check; the exit code is
+// and that each broken variant is refuted for the expected reason. Prints one line per check; the exit code is
 // 1 when a proof fails, a broken variant is not refuted, or a program is missing.
-//   --small          the sizes that the tests run, some seconds each
-//   --share <i>/<n>  every nth of them, from the ith on
+//   --small          the sizes that the tests run, a few seconds each
+//   --share <i>/<n>  every nth of them, starting at the ith
 //   --only <text>    only checks whose line contains the text
-//   --model <file>   another model in place of each
+//   --model <file>   another model instead of both
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { findOnPath } from './bootstrap.mjs';
 
 const modelOf = (name) => fileURLToPath(new URL(`../proof/lane-protocol/${name}.pml`, import.meta.url));
 
-/** `settles` looks at every endless run too; without it only at every state. */
+/** With `settles`, every endless execution is checked too; without it, only every state. */
 const proofs = [
   { size: 'small', title: '2 messages', defines: ['MESSAGES=2'] },
   {
@@ -26,13 +26,13 @@ const proofs = [
   },
   {
     size: 'small',
-    title: 'without faults wakes alone suffice, 3 messages',
+    title: 'without faults, wakes alone are sufficient, 3 messages',
     defines: ['MESSAGES=3', 'FAULTLESS', 'WITHOUT_SWEEP'],
     settles: true,
   },
   {
     size: 'small',
-    title: 'a call that waits is never answered, 2 messages',
+    title: 'a waiting call is never answered, 2 messages',
     defines: ['MESSAGES=2', 'NOBODY_ANSWERS'],
   },
   { title: '3 messages', defines: ['MESSAGES=3'] },
@@ -48,16 +48,16 @@ const proofs = [
   },
   {
     size: 'full',
-    title: 'without faults wakes alone suffice, 4 messages, both slots in one process',
+    title: 'without faults, wakes alone are sufficient, 4 messages, both slots in one process',
     defines: ['MESSAGES=4', 'FAULTLESS', 'WITHOUT_SWEEP', 'ONE_PROCESS'],
     settles: true,
   },
 ];
 
-/** Meanings of the model's assertions, each known by a piece of its text. */
+/** Meanings of the model's assertions, each recognized by a piece of its text. */
 const harms = [
   ['bereft', 'an orphan'],
-  ['heard', 'a parent that was not told once'],
+  ['heard', 'a parent that was not notified once'],
   ['state[kid[', 'a call that spawned twice'],
   ['(items[1]>0)))', 'work for a child that has ended'],
   ['stopping', 'a child that a stop has not reached'],
@@ -69,17 +69,17 @@ const harms = [
   ['gone', 'taken twice'],
   ['>last', 'taken out of order'],
   ['acted', 'a tool call that ran twice'],
-  ['cancel', 'said after it was stopped'],
+  ['cancel', 'answered after it was stopped'],
   ['violated 0', 'given up without a fault'],
   ['acceptance cycle', 'an endless run that does not settle'],
 ];
 
-/** Where nothing goes wrong and nothing sweeps, only the wakes are left. */
+/** Without faults and without a sweep, only the wakes are left. */
 const alone = ['FAULTLESS', 'WITHOUT_SWEEP'];
 
 const broken = [
   {
-    title: 'a write is not asked for its epoch',
+    title: 'a write does not check its epoch',
     defines: ['WITHOUT_EPOCH'],
     refutedBy: 'a write out of turn',
   },
@@ -95,7 +95,7 @@ const broken = [
     refutedBy: 'answered twice',
   },
   {
-    title: 'a claim does not heed the lease: two leases at once',
+    title: 'a claim ignores the lease: two leases at the same time',
     defines: ['LEASE_IGNORED', 'TRIES=1', ...alone],
     refutedBy: 'given up without a fault',
   },
@@ -113,26 +113,26 @@ const broken = [
   },
   {
     size: 'small',
-    title: 'looking and closing are two transactions',
+    title: 'checking for messages and closing are two transactions',
     defines: ['CLOSE_IN_TWO', ...alone],
     refutedBy: 'something is stuck',
   },
   {
-    title: 'a run that was cut closes without looking',
+    title: 'an aborted run closes without checking for messages',
     defines: ['DRAIN_BY_END', ...alone],
     refutedBy: 'something is stuck',
   },
   {
     size: 'small',
-    title: 'wakes may be lost and nothing sweeps',
+    title: 'wakes may be lost and there is no sweep',
     defines: ['WITHOUT_SWEEP'],
     refutedBy: 'something is stuck',
   },
   { title: 'a lease never ends', defines: ['LEASE_FOR_EVER'], refutedBy: 'something is stuck' },
   {
-    title: 'an answer does not look for the cancel flag',
+    title: 'an answer does not check the cancel flag',
     defines: ['CANCEL_UNREAD'],
-    refutedBy: 'said after it was stopped',
+    refutedBy: 'answered after it was stopped',
   },
   {
     size: 'small',
@@ -147,13 +147,13 @@ const broken = [
   },
   { title: 'the ledger has no unique key', defines: ['WITHOUT_LEDGER'], refutedBy: 'taken twice' },
   {
-    title: 'a steer that goes back stays in the transcript',
+    title: 'a requeued steer stays in the transcript',
     defines: ['KEPT_IN_TRANSCRIPT'],
     refutedBy: 'taken twice',
   },
   {
     size: 'small',
-    title: 'parking does not look whether its call was settled',
+    title: 'parking does not check whether its call was settled',
     defines: ['PARK_UNSEEN', 'PARKED_FOR_EVER'],
     refutedBy: 'something is stuck',
   },
@@ -164,31 +164,31 @@ const broken = [
   },
   {
     size: 'small',
-    title: 'a wait never expires, and nobody answers',
+    title: 'a wait never expires, and no answer comes',
     defines: ['NOBODY_ANSWERS', 'PARKED_FOR_EVER'],
     refutedBy: 'something is stuck',
   },
 ];
 
-/** One lane's own protocol is taken for granted there. `refutedBy` as in `broken`. */
+/** Checks of child.pml, which takes each lane's own protocol for granted. `refutedBy` as in `broken`. */
 const child = [
   { size: 'small', title: 'a child', defines: ['CHILDREN=1'], settles: true },
   {
     size: 'small',
-    title: "a child's child, one slot for all of them",
+    title: "a child's child, one slot for all",
     defines: ['CHILDREN=2', 'SLOTS=1'],
     settles: true,
   },
   {
     size: 'small',
-    title: 'two children, one slot for all of them',
+    title: 'two children, one slot for all',
     defines: ['CHILDREN=2', 'SIBLINGS', 'SLOTS=1'],
     settles: true,
   },
   { title: "a child's child", defines: ['CHILDREN=2'] },
   {
     size: 'small',
-    title: 'a child ends and its parent is told in two transactions',
+    title: 'a child ends and its parent is notified in two transactions',
     defines: ['FINISH_APART'],
     refutedBy: 'work for a child that has ended',
   },
@@ -200,7 +200,7 @@ const child = [
   },
   {
     size: 'small',
-    title: 'a stop without the locks on the lanes below',
+    title: 'a stop does not lock the lanes below',
     defines: ['STOP_UNLOCKED'],
     refutedBy: 'a child that a stop has not reached',
   },
@@ -210,22 +210,22 @@ const child = [
     refutedBy: 'an orphan',
   },
   {
-    title: 'a child ends without looking for its own children',
+    title: 'a child ends without checking for its own children',
     defines: ['CHILDREN_FORGOTTEN'],
     refutedBy: 'an orphan',
   },
   {
-    title: 'a child ends without looking at what waits in its lane',
+    title: 'a child ends without checking what waits in its lane',
     defines: ['FINISH_BLIND'],
     refutedBy: 'work for a child that has ended',
   },
   {
-    title: 'a call that is repeated spawns anew',
+    title: 'a repeated call spawns again',
     defines: ['SPAWN_ANEW'],
     refutedBy: 'a call that spawned twice',
   },
   {
-    title: 'children are counted in a transaction of its own',
+    title: 'children are counted in a separate transaction',
     defines: ['COUNT_UNLOCKED', 'CHILDREN=3', 'NODES=2'],
     refutedBy: 'a tree above its limit',
   },
@@ -241,7 +241,7 @@ const child = [
     refutedBy: 'something is stuck',
   },
   {
-    title: 'a child that hangs is asked to stop, and never fenced',
+    title: 'a hanging child is asked to stop, but never fenced',
     defines: ['WITHOUT_FENCE'],
     refutedBy: 'something is stuck',
   },
@@ -261,7 +261,7 @@ function chooseChecks({ isSmall, only, share }) {
     .filter((_, index) => index % step === first);
 }
 
-/** Runs a program to its end; resolves with its exit code and what it printed. */
+/** Runs a program to its end; resolves with its exit code and its output. */
 function run(program, args, cwd) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -277,13 +277,13 @@ async function mustRun(program, args, cwd) {
   if (code !== 0) throw new Error(`"${[program, ...args].join(' ')}" failed:\n${text}`);
 }
 
-/** The commands of one check; README.md beside the model shows them written out. */
+/** Returns the commands of one check; the README.md next to the model shows them written out. */
 export function commandsOf({ defines, settles = false, refutedBy, model = 'lane' }, file) {
   const isSized = model === 'child' || defines.some((define) => define.startsWith('MESSAGES='));
   const sized = isSized ? defines : [...defines, 'MESSAGES=2'];
-  // Nearly every step touches the lane: partial order reduction finds nothing to leave out.
+  // Nearly every step touches the lane, so partial order reduction finds nothing to leave out.
   const kind = settles ? [] : ['-DSAFETY', '-DNOCLAIM'];
-  // A broken variant is refuted within thousands of states: there compiling is what takes time.
+  // A broken variant is refuted within thousands of states, so most of its time goes into compiling.
   const effort = refutedBy === undefined ? '-O1' : '-O0';
   return [
     ['spin', '-a', ...sized.map((define) => `-D${define}`), file],
@@ -335,7 +335,7 @@ function describe({ line, refutedBy }, { states, violation, isRight, seconds, te
   return `${mark} ${line}: ${count} states, ${verdict()} (${seconds} s)`;
 }
 
-/** The steps that lead to the error, as spin plays them again. */
+/** Returns the steps that lead to the error, as replayed by spin. */
 async function explain(check, { file, folder }) {
   const [spin] = commandsOf(check, file);
   const defines = spin.filter((word) => word.startsWith('-D'));
@@ -383,7 +383,7 @@ async function main() {
       if (!isRight) wrong += 1;
     }
   };
-  // Memory is what the large ones need: no more at once than the smallest machine has cores.
+  // The large ones need memory, so no more run in parallel than the smallest machine has cores.
   await Promise.all([work(), work()]);
   console.log(`${checks.length} checks, ${wrong} wrong`);
   return wrong === 0 && checks.length > 0 ? 0 : 1;
