@@ -31,6 +31,7 @@ const attachment = z.object({
   sizeBytes: z.int().nonnegative(),
 });
 
+/** Schema of a client's frames. */
 export const clientFrameSchema = z.discriminatedUnion('type', [
   /** First frame, and again to ask for what came after a position of the session `of`. */
   z.object({

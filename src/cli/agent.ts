@@ -4,7 +4,7 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
-import { maxMessageChars } from '../server/agent-routes.ts';
+import { acceptedMessage, maxMessageChars } from '../server/agent-routes.ts';
 import { waitAnswer } from '../server/wait-answer.ts';
 import { askRunningGateway, headersForChange } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -20,7 +20,6 @@ export type AgentCall = {
 };
 
 const refusalSchema = z.object({ error: z.object({ code: z.string(), text: z.string().exactOptional() }) });
-const acceptedSchema = z.object({ runId: z.string(), session: z.string(), acceptedAt: z.number() });
 const resultSchema = z.looseObject(waitAnswer.shape);
 
 /**
@@ -45,7 +44,7 @@ export async function runAgent({
   const headers = await headersForChange(config);
   const body = JSON.stringify({ ...input, key });
   const ask = createAsk(url, key);
-  const accepted = await ask(acceptedSchema, '/api/agent', { method: 'POST', headers, body });
+  const accepted = await ask(acceptedMessage, '/api/agent', { method: 'POST', headers, body });
   if (!waits) {
     printLines([asJson ? JSON.stringify(accepted) : accepted.runId]);
     return 0;

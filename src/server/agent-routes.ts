@@ -1,49 +1,80 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { hasCode } from '#contracts/errors.ts';
 import type { AgentService } from '../service/agent-service.ts';
-import { waitAnswerOf } from './wait-answer.ts';
+import { serveCall } from './api-call.ts';
+import { refuse } from './request-auth.ts';
+import { waitAnswer, waitAnswerOf } from './wait-answer.ts';
 
 /** The longest message that a program may send, UTF-16 units. */
 export const maxMessageChars = 16_000;
 
 const name = z.string().min(1).max(2048);
-const sending = z.strictObject({
-  message: z.string().min(1).max(maxMessageChars),
-  session: name.exactOptional(),
-  agent: name.exactOptional(),
-  key: z.string().min(1).max(200).exactOptional(),
-});
-const waiting = z.strictObject({
-  runId: z.string().min(1).max(200),
-  timeoutMs: z.coerce.number().int().min(0).max(600_000).default(30_000),
-});
+
+/** Answer to a message from a program; the time in ms since the epoch. */
+export const acceptedMessage = z.object({ runId: z.string(), session: z.string(), acceptedAt: z.int() });
+
+const agent = {
+  method: 'POST',
+  path: '/api/agent',
+  summary:
+    'Sends an agent a message; answers once it is stored, with the id of the run that it begins or joins',
+  input: z.strictObject({
+    message: z.string().min(1).max(maxMessageChars),
+    session: name
+      .exactOptional()
+      .describe('A session key, in place of an agent; absent: your own conversation'),
+    agent: name.exactOptional().describe('Absent: the default agent'),
+    key: z
+      .string()
+      .min(1)
+      .max(200)
+      .exactOptional()
+      .describe('Idempotency key: the same message under the same key counts once, with one run id'),
+  }),
+  answer: acceptedMessage,
+  refusals: { 400: ['invalid_input'] },
+} as const;
+
+const wait = {
+  method: 'GET',
+  path: '/api/agent/wait',
+  summary: 'Waits until a run has ended, and tells how; never stops it',
+  input: z.strictObject({
+    runId: z.string().min(1).max(200),
+    timeoutMs: z.coerce.number().int().min(0).max(600_000).default(30_000),
+  }),
+  answer: waitAnswer,
+  refusals: { 404: ['not_found'] },
+} as const;
+
+const cancel = {
+  method: 'POST',
+  path: '/api/agent/cancel',
+  summary: "Stops a session's run with its sub-agents, and cancels what programs have waiting in it",
+  input: z.strictObject({ session: name }),
+  answer: z.object({ isCancelled: z.boolean().describe('False: there was nothing to stop') }),
+} as const;
 
 /** Spec 15: `agent` answers at once with the run id that it has reserved, `agent.wait` tells what became of it. */
 export function mountAgent(app: FastifyInstance, agents: AgentService): void {
-  const access = { config: { access: 'signed-in' } } as const;
-  app.post('/api/agent', access, async (request, reply) => {
-    const { data } = sending.safeParse(request.body);
-    if (data === undefined) return refuse(reply, 'invalid_request', 'The request is not valid.');
+  serveCall(app, agent, async (message, { reply }) => {
     try {
-      return await agents.send(data);
+      return await agents.send(message);
     } catch (error) {
       if (!hasCode(error, 'invalid_input')) throw error;
-      return refuse(reply, 'invalid_input', error instanceof Error ? error.message : '');
+      const text = error instanceof Error ? error.message : '';
+      return refuse(reply, { status: 400, code: 'invalid_input', text });
     }
   });
 
-  app.get('/api/agent/wait', access, async (request, reply) => {
-    const { data } = waiting.safeParse(request.query);
-    if (data === undefined) return refuse(reply, 'invalid_request', 'The request is not valid.');
+  serveCall(app, wait, async ({ runId, timeoutMs }, { reply }) => {
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
-    const result = await agents.wait(data.runId, data.timeoutMs, gone.signal);
-    if (result.kind === 'unknown') return reply.code(404).send({ error: { code: 'not_found' } });
+    const result = await agents.wait(runId, timeoutMs, gone.signal);
+    if (result.kind === 'unknown') return refuse(reply, { status: 404, code: 'not_found' });
     return waitAnswerOf(result);
   });
-}
 
-function refuse(reply: FastifyReply, code: string, text: string): FastifyReply {
-  return reply.code(400).send({ error: { code, text } });
+  serveCall(app, cancel, async ({ session }) => ({ isCancelled: await agents.cancel(session) }));
 }

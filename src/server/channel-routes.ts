@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
+import { clientFrameSchema, serverFrameSchema } from '#channel-kit/client-frames.ts';
 import type {
   ClientSocket,
   RouteHost,
@@ -36,6 +37,13 @@ type UploadHandler = {
   readonly drop: ((id: string) => Promise<void>) | undefined;
 };
 type ChannelParams = { readonly channel: string; readonly path: string; readonly '*'?: string };
+
+const socket = {
+  method: 'GET',
+  path: '/channels/:channel/:path',
+  summary: 'Opens a conversation as the page does: what is said there, and what the agent is doing',
+  frames: { client: clientFrameSchema, server: serverFrameSchema },
+} as const;
 
 const webhookBodyBytes = 1024 * 1024;
 
@@ -92,14 +100,14 @@ function mountSockets(
   open: Map<WebSocket, string | undefined>,
 ): void {
   app.get<{ Params: ChannelParams }>(
-    '/channels/:channel/:path',
-    { websocket: true, config: { access: 'signed-in', isSocket: true } },
-    (socket, request) => {
+    socket.path,
+    { websocket: true, config: { access: 'signed-in', isSocket: true, call: socket } },
+    (opened, request) => {
       const handler = handlers.get(routeName(request.params));
-      if (handler === undefined) return closeSocket(socket, 1013, 'not ready');
-      open.set(socket, request.identity?.kind === 'session' ? request.identity.id : undefined);
-      socket.once('close', () => open.delete(socket));
-      handler(createClientSocket(socket));
+      if (handler === undefined) return closeSocket(opened, 1013, 'not ready');
+      open.set(opened, request.identity?.kind === 'session' ? request.identity.id : undefined);
+      opened.once('close', () => open.delete(opened));
+      handler(createClientSocket(opened));
     },
   );
 }
@@ -139,7 +147,7 @@ function mountWebhooks(
       await handlerOf(params)?.({ params: params['*'] ?? '', headers: request.headers, body: undefined });
       throw error;
     };
-    const config = { access: 'webhook' as const };
+    const config = { access: 'webhook', call: 'none' } as const;
     const options = { config, errorHandler, bodyLimit: webhookBodyBytes };
     for (const url of ['/channels/:channel/:path', '/channels/:channel/:path/*']) {
       scope.post<{ Params: ChannelParams }>(url, options, async (request, reply) => {
@@ -162,7 +170,7 @@ function mountUploads(
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser(fileType, (_request, body, done) => done(null, body));
-    const config = { access: 'signed-in' as const, isUpload: true };
+    const config = { access: 'signed-in', isUpload: true, call: 'none' } as const;
     const options = { config, bodyLimit: Math.max(1, maxBytes) };
     scope.post<{ Params: ChannelParams }>('/uploads/:channel', options, async (request, reply) => {
       const handler = handlers.get(request.params.channel);
@@ -174,7 +182,7 @@ function mountUploads(
         .send(body ?? '{}');
     });
   });
-  const dropping = { config: { access: 'signed-in' as const }, bodyLimit: 1024 };
+  const dropping = { config: { access: 'signed-in', call: 'none' } as const, bodyLimit: 1024 };
   app.post<{ Params: ChannelParams }>('/uploads/:channel/drop', dropping, async (request, reply) => {
     const named = droppedSchema.safeParse(request.body);
     const drop = handlers.get(request.params.channel)?.drop;

@@ -18,6 +18,7 @@ import type { ReloadResult } from '../config/live-settings.ts';
 import type { AgentService } from '../service/agent-service.ts';
 import { mountAgent } from './agent-routes.ts';
 import { allowedOrigins } from './allowed-origins.ts';
+import { describeApi } from './api-document.ts';
 import { createAttemptLimiter } from './attempt-limiter.ts';
 import { limitBodyTime } from './body-time.ts';
 import { createChannelRoutes } from './channel-routes.ts';
@@ -68,6 +69,8 @@ export type HttpServerDeps = {
   readonly maxUploadBytes?: number;
   readonly log: Log;
   readonly clock?: Clock;
+  /** Parley's version, for the description of the API. */
+  readonly version?: string;
   readiness(): Promise<Readiness>;
   status(): Promise<GatewayStatus>;
   /** Reads the configuration anew; its route is absent without it. */
@@ -198,6 +201,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     sourceOf: whose,
   });
   const requests = watchRequests(app);
+  describeApi(app, { ...deps, cookieName });
   app.register(async (scope) => {
     mountStatus(scope, deps);
     if (deps.messages !== undefined) mountMessages(scope, deps.messages);

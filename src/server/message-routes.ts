@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { OperatorResult, UndeliveredPart } from '../store/delivery/operator-actions.ts';
+import { serveCall } from './api-call.ts';
+import { refuse } from './request-auth.ts';
 
 /** The owner's questions about single messages, and actions on those that may not have arrived. */
 export type OwnerMessages = {
@@ -14,33 +16,67 @@ export type OwnerMessages = {
 };
 
 const id = z.string().min(1).max(300);
-const subject = z.object({ id });
-const part = z.strictObject({ key: id });
-const signedIn = { config: { access: 'signed-in' } } as const;
+
+const why = {
+  method: 'GET',
+  path: '/api/why',
+  summary: 'Tells what became of a message, as lines of text',
+  input: z.object({ id: id.describe('Any id that Parley or the network gave it') }),
+  answer: z.object({ text: z.string() }),
+  refusals: { 404: ['not_found'] },
+} as const;
+
+const outbox = {
+  method: 'GET',
+  path: '/api/outbox',
+  summary: 'Lists messages that are not delivered, newest first',
+  answer: z.object({
+    parts: z
+      .array(
+        z.object({
+          key: z.string(),
+          conversation: z.string(),
+          state: z.string(),
+          attempts: z.int(),
+          problem: z.string().optional(),
+          createdAt: z.int(),
+          excerpt: z.string(),
+        }),
+      )
+      .readonly(),
+  }),
+} as const;
+
+const action = {
+  method: 'POST',
+  input: z.strictObject({ key: id.describe('Of the part, as the list has it') }),
+  answer: z.object({ status: z.literal('done') }),
+  refusals: { 404: ['not_found'], 409: ['not_possible'] },
+} as const;
+
+const actions = {
+  retry: { ...action, path: '/api/outbox/retry', summary: 'Sends a part again; it may then arrive twice' },
+  drop: { ...action, path: '/api/outbox/drop', summary: 'Gives a part up' },
+} as const;
 
 /** Serves the account of a message, and the list of those that may not have arrived with its two actions. */
 export function mountMessages(app: FastifyInstance, messages: OwnerMessages): void {
-  app.get('/api/why', signedIn, async (request, reply) => {
-    const { data } = subject.safeParse(request.query);
-    if (data === undefined) return reply.code(400).send({ error: { code: 'invalid_request' } });
-    const text = await messages.why(data.id);
-    if (text === undefined) return reply.code(404).send({ error: { code: 'not_found' } });
-    return { text };
+  serveCall(app, why, async ({ id: subject }, { reply }) => {
+    const text = await messages.why(subject);
+    return text === undefined ? refuse(reply, { status: 404, code: 'not_found' }) : { text };
   });
 
-  app.get('/api/outbox', signedIn, async () => ({ parts: await messages.undelivered() }));
+  serveCall(app, outbox, async () => ({ parts: await messages.undelivered() }));
 
-  for (const action of ['retry', 'drop'] as const) {
-    app.post(`/api/outbox/${action}`, signedIn, async (request, reply) => {
-      const { data } = part.safeParse(request.body);
-      if (data === undefined) return reply.code(400).send({ error: { code: 'invalid_request' } });
-      switch (await messages[action](data.key)) {
+  for (const name of ['retry', 'drop'] as const) {
+    serveCall(app, actions[name], async ({ key }, { reply }) => {
+      switch (await messages[name](key)) {
         case 'done':
-          return { status: 'done' };
+          return { status: 'done' as const };
         case 'not-found':
-          return reply.code(404).send({ error: { code: 'not_found' } });
+          return refuse(reply, { status: 404, code: 'not_found' });
         default:
-          return reply.code(409).send({ error: { code: 'not_possible' } });
+          return refuse(reply, { status: 409, code: 'not_possible' });
       }
     });
   }

@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { ShownAlert } from '#contracts/owner-alert.ts';
 import type { AnswerResult, ShownQuestion } from '#contracts/owner-question.ts';
+import { serveCall } from './api-call.ts';
+import { refuse } from './request-auth.ts';
 
 export type OwnerNotices = {
   /** Open notices that weren't dismissed, newest first. */
@@ -14,27 +16,71 @@ export type OwnerNotices = {
   answer(id: string, verdict: 'approve' | 'deny'): Promise<AnswerResult>;
 };
 
-const dismissal = z.strictObject({ id: z.string().min(1).max(100) });
+const id = z.string().min(1).max(100);
+const verdict = z.enum(['approve', 'deny']);
 
-const answerSchema = z.strictObject({ id: z.string().min(1).max(100), verdict: z.enum(['approve', 'deny']) });
+const list = {
+  method: 'GET',
+  path: '/api/notices',
+  summary: "Lists the owner's open notices and questions, newest first",
+  answer: z.object({
+    notices: z
+      .array(
+        z.object({
+          id: z.string(),
+          kind: z.string(),
+          text: z.string(),
+          count: z.int(),
+          since: z.int(),
+          lastAt: z.int(),
+        }),
+      )
+      .readonly(),
+    questions: z
+      .array(
+        z.object({
+          id: z.string(),
+          text: z.string(),
+          since: z.int(),
+          choices: z.array(z.object({ verdict, label: z.string() })).readonly(),
+        }),
+      )
+      .readonly(),
+  }),
+} as const;
+
+const dismiss = {
+  method: 'POST',
+  path: '/api/notices/dismiss',
+  summary: 'Takes a notice off the lists',
+  input: z.strictObject({ id }),
+  answer: z.object({ status: z.literal('dismissed') }),
+  refusals: { 404: ['not_found'] },
+} as const;
+
+const answer = {
+  method: 'POST',
+  path: '/api/notices/answer',
+  summary: 'Answers a question as the owner; of several answers the first counts',
+  input: z.strictObject({ id, verdict }),
+  answer: z.object({
+    result: z.enum(['approved', 'denied', 'late', 'foreign', 'unknown']),
+    text: z.string(),
+  }),
+} as const;
 
 /** Serves the owner's notices for the banner of the page and the command line. */
 export function mountNotices(app: FastifyInstance, notices: OwnerNotices): void {
-  app.get('/api/notices', { config: { access: 'signed-in' } }, async () => ({
+  serveCall(app, list, async () => ({
     notices: await notices.shown(),
     questions: await notices.questions(),
   }));
 
-  app.post('/api/notices/dismiss', { config: { access: 'signed-in' } }, async (request, reply) => {
-    const { data } = dismissal.safeParse(request.body);
-    if (data === undefined) return reply.code(400).send({ error: { code: 'invalid_request' } });
-    if (await notices.dismiss(data.id)) return { status: 'dismissed' };
-    return reply.code(404).send({ error: { code: 'not_found' } });
-  });
+  serveCall(app, dismiss, async (notice, { reply }) =>
+    (await notices.dismiss(notice.id))
+      ? { status: 'dismissed' as const }
+      : refuse(reply, { status: 404, code: 'not_found' }),
+  );
 
-  app.post('/api/notices/answer', { config: { access: 'signed-in' } }, async (request, reply) => {
-    const { data } = answerSchema.safeParse(request.body);
-    if (data === undefined) return reply.code(400).send({ error: { code: 'invalid_request' } });
-    return notices.answer(data.id, data.verdict);
-  });
+  serveCall(app, answer, async (given) => notices.answer(given.id, given.verdict));
 }

@@ -65,7 +65,7 @@ function vendorPath(name: string): string {
 }
 
 function serveFile(app: FastifyInstance, file: PageFile): void {
-  app.get(file.url, { config: { access: 'public' } }, async (request, reply) => {
+  app.get(file.url, { config: { access: 'public', call: 'none' } }, async (request, reply) => {
     const written = await readFile(file.path);
     const bytes = file.fill === undefined ? written : Buffer.from(file.fill(written.toString('utf8')));
     const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;

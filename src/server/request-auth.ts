@@ -120,6 +120,7 @@ const storeAway: Refusal = { status: 503, code: 'store_unavailable', retryAfterM
 
 /** Text for people; programs read the code. */
 const texts: Readonly<Partial<Record<string, string>>> = {
+  invalid_request: 'The request isn’t valid. /openapi.json describes what is.',
   store_unavailable:
     "Parley can't use its database right now. It keeps trying; please ask again in a moment.",
 };

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { serveCall } from './api-call.ts';
 import { signInIdOf } from './identity.ts';
 
 /** Fresh links that sign one browser in, once. */
@@ -8,9 +10,14 @@ export type SignInLinks = {
   readonly phoneUrl?: string;
 };
 
+const issuing = {
+  method: 'POST',
+  path: '/api/sign-in-links',
+  summary: 'Makes a link that signs one browser in, once, within 15 minutes',
+  answer: z.object({ url: z.string(), phoneUrl: z.string().exactOptional() }),
+} as const;
+
 /** Issues links to who is signed in already, as the command line is by the token; `by`: the sign-in that asks. */
 export function mountSignInLinks(app: FastifyInstance, issue: (by: string | undefined) => SignInLinks): void {
-  app.post('/api/sign-in-links', { config: { access: 'signed-in' } }, async ({ identity }) =>
-    issue(signInIdOf(identity)),
-  );
+  serveCall(app, issuing, async (_, { request }) => issue(signInIdOf(request.identity)));
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { serveCall } from './api-call.ts';
 import type { AttemptLimiter } from './attempt-limiter.ts';
 import { type IdentityCheck, signInIdOf } from './identity.ts';
 import { type Refusal, refuse } from './request-auth.ts';
@@ -16,19 +17,55 @@ export type SignInDeps = {
   readonly sourceOf: (request: FastifyRequest) => string;
 };
 
-const tokenForm = z.object({ token: z.string().min(1).max(1024) });
 const linkQuery = z.object({ code: z.string().min(1).max(128) });
-const endForm = z.union([
-  z.strictObject({ id: z.string().min(1).max(100) }),
-  z.strictObject({ others: z.literal(true) }),
-]);
-const signedIn = { config: { access: 'signed-in' } } as const;
-const open = { config: { access: 'public' } } as const;
+
+const signIn = {
+  method: 'POST',
+  path: '/api/sign-in',
+  summary: 'Signs a browser in by the access token: the answer sets a cookie',
+  access: 'public',
+  input: z.object({ token: z.string().min(1).max(1024) }),
+  refusals: { 401: ['wrong_token'], 429: ['too_many_tries'] },
+} as const;
+
+const signOut = {
+  method: 'POST',
+  path: '/api/sign-out',
+  summary: 'Ends the sign-in of the browser that asks',
+} as const;
+
+const list = {
+  method: 'GET',
+  path: '/api/sign-ins',
+  summary: 'Lists the signed-in browsers, the one seen last first',
+  answer: z.object({
+    signIns: z.array(
+      z.object({
+        id: z.string(),
+        browser: z.string(),
+        createdAt: z.int(),
+        lastSeenAt: z.int(),
+        isThis: z.boolean(),
+      }),
+    ),
+  }),
+} as const;
+
+const end = {
+  method: 'POST',
+  path: '/api/sign-ins/end',
+  summary: 'Ends one sign-in, or all others',
+  input: z.union([
+    z.strictObject({ id: z.string().min(1).max(100) }),
+    z.strictObject({ others: z.literal(true) }),
+  ]),
+  answer: z.object({ ended: z.int().describe('How many there were') }),
+} as const;
 
 /** One-time link, token form, sign-out, and the list of who is signed in. The cookie alone stays in the browser. */
 export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
   const { signIns } = deps;
-  app.get('/signin', open, async (request, reply) => {
+  app.get('/signin', { config: { access: 'public', call: 'none' } }, async (request, reply) => {
     const query = linkQuery.safeParse(request.query);
     if (!query.success) return reply.redirect('/#link-not-valid', 303);
     const { code } = query.data;
@@ -52,34 +89,30 @@ export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
     return reply.redirect('/', 303);
   });
 
-  app.post('/api/sign-in', open, async (request, reply) => {
-    const form = tokenForm.safeParse(request.body);
-    if (!form.success) return refuse(reply, { status: 400, code: 'invalid_input' });
-    const attempt = await deps.identities.tryToken(form.data.token, deps.sourceOf(request));
+  serveCall(app, signIn, async ({ token }, { request, reply }) => {
+    const attempt = await deps.identities.tryToken(token, deps.sourceOf(request));
     if (attempt.kind !== 'right') return refuse(reply, refusalOfAttempt(attempt));
     await openSession(request, reply, deps);
     return reply.code(204).send();
   });
 
-  app.post('/api/sign-out', signedIn, async (request, reply) => {
+  serveCall(app, signOut, async (_, { request, reply }) => {
     reply.clearCookie(deps.cookieName(), cookieOptions(request));
     const own = signInIdOf(request.identity);
     if (own !== undefined) await signIns.end({ id: own });
     return reply.code(204).send();
   });
 
-  app.get('/api/sign-ins', signedIn, async (request) => ({
+  serveCall(app, list, async (_, { request }) => ({
     signIns: (await signIns.list()).map(({ id, browser, createdAt, lastSeenAt }) => ({
       ...{ id, browser, createdAt, lastSeenAt },
       isThis: id === signInIdOf(request.identity),
     })),
   }));
 
-  app.post('/api/sign-ins/end', signedIn, async (request, reply) => {
-    const form = endForm.safeParse(request.body);
-    if (!form.success) return refuse(reply, { status: 400, code: 'invalid_input' });
+  serveCall(app, end, async (form, { request }) => {
     const own = signInIdOf(request.identity);
-    const which = 'id' in form.data ? form.data : own === undefined ? {} : { allBut: own };
+    const which = 'id' in form ? form : own === undefined ? {} : { allBut: own };
     return { ended: await signIns.end(which) };
   });
 }

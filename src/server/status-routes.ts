@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
 import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { ReloadResult } from '../config/live-settings.ts';
+import { serveCall } from './api-call.ts';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { readyAnswer } from './readiness.ts';
 
@@ -12,30 +14,115 @@ export type StatusDeps = {
   reload?(): Promise<ReloadResult>;
 };
 
+const names = z.array(z.string()).readonly();
+
+const healthz = {
+  method: 'GET',
+  path: '/healthz',
+  summary: 'Answers for as long as the process lives',
+  access: 'public',
+  answer: z.object({ status: z.literal('ok') }),
+} as const;
+
+const readyz = {
+  method: 'GET',
+  path: '/readyz',
+  summary: 'Names what the gateway lacks, channels included; with 503 while it lacks something',
+  access: 'public',
+  input: z.object({ verbose: z.string().exactOptional().describe('Lists all components') }),
+  answer: z.object({
+    status: z.enum(['ready', 'not ready']),
+    missing: names.exactOptional(),
+    components: z
+      .array(
+        z.object({
+          name: z.string(),
+          state: z.enum(['ok', 'down']),
+          reason: z.string().exactOptional(),
+          since: z.string().exactOptional(),
+          nextTryAt: z.string().exactOptional(),
+        }),
+      )
+      .readonly()
+      .exactOptional(),
+  }),
+  alsoWith: [503],
+} as const;
+
+const status = {
+  method: 'GET',
+  path: '/api/status',
+  summary: 'Tells what runs: version, model and channels, and what is wrong',
+  answer: z.object({
+    version: z.string(),
+    startedAt: z.int(),
+    model: z.object({ name: z.string(), isDemo: z.boolean() }),
+    channels: z
+      .array(
+        z.object({
+          id: z.string(),
+          state: z.enum(['on', 'off', 'standby', 'trouble']),
+          detail: z.string(),
+          since: z.int().exactOptional(),
+          nextTryAt: z.int().exactOptional(),
+        }),
+      )
+      .readonly(),
+    problems: z
+      .array(z.object({ id: z.string(), text: z.string() }))
+      .readonly()
+      .exactOptional(),
+  }),
+} as const;
+
+const reloading = {
+  method: 'POST',
+  path: '/api/reload',
+  summary: 'Reads the configuration anew, and applies what can be without a restart',
+  answer: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('applied'), applied: names, needsRestart: names, pid: z.int() }),
+    z.object({ kind: z.literal('refused'), problem: z.string(), pid: z.int() }),
+  ]),
+} as const;
+
+const commandList = {
+  method: 'GET',
+  path: '/api/commands',
+  summary: 'Lists the chat commands',
+  answer: z.object({
+    commands: z
+      .array(z.object({ name: z.string(), description: z.string(), argument: z.string().exactOptional() }))
+      .readonly(),
+  }),
+} as const;
+
+const figures = {
+  method: 'GET',
+  path: '/metrics',
+  summary: 'Figures for Prometheus',
+  answer: z.string(),
+  answerType: 'text/plain; version=0.0.4; charset=utf-8',
+} as const;
+
 /** `/healthz` lives as long as the process; `/readyz` names what is missing, channels included; the rest needs sign-in. */
 export function mountStatus(app: FastifyInstance, deps: StatusDeps): void {
-  app.get('/healthz', { config: { access: 'public' } }, async () => ({ status: 'ok' }));
+  serveCall(app, healthz, async () => ({ status: 'ok' as const }));
 
-  app.get('/readyz', { config: { access: 'public' } }, async (request, reply) => {
+  serveCall(app, readyz, async (_, { request, reply }) => {
     const { code, body } = readyAnswer(await deps.readiness(), request.url);
     return reply.code(code).send(body);
   });
 
-  app.get('/api/status', { config: { access: 'signed-in' } }, async () => deps.status());
+  serveCall(app, status, async () => deps.status());
 
   const { metrics, reload } = deps;
   if (reload !== undefined)
-    app.post('/api/reload', { config: { access: 'signed-in' } }, async () => ({
-      ...(await reload.call(deps)),
-      pid: process.pid,
-    }));
+    serveCall(app, reloading, async () => ({ ...(await reload.call(deps)), pid: process.pid }));
 
-  app.get('/api/commands', { config: { access: 'signed-in' } }, async () => ({
-    commands: deps.commands ?? [],
-  }));
+  serveCall(app, commandList, async () => ({ commands: deps.commands ?? [] }));
 
   if (metrics === undefined) return;
-  app.get('/metrics', { config: { access: 'signed-in' } }, async (_request, reply) =>
-    reply.type('text/plain; version=0.0.4; charset=utf-8').send(await metrics.call(deps)),
+  serveCall(app, figures, async (_, { reply }) =>
+    reply.type(figures.answerType).send(await metrics.call(deps)),
   );
 }

@@ -7,12 +7,14 @@
 
 import { flushCompileCache } from 'node:module';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import { createReloader } from '../../src/cli/reload.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { secretsOf } from '../../src/config/secrets-of.ts';
 import { channelId } from '../../src/contracts/ids.ts';
 import type { PluginDefinition } from '../../src/contracts/plugin.ts';
 import type { Probe } from '../../src/contracts/probe.ts';
 import { createLogger } from '../../src/logging/logger.ts';
+import { workspaceDisks } from '../../src/processes/disk-gate.ts';
 import { startWithRetry } from '../../src/startup/start-with-retry.ts';
 import { killTree } from './process-tree.ts';
 
@@ -43,7 +45,15 @@ const extra =
     : [((await import(process.env.TEST_PLUGIN)) as { plugin: PluginDefinition }).plugin];
 const aheadMs = Number(process.env.CLOCK_AHEAD_MS ?? 0);
 let isHasty = process.env.HASTY_START !== undefined;
+const reload = createReloader({
+  config,
+  log: logger.log,
+  disks: workspaceDisks,
+  load: async () => ({ ...loadConfig(undefined, process.cwd()), role: config.role, titles: config.titles }),
+  apply: (next) => gateway.apply(next),
+});
 const gateway = await startWithRetry({
+  reload,
   config,
   clock: {
     now: () => systemClock.now() + aheadMs,
@@ -82,10 +92,7 @@ const gateway = await startWithRetry({
   onSecret: (value) => logger.redactor.add(value),
   redact: (text) => logger.redactor.redact(text),
 });
-process.on('SIGUSR2', () => {
-  gateway.apply({ ...loadConfig(undefined, process.cwd()), role: config.role });
-  logger.log.info({}, 'settings.reloaded');
-});
+process.on('SIGUSR2', () => void reload());
 await gateway.settled;
 isHasty = false;
 // As `parley start` does: most of these processes are killed, and the next ones are to find it.

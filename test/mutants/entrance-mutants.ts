@@ -6,6 +6,21 @@ const titles = 'test/store/lanes/titles.test.ts';
 
 export const entranceMutants: readonly Mutant[] = [
   {
+    name: 'route that no description has',
+    invariant: 'the description of the API leaves no route out',
+    edit: { in: 'describeApi', find: 'config?.call === undefined', replace: 'false' },
+    test: {
+      file: 'test/server/api-document.test.ts',
+      name: 'lets no route start that the description of the API says nothing of',
+    },
+  },
+  {
+    name: 'answer that says more than its description',
+    invariant: 'each call answers as it is described',
+    edit: { in: 'acceptedMessage', find: ', acceptedAt: z.int()', replace: '' },
+    test: { file: 'test/e2e/api.test.ts', name: 'answers each call as it is described' },
+  },
+  {
     name: 'body of a stranger’s webhook call read',
     invariant: 'nothing of a body is read before its sender is known',
     edit: {

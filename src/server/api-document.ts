@@ -1,0 +1,146 @@
+/**
+ * The API's description, OpenAPI 3.1. It is made of the entries of the routes themselves, whose schemas check what comes in
+ * and bound what goes out; a route without an entry doesn't start.
+ */
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { ParleyError } from '#contracts/errors.ts';
+import { type ApiCall, serveCall } from './api-call.ts';
+import { changeHeader } from './request-guard.ts';
+
+export type ApiDocumentDeps = {
+  readonly version?: string | undefined;
+  readonly cookieName: () => string;
+};
+
+const description = {
+  method: 'GET',
+  path: '/openapi.json',
+  summary: 'Describes the API: this document',
+  answer: z.looseObject({ openapi: z.string() }),
+} as const;
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * Collects the entries of all routes that are added from here on, and serves them as one document. Throws `internal` for a
+ * route without an entry.
+ */
+export function describeApi(app: FastifyInstance, deps: ApiDocumentDeps): void {
+  const calls: ApiCall[] = [];
+  app.addHook('onRoute', ({ method, url, config }) => {
+    // Made by the server for each GET.
+    if (method === 'HEAD') return;
+    if (config?.call === undefined)
+      throw new ParleyError('internal', `${method} ${url} isn't described: give its route a \`call\`.`);
+    if (config.call !== 'none') calls.push(config.call);
+  });
+  let document: z.infer<typeof description.answer> | undefined;
+  app.register(async (scope) => {
+    serveCall(scope, description, async () => {
+      document ??= documentOf(calls, deps);
+      return document;
+    });
+  });
+}
+
+function documentOf(calls: readonly ApiCall[], { version = '', cookieName }: ApiDocumentDeps) {
+  const paths: Record<string, Record<string, JsonObject>> = {};
+  for (const call of calls) {
+    const path = call.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [call.method.toLowerCase()]: operationOf(call) };
+  }
+  const schemas = Object.assign({}, ...calls.map(({ frames }) => frames && framesOf(frames)));
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Parley', version, description: 'Times are ms since the epoch unless said otherwise.' },
+    security: [{ token: [] }, { cookie: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'The access token' },
+        cookie: { type: 'apiKey', in: 'cookie', name: cookieName(), description: "A signed-in browser's" },
+      },
+      parameters: { change: changing },
+      responses: { refusal: jsonBody('Refused; `code` says why', refusal) },
+      schemas,
+    },
+  };
+}
+
+const changing = {
+  ...{ name: changeHeader, in: 'header', required: true, schema: { type: 'string' } },
+  description: 'Any value. No page of another origin can send it.',
+};
+
+const refusal = z.object({
+  error: z.object({ code: z.string(), text: z.string().exactOptional().describe('For people') }),
+});
+
+function operationOf(call: ApiCall): JsonObject {
+  const { method, summary, access, input } = call;
+  const isChange = method === 'POST';
+  return {
+    summary,
+    ...(access === 'public' && { security: [] }),
+    parameters: [
+      ...[...call.path.matchAll(/:(\w+)/g)].map(([, name]) => ({ ...inPath, name })),
+      ...(isChange ? [{ $ref: '#/components/parameters/change' }] : queryOf(input)),
+    ],
+    ...(isChange && input && { requestBody: { required: true, ...contentOf(jsonType, input, 'input') } }),
+    responses: {
+      ...answersOf(call),
+      ...refusalsOf(call),
+      default: { $ref: '#/components/responses/refusal' },
+    },
+  };
+}
+
+const inPath = { in: 'path', required: true, schema: { type: 'string' } };
+
+function queryOf(input: z.ZodType | undefined): readonly JsonObject[] {
+  const { properties = {}, required = [] } = input ? jsonSchemaOf(input, 'input') : {};
+  return Object.entries(properties).map(([name, schema]) => ({
+    ...{ name, in: 'query', required: required.includes(name), schema },
+  }));
+}
+
+function answersOf({ frames, answer, answerType = jsonType, alsoWith = [] }: ApiCall): JsonObject {
+  if (frames) return { 101: { description: 'A WebSocket: clients send ClientFrame, and get ServerFrame' } };
+  if (!answer) return { 204: { description: 'Done' } };
+  const body = { description: 'The answer', ...contentOf(answerType, answer, 'output') };
+  return Object.fromEntries([200, ...alsoWith].map((status) => [status, body]));
+}
+
+function refusalsOf({ refusals = {} }: ApiCall): JsonObject {
+  const described = Object.entries(refusals).map(([status, codes]) => [
+    status,
+    jsonBody(codes.map((code) => `\`${code}\``).join(', '), refusal),
+  ]);
+  return Object.fromEntries(described);
+}
+
+function framesOf({ client, server }: NonNullable<ApiCall['frames']>): JsonObject {
+  return { ClientFrame: jsonSchemaOf(client, 'input'), ServerFrame: jsonSchemaOf(server, 'output') };
+}
+
+const jsonType = 'application/json';
+
+function jsonBody(description: string, schema: z.ZodType): JsonObject {
+  return { description, ...contentOf(jsonType, schema, 'output') };
+}
+
+function contentOf(type: string, schema: z.ZodType, io: 'input' | 'output'): JsonObject {
+  return { content: { [type]: { schema: jsonSchemaOf(schema, io) } } };
+}
+
+function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output') {
+  const override = ({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }) => {
+    // Zod's word for an array that its holder doesn't change.
+    delete jsonSchema.readOnly;
+    // A later version may say more.
+    if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+  };
+  const { $schema: _, ...described } = z.toJSONSchema(schema, { io, override });
+  return described;
+}

@@ -1,0 +1,158 @@
+/** The HTTP and WebSocket API of a real gateway, against its own description of it. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, test } from 'vitest';
+import { z } from 'zod';
+import { raiseAlert } from '../../src/store/alerts/note-alert.ts';
+import { openWebSocket } from '../channels/frame-transports.ts';
+import { aBot } from '../store/access-builders.ts';
+import { openStore } from '../support/open-store.ts';
+import { describeRow } from './describe-row.ts';
+import { aDataFolder, type ParleyProcess, startParley } from './parley-process.ts';
+
+type Schema = Record<string, unknown>;
+type Content = Readonly<Record<string, { readonly schema: Schema }>>;
+type Operation = { readonly responses: Readonly<Record<string, { readonly content?: Content }>> };
+type Description = {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<'ClientFrame' | 'ServerFrame', Schema>>;
+    readonly responses: { readonly refusal: { readonly content: Content } };
+  };
+};
+
+/** Fits what the schema names, and nothing beyond: another version may say more, this one doesn't. */
+function reader(schema: Schema | undefined): z.ZodType {
+  return z.fromJSONSchema(closed(schema) as Schema);
+}
+
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closed(value)]));
+  return 'properties' in inner ? { additionalProperties: false, ...inner } : inner;
+}
+
+describeRow('the API', (atEnd) => {
+  let parley: ParleyProcess;
+  let dataDir: string;
+  let token: string;
+  let description: Description;
+
+  beforeAll(async () => {
+    const { path, remove } = await aDataFolder();
+    atEnd(remove);
+    dataDir = path;
+    parley = await startParley({ dataDir, env: {} });
+    atEnd(() => parley.kill());
+    token = (await readFile(join(dataDir, 'token'), 'utf8')).trim();
+    description = await body(get('/openapi.json'));
+  });
+
+  const call = (path: string, request: RequestInit = {}) => {
+    const headers = { authorization: `Bearer ${token}`, 'x-parley': '1', 'content-type': 'application/json' };
+    return fetch(`${parley.url}${path}`, { headers, ...request });
+  };
+  const get = (path: string) => call(path);
+  const post = (path: string, input: object = {}) =>
+    call(path, { method: 'POST', body: JSON.stringify(input) });
+  const body = async (answer: Promise<Response>) => JSON.parse(await (await answer).text());
+
+  /** A notice, a question, and a part for a network that isn't there. */
+  const seed = async () => {
+    const store = await openStore({ kind: 'sqlite', dataDir });
+    await store.write(raiseAlert, { kind: 'events-missed', subject: 'test/bot' });
+    await (await aBot(store)).asks('eve', 'ABCD2345');
+    await store.close();
+  };
+
+  test('answers each call as it is described', async ({ expect }) => {
+    await seed();
+    const { runId } = await body(post('/api/agent', { message: 'hello' }));
+    const { notices, questions } = await body(get('/api/notices'));
+    const [part] = (await body(get('/api/outbox'))).parts;
+    const calls: Readonly<Record<string, () => Promise<Response>>> = {
+      'get /openapi.json': () => get('/openapi.json'),
+      'get /healthz': () => get('/healthz'),
+      'get /readyz': () => get('/readyz?verbose'),
+      'get /metrics': () => get('/metrics'),
+      'get /api/status': () => get('/api/status'),
+      'post /api/reload': () => post('/api/reload'),
+      'get /api/commands': () => get('/api/commands'),
+      'post /api/agent': () => post('/api/agent', { message: 'hello', key: 'one' }),
+      'get /api/agent/wait': () => get(`/api/agent/wait?runId=${runId}`),
+      'post /api/agent/cancel': () => post('/api/agent/cancel', { session: 'main:no:such:dm:one' }),
+      'get /api/sessions': () => get('/api/sessions'),
+      'get /api/why': () => get(`/api/why?id=${runId}`),
+      'get /api/outbox': () => get('/api/outbox'),
+      'post /api/outbox/drop': () => post('/api/outbox/drop', { key: part.key }),
+      'post /api/outbox/retry': () => post('/api/outbox/retry', { key: part.key }),
+      'get /api/notices': () => get('/api/notices'),
+      'post /api/notices/dismiss': () => post('/api/notices/dismiss', { id: notices[0].id }),
+      'post /api/notices/answer': () => post('/api/notices/answer', { id: questions[0].id, verdict: 'deny' }),
+      'post /api/sign-in-links': () => post('/api/sign-in-links'),
+      'post /api/sign-in': () => post('/api/sign-in', { token }),
+      'get /api/sign-ins': () => get('/api/sign-ins'),
+      'post /api/sign-ins/end': () => post('/api/sign-ins/end', { others: true }),
+      'post /api/sign-out': () => post('/api/sign-out'),
+    };
+    const described = Object.entries(description.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method} ${path}`),
+    );
+    const socket = 'get /channels/{channel}/{path}';
+    expect(described.toSorted()).toEqual([...Object.keys(calls), socket].toSorted());
+    for (const [name, ask] of Object.entries(calls)) {
+      const [method = '', path = ''] = name.split(' ');
+      const answer = await ask();
+      expect(answer.status, name).toBeLessThan(300);
+      const { content = {} } = description.paths[path]?.[method]?.responses[answer.status] ?? {};
+      const text = await answer.text();
+      const [type] = Object.keys(content);
+      if (type === undefined) expect([answer.status, text], name).toEqual([204, '']);
+      else expect(answer.headers.get('content-type'), name).toContain(type);
+      if (type === 'application/json')
+        expect(reader(content[type]?.schema).safeParse(JSON.parse(text)).error, name).toBeUndefined();
+    }
+  });
+
+  test('speaks on its socket as it is described', async ({ expect }) => {
+    const signIn = await post('/api/sign-in', { token });
+    const cookie = signIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const socket = await openWebSocket(parley.url, cookie);
+    const { ClientFrame, ServerFrame } = description.components.schemas;
+    const frames: unknown[] = [];
+    const answered = new Promise<void>((resolve) =>
+      socket.onFrame((text) => {
+        frames.push(JSON.parse(text));
+        if (text.startsWith('{"type":"message"')) resolve();
+      }),
+    );
+    const say = (frame: object) => {
+      expect(reader(ClientFrame).safeParse(frame).error).toBeUndefined();
+      socket.send(JSON.stringify(frame));
+    };
+    say({ type: 'hello' });
+    say({ type: 'send', id: crypto.randomUUID(), text: 'hello' });
+    await answered;
+    socket.close();
+    for (const frame of frames)
+      expect(reader(ServerFrame).safeParse(frame).error, JSON.stringify(frame)).toBeUndefined();
+  });
+
+  test('refuses in one form what is not described', async ({ expect }) => {
+    const { schema } = description.components.responses.refusal.content['application/json'] ?? {};
+    const refused = [
+      [400, post('/api/agent', { message: 'hello', mode: 'fast' })],
+      [400, post('/api/agent', { message: 'hello', session: 'main:no:such:dm:one' })],
+      [400, get('/api/agent/wait?runId=x&timeoutMs=600001')],
+      [404, get('/api/agent/wait?runId=x')],
+      [404, post('/api/outbox/retry', { key: 'x' })],
+      [401, call('/openapi.json', { headers: {} })],
+    ] as const;
+    for (const [status, asked] of refused) {
+      const answer = await asked;
+      expect(answer.status, answer.url).toBe(status);
+      expect(reader(schema).safeParse(await answer.json()).error, answer.url).toBeUndefined();
+    }
+  });
+});
