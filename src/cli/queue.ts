@@ -4,10 +4,8 @@ import { atConsole } from '../commands/pair.ts';
 import { describeItemChange, itemLine } from '../commands/queue.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
-import type { Actor } from '../store/items/actor.ts';
-import { cancelItem } from '../store/items/cancel-item.ts';
-import { promoteItem } from '../store/items/promote-item.ts';
-import { findQueuedItem, readQueuedItems } from '../store/reads/read-waiting-items.ts';
+import { changeQueuedItem } from '../server/change-queued-item.ts';
+import { readQueuedItems } from '../store/reads/read-waiting-items.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { CommandOutput } from './print.ts';
 import { withStore } from './with-store.ts';
@@ -27,23 +25,15 @@ export async function listQueue(): Promise<CommandOutput> {
   return { result: items, lines: lines.length === 0 ? ['Nothing is waiting.'] : lines };
 }
 
-const steps = { cancel: cancelItem, promote: promoteItem } as const;
-/** The operator may change everything that waits. */
-const actor: Actor = { ref: atConsole, people: [], mayChangeAny: true, mayPromoteOwn: true };
-
 /** Within a second, a running gateway continues with what is due and tells the sender of a cancelled message. */
-export async function changeQueued(verb: keyof typeof steps, id: string): Promise<CommandOutput> {
+export async function changeQueued(verb: 'cancel' | 'promote', id: string): Promise<CommandOutput> {
   const config = loadConfig();
-  const { item, changed } = await withStore(async (store) => {
-    const found = await store.read(findQueuedItem, { id: id.toLowerCase() });
-    if (found.kind !== 'found') {
-      const why = found.kind === 'none' ? "isn't a waiting message" : 'matches several waiting messages';
-      throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: ${parleyCommand} queue list`);
-    }
-    const { laneKey, number } = found;
-    return { item: found, ...(await store.write(steps[verb], { laneKey, number, actor })) };
-  }, config);
-  const { id: itemId, laneKey, number } = item;
+  const item = await withStore((store) => changeQueuedItem(store, { verb, id, ref: atConsole }), config);
+  if (item.kind !== 'found') {
+    const why = item.kind === 'none' ? "isn't a waiting message" : 'matches several waiting messages';
+    throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: ${parleyCommand} queue list`);
+  }
+  const { id: itemId, laneKey, number, changed } = item;
   const text = describeItemChange({ verb, number, changed }, noticesFor(config.language, config.texts));
   if (changed.kind !== 'done') throw new ParleyError('invalid_input', stripText(text));
   const { excerpt } = changed;

@@ -25,6 +25,7 @@ import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { hasWorker } from '../store/processes/process-records.ts';
 import { ownerMessages } from './owner-messages.ts';
+import { ownerQueue } from './owner-queue.ts';
 import type { StageDeps } from './stage-deps.ts';
 import { staleAlerts } from './stale-alerts.ts';
 
@@ -110,6 +111,7 @@ export async function openServer(
     maxUploadBytes: bytesOf(config.media.maxMb),
     notices: { ...owner, ...questions },
     messages: ownerMessages({ store: stage.store, redact: stage.redact }),
+    queue: ownerQueue({ ...stage, start: stage.motion.dispatch }),
     commands: nativeCommands(stage.notices),
     agents: openAgentService(stage, gate),
   });

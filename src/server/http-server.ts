@@ -36,6 +36,7 @@ import { watchRequests } from './open-requests.ts';
 import { ownAddresses, phoneAddress } from './own-addresses.ts';
 import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
+import { mountQueue, type OwnerQueue } from './queue-routes.ts';
 import { mountRequestAuth } from './request-auth.ts';
 import { asksForSocket } from './request-guard.ts';
 import { sourceOf } from './request-source.ts';
@@ -79,6 +80,8 @@ export type HttpServerDeps = {
   readonly notices?: OwnerNotices;
   /** Tells what became of single messages; its routes are absent without it. */
   readonly messages?: OwnerMessages;
+  /** Waiting messages of all conversations; their routes are absent without it. */
+  readonly queue?: OwnerQueue;
   /** The chat commands, for the page's menu. */
   readonly commands?: readonly NativeCommand[];
   /** Talks to agents for a program; its routes are absent without it. */
@@ -205,6 +208,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   app.register(async (scope) => {
     mountStatus(scope, deps);
     if (deps.messages !== undefined) mountMessages(scope, deps.messages);
+    if (deps.queue !== undefined) mountQueue(scope, deps.queue);
     if (deps.notices !== undefined) mountNotices(scope, deps.notices);
     if (deps.agents !== undefined) mountAgent(scope, deps.agents);
     mountSessions(scope, deps);

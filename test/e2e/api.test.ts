@@ -5,6 +5,7 @@ import { beforeAll, test } from 'vitest';
 import { z } from 'zod';
 import { raiseAlert } from '../../src/store/alerts/note-alert.ts';
 import { openWebSocket } from '../channels/frame-transports.ts';
+import { aConversation } from '../store/a-conversation.ts';
 import { aBot } from '../store/access-builders.ts';
 import { openStore } from '../support/open-store.ts';
 import { describeRow } from './describe-row.ts';
@@ -58,11 +59,14 @@ describeRow('the API', (atEnd) => {
     call(path, { method: 'POST', body: JSON.stringify(input) });
   const body = async (answer: Promise<Response>) => JSON.parse(await (await answer).text());
 
-  /** A notice, a question, and a part for a network that isn't there. */
+  /** A notice, a question, a part for a network that isn't there, and two messages that wait. */
   const seed = async () => {
     const store = await openStore({ kind: 'sqlite', dataDir });
     await store.write(raiseAlert, { kind: 'events-missed', subject: 'test/bot' });
     await (await aBot(store)).asks('eve', 'ABCD2345');
+    const { say } = aConversation(store, { settings: { debounceMs: 600_000 } });
+    await say('one');
+    await say('two');
     await store.close();
   };
 
@@ -70,6 +74,8 @@ describeRow('the API', (atEnd) => {
     await seed();
     const { runId } = await body(post('/api/agent', { message: 'hello' }));
     const { notices, questions } = await body(get('/api/notices'));
+    const [session] = (await body(get('/api/sessions'))).sessions;
+    const [first, second] = (await body(get('/api/queue'))).items;
     const [part] = (await body(get('/api/outbox'))).parts;
     const calls: Readonly<Record<string, () => Promise<Response>>> = {
       'get /openapi.json': () => get('/openapi.json'),
@@ -83,6 +89,11 @@ describeRow('the API', (atEnd) => {
       'get /api/agent/wait': () => get(`/api/agent/wait?runId=${runId}`),
       'post /api/agent/cancel': () => post('/api/agent/cancel', { session: 'main:no:such:dm:one' }),
       'get /api/sessions': () => get('/api/sessions'),
+      'get /api/sessions/show': () => get(`/api/sessions/show?id=${session.id}`),
+      'get /api/sessions/messages': () => get(`/api/sessions/messages?id=${session.id}&limit=1`),
+      'get /api/queue': () => get('/api/queue'),
+      'post /api/queue/promote': () => post('/api/queue/promote', { id: second.id }),
+      'post /api/queue/cancel': () => post('/api/queue/cancel', { id: first.id }),
       'get /api/why': () => get(`/api/why?id=${runId}`),
       'get /api/outbox': () => get('/api/outbox'),
       'post /api/outbox/drop': () => post('/api/outbox/drop', { key: part.key }),
@@ -146,6 +157,8 @@ describeRow('the API', (atEnd) => {
       [400, post('/api/agent', { message: 'hello', session: 'main:no:such:dm:one' })],
       [400, get('/api/agent/wait?runId=x&timeoutMs=600001')],
       [404, get('/api/agent/wait?runId=x')],
+      [404, get('/api/sessions/show?id=nothing')],
+      [404, post('/api/queue/cancel', { id: 'nothing' })],
       [404, post('/api/outbox/retry', { key: 'x' })],
       [401, call('/openapi.json', { headers: {} })],
     ] as const;
