@@ -31,6 +31,8 @@ export type ParleyOptions = {
   readonly logFile?: string;
   /** Default: `all`. */
   readonly role?: 'gateway' | 'worker';
+  /** A network namespace to run in; default: this one. */
+  readonly namespace?: string;
 };
 
 /** The bundle, where vitest.config.ts found one. */
@@ -44,7 +46,12 @@ const compileCache = join(import.meta.dirname, '../../node_modules/.cache/parley
 
 /** Starts the gateway; resolves when it is ready, or when it was killed at its point before that. */
 export async function startParley(options: ParleyOptions): Promise<ParleyProcess> {
-  const child = spawn(process.execPath, [loadable('parley-under-test')], {
+  const { namespace } = options;
+  const program = [process.execPath, loadable('parley-under-test')];
+  // `ip` becomes the program: the id is that of the gateway.
+  const [first = '', ...rest] =
+    namespace === undefined ? program : ['ip', 'netns', 'exec', namespace, ...program];
+  const child = spawn(first, rest, {
     detached: true,
     // A .env in the checkout is the developer's, not the test's.
     cwd: options.dataDir,

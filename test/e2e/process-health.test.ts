@@ -1,6 +1,7 @@
 import { onTestFinished, test } from 'vitest';
 import { readProcessAddresses } from '../../src/processes/process-address.ts';
 import { runParley } from '../cli/run-parley.ts';
+import { listenersOf } from '../threats/open-ports.ts';
 import { channelShown, pageToken } from './page-state.ts';
 import { startFleet } from './role-fleet.ts';
 import { bob, untilSaid } from './telegram-gateway.ts';
@@ -41,6 +42,9 @@ test('every process says whether it lives and is ready, and what is down', { tim
   const workerUrls = workers.map(({ pid }) => urlOf(pid));
   expect(urlOf(gateway.pid)).toBe(gateway.url);
   expect(new Set([gateway.url, ...workerUrls]).size).toBe(3);
+  // Threat 15: each can be reached there, by this machine, and nowhere else; their Redis has no port.
+  for (const { pid } of [gateway, ...workers])
+    expect(listenersOf(pid).map((address) => `http://${address}`)).toEqual([urlOf(pid)]);
 
   for (const url of [gateway.url, ...workerUrls]) {
     expect((await fetch(`${url}/healthz`)).status, url).toBe(200);

@@ -16,8 +16,8 @@ export function killTree(pid: number): void {
   }
 }
 
-/** Without /proc Redis is ended by its own guard, a moment later. */
-function childrenOf(pid: number): readonly number[] {
+/** What a process has started itself; without /proc nothing, and Redis is ended by its own guard, a moment later. */
+export function childrenOf(pid: number): readonly number[] {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);
     return threads
