@@ -1,7 +1,7 @@
 /**
  * Threat 18 on the wire: whatever a client of the page's socket or of the terminal's sends, the gateway
  * goes on. The readers themselves are fuzzed in test/channel-kit/client-conversation.test.ts and, for the networks,
- * in test/channels: telegram/poll, discord/inbound, discord/gateway-frame and signal/inbound.
+ * in test/channels: telegram/poll, discord/inbound, discord/gateway-frame and signal/inbound, with a million frames each.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { createConnection } from 'node:net';

@@ -291,7 +291,11 @@ export class TelegramServer {
     const file = [...this.world.files.values()].find((one) => one.path === path);
     if (!this.#isAuthorised(token) || file === undefined)
       return answer(response, refusal(new ApiError(404, 'Not Found')));
-    response.writeHead(200, { 'content-type': 'application/octet-stream' });
+    const { statedBytes } = file;
+    response.writeHead(200, {
+      'content-type': 'application/octet-stream',
+      ...(statedBytes !== undefined && { 'content-length': statedBytes }),
+    });
     // A client that hangs up ends the stream; that is its right and no fault of this server.
     await pipeline(Readable.from(file.bytes()), response).catch(() => undefined);
   }

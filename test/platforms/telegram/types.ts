@@ -86,6 +86,8 @@ export type StoredFile = {
   readonly mimeType: string;
   /** What getFile says; the stream may say otherwise. */
   readonly sizeBytes: number;
+  /** What the download's header says, where it has one. */
+  readonly statedBytes?: string;
   readonly bytes: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 };
 

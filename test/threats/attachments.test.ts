@@ -1,0 +1,101 @@
+/**
+ * Threat 10: whatever file somebody sends, it costs a bounded amount of memory, is written nowhere but under a
+ * generated name, and keeps nobody else waiting.
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { nodeEnvironment, nodeFlags } from '../../bin/node-settings.mjs';
+import { findBreaches, readStore, untilAtRest } from '../e2e/conservation.ts';
+import { bob, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
+import { blocksOf } from '../platforms/anthropic/wire.ts';
+import { hostileFiles, shownImages } from './hostile-files.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const maxMb = isLong ? 20 : 1;
+const mostGrowthMb = 100;
+const mark = 'escaped-7f3a';
+/** How Parley is run: what memory costs is a matter of its settings too. */
+const settings = {
+  ...nodeEnvironment(process.cwd()),
+  NODE_OPTIONS: nodeFlags.filter((flag) => flag.startsWith('--max-semi-space-size')).join(' '),
+};
+
+it('keeps memory, other chats and the rest of the disk as they were, whatever files are sent', {
+  timeout: 300_000,
+}, async () => {
+  const config = { access: { dmPolicy: 'open' }, media: { maxMb } };
+  const { telegram, model, dataDir, parley } = await startTelegramGateway(
+    { config, env: settings },
+    onTestFinished,
+  );
+  const home = dirname(dataDir);
+  model.script(() => ({ text: 'seen' }));
+  telegram.userSends({ from: bob, text: 'before' });
+  await untilSaid(telegram, { chat: bob.id, text: 'seen' });
+  const before = filesBeside(home);
+  const [{ pid }, hold] = [parley(), Promise.withResolvers<void>()];
+  const atRestMb = residentMb(pid, 'VmRSS');
+  // From here on VmHWM is the highest since now.
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+
+  const files = hostileFiles({ mark, home, hold: hold.promise });
+  expect(files).toHaveLength(60);
+  for (const [n, file] of files.entries()) {
+    const document = telegram.world.addFile({ ...file, mimeType: 'image/png' });
+    telegram.userSends({ from: { id: 1001 + n, is_bot: false, first_name: `P${n}` }, document });
+  }
+  // Some of them have no end, and stand still in the middle.
+  const waitedMs: number[] = [];
+  for (const answers of [2, 3]) {
+    const askedAt = performance.now();
+    telegram.userSends({ from: bob, text: 'meanwhile' });
+    await telegram.waitFor(() => telegram.botMessages(bob.id).length === answers);
+    waitedMs.push(Math.round(performance.now() - askedAt));
+    // The second time they go on.
+    hold.resolve();
+  }
+  await untilAtRest(dataDir, 63);
+
+  const grownMb = Math.round(residentMb(pid, 'VmHWM') - atRestMb);
+  console.info(
+    `another chat was answered within ${waitedMs.join(' and ')} ms; at most ${grownMb} MB more memory`,
+  );
+  expect(grownMb).toBeLessThan(mostGrowthMb);
+  expect(findBreaches(dataDir)).toEqual([]);
+  expect(filesBeside(home)).toEqual(before);
+  expect(['/tmp', dirname(home), process.cwd()].filter((folder) => existsSync(join(folder, mark)))).toEqual(
+    [],
+  );
+  for (const name of readdirSync(join(dataDir, 'media'))) expect(name).toMatch(/^[\w-]+\.[\da-f]{8}$/);
+  const types = readStore(dataDir, `select content from inbox where "account" <> ''`).flatMap(({ content }) =>
+    storedIn(String(content)),
+  );
+  expect(types.filter(({ name }) => /svg|html/.test(name)).map(({ mimeType }) => mimeType)).toEqual(
+    Array.from({ length: 6 }, () => 'text/plain'),
+  );
+  const blocks = model.requests.flatMap(({ body }) => body.messages.flatMap(blocksOf));
+  expect(blocks.filter(({ type }) => type === 'image')).toHaveLength(shownImages);
+  for (const { text = '' } of blocks.filter(({ text }) => text?.startsWith('[attach'))) {
+    expect(text).toMatch(/^\[attach[^\n[\]]*\]$/);
+    expect(text).not.toMatch(/[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069\u200b]|<\|im_|<<<|\[Owner/u);
+  }
+  expect(parley().pid).toBe(pid);
+});
+
+function residentMb(pid: number, which: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(new RegExp(`^${which}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024;
+}
+
+/** Every file of the installation but those that came with messages. */
+function filesBeside(home: string): readonly string[] {
+  const names = readdirSync(home, { recursive: true }).map(String);
+  return names.filter((name) => !name.startsWith('data/media')).sort();
+}
+
+type Stored = { readonly kind: string; readonly name: string; readonly mimeType?: string };
+
+function storedIn(content: string): readonly Stored[] {
+  return (JSON.parse(content) as { readonly stored?: readonly Stored[] }).stored ?? [];
+}
