@@ -1,5 +1,7 @@
+import { shareOf } from '../support/turn.ts';
+
 /** Texts that become code wherever a page turns text into markup. */
-export const xssStrings: readonly string[] = [
+const plainStrings: readonly string[] = [
   '<script>pwned()</script>',
   '<script src=//evil.example/x.js></script>',
   '<img src=x onerror=pwned()>',
@@ -41,4 +43,24 @@ export const xssStrings: readonly string[] = [
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the attack itself
   '${pwned()}',
   '\u003cscript\u003epwned()\u003c/script\u003e',
+];
+
+/** The same out of whatever stands around them, and past whoever looks for them by their letters. */
+const disguises: readonly ((text: string) => string)[] = [
+  (text) => `"'>${text}`,
+  (text) => `</textarea></title></style></script>${text}`,
+  (text) => `--><!-- -->${text}`,
+  (text) => `]]>${text}<![CDATA[`,
+  (text) => `\`\`\`\n${text}\n\`\`\``,
+  (text) => `[${text}](${text})`,
+  (text) => text.toUpperCase().replaceAll('PWNED', 'pwned'),
+  (text) => text.replaceAll('<', '<\0').replaceAll('script', 'scr\nipt'),
+  (text) => text.replaceAll(' ', '/').replaceAll('=', '\t=\n'),
+  (text) => text.replaceAll('<', '&#x3c;').replaceAll(':', '&colon;'),
+];
+
+/** All of them in the long run, else those that are not disguised and a share of the others. */
+export const xssStrings: readonly string[] = [
+  ...plainStrings,
+  ...shareOf([...new Set(plainStrings.flatMap((text) => disguises.map((disguise) => disguise(text))))], 40),
 ];
