@@ -1,12 +1,15 @@
 /** Threat 7: secrets stay where they belong, also while everything that uses one fails. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { it } from 'vitest';
 import { untilAtRest } from '../e2e/conservation.ts';
 import { aDataFolder, startParley } from '../e2e/parley-process.ts';
+import { privateSocket } from '../e2e/redis-faults.ts';
 import { ada, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
 import { until } from '../e2e/until.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { startOpenAiServer } from '../platforms/openai/server.ts';
 import { startTelegramServer } from '../platforms/telegram/server.ts';
 
 /** Nothing else looks like them, so one hit anywhere is a leak. */
@@ -17,17 +20,47 @@ const canaries = {
   pageToken: 'CANARY-page-token-Zx81qPw0mN3vB7',
   redisPassword: 'CANARY-redis-pa55w@rd!',
   databasePassword: 'CANARY-database-pa55w:rd',
+  secondBot: '7000002:CANARY-second-telegram-token-0123456789',
+  discordToken: 'CANARY-discord-id-5.CANARY-1.CANARY-discord-token-0123456789',
+  webhookSecret: 'CANARY-webhook-secret-Lm4Tz9',
+  otherServersKey: 'sk-CANARY-other-servers-key-0123456789abcdef',
+  serverHeader: 'CANARY-header-of-a-model-server-55',
+  traceHeader: 'CANARY-header-of-traces-77',
 } as const;
+
+/** Beside Telegram and the model: what is refused, and what cannot be reached. */
+const unwell = {
+  env: {
+    TELEGRAM_BOT_TOKEN_SECOND: canaries.secondBot,
+    DISCORD_BOT_TOKEN: canaries.discordToken,
+    DISCORD_API_BASE: 'http://127.0.0.1:1/api',
+    SIGNAL_API_URL: 'http://127.0.0.1:1',
+    SIGNAL_NUMBER: '+491700000001',
+    SIGNAL_WEBHOOK_SECRET: canaries.webhookSecret,
+    OPENAI_API_KEY: canaries.otherServersKey,
+    SERVER_HEADERS: `x-server-key=${canaries.serverHeader}`,
+    OTEL_EXPORTER_OTLP_HEADERS: `authorization=${canaries.traceHeader}`,
+  },
+  config: {
+    tracing: { endpoint: 'http://127.0.0.1:1' },
+    providers: { openai: { headersEnv: 'SERVER_HEADERS' } },
+    models: { spare: { provider: 'openai', id: 'gpt-6-luna' } },
+    channels: { telegram: { pollSeconds: 5, accounts: { second: {} } } },
+  },
+};
 
 it.concurrent('shows no secret in logs, store, requests, replies or answers, whatever fails', {
   timeout: 300_000,
 }, async ({ expect, onTestFinished }) => {
   const telegram = await startTelegramServer({ token: canaries.telegramToken });
   const model = await startAnthropicServer({ keys: [canaries.firstKey, canaries.secondKey] });
+  const other = await startOpenAiServer({ keys: ['none-of-ours'] });
   onTestFinished(async () => {
-    await Promise.all([telegram.close(), model.close()]);
+    await Promise.all([telegram.close(), model.close(), other.close()]);
   });
   const env = {
+    ...unwell.env,
+    OPENAI_BASE_URL: other.url,
     ANTHROPIC_API_KEY: `${canaries.firstKey},${canaries.secondKey}`,
     PARLEY_TOKEN: canaries.pageToken,
   };
@@ -35,7 +68,7 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
     telegram,
     model,
     env,
-    config: { access: { dmPolicy: 'open' }, payloadLog: { enabled: true } },
+    config: { access: { dmPolicy: 'open' }, payloadLog: { enabled: true }, ...unwell.config },
   };
   const { dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
   const { url, signInLink, pid } = parley();
@@ -71,9 +104,15 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
   );
   say('five');
   await untilAtRest(dataDir, 5);
+  // The other server refuses the key and repeats it.
+  say('/model spare');
+  say('six');
+  await untilAtRest(dataDir, 7);
+  expect(other.requests.length).toBeGreaterThan(0);
 
   const answers = await knockOnEveryDoor(url, signInLink);
   expect(answers.length).toBeGreaterThan(10);
+  const keptInRedis = await readRedis(privateSocket(dataDir));
   telegram.revokeToken();
   telegram.userSends({ from: ada, text: 'after the token is gone' });
   await until(() => /unauthori[sz]ed/i.test(readFileSync(join(dataDir, 'test.log'), 'utf8')), {
@@ -88,8 +127,14 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
     [],
   );
   expect(leaksIn('command line', shown)).toEqual([]);
+  expect(leaksIn('Redis', keptInRedis)).toEqual([]);
   expect(existsSync(join(dataDir, 'payloads.jsonl'))).toBe(true);
-  expect(filesIn(dataDir).flatMap((path) => leaksIn(path, readFileSync(path, 'latin1')))).toEqual([]);
+  const files = filesIn(dataDir).map((path) => ({ path, text: readFileSync(path, 'latin1') }));
+  expect(files.flatMap(({ path, text }) => leaksIn(path, text))).toEqual([]);
+  // The browser alone keeps what it is signed in with.
+  const [, cookie = 'no cookie'] = /set-cookie","[^"=]+=([^";]{20,});/.exec(answers.join('\n')) ?? [];
+  expect(cookie).not.toBe('no cookie');
+  expect(files.filter(({ text }) => text.includes(cookie)).map(({ path }) => path)).toEqual([]);
 });
 
 it.concurrent('shows no password of an address that cannot be reached', { timeout: 300_000 }, async ({
@@ -141,6 +186,15 @@ it.concurrent('tells why it does not start without the value that is wrong', { t
   expect(reason).not.toContain('CANARY');
 });
 
+/** Everything in it, as its own dump writes it. */
+async function readRedis(path: string): Promise<string> {
+  const redis = new Redis({ path });
+  const dumps = (await redis.keys('*')).map(async (key) => `${key} ${await redis.dumpBuffer(key)}`);
+  const kept = (await Promise.all(dumps)).join('\n');
+  redis.disconnect();
+  return kept;
+}
+
 /** Asks every kind of question, signed in and not, and collects heads and bodies. */
 async function knockOnEveryDoor(url: string, signInLink: string): Promise<readonly string[]> {
   const bearer = { authorization: `Bearer ${canaries.pageToken}` };
@@ -151,6 +205,11 @@ async function knockOnEveryDoor(url: string, signInLink: string): Promise<readon
     '/readyz',
     '/api/status',
     '/api/sessions',
+    '/api/sign-ins',
+    '/api/notices',
+    '/api/outbox',
+    '/metrics',
+    '/channels/signal/webhook/wrong',
     '/channels/web/chat',
     '/none',
     '/%2e%2e/token',
