@@ -483,7 +483,7 @@ describe('files plugin', () => {
   });
 
   it('runs nothing that lies in a workspace (threat 9)', async () => {
-    const trap = `require('node:fs').writeFileSync(${JSON.stringify(join(files.outside, 'ran'))}, 'x')`;
+    const trap = `process.getBuiltinModule('node:fs').writeFileSync(${JSON.stringify(join(files.outside, 'ran'))}, 'x')`;
     const planted = [
       'index.js',
       'plugin.cjs',
@@ -492,7 +492,12 @@ describe('files plugin', () => {
       'node_modules/zod/index.js',
       'hooks/start.js',
       'parley.plugin.js',
+      ...['index.mjs', 'index.ts', 'preload.cjs', 'bin/parley.mjs', 'skills/evil/index.js'],
+      ...['.parley/plugins/evil.js', '.hooks/start.js', 'channels/evil/index.ts', 'tools/evil.js'],
+      'src/main.ts',
     ];
+    // With the three files below, which make others run them, 20 of them.
+    expect(planted).toHaveLength(17);
     for (const path of planted) await put(path, trap);
     await put(
       'package.json',
