@@ -76,6 +76,9 @@ describeRow('Orders inside the words of others', (atEnd) => {
     expect,
   }) => {
     const { telegram, model, dataDir } = gateway;
+    telegram.userSends({ from: ada, text: 'My secret is plum.' });
+    await telegram.waitFor(() => said(telegram, ada.id).some((text) => text.includes('My secret is plum.')));
+    await untilAtRest(dataDir, 1);
     const before = countEvents(dataDir);
     const workspace = join(dataDir, 'workspace');
     await mkdir(workspace, { recursive: true });
@@ -87,6 +90,7 @@ describeRow('Orders inside the words of others', (atEnd) => {
       outside: join(dataDir, '..'),
     };
     const orders = ordersAgainst(aim);
+    expect(new Set(orders.map((order) => JSON.stringify(order))).size).toBe(500);
     const obey = obedient(orders);
     let obeyed = 0;
     model.script((body) => {

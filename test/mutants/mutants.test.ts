@@ -28,6 +28,7 @@ import { remoteMutants } from './remote-mutants.ts';
 import { roleMutants } from './role-mutants.ts';
 import { signalMutants } from './signal-mutants.ts';
 import { subagentMutants } from './subagent-mutants.ts';
+import { threatMutants } from './threat-mutants.ts';
 import { toolPathMutants } from './tool-path-mutants.ts';
 import { waitMutants } from './wait-mutants.ts';
 import { copyWorkTree } from './work-tree.ts';
@@ -54,6 +55,7 @@ const mutants = [
   ...proofMutants,
   ...waitMutants,
   ...loopMutants,
+  ...threatMutants,
   ...toolPathMutants,
   ...messageMutants,
   ...subagentMutants,

@@ -191,7 +191,7 @@ function* repeated(piece: Buffer, bytes: number): Iterable<Buffer> {
 function names(mark: string, home: string): readonly string[] {
   return [
     `../../${mark}`,
-    `../../../../../../../../tmp/${mark}`,
+    `../../../../../../../../..${home}/${mark}`,
     `${home}/${mark}`,
     `..\\..\\${mark}`,
     `%2e%2e%2f${mark}`,
