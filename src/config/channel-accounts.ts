@@ -2,55 +2,12 @@
 // network, and has its secret from a variable of its own: that of the network with `_<NAME>` behind it,
 // or the one that `tokenEnv` names.
 import type { ChannelSettings } from './config.ts';
-import type { Credentials } from './credentials.ts';
+import { accountNetworks, type Credentials, type Network, type NetworkName } from './credentials.ts';
 import { type Environment, variableNamed } from './environment.ts';
 import type { Problem } from './problem.ts';
 import type { FileSettings } from './schema.ts';
-import { findSecretProblem, Secret, type SecretKind } from './secret.ts';
+import { findSecretProblem, Secret } from './secret.ts';
 
-type Network = {
-  readonly variable: string;
-  /** Where the channel wants the secret. */
-  readonly setting: string;
-  readonly kind: SecretKind;
-  readonly fix: string;
-  /** Without the secret there is no account. */
-  readonly isRequired: boolean;
-  /** The variable that turns an account on, where it isn't that of the secret. */
-  readonly switchedBy?: string;
-  /** Settings that are one account's alone, and never taken over. */
-  readonly own: readonly string[];
-};
-
-export const accountNetworks = {
-  telegram: {
-    variable: 'TELEGRAM_BOT_TOKEN',
-    setting: 'token',
-    kind: 'telegram-token',
-    fix: 'copy it from @BotFather or unset it',
-    isRequired: true,
-    own: [],
-  },
-  discord: {
-    variable: 'DISCORD_BOT_TOKEN',
-    setting: 'token',
-    kind: 'discord-token',
-    fix: 'copy it from the Bot page of the developer portal or unset it',
-    isRequired: true,
-    own: [],
-  },
-  signal: {
-    variable: 'SIGNAL_WEBHOOK_SECRET',
-    setting: 'webhookSecret',
-    kind: 'access-token',
-    fix: 'use a random one, for example from `openssl rand -hex 24`',
-    isRequired: false,
-    switchedBy: 'SIGNAL_API_URL',
-    own: ['number', 'aci'],
-  },
-} as const satisfies Record<string, Network>;
-
-export type NetworkName = keyof typeof accountNetworks;
 const networkNames = Object.keys(accountNetworks) as readonly NetworkName[];
 
 export type ChannelAccounts = {

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import stripJsonComments from 'strip-json-comments';
 import { parseJson } from '#channel-kit/parse-json.ts';
-import { accountNetworks, accountVariable, type NetworkName } from './channel-accounts.ts';
+import { accountVariable } from './channel-accounts.ts';
+import { accountNetworks, type NetworkName } from './credentials.ts';
 import type { Problem } from './problem.ts';
 
 export type ConfigFile = {

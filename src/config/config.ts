@@ -1,5 +1,5 @@
 import type { AgentId } from '#contracts/ids.ts';
-import type { BudgetScope, ModelPrices, ReasoningLevel } from '#contracts/model.ts';
+import type { BudgetScope, ModelPrices } from '#contracts/model.ts';
 import type { EnvFile } from './env-files.ts';
 import type { FileSettings } from './schema.ts';
 import type { Secret } from './secret.ts';
@@ -83,59 +83,27 @@ export type ProviderSettings = {
   readonly needs?: string;
 };
 
-/** One model at its provider. */
-export type ModelSettings = {
-  readonly provider: string;
-  readonly id: string;
-  /** Context window, tokens; absent: as Parley knows it. */
-  readonly window?: number;
-  /** Longest answer of one call, tokens. */
-  readonly maxTokens?: number;
+/** One model at its provider: `window`, its context window, is absent where Parley knows it. */
+export type ModelSettings = DeepReadonly<Omit<FileSettings['models'][string], 'prices'>> & {
   /** Micro-dollars per million tokens; absent: the list prices. */
   readonly prices?: ModelPrices;
-  /** False: it is offered none. */
-  readonly tools?: boolean;
-  /** Names of models. */
-  readonly fallbacks: readonly string[];
 };
 
+type AgentInFile = FileSettings['agents'][number];
+
 /** One agent, validated, with its paths resolved. */
-export type AgentSettings = {
+export type AgentSettings = DeepReadonly<Omit<AgentInFile, 'id' | 'name' | 'workspace' | 'budgets'>> & {
   readonly id: AgentId;
   readonly name: string;
   /** Absolute. */
   readonly workspace: string;
-  readonly profile?: string;
-  /** Names of models; absent: the default. */
-  readonly model?: string;
-  readonly titleModel?: string;
-  readonly summaryModel?: string;
-  readonly reasoning: ReasoningLevel;
   /** Micro-dollars, in place of `Config.budgets`. */
   readonly budgets?: Readonly<Partial<Record<Exclude<BudgetScope, 'gateway'>, number>>>;
-  readonly tools: {
-    /** Only these; absent: all. */
-    readonly allow?: readonly string[];
-    readonly deny: readonly string[];
-  };
-  readonly subagents: {
-    /** Agents it may start as sub-agents; `*`: all. Absent: only itself. */
-    readonly allowAgents?: readonly string[];
-  };
 };
 
 /** Sends what matches every given field to an agent; the most specific binding wins. */
-export type Binding = {
+export type Binding = DeepReadonly<Omit<FileSettings['bindings'][number], 'agent'>> & {
   readonly agent: AgentId;
-  readonly channel?: string;
-  /** The bot's own id on the network, or the account's name in the configuration. */
-  readonly account?: string;
-  /** One chat, group or channel, by its platform id. */
-  readonly conversation?: string;
-  /** A person, in their direct conversation with the bot. */
-  readonly peer?: string;
-  /** The guild, community or parent channel of a group. */
-  readonly parent?: string;
 };
 
 /**

@@ -4,20 +4,57 @@ import { findKeyProblems } from './model-settings.ts';
 import type { Problem } from './problem.ts';
 import { findSecretProblem, Secret, type SecretKind } from './secret.ts';
 
-export type Credentials = {
-  readonly token?: Secret;
-  readonly telegramToken?: Secret;
-  readonly discordToken?: Secret;
-  readonly signalWebhookSecret?: Secret;
-  readonly redisUrl?: Secret;
-  readonly databaseUrl?: Secret;
-  readonly problems: readonly Problem[];
+/** A network whose accounts have secrets. */
+export type Network = {
+  readonly variable: EnvironmentName;
+  /** Where the channel wants the secret. */
+  readonly setting: string;
+  readonly kind: SecretKind;
+  readonly fix: string;
+  /** Without the secret there is no account. */
+  readonly isRequired: boolean;
+  /** The variable that turns an account on, where it isn't that of the secret. */
+  readonly switchedBy?: string;
+  /** Settings that are one account's alone, and never taken over. */
+  readonly own: readonly string[];
 };
+
+/** The networks with secrets, and how each is read. */
+export const accountNetworks = {
+  telegram: {
+    variable: 'TELEGRAM_BOT_TOKEN',
+    setting: 'token',
+    kind: 'telegram-token',
+    fix: 'copy it from @BotFather or unset it',
+    isRequired: true,
+    own: [],
+  },
+  discord: {
+    variable: 'DISCORD_BOT_TOKEN',
+    setting: 'token',
+    kind: 'discord-token',
+    fix: 'copy it from the Bot page of the developer portal or unset it',
+    isRequired: true,
+    own: [],
+  },
+  signal: {
+    variable: 'SIGNAL_WEBHOOK_SECRET',
+    setting: 'webhookSecret',
+    kind: 'access-token',
+    fix: 'use a random one, for example from `openssl rand -hex 24`',
+    isRequired: false,
+    switchedBy: 'SIGNAL_API_URL',
+    own: ['number', 'aci'],
+  },
+} as const satisfies Record<string, Network>;
+
+export type NetworkName = keyof typeof accountNetworks;
+export type Credentials = ReturnType<typeof readCredentials>;
 
 export type CredentialRules = { readonly allowInsecureRedis: boolean };
 
 /** Takes every secret of the environment and refuses those that cannot be real. */
-export function readCredentials(environment: Environment, rules: CredentialRules): Credentials {
+export function readCredentials(environment: Environment, rules: CredentialRules) {
   const problems: Problem[] = [];
   const take = (name: EnvironmentName, find: (value: string) => string | undefined): Secret | undefined => {
     const value = environment.values[name];
@@ -30,37 +67,26 @@ export function readCredentials(environment: Environment, rules: CredentialRules
     const problem = findSecretProblem(value, kind);
     return problem === undefined ? undefined : `${problem}; ${fix}`;
   };
-  const token = take(
-    'PARLEY_TOKEN',
-    ofKind('access-token', 'use a random one, or unset it and Parley creates one'),
-  );
-  const telegramToken = take(
-    'TELEGRAM_BOT_TOKEN',
-    ofKind('telegram-token', 'copy it from @BotFather or unset it'),
-  );
-  const discordToken = take(
-    'DISCORD_BOT_TOKEN',
-    ofKind('discord-token', 'copy it from the Bot page of the developer portal or unset it'),
-  );
-  const signalWebhookSecret = take(
-    'SIGNAL_WEBHOOK_SECRET',
-    ofKind('access-token', 'use a random one, for example from `openssl rand -hex 24`'),
-  );
-  const redisUrl = take('REDIS_URL', (value) => findRedisProblem(value, rules));
-  const databaseUrl = take('DATABASE_URL', findDatabaseProblem);
+  const ofNetwork = (name: NetworkName) => {
+    const { variable, kind, fix } = accountNetworks[name];
+    return take(variable, ofKind(kind, fix));
+  };
+  const secrets = {
+    token: take(
+      'PARLEY_TOKEN',
+      ofKind('access-token', 'use a random one, or unset it and Parley creates one'),
+    ),
+    telegramToken: ofNetwork('telegram'),
+    discordToken: ofNetwork('discord'),
+    signalWebhookSecret: ofNetwork('signal'),
+    redisUrl: take('REDIS_URL', (value) => findRedisProblem(value, rules)),
+    databaseUrl: take('DATABASE_URL', findDatabaseProblem),
+  };
   problems.push(
     ...findKeyProblems('ANTHROPIC_API_KEY', environment),
     ...findKeyProblems('OPENAI_API_KEY', environment),
   );
-  return {
-    ...(token && { token }),
-    ...(telegramToken && { telegramToken }),
-    ...(discordToken && { discordToken }),
-    ...(signalWebhookSecret && { signalWebhookSecret }),
-    ...(redisUrl && { redisUrl }),
-    ...(databaseUrl && { databaseUrl }),
-    problems,
-  };
+  return { ...secrets, problems };
 }
 
 export function splitList(text: string | undefined): readonly string[] {

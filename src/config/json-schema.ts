@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accountNetworks } from './channel-accounts.ts';
+import { accountNetworks } from './credentials.ts';
 import { fileSchema } from './schema.ts';
 
 /** The schemas by which channels and plugins check what is their own, by their ids. */

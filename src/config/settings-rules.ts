@@ -137,26 +137,22 @@ function findScopeProblems({ dmScope, access: { dmPolicy } }: FileSettings): rea
 
 function findChannelProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {
   const { telegram, discord, signal } = settings.channels;
-  const problems: Problem[] = [];
-  if (telegram.enabled === true && credentials.telegramToken === undefined) {
-    problems.push({
-      where: 'channels.telegram.enabled',
-      what: 'is on, but there is no token; set TELEGRAM_BOT_TOKEN in the environment, or turn it off',
-    });
-  }
-  if (discord.enabled === true && credentials.discordToken === undefined) {
-    problems.push({
-      where: 'channels.discord.enabled',
-      what: 'is on, but there is no token; set DISCORD_BOT_TOKEN in the environment, or turn it off',
-    });
-  }
-  if (signal.enabled === true && signal.apiUrl === undefined) {
-    problems.push({
-      where: 'channels.signal.enabled',
+  const { telegramToken, discordToken } = credentials;
+  const needed = [
+    { id: 'telegram', channel: telegram, has: telegramToken, what: withoutToken('TELEGRAM_BOT_TOKEN') },
+    { id: 'discord', channel: discord, has: discordToken, what: withoutToken('DISCORD_BOT_TOKEN') },
+    {
+      ...{ id: 'signal', channel: signal, has: signal.apiUrl },
       what: "is on, but SIGNAL_API_URL isn't set; set it in the environment, or turn it off",
-    });
-  }
-  return problems;
+    },
+  ];
+  return needed.flatMap(({ id, channel, has, what }) =>
+    channel.enabled === true && has === undefined ? [{ where: `channels.${id}.enabled`, what }] : [],
+  );
+}
+
+function withoutToken(variable: string): string {
+  return `is on, but there is no token; set ${variable} in the environment, or turn it off`;
 }
 
 function findOutboxProblems(settings: FileSettings): readonly Problem[] {

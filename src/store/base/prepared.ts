@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
-import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
+import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
 import type { NamedStatement, RemoteStatements, Tx } from './command.ts';
 import type { Tables } from './tables.ts';
 
 /** Placeholder in a prepared query for the value of that name. */
 export type QueryParams<Values> = { readonly [Name in keyof Values]: RawBuilder<Values[Name]> };
+
+/** A query of Kysely's, or raw SQL. */
+type BuiltQuery<Row> = { compile(db: Kysely<Tables>): CompiledQuery<Row> };
 
 /** A query whose text is made once; afterwards only the values change. Throws what the database throws. */
 export type PreparedQuery<Values, Row> = {
@@ -36,11 +39,12 @@ type NamedQuery<Row> = CompiledQuery<Row> & NamedStatement;
  * `build` runs once for each dialect. What it reads besides its slots must never change.
  */
 export function prepared<Values, Row>(
-  build: (db: Kysely<Tables>, of: QueryParams<Values>, dialect: Tx['dialect']) => Compilable<Row>,
+  build: (db: Kysely<Tables>, of: QueryParams<Values>, dialect: Tx['dialect']) => BuiltQuery<Row>,
 ): PreparedQuery<Values, Row> {
   const plans: { [Dialect in Tx['dialect']]?: NamedQuery<Row> } = {};
   const planFor = (tx: Tx) => {
-    const plan = plans[tx.dialect] ?? named(build(tx.db, slots as QueryParams<Values>, tx.dialect).compile());
+    const plan =
+      plans[tx.dialect] ?? named(build(tx.db, slots as QueryParams<Values>, tx.dialect).compile(tx.db));
     plans[tx.dialect] = plan;
     return plan;
   };

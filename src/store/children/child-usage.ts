@@ -11,12 +11,11 @@ export function readChildUsage(tx: Tx, laneKey: string): Promise<ChildUsage> {
   return usageOf.one(tx, { laneKey });
 }
 
-const usageOf = prepared((db, of: QueryParams<{ laneKey: string }>) => {
-  const query = sql<ChildUsage>`
+const usageOf = prepared(
+  (_, of: QueryParams<{ laneKey: string }>) => sql<ChildUsage>`
     select cast(coalesce(sum("inputTokens" + "cacheReadTokens" + "cacheWriteTokens"), 0) as bigint) as "promptTokens",
       cast(coalesce(sum("outputTokens"), 0) as bigint) as "completionTokens",
       cast(coalesce(sum(cost), 0) as bigint) as cost
     from "modelCalls"
-    where "runId" in (select "runId" from inbox where "laneKey" = ${of.laneKey} and "runId" is not null)`;
-  return { compile: () => query.compile(db) };
-});
+    where "runId" in (select "runId" from inbox where "laneKey" = ${of.laneKey} and "runId" is not null)`,
+);

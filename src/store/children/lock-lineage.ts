@@ -31,13 +31,12 @@ export async function lockAbove(tx: Tx, laneKey: string): Promise<void> {
   );
 }
 
-const laneKeysAbove = prepared((db, of: QueryParams<{ laneKey: string }>) => {
-  const query = sql<{ key: string }>`
+const laneKeysAbove = prepared(
+  (_, of: QueryParams<{ laneKey: string }>) => sql<{ key: string }>`
     with recursive above(key) as (
       select "parentLaneKey" from children where "laneKey" = ${of.laneKey}
       union all
       select children."parentLaneKey" from children join above on children."laneKey" = above.key
     )
-    select key from above`;
-  return { compile: () => query.compile(db) };
-});
+    select key from above`,
+);

@@ -3,6 +3,7 @@ import type { ChildRecord } from '#contracts/child.ts';
 import { isLaneClass } from '#contracts/lane-class.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
+import { withoutNulls } from '../base/without-nulls.ts';
 import { type Child, readChild } from './child-rows.ts';
 import { readChildUsage } from './child-usage.ts';
 
@@ -69,7 +70,7 @@ export const findChild: StoreQuery<{ readonly childId: string }, ChildRecord | u
 
 /** The row as other folders read it. */
 export function recordOf(row: Child): ChildRecord {
-  const { route: _route, timeoutMs: _timeout, stopReason: _reason, ...child } = row;
+  const { route: _route, timeoutMs: _timeout, stopReason: _reason, ...child } = withoutNulls(row);
   const { promptTokens, completionTokens, cost, ...rest } = child;
   return {
     ...rest,
@@ -77,14 +78,6 @@ export function recordOf(row: Child): ChildRecord {
     // Written by us at the spawn.
     authority: row.authority as Authority,
     laneClass: isLaneClass(row.laneClass) ? row.laneClass : 'sub-1',
-    label: row.label ?? undefined,
-    status: row.status ?? undefined,
-    result: row.result ?? undefined,
-    told: row.told ?? undefined,
     usage: { promptTokens, completionTokens, cost },
-    stopAt: row.stopAt ?? undefined,
-    startedAt: row.startedAt ?? undefined,
-    endedAt: row.endedAt ?? undefined,
-    archivedAt: row.archivedAt ?? undefined,
   };
 }

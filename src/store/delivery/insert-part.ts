@@ -117,13 +117,12 @@ export async function lockConversations(tx: Tx, keys: readonly string[]): Promis
 }
 
 /** One that is there conflicts with itself, which locks it and leaves it as it is. */
-const lockOrMake = prepared((db, of: QueryParams<{ keys: string }>) => {
-  const query = sql`
+const lockOrMake = prepared(
+  (_, of: QueryParams<{ keys: string }>) => sql`
     insert into conversations (key, "nextPart", "deliveryEpoch", "deliveryUntil")
     select key, 1, 0, 0 from json_array_elements_text(${of.keys}::json) as key order by key
-    on conflict (key) do update set key = excluded.key where false`;
-  return { compile: () => query.compile(db) };
-});
+    on conflict (key) do update set key = excluded.key where false`,
+);
 
 /** Sets when a group is answered: every message, or only those that mention the bot. */
 export async function setActivation(tx: Tx, key: string, activation: 'mention' | 'always'): Promise<void> {

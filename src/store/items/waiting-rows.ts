@@ -7,16 +7,11 @@ import type { InboxTable } from '../base/tables.ts';
 import type { QueuedRow } from './choose-batch.ts';
 
 /** A waiting item, with the columns that choosing a batch needs. */
-export type WaitingRow = QueuedRow & {
-  readonly seq: number;
-  readonly senderId: string;
-  readonly messageId: string | null;
-  readonly conversationKey: string;
-  readonly content: InboxContent;
-  readonly reservedRunId: string | null;
-  readonly sourceKey: string | null;
-  readonly isCorrection: boolean;
-};
+export type WaitingRow = QueuedRow &
+  Readonly<Omit<Row, 'route' | 'content'>> & {
+    readonly content: InboxContent;
+    readonly isCorrection: boolean;
+  };
 
 /**
  * Everything that waits in a lane, in its order. The cap keeps this short. The parts of a bundle are
@@ -90,23 +85,9 @@ function waitingIn(db: Tx['db'], of: QueryParams<{ laneKey: string }>) {
     .limit(mostRead);
 }
 
-function waitingRow(row: Pick<Selectable<InboxTable>, (typeof columns)[number]>): WaitingRow {
-  const content = json.content(row.content);
-  return {
-    id: row.id,
-    kind: row.kind,
-    seq: row.seq,
-    senderId: row.senderId,
-    messageId: row.messageId,
-    conversationKey: row.conversationKey,
-    target: json.target(row.route),
-    authority: row.authority,
-    dueAt: row.dueAt,
-    bundle: row.bundle,
-    reach: row.reach,
-    reservedRunId: row.reservedRunId,
-    sourceKey: row.sourceKey,
-    content,
-    isCorrection: content.note?.kind === 'correction',
-  };
+type Row = Pick<Selectable<InboxTable>, (typeof columns)[number]>;
+
+function waitingRow({ route, content: stored, ...row }: Row): WaitingRow {
+  const content = json.content(stored);
+  return { ...row, target: json.target(route), content, isCorrection: content.note?.kind === 'correction' };
 }

@@ -269,8 +269,8 @@ type DeliveryPage = { after: string; now: number; later: number };
  * parts would take the longer the more wait, as they do while a network is away. A part that seems to wait beyond
  * `later` was stored by a clock that has been set back since, and is due.
  */
-const openConversations = prepared((db, of: QueryParams<DeliveryPage>) => {
-  const query = sql<{ conversationKey: string; isDue: number }>`
+const openConversations = prepared(
+  (_, of: QueryParams<DeliveryPage>) => sql<{ conversationKey: string; isDue: number }>`
     with recursive found("conversationKey", place) as (
       select min("conversationKey"), 1 from outbox
       where ${isOpenPart()} and "conversationKey" > ${of.after}
@@ -287,9 +287,8 @@ const openConversations = prepared((db, of: QueryParams<DeliveryPage>) => {
         where ${isOpenPart()} and outbox."conversationKey" = found."conversationKey"
           and (outbox."dueAt" <= ${of.now} or outbox."dueAt" > ${of.later})
       ) then 1 else 0 end as "isDue"
-    from found join conversations on conversations.key = found."conversationKey"`;
-  return { compile: () => query.compile(db) };
-});
+    from found join conversations on conversations.key = found."conversationKey"`,
+);
 
 /** No part of these bundles passed the mention gate in time: they become context, like any unmentioned message. */
 export const closeBundles: StoreCommand<

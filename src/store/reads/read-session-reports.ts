@@ -1,24 +1,12 @@
 import { type SqlBool, sql } from 'kysely';
 import { textOf } from '#contracts/message.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
+import { type RowOf, withoutNulls } from '../base/without-nulls.ts';
 import { titleSessionOf } from '../lanes/titles.ts';
-import type { SessionSummary } from './read-sessions.ts';
 import { readContext } from './read-transcript.ts';
 
-/** Facts about the last run alone, and about the choice of its model. */
-type LastRun = 'promptTokens' | 'completionTokens' | 'instructionTokens' | 'toolTokens' | 'model';
-
-/** A conversation as lists show it; times in ms, cost in micro-dollars. */
-export type SessionReport = Omit<SessionSummary, LastRun> & {
-  /** Sums of all its model calls; those of its sub-agents are listed with them. */
-  readonly tokens: { readonly prompt: number; readonly completion: number };
-  /** With its title and its sub-agents. */
-  readonly cost: number;
-  /** Whether a summary stands for its beginning. */
-  readonly isSummarised: boolean;
-  /** When another session took its place. */
-  readonly endedAt: number | undefined;
-};
+/** A conversation as lists show it; times in ms, cost in micro-dollars, with its title and its sub-agents. */
+export type SessionReport = ReturnType<typeof reportOf>;
 
 /** Reads the conversations that were last written in, newest first; not the sub-agents' sessions. */
 export const readSessionReports: StoreQuery<{ readonly limit: number }, readonly SessionReport[]> = {
@@ -79,20 +67,20 @@ function conversations(tx: Tx) {
     .where('parentSessionId', 'is', null);
 }
 
-type Row = Awaited<ReturnType<ReturnType<typeof conversations>['execute']>>[number];
+type Row = RowOf<typeof conversations>;
 
-function reportOf(row: Row, usage: readonly PurposeUsage[] = []): SessionReport {
-  const { summaryMessageId, title, endedAt, ...session } = row;
+function reportOf(row: Row, usage: readonly PurposeUsage[] = []) {
+  const { summaryMessageId, ...session } = withoutNulls(row);
   const sumOf = (count: (each: PurposeUsage) => number) => usage.reduce((sum, each) => sum + count(each), 0);
   return {
     ...session,
-    title: title ?? undefined,
+    /** Sums of all its model calls; those of its sub-agents are listed with them. */
     tokens: {
       prompt: sumOf((each) => each.promptTokens),
       completion: sumOf((each) => each.completionTokens),
     },
-    isSummarised: summaryMessageId !== null,
-    endedAt: endedAt ?? undefined,
+    /** Whether a summary stands for its beginning. */
+    isSummarised: summaryMessageId !== undefined,
   };
 }
 

@@ -47,13 +47,12 @@ export const readUsage: StoreQuery<{ readonly sessionId: string }, SessionUsage 
   },
 };
 
-const costBelow = prepared((db, of: QueryParams<{ sessionId: string }>) => {
-  const query = sql<{ readonly cost: number }>`
+const costBelow = prepared(
+  (_, of: QueryParams<{ sessionId: string }>) => sql<{ readonly cost: number }>`
     with recursive below(id, cost) as (
       select id, cost from children where "parentSessionId" = ${of.sessionId}
       union all
       select children.id, children.cost from children join below on children."parentSessionId" = below.id
     )
-    select cast(coalesce(sum(cost), 0) as bigint) as cost from below`;
-  return { compile: () => query.compile(db) };
-});
+    select cast(coalesce(sum(cost), 0) as bigint) as cost from below`,
+);

@@ -56,9 +56,9 @@ export async function lockOrMakeLanes(tx: Tx, refs: readonly LaneRef[]): Promise
  * Does nothing while none of the described lanes is missing. Otherwise it goes through all of the keys in the order of
  * `lockLanes`: a lane that is there conflicts with itself, which locks it and leaves it as it is.
  */
-const makeMissingLanes = prepared((db, of: QueryParams<{ keys: string; described: string }>) => {
+const makeMissingLanes = prepared((_, of: QueryParams<{ keys: string; described: string }>) => {
   const now = sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
-  const query = sql`
+  return sql`
     with missing as (
       select * from json_populate_recordset(
         json_populate_record(null::lanes, json_build_object('lastActivityAt', ${now})), ${of.described}::json
@@ -78,7 +78,6 @@ const makeMissingLanes = prepared((db, of: QueryParams<{ keys: string; described
     )
     insert into sessions (id, key, "agentId", "messageCount", "promptTokens", "completionTokens", cost, "createdAt", "updatedAt")
     select "sessionId", key, "agentId", 0, 0, 0, 0, "lastActivityAt", "lastActivityAt" from made`;
-  return { compile: () => query.compile(db) };
 });
 
 /** How many lanes are above a lane. */

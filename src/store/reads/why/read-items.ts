@@ -4,7 +4,7 @@ import type { Tx } from '../../base/command.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
 import { json } from '../../base/json.ts';
 import type { LedgerTable } from '../../base/tables.ts';
-import { withoutNulls } from '../../base/without-nulls.ts';
+import { type RowOf, withoutNulls } from '../../base/without-nulls.ts';
 import { senderRef } from '../../items/item-change.ts';
 import { excerptOf } from './excerpt.ts';
 
@@ -28,7 +28,7 @@ export async function readItems(
   return items;
 }
 
-type Row = Awaited<ReturnType<ReturnType<typeof inboxRows>['execute']>>[number];
+type Row = RowOf<typeof inboxRows>;
 
 function inboxRows(tx: Tx) {
   return tx.db

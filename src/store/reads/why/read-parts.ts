@@ -1,7 +1,7 @@
 import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
 import { findRow } from '../../base/row-by-key.ts';
-import { withoutNulls } from '../../base/without-nulls.ts';
+import { type RowOf, withoutNulls } from '../../base/without-nulls.ts';
 import { excerptOf } from './excerpt.ts';
 import type { EventFacts, ItemFacts } from './read-items.ts';
 
@@ -23,7 +23,7 @@ export async function readParts(
   return rows.map((row) => factsOf(row, withExcerpts));
 }
 
-type Row = Awaited<ReturnType<ReturnType<typeof outboxRows>['execute']>>[number];
+type Row = RowOf<typeof outboxRows>;
 
 function outboxRows(tx: Tx) {
   return tx.db
