@@ -3,7 +3,7 @@
  * seen. A bot cannot list those, so a first message that is lost in a crash before it was stored could never be
  * found again.
  */
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Log } from '#contracts/log.ts';
 import { isSnowflake } from './ids.ts';
@@ -30,7 +30,8 @@ export class Contacts {
     path: string,
     { now, log }: { readonly now: string; readonly log: Log },
   ): Promise<Contacts> {
-    const known = parse(await read(path));
+    // There is none before the first start on this data folder.
+    const known = parse(await readFile(path, 'utf8').catch(() => ''));
     const contacts = new Contacts(path, log, { ...known, since: known.since ?? now });
     if (known.since === undefined) await contacts.#append(`since ${now}`);
     return contacts;
@@ -59,14 +60,9 @@ export class Contacts {
   async #append(line: string): Promise<void> {
     try {
       await mkdir(dirname(this.#path), { recursive: true });
-      const file = await open(this.#path, 'a', 0o600);
-      try {
-        await file.write(`${this.#isCut ? '\n' : ''}${line}\n`);
-        this.#isCut = false;
-        await file.datasync();
-      } finally {
-        await file.close();
-      }
+      const text = `${this.#isCut ? '\n' : ''}${line}\n`;
+      await appendFile(this.#path, text, { mode: 0o600, flush: true });
+      this.#isCut = false;
     } catch (error) {
       // It guards against a crash in the next milliseconds; the message itself is not at stake.
       this.#log.warn({ error: String(error) }, 'discord.contacts-not-written');
@@ -80,14 +76,6 @@ type Read = {
   readonly isCut: boolean;
 };
 type Known = Read & { readonly since: string };
-
-async function read(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch {
-    return ''; // The first start on this data folder.
-  }
-}
 
 /** A line that a crash cut off is not taken for one. */
 function parse(text: string): Read {

@@ -3,8 +3,9 @@
  * still put the answer in the place of "thinking…". Losing it costs no more than that place: the answer is then
  * a message.
  */
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { workingInTurn } from '#channel-kit/in-turn.ts';
 import { replaceFile } from '#channel-kit/state-file.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
@@ -31,7 +32,7 @@ export class InteractionTokens {
   readonly #deps: InteractionTokensDeps;
   #added = 0;
   /** Lines are written one by one: none is lost to the pruning. */
-  #writing = Promise.resolve();
+  readonly #inTurn = workingInTurn();
 
   private constructor(deps: InteractionTokensDeps) {
     this.#deps = deps;
@@ -55,23 +56,15 @@ export class InteractionTokens {
   }
 
   #append(line: string): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#write(line));
-    return this.#writing;
-  }
-
-  async #write(line: string): Promise<void> {
-    this.#added += 1;
-    if (this.#added % pruneAfter === 0) await this.#prune();
-    try {
-      const file = await open(this.#deps.path, 'a', 0o600);
+    return this.#inTurn(async () => {
+      this.#added += 1;
+      if (this.#added % pruneAfter === 0) await this.#prune();
       try {
-        await file.write(`${line}\n`);
-      } finally {
-        await file.close();
+        await appendFile(this.#deps.path, `${line}\n`, { mode: 0o600 });
+      } catch (error) {
+        this.#deps.log.info({ error: String(error) }, 'discord.token-not-kept');
       }
-    } catch (error) {
-      this.#deps.log.info({ error: String(error) }, 'discord.token-not-kept');
-    }
+    });
   }
 
   /**

@@ -23,8 +23,8 @@ export async function checkSignal(deps: CheckDeps, signal: AbortSignal): Promise
   const reached = await reach(deps, signal);
   if (reached.mode === undefined) return [reached.check];
   const account = await findAccount(deps, signal);
-  const receiving = [...(await receivingChecks(deps, reached.mode)), ...(await lossChecks(deps))];
-  const checks = [reached.check, ...receiving, account.check];
+  const receiving = await receivingCheck(deps, reached.mode);
+  const checks = [reached.check, receiving, ...(await lossChecks(deps)), account.check];
   if (account.number === undefined) return checks;
   return [...checks, ...(await profileChecks(deps, account.number, signal))];
 }
@@ -38,49 +38,39 @@ async function reach(
     const detail = `signal-cli-rest-api ${version} answers`;
     return { check: { name: 'server', result: 'ok', detail }, mode };
   } catch (error) {
-    return {
-      check: {
-        name: 'server',
-        result: 'failed',
-        detail: messageOf(error),
-        fix: 'start signal-cli-rest-api, and set SIGNAL_API_URL to its address',
-      },
-    };
+    const fix = 'start signal-cli-rest-api, and set SIGNAL_API_URL to its address';
+    return { check: { name: 'server', result: 'failed', detail: messageOf(error), fix } };
   }
 }
 
 /** Signal, honestly: what each mode loses. */
-async function receivingChecks(deps: CheckDeps, mode: Mode): Promise<readonly ChannelCheck[]> {
+async function receivingCheck(deps: CheckDeps, mode: Mode): Promise<ChannelCheck> {
   if (mode === 'polling') {
     const detail =
       'messages are polled, and wait on Signal’s server while Parley is away; sends wait for polls';
-    return [{ name: 'receiving', result: 'ok', detail }];
+    return { name: 'receiving', result: 'ok', detail };
   }
   const name = 'webhook';
   const losing = 'what is sent while Parley is away is lost by signal-cli-rest-api, and reported as a gap';
   if (!deps.hasSecret) {
-    return [
-      {
-        name,
-        result: 'warning',
-        detail: `there is only the WebSocket, which loses messages that come in bursts; ${losing}`,
-        fix: 'set SIGNAL_WEBHOOK_SECRET, and RECEIVE_WEBHOOK_URL of signal-cli-rest-api to http://<parley>/channels/signal/webhook/<the secret>',
-      },
-    ];
+    return {
+      name,
+      result: 'warning',
+      detail: `there is only the WebSocket, which loses messages that come in bursts; ${losing}`,
+      fix: 'set SIGNAL_WEBHOOK_SECRET, and RECEIVE_WEBHOOK_URL of signal-cli-rest-api to http://<parley>/channels/signal/webhook/<the secret>',
+    };
   }
   const { webhookAt } = await deps.seen();
   if (webhookAt === undefined) {
-    return [
-      {
-        name,
-        result: 'warning',
-        detail: 'it is set up here, but has never been called',
-        fix: 'set RECEIVE_WEBHOOK_URL of signal-cli-rest-api to http://<parley>/channels/signal/webhook/<SIGNAL_WEBHOOK_SECRET>, and send the bot a message',
-      },
-    ];
+    return {
+      name,
+      result: 'warning',
+      detail: 'it is set up here, but has never been called',
+      fix: 'set RECEIVE_WEBHOOK_URL of signal-cli-rest-api to http://<parley>/channels/signal/webhook/<SIGNAL_WEBHOOK_SECRET>, and send the bot a message',
+    };
   }
   const detail = `last called at ${new Date(webhookAt).toISOString()}; ${losing}`;
-  return [{ name, result: 'ok', detail }];
+  return { name, result: 'ok', detail };
 }
 
 /** A loss is reported for so long, ms. */

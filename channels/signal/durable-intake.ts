@@ -4,6 +4,7 @@
  * spool everything newer goes after it.
  */
 import { backoffMs } from '#channel-kit/backoff.ts';
+import { workingInTurn } from '#channel-kit/in-turn.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelDeps, Intake } from '#contracts/channel.ts';
 import { hasCode } from '#contracts/errors.ts';
@@ -33,7 +34,7 @@ export class DurableIntake {
   readonly #deps: DurableIntakeDeps;
   #intake: Intake | undefined;
   #stopping = new AbortController();
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #inTurn = workingInTurn();
   #draining: Promise<void> | undefined;
   /** The last message could be put nowhere. */
   #isLosing = false;
@@ -66,7 +67,7 @@ export class DurableIntake {
   async close(): Promise<void> {
     this.#intake = undefined;
     this.#stopping.abort();
-    await this.#turn;
+    await this.#inTurn(async () => undefined);
     await this.#draining;
   }
 
@@ -86,12 +87,6 @@ export class DurableIntake {
   /** Stores what no sender waits for, if it can be stored just now. False: it can't, and lies in no file. */
   pass(batch: ReadBatch): Promise<boolean> {
     return this.#inTurn(() => this.#storeNow(batch));
-  }
-
-  #inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const mine = this.#turn.then(act);
-    this.#turn = mine.catch(() => undefined);
-    return mine;
   }
 
   async #take(entries: readonly SpoolEntry[]): Promise<void> {

@@ -8,6 +8,7 @@
 
 import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { workingInTurn } from '#channel-kit/in-turn.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 
@@ -34,7 +35,7 @@ export class Spool {
   /** The file that was set aside, and where its next page begins. */
   #reading: { readonly path: string; readonly offset: number } | undefined;
   #isEmpty = true;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #inTurn = workingInTurn();
 
   constructor(folder: string, maxBytes: number) {
     this.#path = join(folder, 'spool.jsonl');
@@ -137,12 +138,6 @@ export class Spool {
     await rm(path, { force: true });
     this.#reading = undefined;
   }
-
-  #inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const mine = this.#turn.then(act);
-    this.#turn = mine.catch(() => undefined);
-    return mine;
-  }
 }
 
 /** Another process may take a file away at any time. */
@@ -163,12 +158,8 @@ async function isCutOff(file: FileHandle, size: number): Promise<boolean> {
 
 /** A new file is there after a power cut only if its folder says so. */
 export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await using folder = await open(path, 'r');
+  await folder.sync();
 }
 
 /** Whole lines with their ends, from `offset` on: at most a page; none when nothing but a line cut off is left. */

@@ -18,7 +18,7 @@ import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import { AdminLookup } from './admins.ts';
 import { type BotClient, connectBot } from './bot-api.ts';
 import type { TelegramConfig } from './config.ts';
-import { failureOf, isUnfitPhoto, networkReason, readRefusal } from './failures.ts';
+import { failureOf, isUnfitPhoto, readRefusal, reasonOf } from './failures.ts';
 import { Identity } from './identity.ts';
 import { fetchMedia } from './media.ts';
 import { type Call, type OutgoingFile, toCall } from './outbound.ts';
@@ -226,7 +226,5 @@ function identityFault(error: unknown): ParleyError {
 }
 
 function callFault(error: unknown, what: string): ParleyError {
-  const refusal = readRefusal(error);
-  const why = refusal?.description ?? networkReason(error);
-  return channelUnavailable(`${what}: ${why}`, { afterMs: refusal?.askedWaitMs });
+  return channelUnavailable(`${what}: ${reasonOf(error)}`, { afterMs: readRefusal(error)?.askedWaitMs });
 }

@@ -85,6 +85,11 @@ export function isUnfitPhoto(error: unknown): boolean {
   return refusal?.code === 400 && /\b(?:PHOTO_|IMAGE_PROCESS_FAILED)/.test(refusal.description);
 }
 
+/** Why a call went wrong, in words of Telegram's or of the network's; for logs and faults. */
+export function reasonOf(error: unknown): string {
+  return readRefusal(error)?.description ?? networkReason(error);
+}
+
 /** For logs and results; see `noAnswerFrom`. */
 export function networkReason(error: unknown): string {
   return noAnswerFrom('Telegram', error);

@@ -3,7 +3,7 @@ import { withLimit } from '#channel-kit/with-limit.ts';
 import type { ChannelDeps } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { BotApi } from './bot-api.ts';
-import { networkReason, readRefusal } from './failures.ts';
+import { readRefusal, reasonOf } from './failures.ts';
 import { type Bot, botOf } from './ids.ts';
 
 export type IdentityDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
@@ -83,10 +83,9 @@ export class Identity {
       this.#isPrivacyOn = isPrivacyOn(me);
       this.#tell();
     } catch (error) {
-      const refusal = readRefusal(error);
-      const asked = Math.max(leastGapMs, retryAfterMs(refusal?.askedWaitMs));
+      const asked = Math.max(leastGapMs, retryAfterMs(readRefusal(error)?.askedWaitMs));
       this.#nextForMessagesAt = this.#askedAt + asked;
-      log.debug({ reason: refusal?.description ?? networkReason(error) }, 'telegram.identity-not-refreshed');
+      log.debug({ reason: reasonOf(error) }, 'telegram.identity-not-refreshed');
     }
   }
 

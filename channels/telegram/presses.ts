@@ -3,7 +3,7 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { Log } from '#contracts/log.ts';
 import type { BotApi } from './bot-api.ts';
-import { networkReason, readRefusal } from './failures.ts';
+import { reasonOf } from './failures.ts';
 import { callbackOf } from './inbound.ts';
 
 export type PressDeps = {
@@ -32,9 +32,6 @@ export function answerPresses(
     const answer = { callback_query_id: id, ...(text !== '' && { text }) };
     api()
       .answerCallbackQuery(answer, AbortSignal.timeout(callTimeoutMs))
-      .catch((error: unknown) => {
-        const reason = readRefusal(error)?.description ?? networkReason(error);
-        log.info({ reason }, 'telegram.press-not-answered');
-      });
+      .catch((error: unknown) => log.info({ reason: reasonOf(error) }, 'telegram.press-not-answered'));
   }
 }

@@ -1,4 +1,5 @@
 import type { ChannelAdapter, Intake } from '#contracts/channel.ts';
+import { workingInTurn } from './in-turn.ts';
 
 /** The two halves of an adapter's receiving; neither is called while the other is under way. */
 export type ReceivingSteps = {
@@ -14,12 +15,7 @@ export type ReceivingSteps = {
  */
 export function startAndStop({ begin, end }: ReceivingSteps): Pick<ChannelAdapter, 'start' | 'stop'> {
   let tenure = new AbortController();
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = (act: () => Promise<void>): Promise<void> => {
-    const mine = last.then(act);
-    last = mine.catch(() => undefined);
-    return mine;
-  };
+  const inTurn = workingInTurn();
   return {
     start: (intake) => {
       tenure.abort();
