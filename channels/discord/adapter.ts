@@ -25,6 +25,7 @@ import { fetchMedia } from './media.ts';
 import { targetOf } from './outbound.ts';
 import { Receiver } from './receiver.ts';
 import { Sender } from './sender.ts';
+import { tokenRefused } from './setback.ts';
 import { passOver, toApplicationCommands } from './slash-commands.ts';
 
 /** The typing sign lasts 10 s. */
@@ -42,6 +43,8 @@ export class DiscordAdapter implements ChannelAdapter {
     begin: (intake, signal) => this.#begin(intake, signal),
     end: () => this.#end(),
   });
+  readonly start = this.#receiving.start;
+  readonly stop = this.#receiving.stop;
   #connection: Connection | undefined;
   #receiver: Receiver | undefined;
 
@@ -92,14 +95,6 @@ export class DiscordAdapter implements ChannelAdapter {
     }
   }
 
-  start(intake: Intake): Promise<void> {
-    return this.#receiving.start(intake);
-  }
-
-  stop(): Promise<void> {
-    return this.#receiving.stop();
-  }
-
   async #begin(intake: Intake, signal: AbortSignal): Promise<void> {
     const { bot, interactions } = this.#connected();
     const deps = { ...this.#deps, config: this.#config, api: this.#api, bot, interactions, pace: this.#pace };
@@ -142,10 +137,7 @@ export class DiscordAdapter implements ChannelAdapter {
 
 function identityFault(error: unknown): ParleyError {
   if (readRefusal(error)?.status !== 401) return callFault(error, 'Discord could not be reached');
-  return new ParleyError(
-    'channel_unauthorised',
-    'Discord refused the bot token; reset it on the Bot page of the developer portal and set DISCORD_BOT_TOKEN',
-  );
+  return new ParleyError('channel_unauthorised', tokenRefused);
 }
 
 function callFault(error: unknown, what: string): ParleyError {

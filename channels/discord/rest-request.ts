@@ -53,15 +53,19 @@ export const makeRequest: MakeRequest = async (url, init) => {
   }
   const { headers, status, statusText, ok } = response;
   clampHeaders(headers);
-  const once = new BodyReader(response);
+  let bodyUsed = false;
+  const used = (): ResponseLike => {
+    bodyUsed = true;
+    return response;
+  };
   return {
     ...{ headers, status, statusText, ok, body: null },
     get bodyUsed() {
-      return once.isUsed;
+      return bodyUsed;
     },
-    arrayBuffer: async () => Uint8Array.from(await once.read()).buffer,
-    text: async () => (await once.read()).toString('utf8'),
-    json: () => once.readJson(),
+    arrayBuffer: async () => Uint8Array.from(await readBody(used())).buffer,
+    text: async () => (await readBody(used())).toString('utf8'),
+    json: () => readJson(chunksOf(used())),
   };
 };
 
@@ -87,25 +91,6 @@ async function withBytes(init: RequestOptions): Promise<RequestOptions> {
   const type = form.headers.get('content-type') ?? '';
   const body = new Uint8Array(await form.arrayBuffer());
   return { ...init, body, headers: { ...(init.headers as Record<string, string>), 'content-type': type } };
-}
-
-class BodyReader {
-  readonly #response: ResponseLike;
-  isUsed = false;
-
-  constructor(response: ResponseLike) {
-    this.#response = response;
-  }
-
-  read(): Promise<Buffer> {
-    this.isUsed = true;
-    return readBody(this.#response);
-  }
-
-  readJson(): Promise<unknown> {
-    this.isUsed = true;
-    return readJson(chunksOf(this.#response));
-  }
 }
 
 function clampHeaders(headers: ResponseLike['headers']): void {

@@ -16,7 +16,8 @@ export type Setback = {
   readonly afterMs?: number;
 };
 
-const tokenRefused =
+/** For the owner. */
+export const tokenRefused =
   'Discord refused the bot token; reset it on the Bot page of the developer portal and set DISCORD_BOT_TOKEN';
 
 /** Discord wants no further attempt with the same settings after these. */

@@ -42,6 +42,8 @@ export class SignalAdapter implements ChannelAdapter {
     begin: (intake, signal) => this.#begin(intake, signal),
     end: () => this.#end(),
   });
+  readonly start = this.#receiving.start;
+  readonly stop = this.#receiving.stop;
   #connection: Connection | undefined;
   #stopping = new AbortController();
   #confirming: Promise<void> | undefined;
@@ -105,14 +107,6 @@ export class SignalAdapter implements ChannelAdapter {
     const { hasWebhook } = this.#receiver;
     this.#deps.log.info({ account: bot.account, mode, version, hasWebhook }, 'signal.identified');
     return { id: bot.account, name: number };
-  }
-
-  start(intake: Intake): Promise<void> {
-    return this.#receiving.start(intake);
-  }
-
-  stop(): Promise<void> {
-    return this.#receiving.stop();
   }
 
   async #begin(intake: Intake, signal: AbortSignal): Promise<void> {

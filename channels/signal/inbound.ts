@@ -96,27 +96,11 @@ export function readNotification(frame: unknown, known: Known, arrivedAt?: numbe
 function readEnvelope(envelope: SignalEnvelope, known: Known): ReadResult {
   const { dataMessage, editMessage, syncMessage, callMessage, timestamp } = envelope;
   const actor = actorOf(envelope);
-  if (dataMessage) {
-    const act = {
-      actor,
-      peer: actor.aci,
-      timestamp: dataMessage.timestamp,
-      isOwn: actor.aci === known.bot.aci,
-    };
-    return readContent(dataMessage, act, known);
-  }
-  if (editMessage) {
-    return readEdit(
-      editMessage,
-      { actor, peer: actor.aci, timestamp, isOwn: actor.aci === known.bot.aci },
-      known,
-    );
-  }
-  if (syncMessage?.sentMessage) return readSent(syncMessage.sentMessage, { actor, timestamp }, known);
-  if (callMessage?.offerMessage) {
-    const act = { actor, peer: actor.aci, timestamp, isOwn: false };
-    return eventIn({}, act, known, unsupported('call'));
-  }
+  const act = { actor, peer: actor.aci, timestamp, isOwn: actor.aci === known.bot.aci };
+  if (dataMessage) return readContent(dataMessage, { ...act, timestamp: dataMessage.timestamp }, known);
+  if (editMessage) return readEdit(editMessage, act, known);
+  if (syncMessage?.sentMessage) return readSent(syncMessage.sentMessage, act, known);
+  if (callMessage?.offerMessage) return eventIn({}, { ...act, isOwn: false }, known, unsupported('call'));
   return nothing;
 }
 

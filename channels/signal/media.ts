@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { cappedDownload, type DownloadRequest, unavailable } from '#channel-kit/capped-download.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
@@ -37,9 +38,6 @@ export async function fileProblem({ path }: OutgoingFile): Promise<string | unde
   }
 }
 
-/** A multiple of 3, so that the base64 of the chunks is the base64 of the whole. */
-const chunkBytes = 3 * 64 * 1024;
-
 /** The body of a send with a file, which is never in memory as a whole. */
 export async function* bodyWithFile(
   request: SendRequest,
@@ -47,17 +45,13 @@ export async function* bodyWithFile(
 ): AsyncIterable<Uint8Array> {
   const head = JSON.stringify({ ...request, base64_attachments: [dataUri] });
   yield Buffer.from(head.slice(0, -'"]}'.length));
-  await using file = await open(path, 'r');
-  const chunk = Buffer.alloc(chunkBytes);
-  for (;;) {
-    let filled = 0;
-    while (filled < chunk.length) {
-      const { bytesRead } = await file.read(chunk, filled, chunk.length - filled);
-      if (bytesRead === 0) break;
-      filled += bytesRead;
-    }
-    if (filled > 0) yield Buffer.from(chunk.toString('base64', 0, filled));
-    if (filled < chunk.length) break;
+  let rest = Buffer.alloc(0);
+  for await (const chunk of createReadStream(path)) {
+    const bytes = Buffer.concat([rest, chunk]);
+    // Three at a time, so that the base64 of the pieces is the base64 of the whole.
+    const end = bytes.length - (bytes.length % 3);
+    yield Buffer.from(bytes.toString('base64', 0, end));
+    rest = bytes.subarray(end);
   }
-  yield Buffer.from('"]}');
+  yield Buffer.from(`${rest.toString('base64')}"]}`);
 }

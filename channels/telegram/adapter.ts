@@ -44,6 +44,8 @@ export class TelegramAdapter implements ChannelAdapter {
     begin: (intake) => this.#begin(intake),
     end: () => this.#end(),
   });
+  readonly start = this.#receiving.start;
+  readonly stop = this.#receiving.stop;
   #connection: Connection | undefined;
   #poll: Poll | undefined;
 
@@ -88,14 +90,6 @@ export class TelegramAdapter implements ChannelAdapter {
     } catch (error) {
       throw identityFault(error);
     }
-  }
-
-  start(intake: Intake): Promise<void> {
-    return this.#receiving.start(intake);
-  }
-
-  stop(): Promise<void> {
-    return this.#receiving.stop();
   }
 
   async #begin(intake: Intake): Promise<void> {

@@ -80,9 +80,8 @@ export function stepConversation(state: ConversationState, input: ConversationIn
 }
 
 function onFrame(state: ConversationState, text: string): ConversationStep {
-  const parsed = parseFrame(text);
-  if (parsed.kind === 'problem') return { state, actions: [{ kind: 'reply', frame: parsed.frame }] };
-  const { frame } = parsed;
+  const frame = parseFrame(text);
+  if (frame.type === 'problem') return { state, actions: [{ kind: 'reply', frame }] };
   if (frame.type === 'hello') return onHello(state, frame);
   if (state.conversation === undefined) {
     return problem(state, 'hello_first', 'Say hello before anything else.');
@@ -168,27 +167,20 @@ function isOpen(item: TimelineItem): boolean {
   return item.author.kind === 'person' && openStates.has(item.state);
 }
 
-type ParseResult =
-  | { readonly kind: 'frame'; readonly frame: ClientFrame }
-  | { readonly kind: 'problem'; readonly frame: ProblemFrame };
-
-function parseFrame(text: string): ParseResult {
+function parseFrame(text: string): ClientFrame | ProblemFrame {
   let value: unknown;
   try {
     value = parseJson(text);
   } catch {
-    return { kind: 'problem', frame: problemFrame('invalid_frame', 'Not JSON.') };
+    return problemFrame('invalid_frame', 'Not JSON.');
   }
   const parsed = clientFrameSchema.safeParse(value);
-  if (parsed.success) return { kind: 'frame', frame: parsed.data };
+  if (parsed.success) return parsed.data;
   const id = idOf(value);
   const isTooLong = parsed.error.issues.some((issue) => issue.code === 'too_big' && issue.path[0] === 'text');
-  return {
-    kind: 'problem',
-    frame: isTooLong
-      ? problemFrame('too_long', tooLongText, id)
-      : problemFrame('invalid_frame', 'The frame is not one Parley knows.', id),
-  };
+  return isTooLong
+    ? problemFrame('too_long', tooLongText, id)
+    : problemFrame('invalid_frame', 'The frame is not one Parley knows.', id);
 }
 
 function idOf(value: unknown): string | undefined {

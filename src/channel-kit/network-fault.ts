@@ -25,7 +25,7 @@ export function neverLeft(error: unknown): boolean {
   const faults = faultsIn(error).filter((fault) => codeOf(fault) !== undefined && !repeatsAttempt(fault));
   return (
     faults.length > 0 &&
-    faults.every((fault) => neverConnected.has(codeOf(fault) ?? '') || isConnecting(fault))
+    faults.every((fault) => neverConnected.has(codeOf(fault) ?? '') || fault.syscall === 'connect')
   );
 }
 
@@ -35,30 +35,29 @@ export function noAnswerFrom(server: string, error: unknown): string {
   return `no answer from ${server}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
 }
 
-function isConnecting(fault: unknown): boolean {
-  return typeof fault === 'object' && fault !== null && 'syscall' in fault && fault.syscall === 'connect';
-}
-
-function codeOf(fault: unknown): string | undefined {
-  const code = typeof fault === 'object' && fault !== null && 'code' in fault ? fault.code : undefined;
+function codeOf({ code }: Fault): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
 /** The fault of a connect to several addresses has the code of its first attempt, without the `syscall`. */
-function repeatsAttempt(fault: unknown): boolean {
+function repeatsAttempt(fault: Fault): boolean {
   const [first] = attemptsOf(fault);
-  return first !== undefined && codeOf(first) === codeOf(fault);
+  return isFault(first) && codeOf(first) === codeOf(fault);
 }
 
-function attemptsOf(fault: unknown): readonly unknown[] {
-  const isMany =
-    typeof fault === 'object' && fault !== null && 'errors' in fault && Array.isArray(fault.errors);
-  return isMany ? (fault.errors as readonly unknown[]) : [];
+function attemptsOf({ errors }: Fault): readonly unknown[] {
+  return Array.isArray(errors) ? errors : [];
+}
+
+type Fault = Readonly<Record<string, unknown>>;
+
+function isFault(value: unknown): value is Fault {
+  return typeof value === 'object' && value !== null;
 }
 
 /** grammY keeps the fault in `error`, fetch in `cause`, a failed connect to several addresses in `errors`. */
-function faultsIn(error: unknown, depth = 0): readonly unknown[] {
-  if (typeof error !== 'object' || error === null || depth > 6) return [];
-  const inner = ['error', 'cause'].map((key) => (error as Record<string, unknown>)[key]);
-  return [error, ...[...inner, ...attemptsOf(error)].flatMap((one) => faultsIn(one, depth + 1))];
+function faultsIn(error: unknown, depth = 0): readonly Fault[] {
+  if (!isFault(error) || depth > 6) return [];
+  const inner = [error.error, error.cause, ...attemptsOf(error)];
+  return [error, ...inner.flatMap((one) => faultsIn(one, depth + 1))];
 }

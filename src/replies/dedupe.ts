@@ -17,10 +17,7 @@ export type ToolSend = {
   readonly media: readonly string[];
 };
 
-export type RepeatVerdict =
-  | { readonly kind: 'new' }
-  | { readonly kind: 'repeats' }
-  | { readonly kind: 'acknowledges' };
+export type RepeatVerdict = 'new' | 'repeats' | 'acknowledges';
 
 /** Answers that only say that something was sent, normalised. Configurable. */
 const ACKNOWLEDGEMENTS: readonly string[] = [
@@ -76,13 +73,12 @@ export function judgeRepeat(
   options: { readonly route: ReplyRoute | undefined; readonly acknowledgements?: readonly string[] },
 ): RepeatVerdict {
   const sent = confirmedSends(toolSends, options.route);
-  if (sent.length === 0 || finalText.trim() === '') return { kind: 'new' };
+  if (sent.length === 0 || finalText.trim() === '') return 'new';
   const texts = sent.map((send) => send.text);
   const said = normalise(finalText);
-  if ([...texts, texts.join('\n')].some((text) => isRepeat(finalText, said, text)))
-    return { kind: 'repeats' };
+  if ([...texts, texts.join('\n')].some((text) => isRepeat(finalText, said, text))) return 'repeats';
   const acknowledgements = options.acknowledgements ?? ACKNOWLEDGEMENTS;
-  return isAcknowledgement(finalText, acknowledgements) ? { kind: 'acknowledges' } : { kind: 'new' };
+  return isAcknowledgement(finalText, acknowledgements) ? 'acknowledges' : 'new';
 }
 
 /** The sends that a person certainly got in this very conversation. */

@@ -10,7 +10,6 @@ import { Worker } from 'node:worker_threads';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
 import { LONGEST_PARSED } from './markdown.ts';
-import type { DeskReport, DeskRequest } from './markdown-messages.ts';
 
 /** Parses Markdown on a thread of its own, so that long texts don't hold the event loop. */
 export interface MarkdownDesk {
@@ -35,6 +34,13 @@ export type DeskLimits = {
 };
 
 const usualLimits: DeskLimits = { parseMs: 1_000, totalMs: 5_000, mostWaiting: 32, restMs: 60_000 };
+
+/** Messages between the event loop and the parser thread. */
+export type DeskRequest = { readonly id: number; readonly markdown: string };
+
+export type DeskReport =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'formatted'; readonly id: number; readonly formatted: FormattedText };
 
 type Job = {
   readonly request: DeskRequest;

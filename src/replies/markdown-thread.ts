@@ -1,7 +1,7 @@
 /** The thread in which long texts are parsed: started by markdown-desk.ts, one text after the other. */
 import { parentPort } from 'node:worker_threads';
 import { formatMarkdown } from './markdown.ts';
-import type { DeskReport, DeskRequest } from './markdown-messages.ts';
+import type { DeskReport, DeskRequest } from './markdown-desk.ts';
 
 /** Longer results lose their styles: reading them back would block the event loop. */
 const mostSpans = 5_000;

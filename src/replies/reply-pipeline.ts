@@ -8,9 +8,8 @@ import type { MessageId } from '#contracts/ids.ts';
 import { messageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Notices } from '../texts/notices.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
 import { confirmedSends, judgeRepeat, type ToolSend, withoutSentMedia } from './dedupe.ts';
-import { shapeFallback } from './fallback.ts';
 import { isInvisible } from './invisible.ts';
 import { sanitizeOutbound } from './sanitize.ts';
 import { judgeSilence, type Silence } from './silence.ts';
@@ -98,18 +97,20 @@ export function planReply(
   return planNothingLeft(input);
 }
 
-/** A failure of the run itself: what the person sees of it. */
+/** A failure of the run itself: one short line in a DM, a reaction in a group. `notice` says how, if more is known. */
 export function shapeInternalFailure(
   input: Pick<ReplyInput, 'route' | 'chatKind' | 'capabilities' | 'notices' | 'replyToMode'>,
   notice?: string,
 ): Extract<ReplyPlan, { kind: 'fallback' }> {
-  const replyTo = input.route?.replyTo;
-  const content = shapeFallback(notice === undefined ? { kind: 'internal' } : { kind: 'internal', notice }, {
-    ...input,
-    ...(replyTo === undefined ? {} : { replyTo }),
-  });
+  const { chatKind, capabilities, notices, route } = input;
+  const content: OutboundContent =
+    chatKind === 'group' && capabilities.canReact && route?.replyTo !== undefined
+      ? { kind: 'reaction', messageId: route.replyTo, emoji: failedReaction }
+      : { kind: 'text', text: plainText(notice ?? notices.internalFailure) };
   return { kind: 'fallback', why: 'internal', parts: threadParts([content], input) };
 }
+
+const failedReaction = '⚠';
 
 /** Whether a person would see nothing of this answer, though the agent has not chosen to be silent. */
 export function isEmptyAnswer(text: string, context: SilenceContext): boolean {
@@ -132,15 +133,15 @@ function decideText(text: string, input: ReplyInput): Decision {
   const silence = judgeSilence(text, input.silenceContext);
   if (silence.kind === 'silent') return silence;
   const repeat = judgeRepeat(silence.text, input.toolSends, input);
-  if (repeat.kind !== 'new') return { kind: 'suppressed', reason: repeat.kind };
+  if (repeat !== 'new') return { kind: 'suppressed', reason: repeat };
   return { kind: 'text', text: silence.text };
 }
 
 function planNothingLeft(input: ReplyInput): ReplyPlan {
   const wasSent = confirmedSends(input.toolSends, input.route).length > 0;
   if (input.toolFailure && !wasSent) {
-    const content = shapeFallback({ kind: 'tool', tool: input.toolFailure.tool }, input);
-    return { kind: 'fallback', why: 'tool failed', parts: threadParts([content], input) };
+    const text = plainText(fillNotice(input.notices.toolFailure, input.toolFailure));
+    return { kind: 'fallback', why: 'tool failed', parts: threadParts([{ kind: 'text', text }], input) };
   }
   if (input.media?.length) return { kind: 'suppressed', reason: 'media-sent' };
   if (wasSent) return { kind: 'suppressed', reason: 'already-sent' };

@@ -4,7 +4,7 @@ import { aRoute, aToolSend } from './reply-builders.ts';
 
 const route = aRoute();
 const judge = (finalText: string, ...toolSends: readonly ReturnType<typeof aToolSend>[]) =>
-  judgeRepeat(finalText, toolSends, { route }).kind;
+  judgeRepeat(finalText, toolSends, { route });
 
 describe('judgeRepeat', () => {
   it('pitfall 20: suppresses a final text that repeats what the message tool sent', () => {
@@ -44,8 +44,8 @@ describe('judgeRepeat', () => {
 
   it('takes acknowledgements from the configuration', () => {
     const options = { route, acknowledgements: ['Verstuurd'] };
-    expect(judgeRepeat('Verstuurd!', [aToolSend({ text: 'x' })], options).kind).toBe('acknowledges');
-    expect(judgeRepeat('Sent!', [aToolSend({ text: 'x' })], options).kind).toBe('new');
+    expect(judgeRepeat('Verstuurd!', [aToolSend({ text: 'x' })], options)).toBe('acknowledges');
+    expect(judgeRepeat('Sent!', [aToolSend({ text: 'x' })], options)).toBe('new');
   });
 
   it('pitfall 21: delivers a long answer that quotes a short line that was sent', () => {
