@@ -25,6 +25,7 @@ import type { ConfiguredModel } from './models/configured-model.ts';
 import { claimModels } from './models/models.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
+import { logUnknownTools } from './plugin-host/log-unknown-tools.ts';
 import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
 import { createClosers } from './processes/closers.ts';
 import { createMotion } from './queue/effect-dispatcher.ts';
@@ -60,7 +61,7 @@ import { createMetrics } from './server/metrics/metrics.ts';
 import { createAgentStreams } from './service/agent-streams.ts';
 import { noEffects } from './store/base/effects.ts';
 import { subagentsPlugin } from './subagents/subagents-plugin.ts';
-import { permittedTools, unknownTools } from './subagents/tool-policy.ts';
+import { permittedTools } from './subagents/tool-policy.ts';
 import { noticesFor } from './texts/notices.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
@@ -302,6 +303,7 @@ function wireOutbox(
   const post = createToolSender({ ...stage, deliver });
   const deliverer = createDeliverer({
     ...stage,
+    mediaDir: mediaFolder(config.dataDir),
     settings: config.outbox,
     adapterFor: host.serving,
     onSettled: ({ part, laneKey, result, ageMs }) => {
@@ -336,21 +338,20 @@ async function wireRuns(
   const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.dispatch }) });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
-  const core = { definition: corePlugin({ ...stage, post, capabilitiesFor }), config: {} };
+  const agents = createAgents(config);
+  const coreDeps = { ...stage, ...plugins, post, capabilitiesFor, agents };
+  const core = { definition: corePlugin(coreDeps), config: {} };
   const { models, tracer } = stage.model;
   const subagents = { definition: subagentsPlugin({ ...stage, models, start: motion.dispatch }), config: {} };
-  const reports = checkTools(stage, await plugins.load([core, subagents, ...stage.plugins]));
+  const reports = logUnknownTools(stage, await plugins.load([core, subagents, ...stage.plugins]));
 
-  const agents = createAgents(config);
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
   const budgets = createRunBudgets({ ...stage, rules: createBudgetRules(config), policy: gate });
   const rates = ratesOf(models);
   const runDeps: RunDeps = {
     ...stage,
-    ...{ models, tracer, budgets, rates },
-    active,
-    outbox,
+    ...{ models, tracer, budgets, rates, active, outbox },
     settings: runSettingsFrom(config),
     loadImage: imagesIn(mediaFolder(config.dataDir)),
     agent: agents.settingsOf,
@@ -387,14 +388,7 @@ async function wireRuns(
     patienceMs: config.role === 'all' && config.databaseUrl === undefined ? alonePatienceMs : 0,
   });
   closers.add('workers', workers.close);
-  const rehearsal = { ...runDeps, config, terms: () => ({ ...driver.termsFor(1), class: 'main' }) };
-  const isBusy = () => active.count() > 0;
-  return { plugins: reports, workers, rehearse: () => rehearseTurn({ ...rehearsal, isBusy }) };
-}
-
-/** Logs the tools that agents' lists name and no plugin has brought. */
-function checkTools({ config, log }: StageDeps, reports: readonly PluginReport[]): readonly PluginReport[] {
-  const known = reports.flatMap((report) => (report.kind === 'loaded' ? report.tools : []));
-  for (const unknown of unknownTools(config.agents, known)) log.warn(unknown, 'tool.not-found');
-  return reports;
+  const terms = () => ({ ...driver.termsFor(1), class: 'main' });
+  const rehearsal = { ...runDeps, config, terms, isBusy: () => active.count() > 0 };
+  return { plugins: reports, workers, rehearse: () => rehearseTurn(rehearsal) };
 }

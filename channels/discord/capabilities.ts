@@ -4,6 +4,8 @@ import { toMarkdown } from './markup.ts';
 /** API v10. */
 export const capabilities: Capabilities = {
   text: { maxLength: 2000, nativeLength: (text) => toMarkdown(text).length },
+  // Without a boost; larger uploads are refused by Discord itself where they are.
+  media: { maxBytes: 10 * 1024 * 1024 },
   caption: { maxLength: 2000 },
   canReact: true,
   canQuote: true,

@@ -4,6 +4,7 @@ import { uploadName } from '#channel-kit/upload.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Button, Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { capabilities } from './capabilities.ts';
 import { interactionMessage, isSnowflake, nonceOf } from './ids.ts';
 import { toMarkdown } from './markup.ts';
 
@@ -55,8 +56,7 @@ export type SendBody = TextBody & {
 export type OutgoingFile = { readonly path: string; readonly name: string; readonly mimeType: string };
 
 const maxContent = 2000;
-/** Without a boost; larger uploads are refused by Discord itself where they are. */
-const maxUploadBytes = 10 * 1024 * 1024;
+const maxFileBytes = capabilities.media?.maxBytes ?? 0;
 
 const noMentions = { parse: [], replied_user: false } as const;
 /** The model's text shows no previews of linked pages. */
@@ -70,7 +70,7 @@ export function toCall(outbound: Outbound, sizeBytes = 0): Call {
     case 'text':
       return send(outbound, { channel, text: content.text, buttons: content.buttons });
     case 'media': {
-      if (sizeBytes > maxUploadBytes) return none(`the file is larger than ${maxUploadBytes} bytes`);
+      if (sizeBytes > maxFileBytes) return none(`the file is larger than ${maxFileBytes} bytes`);
       const { path, mimeType, caption } = content;
       const name = uploadName(content.name, endsName);
       return send(outbound, { channel, text: caption ?? nothing, file: { path, name, mimeType } });

@@ -3,6 +3,7 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 /** Signal has no limit of its own here: beyond 2000 bytes a text travels as a file and is joined again. */
 export const capabilities: Capabilities = {
   text: { maxLength: 4000 },
+  media: { maxBytes: 100_000_000 },
   caption: { maxLength: 4000 },
   canReact: true,
   canQuote: true,

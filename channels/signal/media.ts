@@ -4,6 +4,7 @@ import { cappedDownload, type DownloadRequest, unavailable } from '#channel-kit/
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { SendRequest } from './api.generated.ts';
 import type { SignalApi } from './api.ts';
+import { capabilities } from './capabilities.ts';
 import { networkReason } from './failures.ts';
 import type { OutgoingFile } from './outbound.ts';
 
@@ -22,8 +23,7 @@ export function fetchMedia(api: Pick<SignalApi, 'open'>, wanted: DownloadRequest
   return cappedDownload({ open: begin, networkReason }, wanted);
 }
 
-/** Signal's own limit. */
-const largestFileBytes = 100_000_000;
+const largestFileBytes = capabilities.media?.maxBytes ?? 0;
 
 /** Why the file cannot be sent; undefined when it can. */
 export async function fileProblem({ path }: OutgoingFile): Promise<string | undefined> {
@@ -32,7 +32,9 @@ export async function fileProblem({ path }: OutgoingFile): Promise<string | unde
     const entry = await file.stat();
     if (!entry.isFile()) return 'what is to be sent is no file';
     if (entry.size === 0) return 'the file to send is empty';
-    return entry.size > largestFileBytes ? 'the file to send is larger than 100 MB' : undefined;
+    return entry.size > largestFileBytes
+      ? `the file to send is larger than ${largestFileBytes} bytes`
+      : undefined;
   } catch {
     return 'the file to send cannot be read'; // Why a local file is gone is not Signal's matter.
   }

@@ -3,6 +3,7 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 /** Bot API 10.3. */
 export const capabilities: Capabilities = {
   text: { maxLength: 4096 },
+  media: { maxBytes: 50_000_000 },
   caption: { maxLength: 1024 },
   canReact: true,
   canQuote: true,

@@ -4,6 +4,7 @@ import { uploadName } from '#channel-kit/upload.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Button, Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { capabilities } from './capabilities.ts';
 import { entitiesOf } from './entities.ts';
 import { generalTopic, numericId } from './ids.ts';
 
@@ -42,6 +43,7 @@ type Keyboard = {
 type Reaction = ReactionTypeEmoji;
 export type OutgoingFile = { readonly path: string; readonly name: string };
 
+const maxFileBytes = capabilities.media?.maxBytes ?? 0;
 /** Photos may have 10 MB; what is larger goes as a file. */
 const photoLimitBytes = 10_000_000;
 const photoTypes = new Set(['image/jpeg', 'image/png', 'image/webp']);
@@ -63,6 +65,8 @@ export function toCall({ route, content }: Outbound, sizeBytes = 0): Call {
         },
       };
     case 'media': {
+      if (sizeBytes > maxFileBytes)
+        return { method: 'none', reason: `the file is larger than ${maxFileBytes} bytes` };
       const isPhoto = photoTypes.has(content.mimeType) && sizeBytes <= photoLimitBytes;
       return {
         method: isPhoto ? 'sendPhoto' : 'sendDocument',

@@ -8,6 +8,7 @@ import { createGlobTool } from './glob-tool.ts';
 import { createGrepTool } from './grep-tool.ts';
 import { createListTool } from './list-tool.ts';
 import { createReadTool } from './read-tool.ts';
+import { createWorkspaceReader } from './workspace-reader.ts';
 import { createWriteTool } from './write-tool.ts';
 
 const createTools: readonly ((config: FilesConfig, disks: DiskCalls) => Tool)[] = [
@@ -24,7 +25,7 @@ export function createFilesPlugin(os: NodeJS.Platform): PluginDefinition<FilesCo
   return {
     id: 'files',
     configSchema: filesConfigSchema,
-    setup({ log, tools, disks }, config) {
+    setup({ log, tools, disks, workspaces }, config) {
       const problem = findSystemProblem(os);
       if (problem !== undefined && config.enabled) log.warn({ problem }, 'files.disabled');
       if (problem === undefined && config.enabled) {
@@ -32,6 +33,7 @@ export function createFilesPlugin(os: NodeJS.Platform): PluginDefinition<FilesCo
           const tool = createTool(config, disks);
           tools.register(tool.name, () => tool);
         }
+        workspaces.serve(createWorkspaceReader(config, disks));
       }
       return () => undefined;
     },

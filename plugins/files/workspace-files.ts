@@ -22,10 +22,7 @@ import { segmentsOf } from './workspace-path.ts';
 /** Open until it is disposed of. Every failure is a ParleyError `tool_failed` that the model may read. */
 export interface WorkspaceFiles extends AsyncDisposable {
   /** A regular file of at most `maxBytes`. */
-  read(
-    path: string,
-    options: { readonly maxBytes: number; readonly signal: AbortSignal },
-  ): Promise<FileContent>;
+  read(path: string, options: ReadOptions): Promise<FileContent>;
   /**
    * Puts the file in place in one step, making folders as needed: a reader sees the old content or the new,
    * also after a crash. With `replaces` it fails if the file is not the one that was read.
@@ -37,6 +34,13 @@ export interface WorkspaceFiles extends AsyncDisposable {
   /** The regular files below a path, depth first by name, or the one file that `path` names. */
   walk(path: string, options: WalkOptions): AsyncGenerator<WalkedFile>;
 }
+
+export type ReadOptions = {
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  /** The next step, for a model that names a larger one. */
+  readonly advice?: string;
+};
 
 export type FileContent = { readonly bytes: Buffer; readonly stamp: FileStamp };
 
@@ -68,12 +72,13 @@ async function makeAndOpen(disk: Disk, root: string): Promise<Entry> {
 async function read(
   place: OpenWorkspace,
   path: string,
-  { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
+  { maxBytes, signal, advice = 'Use grep to find what you need.' }: ReadOptions,
 ): Promise<FileContent> {
   await using entry = await openPath(place, segmentsOf(path, place.roots), signal);
   await using file = await openForReading(entry);
   const { size } = entry.stats;
-  if (size > maxBytes) throw tooLarge(path, size, maxBytes);
+  if (size > maxBytes)
+    throw fileProblem(`${path} has ${size} bytes; at most ${maxBytes} are read. ${advice}`);
   // One byte more than allowed, so that a file which grows while it is read is noticed.
   const bytes = Buffer.allocUnsafe(Math.min(size, maxBytes) + 1);
   let length = 0;
@@ -85,10 +90,4 @@ async function read(
   }
   if (length > size) throw fileProblem(`${path} is being written right now; read it again.`);
   return { bytes: bytes.subarray(0, length), stamp: entry.stats };
-}
-
-function tooLarge(path: string, size: number, maxBytes: number): Error {
-  return fileProblem(
-    `${path} has ${size} bytes; at most ${maxBytes} are read. Use grep to find what you need.`,
-  );
 }

@@ -11,6 +11,8 @@ export type Capabilities = {
      */
     nativeLength?(text: FormattedText): number;
   };
+  /** The largest file that a message may carry; absent where files can't be sent. */
+  readonly media?: { readonly maxBytes: number };
   /** Longest caption of a media message, in UTF-16 code units; absent where media carry none. */
   readonly caption?: { readonly maxLength: number };
   readonly canReact: boolean;

@@ -34,7 +34,7 @@ export type OutboundContent =
   | { readonly kind: 'reaction'; readonly messageId: MessageId; readonly emoji: string }
   | {
       readonly kind: 'media';
-      /** An absolute path under the data folder or the workspace. */
+      /** Absolute for a channel. A row names a file of the media folder, which may be moved with the data folder. */
       readonly path: string;
       readonly mimeType: string;
       readonly name: string;

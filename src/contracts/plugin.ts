@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { DiskCalls } from './disk-calls.ts';
 import type { Log } from './log.ts';
 import type { SettleCall, ToolFactory } from './tool.ts';
+import type { WorkspaceReader } from './workspace-reader.ts';
 
 /** The export `plugin` of a plugin folder's `index.ts`. */
 export interface PluginDefinition<Config = unknown> {
@@ -26,6 +27,8 @@ export interface PluginApi {
   };
   /** Makes the file calls on workspaces, so that a disk that is gone holds up nothing else. */
   readonly disks: DiskCalls;
+  /** Lets the gateway's own tools read files of workspaces. One plugin may, in its setup. */
+  readonly workspaces: { serve(reader: WorkspaceReader): void };
   /** Answers a call of one of its tools that is parked, also one from before a restart. */
   readonly settle: SettleCall;
 }

@@ -47,3 +47,9 @@ export function watchFreeSpace(deps: {
     },
   };
 }
+
+/** Whether the folder's disk stays usable with so many more bytes on it. True where nobody can tell. */
+export async function hasRoom(folder: string, bytes: number): Promise<boolean> {
+  const stats = await statfs(folder).catch(() => undefined);
+  return stats === undefined || stats.bavail * stats.bsize >= leastBytes + bytes;
+}

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { outgoingPrefix } from '../store/intake/expire-media.ts';
 
 /** Returns the folder of the files received with messages. */
 export function mediaFolder(dataDir: string): string {
@@ -8,6 +9,11 @@ export function mediaFolder(dataDir: string): string {
 /** Creates a name for a new file of the item, never the sender's; downloads append `.part` to it. */
 export function newMediaName(inboxId: string): string {
   return `${inboxId}.${crypto.randomUUID().slice(0, 8)}`;
+}
+
+/** Makes up a name for the copy of a file to send. */
+export function newOutgoingName(): string {
+  return newMediaName(`${outgoingPrefix}${crypto.randomUUID()}`);
 }
 
 /**

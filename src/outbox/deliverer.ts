@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fitChars } from '#channel-kit/clean-text.ts';
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
@@ -34,6 +35,8 @@ export type DelivererDeps = {
   readonly log: Log;
   readonly probe: Probe;
   readonly journal: Pick<SendJournal, 'begin' | 'end'>;
+  /** Holds the files that parts name. */
+  readonly mediaDir: string;
   /** The connection that serves a route in this process; undefined when another process has to. */
   adapterFor(route: Pick<ReplyRoute, 'channel' | 'account'>): HostedChannel | undefined;
   /** Which channel and account a conversation key belongs to. */
@@ -262,11 +265,12 @@ async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promis
 type ClaimedPart = Extract<Delivery, { kind: 'part' }>;
 
 async function callPlatform(
-  { probe, log, settings }: DelivererDeps,
+  { probe, log, settings, mediaDir }: DelivererDeps,
   channel: HostedChannel,
   { part: claimed, attempts, step, mayStandSince }: ClaimedPart,
 ): Promise<SendOutcome> {
-  const part = channel.definition.capabilities.canPress ? claimed : withCommands(claimed);
+  const shown = channel.definition.capabilities.canPress ? claimed : withCommands(claimed);
+  const part = withFile(shown, mediaDir);
   if (step === 'look-up') {
     const { sendTimeoutMs } = settings;
     const found = await lookUp(channel, { part, since: mayStandSince ?? 0, log, sendTimeoutMs });
@@ -276,6 +280,13 @@ async function callPlatform(
   const result = await send(channel, part, { log, ...settings });
   probe.reach('sent-not-marked');
   return applyBackoff(result, attempts, settings);
+}
+
+function withFile(part: Outbound, mediaDir: string): Outbound {
+  const { content } = part;
+  return content.kind === 'media'
+    ? { ...part, content: { ...content, path: resolve(mediaDir, content.path) } }
+    : part;
 }
 
 const settleAgainMs = 500;

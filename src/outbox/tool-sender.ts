@@ -4,6 +4,7 @@ import {
   type PartState,
   type PostInput,
   type PostResult,
+  readIsPosted,
   readPartStates,
   storeToolParts,
 } from '../store/delivery/post-part.ts';
@@ -15,6 +16,8 @@ export type ToolSendEnd = PostResult & PartState & { readonly sentParts: number 
 export interface ToolSender {
   /** Resolves when its parts have ended; `pending` when they are still on their way after 30 s. */
   send(posting: PostInput, signal: AbortSignal): Promise<ToolSendEnd>;
+  /** Whether the call has sent already, in an earlier attempt: its message is found again, whatever is sent now. */
+  isPosted(call: Pick<PostInput, 'runId' | 'key'>): Promise<boolean>;
   /** Tells that some part has ended. */
   settled(): void;
 }
@@ -35,6 +38,7 @@ export function createToolSender(deps: {
       waiting.resolve();
       waiting = Promise.withResolvers<void>();
     },
+    isPosted: (call) => store.read(readIsPosted, call),
     send: async (posting, signal) => {
       const posted = await store.write(storeToolParts, posting);
       deps.deliver(posted.conversationKey);

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { Log } from '#contracts/log.ts';
 import type { Disposer, PluginApi, PluginDefinition } from '#contracts/plugin.ts';
 import type { SettleCall, Tool, ToolFactory, ToolRun } from '#contracts/tool.ts';
+import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 
 /** A plugin and its section of the configuration, not yet checked. */
@@ -22,6 +23,8 @@ export interface PluginHost {
   load(entries: readonly PluginEntry[]): Promise<readonly PluginReport[]>;
   /** The tools of one run, in the order of the plugins and of their registration. */
   toolsFor(run: ToolRun): readonly Tool[];
+  /** The reader that a plugin has brought; undefined without one. */
+  workspaceReader(): WorkspaceReader | undefined;
   /** Runs the disposers, last loaded first. Safe to call twice; a failing one is logged. */
   close(): Promise<void>;
 }
@@ -61,6 +64,7 @@ export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
       for (const entry of entries) reports.push(await load(entry));
       return reports;
     },
+    workspaceReader: () => loaded.find(({ reader }) => reader)?.reader,
     toolsFor: (run) => [...tools.values()].flatMap((registration) => toolOf(registration, run, log)),
     async close() {
       tools.clear();
@@ -70,7 +74,11 @@ export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
 }
 
 type Registration = { readonly plugin: string; readonly name: string; readonly factory: ToolFactory };
-type LoadedPlugin = { readonly plugin: string; readonly dispose: Disposer };
+type LoadedPlugin = {
+  readonly plugin: string;
+  readonly dispose: Disposer;
+  readonly reader: WorkspaceReader | undefined;
+};
 type SetUp =
   | (LoadedPlugin & { readonly kind: 'ready'; readonly registrations: readonly Registration[] })
   | { readonly kind: 'failed'; readonly problem: string };
@@ -86,11 +94,17 @@ function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostD
     };
   }
   const registrations: Registration[] = [];
+  let reader: WorkspaceReader | undefined;
   let isSettingUp = true;
   const api: PluginApi = {
     disks: workspaceDisks,
     log,
     settle,
+    workspaces: {
+      serve(served) {
+        reader = served;
+      },
+    },
     tools: {
       register(name, factory) {
         if (!isSettingUp) throw new Error(`tool "${name}" was registered after setup; do it in setup`);
@@ -100,7 +114,7 @@ function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostD
   };
   try {
     const dispose = definition.setup(api, parsed.data);
-    return { kind: 'ready', plugin, registrations, dispose };
+    return { kind: 'ready', plugin, registrations, dispose, reader };
   } catch (error) {
     return { kind: 'failed', problem: `Plugin "${plugin}" didn't start: ${messageOf(error)}` };
   } finally {

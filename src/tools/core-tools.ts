@@ -1,15 +1,34 @@
 import { z } from 'zod';
+import type { AgentId } from '#contracts/ids.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
+import type { AgentSettings, Config } from '../config/config.ts';
+import { bytesOf } from '../config/megabytes.ts';
+import { mediaFolder } from '../inbound/media-names.ts';
 import type { Store } from '../store/base/command.ts';
 import { readLastRoute } from '../store/delivery/post-part.ts';
+import { mayUseTool } from '../subagents/tool-policy.ts';
 import { createMessageTool, type MessageToolDeps } from './message.ts';
+import type { OutgoingFilesDeps } from './outgoing-files.ts';
 import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
 
+type CoreDeps = Pick<MessageToolDeps, 'post' | 'shaper' | 'capabilitiesFor'> & {
+  readonly store: Store;
+  readonly config: Pick<Config, 'dataDir' | 'media'>;
+  /** The reader that a plugin has brought, once all are set up. */
+  workspaceReader(): WorkspaceReader | undefined;
+  readonly agents: { settingsOf(id: AgentId): Pick<AgentSettings, 'tools'> };
+};
+
 /** The tools that every agent has, brought like those of any plugin. */
-export function corePlugin({
-  store,
-  ...deps
-}: Omit<MessageToolDeps, 'routeTo'> & { readonly store: Store }): PluginDefinition {
+export function corePlugin({ store, config, agents, workspaceReader, ...deps }: CoreDeps): PluginDefinition {
+  const files: OutgoingFilesDeps = {
+    mediaDir: mediaFolder(config.dataDir),
+    maxFileBytes: bytesOf(config.media.maxMb),
+    // A run that may not read a file may not send it either.
+    readerFor: ({ role, agentId }) =>
+      mayUseTool('read', role, agents.settingsOf(agentId).tools) ? workspaceReader() : undefined,
+  };
   const routeTo = (laneKey: string) => store.read(readLastRoute, { laneKey });
   return {
     id: 'core',
@@ -17,7 +36,7 @@ export function corePlugin({
     setup: ({ tools }) => {
       // A run that is only on record has nobody to send to.
       tools.register('message', (run) =>
-        run.route ? createMessageTool({ ...deps, routeTo }, run) : undefined,
+        run.route ? createMessageTool({ ...deps, ...files, routeTo }, run) : undefined,
       );
       tools.register('session_status', (run) => createSessionStatusTool(store, run));
       tools.register('sessions_list', (run) => createSessionsListTool(store, run));

@@ -1,5 +1,7 @@
+import { resolve } from 'node:path';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
@@ -9,8 +11,9 @@ import { judgeWritten } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { PostInput } from '../store/delivery/post-part.ts';
 import { type MessageAction, messageInput, withoutEmpty } from './message-input.ts';
+import { copyOutgoing, type OutgoingFilesDeps } from './outgoing-files.ts';
 
-export type MessageToolDeps = {
+export type MessageToolDeps = OutgoingFilesDeps & {
   readonly post: ToolSender;
   readonly shaper: TextShaper;
   capabilitiesFor(route: ReplyRoute): Capabilities | undefined;
@@ -82,19 +85,45 @@ type Call = MessageToolDeps & Place & { readonly run: ToolRun; readonly ctx: Too
 type ActionOf<Name extends MessageAction['action']> = Extract<MessageAction, { action: Name }>;
 
 async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
-  const { shaper, abilities } = call;
-  const silence = judgeWritten(action.text, 'chat');
-  if (silence.kind === 'silent') return { text: 'Nothing was sent: this text asks for silence.' };
-  const { text } = silence;
+  const { run, ctx, abilities } = call;
+  const silence = judgeWritten(action.text ?? '', 'chat');
+  const { files: paths = [] } = action;
+  if (silence.kind === 'silent' && paths.length === 0)
+    return { text: 'Nothing was sent: this text asks for silence.' };
+  if (paths.length > 0 && !abilities?.media) throw unsupported('take files from me');
+  const text = silence.kind === 'silent' ? '' : silence.text;
   const quotes = action.replyTo === undefined ? undefined : quotedBy(call, action.replyTo);
-  const texts = await shaper.shape(text, abilities?.text ?? { maxLength: 2000 });
-  const contents = texts.map((each): OutboundContent => ({ kind: 'text', text: each }));
-  if (contents.length === 0) throw refused('There is nothing to send in this text.');
+  const isRepeat = ctx.isRepeat === true && (await call.post.isPosted(callOf(call)));
+  // An earlier attempt's message stays as it was stored, whatever has become of its files.
+  const contents = isRepeat ? [] : await contentsOf(call, { text, paths });
   const end = await post(call, { contents, ...(quotes !== undefined && { quotes }) });
   if (end.state === 'failed') throw refused(failureOf(end));
-  const sent = { state: end.state, route: end.route, text, media: [] };
+  const media = paths.map((path) => resolve(run.workspace, path));
+  const sent = { state: end.state, route: end.route, text, media };
   const says = end.state === 'sent' ? `Sent${idsOf(call, end)}.` : notKnown;
   return { text: says, metadata: { sent, messageIds: end.receipts } };
+}
+
+type Written = { readonly text: string; readonly paths: readonly string[] };
+
+/** The text, then the files; a short text is the caption of the first file. */
+async function contentsOf(call: Call, { text, paths }: Written): Promise<readonly OutboundContent[]> {
+  const { shaper, abilities, run, ctx } = call;
+  const limits = abilities?.text ?? { maxLength: 2000 };
+  const shaped = text.trim() === '' ? [] : await shaper.shape(text, limits);
+  const texts = shaped.map((each): OutboundContent => ({ kind: 'text', text: each }));
+  if (texts.length + paths.length === 0) throw refused('There is nothing to send in this text.');
+  if (paths.length === 0) return texts;
+  const maxBytes = abilities?.media?.maxBytes ?? 0;
+  const [first, ...rest] = await copyOutgoing(call, { run, paths, maxBytes, signal: ctx.signal });
+  const [caption] = shaped;
+  const fits =
+    caption && shaped.length === 1 && lengthOf(caption, limits) <= (abilities?.caption?.maxLength ?? 0);
+  return fits && first ? [{ ...first, caption }, ...rest] : [...texts, ...(first ? [first] : []), ...rest];
+}
+
+function lengthOf(text: FormattedText, { nativeLength }: Capabilities['text']): number {
+  return nativeLength?.(text) ?? text.text.length;
 }
 
 function quotedBy({ abilities, run, toLane }: Call, named: string): MessageId {
@@ -145,12 +174,15 @@ type PartsToSend = Pick<PostInput, 'contents' | 'quotes' | 'changesOwnOnly'>;
 type SendEnd = Omit<ToolSendEnd, 'state'> & { readonly state: 'sent' | 'unknown' | 'failed' };
 
 async function post({ post, run, route, toLane, ctx }: Call, posting: PartsToSend): Promise<SendEnd> {
-  const { sessionKey: laneKey, epoch, runId } = run;
-  const key = `${runId}:tool:${ctx.callId}`;
-  const target = { laneKey, epoch, runId, key, route, ...(toLane !== undefined && { toLane }) };
+  const { sessionKey: laneKey, epoch } = run;
+  const target = { laneKey, epoch, ...callOf({ run, ctx }), route, ...(toLane !== undefined && { toLane }) };
   const posted = await post.send({ ...target, ...posting }, ctx.signal);
   const state = posted.state === 'sent' || posted.state === 'failed' ? posted.state : 'unknown';
   return { ...posted, state };
+}
+
+function callOf({ run: { runId }, ctx }: Pick<Call, 'run' | 'ctx'>): Pick<PostInput, 'runId' | 'key'> {
+  return { runId, key: `${runId}:tool:${ctx.callId}` };
 }
 
 const notKnown = 'It is on its way; whether it arrived is not known yet.';

@@ -1,4 +1,6 @@
 /** What the `message` tool does beyond a text, and a kill: a change is made again, which changes nothing. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { callsFirst, type Scenario } from './kill-scenarios.ts';
 import { answerTo } from './questions.ts';
 
@@ -17,5 +19,25 @@ export const messageScenarios: readonly Scenario[] = [
         { name: 'message', input: { text: 'I am on it.' } },
         { name: 'message', input: { action: 'edit', message: 'last', text: 'I am done.' } },
       ),
+  },
+  // Telegram knows no repeat of a file that arrived: it isn't sent again.
+  {
+    title: 'the message tool, a file that it sends',
+    kills: ['sent-not-marked:1'],
+    channels: ['telegram'],
+    // A stranger may have no file read.
+    env: { PARLEY_OWNERS: 'telegram:501' },
+    questions: [question],
+    expected: ['Here it is.', answerTo(question)],
+    unknown: 'arrived',
+    unknownPurpose: 'tool',
+    prepare: () => ({
+      ...callsFirst({ name: 'message', input: { text: 'Here it is.', files: ['notes.txt'] } }),
+      act: async ({ stage: { dataDir }, person }) => {
+        await mkdir(join(dataDir, 'workspace'), { recursive: true });
+        await writeFile(join(dataDir, 'workspace', 'notes.txt'), 'the bytes');
+        person.says(question);
+      },
+    }),
   },
 ];

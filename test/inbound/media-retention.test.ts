@@ -6,14 +6,16 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import { textOf } from '#contracts/message.ts';
 import { renderTrace } from '../../src/cli/render-trace.ts';
-import { newMediaName } from '../../src/inbound/media-names.ts';
+import { newMediaName, newOutgoingName } from '../../src/inbound/media-names.ts';
 import { removeOldMedia } from '../../src/inbound/media-retention.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { storeToolParts } from '../../src/store/delivery/post-part.ts';
 import { expireMedia } from '../../src/store/intake/expire-media.ts';
 import { storeFetched } from '../../src/store/intake/fetching.ts';
 import { readTimeline } from '../../src/store/reads/read-timeline.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
+import { aCourier } from '../store/a-conversation.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -106,6 +108,35 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
     };
     expect(await traced(old.id)).toContain('a file that came with it is missing: it isn’t kept any more');
     expect(await traced(young.id)).toContain('a file came with it (application/pdf, 5 bytes)');
+  });
+
+  it('are removed when they were copied to be sent and are old, and only once they are sent', async () => {
+    const { take, put, tidy, kept } = await aFolder();
+    const { run } = await take(29);
+    const { laneKey, epoch, runId } = run;
+    const post = async (days: number) => {
+      const path = await put(newOutgoingName(), days);
+      const contents = [{ kind: 'media', path, mimeType: 'text/plain', name: 'a.txt' }] as const;
+      await open().write(storeToolParts, {
+        laneKey,
+        epoch,
+        runId,
+        key: unique('p'),
+        route: routeFor(run),
+        contents,
+      });
+      return path;
+    };
+    const [sent, waiting] = [await post(31), await post(31)];
+    const { deliver } = aCourier(open(), conversationKeyOf(routeFor(run)));
+    await deliver();
+    const young = await put(newOutgoingName(), 29);
+    await put(`${newOutgoingName()}.part`, 2);
+    expect(await tidy()).toBe(2);
+    expect(await kept()).toEqual(expect.arrayContaining([waiting, young]));
+    expect(await kept()).not.toContain(sent);
+    await deliver();
+    expect(await tidy()).toBe(1);
   });
 
   it('are removed later when a crash came behind the mark, and never through a link', async () => {

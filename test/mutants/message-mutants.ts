@@ -1,5 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
+const files = 'test/tools/message-files.test.ts';
 const targets = 'test/store/delivery/tool-target.test.ts';
 
 /** Of what the `message` tool does beyond sending a text. */
@@ -45,5 +46,51 @@ export const messageMutants: readonly Mutant[] = [
     invariant: 'what others rely on is changed for nobody who is only a guest',
     edit: { in: 'findChangeable', find: 'own.runId !== place.onlyRun', replace: 'own.runId === null' },
     test: { file: targets, name: 'is changed for a guest only if this very run has sent it' },
+  },
+  {
+    name: 'file outside the workspace sent',
+    invariant: 'no file is sent but a regular one inside the workspace, reached by no link',
+    edit: {
+      in: 'createWorkspaceReader',
+      find: 'return (await files.read(path, $$REST)).bytes;',
+      replace:
+        "return (await import('node:fs/promises')).readFile((await import('node:path')).resolve(workspace, path));",
+    },
+    test: { file: files, name: 'are of the workspace, by no link' },
+  },
+  {
+    name: 'file sent for somebody who may not read it',
+    invariant: 'a file is sent for nobody for whom it would not be read',
+    edit: {
+      in: 'copyOutgoing',
+      find: 'leastTrusted(run.authority, reader.authority) !== reader.authority',
+      replace: 'leastTrusted === undefined',
+    },
+    test: { file: files, name: 'are sent for nobody who may not read them' },
+  },
+  {
+    name: 'file sent again with the answer',
+    invariant: 'a file that a tool has sent is sent by no answer once more',
+    edit: {
+      in: 'send',
+      find: 'paths.map((path) => resolve(run.workspace, path))',
+      replace: '(void [resolve, run], paths)',
+    },
+    test: { file: files, name: 'are not sent once more with the answer' },
+  },
+  {
+    name: 'file read anew by a repeated call',
+    invariant: 'a call that is made again finds what it has sent, whatever has become of the file',
+    edit: { in: 'send', find: 'isRepeat ? [] : await contentsOf', replace: 'await contentsOf' },
+    test: { file: files, name: 'are not read again by a call that has stored its message' },
+  },
+  {
+    name: 'copy removed before it is sent',
+    invariant: 'a file that waits to be sent is there until it is',
+    edit: { in: 'findUse', find: "(await isToBeSent(tx, file)) ? 'needed' : 'idle'", replace: "'idle'" },
+    test: {
+      file: 'test/inbound/media-retention.test.ts',
+      name: 'are removed when they were copied to be sent',
+    },
   },
 ];

@@ -88,6 +88,7 @@ async function deliverBeside(
       },
     },
     log: silentLog,
+    mediaDir: '/nowhere',
     journal: { begin: () => undefined, end: () => undefined },
     probe: noProbe,
     // The deliverer reads nothing else of a channel.

@@ -122,8 +122,18 @@ function toolsOf(
   const post = createToolSender({ store, clock: systemClock, deliver: () => undefined });
   const factories: ToolFactory[] = [];
   const register = (_name: string, factory: ToolFactory) => void factories.push(factory);
-  const plugin = corePlugin({ store, post, ...shaping, capabilitiesFor: () => undefined });
-  const api = { log: silentLog, disks: workspaceDisks, settle: nothingToSettle, tools: { register } };
+  const config = { dataDir: '/nowhere', media: { maxMb: 1, maxMbPerHour: 1, keepDays: 1 } };
+  const files = {
+    config,
+    workspaceReader: () => undefined,
+    agents: { settingsOf: () => ({ tools: { deny: [] } }) },
+  };
+  const plugin = corePlugin({ store, post, ...shaping, ...files, capabilitiesFor: () => undefined });
+  const workspaces = { serve: () => undefined };
+  const api = {
+    ...{ log: silentLog, disks: workspaceDisks, settle: nothingToSettle, workspaces },
+    tools: { register },
+  };
   plugin.setup(api, undefined);
   const toolRun: ToolRun = {
     runId: run.runId as RunId,

@@ -1,61 +1,13 @@
 import { expect, it } from 'vitest';
-import { agentId, channelId, messageId, runId, type SessionKey, sessionId } from '#contracts/ids.ts';
-import type { ToolRun } from '#contracts/tool.ts';
-import type { ToolSendEnd } from '../../src/outbox/tool-sender.ts';
-import type { PostInput } from '../../src/store/delivery/post-part.ts';
-import { createMessageTool, type MessageToolDeps } from '../../src/tools/message.ts';
+import { channelId, messageId } from '#contracts/ids.ts';
+import type { MessageToolDeps } from '../../src/tools/message.ts';
 import { exampleCapabilities } from '../channels/example/capabilities.ts';
 import { aRoute } from '../replies/reply-builders.ts';
-import { shaping } from '../support/free-loop.ts';
-
-const run: ToolRun = {
-  runId: runId('run'),
-  sessionId: sessionId('session'),
-  // A key of the codec's form isn't needed here.
-  sessionKey: 'agent:main:main' as SessionKey,
-  agentId: agentId('main'),
-  route: aRoute(),
-  authority: 'owner',
-  workspace: '/nowhere',
-  epoch: 1,
-};
-
-type Circumstances = Partial<MessageToolDeps> & {
-  readonly end?: Partial<ToolSendEnd>;
-  readonly by?: Partial<ToolRun>;
-};
+import { type Circumstances, call } from './message-call.ts';
 
 /** What a call of the tool with this text sends and says. */
 const callWith = (text: string, { to, ...more }: Circumstances & { readonly to?: string } = {}) =>
   call({ text, ...(to !== undefined && { to }) }, more);
-
-async function call(input: object, { end = {}, by = {}, ...changes }: Circumstances = {}) {
-  const sent: string[] = [];
-  const postings: PostInput[] = [];
-  const posted = { conversationKey: '', state: 'sent', problem: undefined, receipts: [] } as const;
-  const tool = createMessageTool(
-    {
-      post: {
-        settled: () => undefined,
-        send: async (posting) => {
-          const { contents, route } = posting;
-          postings.push(posting);
-          for (const content of contents) if (content.kind === 'text') sent.push(content.text.text);
-          const keys = contents.map((_, index) => String(index));
-          return { ...posted, keys, route, sentParts: keys.length, ...end };
-        },
-      },
-      shaper: shaping.shaper,
-      capabilitiesFor: () => undefined,
-      routeTo: async () => undefined,
-      ...changes,
-    },
-    { ...run, ...by },
-  );
-  const ctx = { callId: 'call', run, signal: new AbortController().signal, update: () => undefined };
-  const parsed = tool.inputSchema.parse(tool.prepareArguments?.(input));
-  return { output: await tool.execute(parsed, ctx), sent, postings };
-}
 
 it.each(['NO_REPLY', ' **no_reply** ', '{"action": "NO_REPLY"}'])('sends nothing for %j', async (text) => {
   const { output, sent } = await callWith(text);

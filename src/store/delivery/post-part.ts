@@ -6,7 +6,6 @@ import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json } from '../base/json.ts';
-import { findRow } from '../base/row-by-key.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
 import { type Lane, lockLane, lockLaneAt, lockLanes, takeSeq } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
@@ -50,9 +49,13 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
     const own = await lockLaneAt(tx, input.laneKey, input.epoch);
     const lane = isElsewhere ? await requireLane(tx, toLane) : own;
     const route = isElsewhere ? await lastRoute(tx, lane) : input.route;
+    const known = await readToolParts(tx, input);
+    const [first] = known;
+    if (first) {
+      const { route, conversationKey } = first;
+      return { keys: known.map(({ key }) => key), route: json.route(route), conversationKey };
+    }
     const keys = input.contents.map((_, index) => `${input.key}:${index}`);
-    const known = await findRow(tx, 'outbox', keys[0] ?? '', ['conversationKey', 'route']);
-    if (known) return { keys, route: json.route(known.route), conversationKey: known.conversationKey };
     await assertGoesOn(tx, input.runId);
     const onlyRun = input.changesOwnOnly ? input.runId : undefined;
     const place = { laneKey: lane.key, conversationKey: conversationKeyOf(route), onlyRun };
@@ -74,6 +77,22 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
     if (isElsewhere) await noteSpoken(tx, lane, input);
     return { keys, route, conversationKey };
   },
+};
+
+function readToolParts(tx: Tx, { runId, key }: Pick<PostInput, 'runId' | 'key'>) {
+  return tx.db
+    .selectFrom('outbox')
+    .select(['key', 'conversationKey', 'route'])
+    .where('runId', '=', runId)
+    .where('answer', '=', key)
+    .orderBy('place')
+    .execute();
+}
+
+/** Whether the call has stored its parts: then `storeToolParts` finds them again, whatever it is given. */
+export const readIsPosted: StoreQuery<Pick<PostInput, 'runId' | 'key'>, boolean> = {
+  query: 'readIsPosted',
+  run: async (tx, call) => (await readToolParts(tx, call)).length > 0,
 };
 
 async function requireLane(tx: Tx, key: string): Promise<Lane> {
@@ -112,7 +131,8 @@ export const readLastRoute: StoreQuery<{ readonly laneKey: string }, ReplyRoute 
 };
 
 async function noteSpoken(tx: Tx, lane: Lane, { contents, key }: PostInput): Promise<void> {
-  const said = contents.flatMap((content) => (content.kind === 'text' ? [content.text.text] : [])).join('\n');
+  const said = contents.flatMap(wordsOf).join('\n');
+  if (said === '') return;
   // No turn of this conversation: a run that is at work here must not take it for its own answer.
   const text = `From another conversation you have said here: ${said}`;
   const parts: readonly MessagePart[] = [{ type: 'text', data: { text } }];
@@ -123,6 +143,13 @@ async function noteSpoken(tx: Tx, lane: Lane, { contents, key }: PostInput): Pro
     parts,
     isFinished: true,
   });
+}
+
+function wordsOf(content: OutboundContent): readonly string[] {
+  if (content.kind === 'text' || content.kind === 'edit') return [content.text.text];
+  if (content.kind !== 'media') return [];
+  const caption = content.caption?.text ?? '';
+  return [`[file ${content.name}]${caption === '' ? '' : ` ${caption}`}`];
 }
 
 /** The state of a part, or the worst of several. */

@@ -13,8 +13,11 @@ import { describeAttachment } from '../lanes/take-rows.ts';
 import { summarized } from '../rows/item-states.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 
-/** A file in the media folder, and the item that it came with. */
+/** A file in the media folder, and the item that it came with, or an id with `outgoingPrefix`. */
 export type MediaFile = { readonly inboxId: string; readonly name: string };
+
+/** Begins the ids of files that were copied to be sent. No row of the inbox has such an id. */
+export const outgoingPrefix = 'sent-';
 
 /** `unnamed`: no row names it. `needed`: by a message that waits or a run that goes on, or still to be sent. */
 export type MediaUse = 'unnamed' | 'needed' | 'idle';
@@ -43,7 +46,7 @@ export const expireMedia: StoreCommand<{ readonly files: readonly MediaFile[] },
     for (const file of files) {
       const found = await findUse(tx, file);
       if (found.use !== 'idle') continue;
-      await markExpired(tx, file, found);
+      if (found.content) await markExpired(tx, file, found);
       expired.push(file.name);
     }
     return expired;
@@ -57,7 +60,12 @@ type MediaReference = {
   readonly transcriptId: string | null;
 };
 
-async function findUse(tx: Tx, file: MediaFile): Promise<MediaReference | { readonly use: 'unnamed' }> {
+/** Only the outbox names the file. */
+type OutgoingReference = { readonly use: 'needed' | 'idle' | 'unnamed'; readonly content?: undefined };
+
+async function findUse(tx: Tx, file: MediaFile): Promise<MediaReference | OutgoingReference> {
+  if (file.inboxId.startsWith(outgoingPrefix))
+    return { use: (await isToBeSent(tx, file)) ? 'needed' : 'idle' };
   const row = await tx.db
     .selectFrom('inbox')
     .leftJoin('runs', 'runs.id', 'inbox.runId')

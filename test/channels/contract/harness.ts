@@ -58,7 +58,19 @@ export type StandingText = FormattedText & {
   readonly messageId: string;
   /** The message that it is shown to answer; where `capabilities.canQuote`. */
   readonly quotes?: string | undefined;
+  /** The file that it carries, its bytes as text; where `capabilities.media`. */
+  readonly file?: { readonly name: string; readonly text: string } | undefined;
 };
+
+/** The file of a message as the checks compare it. */
+export async function shownFile(
+  name: string,
+  bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): Promise<NonNullable<StandingText['file']>> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of bytes) pieces.push(piece);
+  return { name, text: Buffer.concat(pieces).toString() };
+}
 
 export type HistoryControls = {
   /** Lets every answer with history wait until it is released; `asked` resolves with the first question. */

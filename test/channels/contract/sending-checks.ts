@@ -1,3 +1,6 @@
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'vitest';
 import { flushEventLoop } from '../../support/flush-event-loop.ts';
 import { type ContractCheck, checksOf } from './check.ts';
@@ -108,6 +111,40 @@ const changeOwnChecks = inConversation({
   },
 });
 
+const mediaChecks = inConversation({
+  'sends a file as it is, under its name and with its caption': async (trial) => {
+    const { media } = trial.harness.capabilities;
+    trial.only(media !== undefined);
+    await using file = await aFile('the bytes');
+    const caption = { text: 'read this', spans: [{ kind: 'bold', start: 0, length: 4 }] } as const;
+    const content = { kind: 'media', path: file.path, mimeType: 'text/plain', name: 'notes.txt' } as const;
+    const messageId = trial.receiptOf(await trial.send({ ...content, caption }));
+    const shown = { name: 'notes.txt', text: 'the bytes' };
+    expect(await trial.harness.standing()).toEqual([
+      expect.objectContaining({ messageId, ...caption, file: shown }),
+    ]);
+  },
+
+  'sends nothing of a file beyond the limit, or of one that is gone': async (trial) => {
+    const { media } = trial.harness.capabilities;
+    trial.only(media !== undefined);
+    await using file = await aFile('');
+    await truncate(file.path, (media?.maxBytes ?? 0) + 1);
+    for (const path of [file.path, `${file.path}.gone`]) {
+      const content = { kind: 'media', path, mimeType: 'text/plain', name: 'notes.txt' } as const;
+      expect(await trial.send(content)).toMatchObject({ kind: 'failed', failure: { kind: 'rejected' } });
+    }
+    expect(await trial.harness.standing()).toEqual([]);
+  },
+});
+
+async function aFile(text: string): Promise<AsyncDisposable & { readonly path: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-contract-'));
+  const path = join(folder, 'a-file');
+  await writeFile(path, text);
+  return { path, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+}
+
 const failureChecks = inConversation({
   'says how long to wait when there is a rate limit': async (trial) => {
     faultOf(trial, 'rateLimited')(7000);
@@ -161,4 +198,4 @@ function faultOf<Name extends keyof Faults>(trial: Trial, name: Name): NonNullab
   return trial.need(faults[name]) as NonNullable<Faults[Name]>;
 }
 
-export const sendingChecks = [...textChecks, ...changeOwnChecks, ...failureChecks];
+export const sendingChecks = [...textChecks, ...changeOwnChecks, ...mediaChecks, ...failureChecks];

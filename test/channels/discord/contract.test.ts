@@ -1,6 +1,7 @@
 import { capabilities } from '../../../channels/discord/capabilities.ts';
 import type { StandingMessage } from '../../platforms/discord/types.ts';
 import { channelContract } from '../channel-contract.ts';
+import { shownFile } from '../contract/harness.ts';
 import { setUpDiscord } from './discord-setup.ts';
 import { rendered } from './rendered.ts';
 
@@ -54,11 +55,14 @@ channelContract('discord', async () => {
         t: 'MESSAGE_CREATE',
         data: () => ({ id: 'seven', channel_id: null, author: 7 }),
       }),
-    standing: async () =>
-      server
-        .botMessages(dm.id)
-        .filter(({ text }) => text !== 'an echo')
-        .map(({ id, text, replyTo }) => ({ messageId: id, quotes: replyTo, ...rendered(text) })),
+    standing: () => {
+      const own = server.botMessages(dm.id).filter(({ text }) => text !== 'an echo');
+      const shown = own.map(async ({ id, text, replyTo, files: [file] }) => ({
+        ...{ messageId: id, quotes: replyTo, ...rendered(text) },
+        ...(file && { file: await shownFile(file.name, file.bytes()) }),
+      }));
+      return Promise.all(shown);
+    },
     close,
     receivingAway: async () => {
       await server.goAway();

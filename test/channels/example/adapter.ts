@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { startAndStop } from '#channel-kit/start-and-stop.ts';
+import { sizeOf } from '#channel-kit/upload.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { accountId } from '#contracts/ids.ts';
@@ -53,10 +55,13 @@ export class ExampleAdapter implements ChannelAdapter {
 
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
     const { content } = outbound;
-    const wanted = callOf(outbound);
+    const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : 0;
+    const wanted = callOf(outbound, sizeBytes);
     if (wanted.kind === 'rejected')
       return { kind: 'failed', failure: { kind: 'rejected' }, reason: wanted.reason };
-    return resultOf(await call(this.#config, wanted, signal), content);
+    const { file, body, ...request } = wanted;
+    const bytes = file === undefined ? {} : { file: await readFile(file, 'base64') };
+    return resultOf(await call(this.#config, { ...request, body: { ...body, ...bytes } }, signal), content);
   }
 
   async #receive(intake: Intake, signal: AbortSignal): Promise<Receiver> {

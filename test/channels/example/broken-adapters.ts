@@ -525,6 +525,27 @@ const sending: readonly BrokenAdapter[] = [
     caughtBy: ['edits what it sent, and edits it again to the same'],
   },
   {
+    name: 'sends files without their captions',
+    receive: 'pull',
+    breakage: sendsWith((outbound) => {
+      const { content } = outbound;
+      if (content.kind !== 'media') return outbound;
+      const { caption: _, ...bare } = content;
+      return { ...outbound, content: bare };
+    }),
+    caughtBy: ['sends a file as it is, under its name and with its caption'],
+  },
+  {
+    name: 'sends a caption without its file',
+    receive: 'pull',
+    breakage: sendsWith((outbound) => {
+      const { content } = outbound;
+      if (content.kind !== 'media') return outbound;
+      return { ...outbound, content: { kind: 'text', text: content.caption ?? { text: '', spans: [] } } };
+    }),
+    caughtBy: ['sends nothing of a file beyond the limit, or of one that is gone'],
+  },
+  {
     name: 'says an emoji instead of reacting with it',
     receive: 'pull',
     breakage: sendsWith((outbound) => {

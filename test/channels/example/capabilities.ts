@@ -2,6 +2,8 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 
 export const exampleCapabilities: Capabilities = {
   text: { maxLength: 500 },
+  media: { maxBytes: 10_000 },
+  caption: { maxLength: 500 },
   canReact: true,
   canQuote: true,
   canEdit: true,

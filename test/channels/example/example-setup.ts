@@ -68,7 +68,10 @@ export async function anExampleNetwork(receive: Way, breakage: Breakage = {}): P
     standing: async () =>
       server.messages
         .filter(({ author, room, isDeleted }) => author === theBot && room.id === dm.id && !isDeleted)
-        .map(({ id, text, spans, quotes }) => ({ messageId: String(id), text, spans, quotes })),
+        .map(({ id, text, spans, quotes, file, fileName = '' }) => ({
+          ...{ messageId: String(id), text, spans, quotes },
+          ...(file && { file: { name: fileName, text: Buffer.from(file, 'base64').toString() } }),
+        })),
     botReactions: () => {
       const reaction = server.messages.findLast(({ author }) => author !== theBot)?.botReaction;
       return reaction === undefined ? [] : [reaction];

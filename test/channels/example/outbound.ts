@@ -5,10 +5,18 @@ import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import { exampleCapabilities } from './capabilities.ts';
 
 export type Call =
-  | { readonly kind: 'call'; readonly method: string; readonly path: string; readonly body?: object }
+  | {
+      readonly kind: 'call';
+      readonly method: string;
+      readonly path: string;
+      readonly body?: object;
+      /** The file whose bytes go along. */
+      readonly file?: string;
+    }
   | { readonly kind: 'rejected'; readonly reason: string };
 
-export function callOf({ route, content }: Outbound): Call {
+/** `sizeBytes` is that of the file to send; undefined when it can't be read. */
+export function callOf({ route, content }: Outbound, sizeBytes: number | undefined): Call {
   const path = `/rooms/${encodeURIComponent(route.conversation)}/messages`;
   switch (content.kind) {
     case 'text':
@@ -28,8 +36,13 @@ export function callOf({ route, content }: Outbound): Call {
       const body = { emoji: content.emoji };
       return { kind: 'call', method: 'PUT', path: `${path}/${content.messageId}/reactions`, body };
     }
-    case 'media':
-      return { kind: 'rejected', reason: 'the network takes no files' };
+    case 'media': {
+      if (sizeBytes === undefined || sizeBytes > (exampleCapabilities.media?.maxBytes ?? 0))
+        return { kind: 'rejected', reason: 'the file is gone, or larger than the network takes' };
+      const { name, caption = { text: '', spans: [] } } = content;
+      const body = { ...caption, thread: route.thread, quotes: route.replyTo, fileName: name };
+      return { kind: 'call', method: 'POST', path, body, file: content.path };
+    }
     default:
       return content satisfies never;
   }
@@ -49,7 +62,7 @@ export function resultOf(end: CallEnd, content: Outbound['content']): SendResult
   const { status, body } = end;
   const reason = `status ${status}${body.code === undefined ? '' : `, ${body.code}`}`;
   if (status === 200) {
-    const isText = content.kind === 'text' || content.kind === 'edit';
+    const isText = content.kind === 'text' || content.kind === 'edit' || content.kind === 'media';
     return { kind: 'sent', receipts: isText ? [messageId(String(body.id))] : [] };
   }
   if (status === 429) return { kind: 'retry', afterMs: body.afterMs ?? 0, reason };

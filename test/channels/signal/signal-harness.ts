@@ -1,7 +1,7 @@
 import { capabilities } from '../../../channels/signal/capabilities.ts';
 import type { SignalServer } from '../../platforms/signal/server.ts';
 import type { Person, StandingMessage } from '../../platforms/signal/types.ts';
-import type { ChannelHarness } from '../contract/harness.ts';
+import { type ChannelHarness, shownFile } from '../contract/harness.ts';
 import { aSignalStage, spansOf, type Way } from './signal-setup.ts';
 
 /** One account, Ada who writes to it, and what can go wrong. */
@@ -33,16 +33,17 @@ export async function aSignalHarness(way: Way): Promise<ChannelHarness> {
     botEchoes: async (text) => void server.people.writes({ from: server.account, to: ada, text }),
     redeliver: async () => server.redeliver(1),
     sendsMalformed: async () => server.people.sendsUnreadable(ada),
-    standing: async () =>
-      server
-        .botMessages(ada)
-        .filter(({ text }) => text !== 'an echo')
-        .map(({ from, timestamp, text, styles, quote }) => ({
-          messageId: `${from.uuid}:${timestamp}`,
-          quotes: quote && `${quote.authorUuid}:${quote.timestamp}`,
-          text,
-          spans: spansOf(styles),
-        })),
+    standing: () => {
+      const own = server.botMessages(ada).filter(({ text }) => text !== 'an echo');
+      const shown = own.map(async ({ from, timestamp, text, styles, quote, attachments: [file] }) => ({
+        messageId: `${from.uuid}:${timestamp}`,
+        quotes: quote && `${quote.authorUuid}:${quote.timestamp}`,
+        text,
+        spans: spansOf(styles),
+        ...(file && { file: await shownFile(file.fileName ?? '', [file.bytes]) }),
+      }));
+      return Promise.all(shown);
+    },
     close: () => stage.close(),
     faults: faultsOf(server, ada),
     receivingAway: async () => {

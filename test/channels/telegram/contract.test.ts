@@ -2,6 +2,7 @@ import { threadId } from '#contracts/ids.ts';
 import { capabilities } from '../../../channels/telegram/capabilities.ts';
 import { startTelegramServer } from '../../platforms/telegram/server.ts';
 import { channelContract } from '../channel-contract.ts';
+import { shownFile } from '../contract/harness.ts';
 import { ada, newAdapter, routeTo, spansOf } from './telegram-setup.ts';
 
 channelContract('telegram', async () => {
@@ -42,16 +43,17 @@ channelContract('telegram', async () => {
     unacknowledged: () => server.updates.pending.length,
     sendsMalformed: async () =>
       void server.updates.push('message', { message_id: 'seven', chat: null, date: 'yesterday' }),
-    standing: async () =>
-      server
-        .botMessages(ada.id)
-        .filter((message) => message.text !== 'an echo')
-        .map(({ messageId, text, entities, replyTo }) => ({
-          messageId: String(messageId),
-          quotes: replyTo === undefined ? undefined : String(replyTo),
-          text,
-          spans: spansOf(entities),
-        })),
+    standing: () => {
+      const own = server.botMessages(ada.id).filter(({ text }) => text !== 'an echo');
+      const shown = own.map(async ({ messageId, text, entities, replyTo, file }) => ({
+        messageId: String(messageId),
+        quotes: replyTo === undefined ? undefined : String(replyTo),
+        text,
+        spans: spansOf(entities),
+        ...(file && { file: await shownFile(file.name, file.bytes()) }),
+      }));
+      return Promise.all(shown);
+    },
     receivingAway: async () => {
       await server.goAway();
       return () => server.comeBack();

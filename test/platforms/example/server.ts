@@ -23,6 +23,9 @@ export type StoredMessage = {
   spans: readonly Span[];
   version: number;
   botReaction?: string | undefined;
+  readonly fileName?: string | undefined;
+  /** In base64. */
+  readonly file?: string | undefined;
   isDeleted: boolean;
 };
 
@@ -153,11 +156,19 @@ export class ExampleServer {
   }
 
   #change(method: string, { room, id, body }: { room: string; id: string | undefined; body: Body }) {
-    const { text = '', spans = [], quotes } = body;
+    const { text = '', spans = [], quotes, file, fileName } = body;
     if (text.length > maxText) return { status: 400, code: 'too-long' };
     if (method === 'POST') {
       const kind = room.startsWith('dm-') ? 'dm' : 'group';
-      const draft = { author: theBot, room: { id: room, kind }, text, spans, quotes } as const;
+      const draft = {
+        author: theBot,
+        room: { id: room, kind },
+        text,
+        spans,
+        quotes,
+        file,
+        fileName,
+      } as const;
       return { status: 200, id: this.#store(draft).id };
     }
     const message = this.messages.find((one) => String(one.id) === id && !one.isDeleted);
@@ -170,6 +181,8 @@ export class ExampleServer {
 
 type Body = {
   readonly emoji?: string;
+  readonly fileName?: string;
+  readonly file?: string;
   readonly text?: string;
   readonly spans?: readonly Span[];
   readonly quotes?: string;

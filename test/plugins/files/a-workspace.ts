@@ -34,6 +34,7 @@ export async function aWorkspace(config: object = {}) {
     outside,
     reports,
     tools,
+    reader: host.workspaceReader(),
     /** Calls a tool as the loop does: arguments through its schema, then `execute`. The text, or the rejection. */
     async call(name: string, args: object, signal = new AbortController().signal): Promise<string> {
       const tool = tools.get(name);

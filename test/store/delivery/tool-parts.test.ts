@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/channel-kit/system-clock.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import { createToolSender } from '../../../src/outbox/tool-sender.ts';
 import type { Store } from '../../../src/store/base/command.ts';
-import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
+import { readIsPosted, storeToolParts } from '../../../src/store/delivery/post-part.ts';
 import type { SendOutcome } from '../../../src/store/delivery/record-send.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
@@ -31,6 +31,10 @@ describeEachDatabase('a message that a tool sends', (open) => {
     const before = await open().write(storeToolParts, posting('1', 'first'));
     await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
     expect(await open().write(storeToolParts, posting('1', 'first'))).toEqual(before);
+    // A file that was sent may be gone by now: the call is made again without it.
+    expect(await open().write(storeToolParts, posting('1'))).toEqual(before);
+    const isPosted = (callId: string) => open().read(readIsPosted, posting(callId));
+    expect([await isPosted('1'), await isPosted('2')]).toEqual([true, false]);
     await expect(open().write(storeToolParts, posting('2', 'second'))).rejects.toThrow('asked to stop');
     expect(await shown()).not.toContain('second');
   });

@@ -1,0 +1,77 @@
+/**
+ * Copies files of a workspace into the media folder before the part that sends them is stored: what becomes of a file
+ * afterwards changes nothing of what is sent. Copies that no part names any more go with old media.
+ */
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { ParleyError } from '#contracts/errors.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import { leastTrusted } from '#contracts/outcome.ts';
+import type { ToolRun } from '#contracts/tool.ts';
+import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
+import { hasRoom } from '../inbound/free-space.ts';
+import { newOutgoingName } from '../inbound/media-names.ts';
+import { sniffType } from '../inbound/sniff-type.ts';
+
+export type OutgoingFilesDeps = {
+  readonly mediaDir: string;
+  /** Largest file that is sent, bytes; a network may take less. */
+  readonly maxFileBytes: number;
+  /** Undefined where the run may read no files. */
+  readerFor(run: ToolRun): WorkspaceReader | undefined;
+};
+
+type CopyInput = {
+  readonly run: ToolRun;
+  readonly paths: readonly string[];
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+};
+
+export type OutgoingFile = Extract<OutboundContent, { kind: 'media' }>;
+
+/** Throws ParleyError `tool_failed` for the first that can't be sent; then none is. */
+export async function copyOutgoing(
+  { mediaDir, maxFileBytes, readerFor }: OutgoingFilesDeps,
+  { run, paths, maxBytes, signal }: CopyInput,
+): Promise<readonly OutgoingFile[]> {
+  const reader = readerFor(run);
+  if (!reader)
+    throw new ParleyError('tool_failed', 'Files of the workspace cannot be read here, so none is sent.');
+  if (leastTrusted(run.authority, reader.authority) !== reader.authority)
+    throw new ParleyError('tool_failed', 'The person of this turn may not have files read, so none is sent.');
+  await mkdir(mediaDir, { recursive: true, mode: 0o700 });
+  const limits = { maxBytes: Math.min(maxBytes, maxFileBytes), signal };
+  const files: OutgoingFile[] = [];
+  try {
+    for (const path of paths) {
+      const bytes = await reader.read(run.workspace, path, limits);
+      if (bytes.length === 0) throw new ParleyError('tool_failed', `${path} is empty.`);
+      const mimeType = sniffType(bytes.subarray(0, 64));
+      files.push({ kind: 'media', path: await keep(mediaDir, bytes), mimeType, name: basename(path) });
+    }
+    return files;
+  } catch (error) {
+    for (const { path } of files) await rm(join(mediaDir, path), { force: true });
+    throw error;
+  }
+}
+
+/** Whole and on the disk, or not at all. Returns the name that it has in the media folder. */
+async function keep(mediaDir: string, bytes: Buffer): Promise<string> {
+  if (!(await hasRoom(mediaDir, bytes.length)))
+    throw new ParleyError('tool_failed', 'The disk is too full to send files.');
+  const name = newOutgoingName();
+  const whole = join(mediaDir, name);
+  const partial = `${whole}.part`;
+  try {
+    await using file = await open(partial, 'wx', 0o600);
+    await file.writeFile(bytes);
+    await file.datasync();
+    await rename(partial, whole);
+    return name;
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
