@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { nodeEnvironment, nodeFlags } from '../../bin/node-settings.mjs';
+import { asRun } from '../e2e/as-run.ts';
 import { findBreaches, readStore, untilAtRest } from '../e2e/conservation.ts';
 import { bob, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
 import { blocksOf } from '../platforms/anthropic/wire.ts';
@@ -15,18 +15,13 @@ const isLong = process.env.PARLEY_LONG === '1';
 const maxMb = isLong ? 20 : 1;
 const mostGrowthMb = 100;
 const mark = `escaped-${crypto.randomUUID()}`;
-/** How Parley is run: what memory costs is a matter of its settings too. */
-const settings = {
-  ...nodeEnvironment(process.cwd()),
-  NODE_OPTIONS: nodeFlags.filter((flag) => flag.startsWith('--max-semi-space-size')).join(' '),
-};
 
 it('keeps memory, other chats and the rest of the disk as they were, whatever files are sent', {
   timeout: 300_000,
 }, async () => {
   const config = { access: { dmPolicy: 'open' }, media: { maxMb } };
   const { telegram, model, dataDir, parley } = await startTelegramGateway(
-    { config, env: settings },
+    { config, env: asRun },
     onTestFinished,
   );
   const home = dirname(dataDir);

@@ -1,0 +1,7 @@
+import { nodeEnvironment, nodeFlags } from '../../bin/node-settings.mjs';
+
+/** For a gateway whose memory is looked at: how `parley` runs Node.js, as far as variables can say so. */
+export const asRun: Readonly<Record<string, string>> = {
+  ...nodeEnvironment(process.cwd()),
+  NODE_OPTIONS: nodeFlags.filter((flag) => flag.startsWith('--max-semi-space-size')).join(' '),
+};
