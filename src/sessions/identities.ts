@@ -1,6 +1,6 @@
 /**
- * Who is one person, by both sources: the owner's configuration, and what people have linked in chat.
- * Where both name an account the configuration holds.
+ * Which accounts belong to one person, from both sources: the owner's configuration and links made in chat. If both
+ * name an account, the configuration wins.
  */
 import type { SessionKey } from '#contracts/ids.ts';
 import type { ChatLinks } from '../store/links/read-links.ts';
@@ -9,18 +9,18 @@ import { formatSessionKey, parseSessionKey } from './session-key.ts';
 
 /** Which accounts belong to one person. */
 export type Identities = {
-  /** The identity of an account (`platformRef`); undefined when it is nobody's but its own. */
+  /** Returns the identity of an account (`platformRef`); undefined if it isn't linked to any other. */
   get(ref: string): string | undefined;
-  /** Every account of the identity. */
+  /** Returns all accounts of the identity. */
   accountsOf(identity: string): readonly LinkedAccount[];
-  /** The lane of a session key: another one's, where a conversation goes on that began before the link. */
+  /** Returns the lane of a session key, which differs from the key if a link has it continue another conversation. */
   laneOf(key: SessionKey): string;
 };
 
 /** An account of an identity, and where the link was made. */
 export type LinkedAccount = { readonly ref: string; readonly source: 'configuration' | 'chat' };
 
-/** Adds the links that people made by `/link` to the configured ones, which win. */
+/** Adds the links that people made with `/link` to the configured ones, which win. */
 export function joinIdentities(configured: IdentityLinks, links: ChatLinks): Identities {
   if (links.accounts.length === 0 && links.lanes.length === 0) return configuredOnly(configured);
   const inChat = new Map(
@@ -49,7 +49,7 @@ function configuredOnly(configured: IdentityLinks): Identities {
   };
 }
 
-/** The threads of a conversation go on where it goes on. */
+/** Threads follow their conversation to its lane. */
 function laneOfThread(key: SessionKey, lanes: ReadonlyMap<string, string>): string | undefined {
   if (lanes.size === 0) return undefined;
   const parts = parseSessionKey(key);

@@ -1,11 +1,11 @@
 import { ParleyError } from '#contracts/errors.ts';
 
-/** From a person's platform reference (`platformRef`) to the identity that their accounts share. */
+/** Maps a person's platform reference (`platformRef`) to the identity that their accounts share. */
 export type IdentityLinks = ReadonlyMap<string, string>;
 
 /**
- * Reads the configured form `{ alice: ['telegram:1', 'web:owner'] }`. Throws ParleyError
- * `config_invalid` when one account is claimed by two identities: it would make two people one.
+ * Reads the configured form `{ alice: ['telegram:1', 'web:owner'] }`. Throws ParleyError `config_invalid` if an account
+ * is claimed by two identities, which would turn two people into one.
  */
 export function identityLinksFrom(configured: Readonly<Record<string, readonly string[]>>): IdentityLinks {
   const links = new Map<string, string>();

@@ -1,6 +1,6 @@
-/** When a conversation starts anew by itself. Evaluated on the next message, so nothing needs a timer. */
+/** Decides when a conversation restarts on its own. Evaluated on the next message, so no timers are needed. */
 
-/** Both may be set: whichever is due first. Empty: never. */
+/** If both are set, whichever is due first applies. Empty means never. */
 export type ResetPolicy = {
   /** 0 to 23, in the gateway's time zone. */
   readonly dailyAtHour?: number;
@@ -9,12 +9,12 @@ export type ResetPolicy = {
 
 export type SessionType = 'dm' | 'group' | 'thread';
 
-/** As configured: a policy per type, and overrides by channel id. */
+/** The configured policies: one per type, with overrides by channel id. */
 export type ResetSettings = { readonly [type in SessionType]: ResetPolicy } & {
   readonly channels: { readonly [channel: string]: ResetPolicy };
 };
 
-/** The channel's policy where it has one, else the type's. One holds alone, nothing is merged into it. */
+/** Returns the channel's policy if it has one, else that of the type. Policies aren't merged. */
 export function resetPolicyFor(
   settings: ResetSettings,
   session: { readonly type: SessionType; readonly channel: string },
@@ -24,10 +24,10 @@ export function resetPolicyFor(
   return ofChannel ?? settings[session.type];
 }
 
-/** `timeZone`: an IANA name that the configuration has checked (an unknown one throws RangeError). Time in ms. */
+/** `timeZone` is an IANA name validated by the configuration (an unknown one throws RangeError). Time in ms. */
 type Moment = { readonly policy: ResetPolicy; readonly now: number; readonly timeZone: string };
 
-/** Whether a last activity at that time is reason for a reset at the moment. */
+/** Returns a predicate that says whether a last activity at the given time calls for a reset at the moment. */
 function dueBefore({ policy, now, timeZone }: Moment): (lastActivityAt: number) => boolean {
   const { dailyAtHour, idleMinutes } = policy;
   const dayOf = dailyAtHour === undefined ? undefined : resetDayIn(timeZone, dailyAtHour);
@@ -40,8 +40,8 @@ function dueBefore({ policy, now, timeZone }: Moment): (lastActivityAt: number) 
 }
 
 /**
- * A reset is due at `now` when the last activity lies before this time; undefined where none ever is.
- * Found by halving, so that the calendar stays in one place.
+ * Returns the time such that a reset is due at `now` if the last activity was before it; undefined if none is ever due.
+ * Found by bisection, so that all calendar logic stays in one place.
  */
 export function resetBefore(moment: Moment): number | undefined {
   const { policy, now } = moment;
@@ -57,8 +57,8 @@ export function resetBefore(moment: Moment): number | undefined {
 }
 
 /**
- * Numbers the days that begin at `hour` local time. Comparing days, not instants, is right on the
- * days when clocks change and that hour comes twice or never.
+ * Numbers the days, which begin at `hour` local time. Comparing days rather than instants is also correct when clocks
+ * change and that hour occurs twice or never.
  */
 function resetDayIn(timeZone: string, hour: number): (at: number) => number {
   const format = new Intl.DateTimeFormat('en-US', {

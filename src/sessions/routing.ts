@@ -10,8 +10,8 @@ export type RoutingInput = SessionAddress & {
 };
 
 /**
- * The agent of the most specific binding: exact peer or group > parent > account > channel > default.
- * Between equals the one that also names account or channel wins, then the one listed first.
+ * Returns the agent of the most specific binding: exact peer or group > parent > account > channel > default. Among
+ * equals, the one that also names the account or channel wins, then the one listed first.
  */
 export function agentFor(event: RoutingInput, bindings: readonly Binding[], defaultAgent: AgentId): AgentId {
   let best: Binding | undefined;
@@ -36,7 +36,7 @@ function isAnyOr(wanted: string | undefined, actual: string | undefined): boolea
   return wanted === undefined || wanted === actual;
 }
 
-/** Each rank outweighs all below it together. */
+/** Each rank outweighs all lower ones together. */
 function specificity({ peer, conversation, parent, account, channel }: Binding): number {
   const isExact = peer !== undefined || conversation !== undefined;
   return (

@@ -1,11 +1,11 @@
-/** Which conversation an event belongs to: decided by platform ids only, never by a name (spec 2). */
+/** Decides which conversation an event belongs to, by platform ids only, never by names (spec 2). */
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { type AgentId, peerId, type SessionKey } from '#contracts/ids.ts';
 import type { IdentityLinks } from './identity-links.ts';
 import { platformRef } from './platform-ref.ts';
 import { type DirectKeyParts, formatSessionKey, type GroupKeyParts } from './session-key.ts';
 
-/** How far apart direct conversations are kept; each wider scope ignores one more segment. */
+/** How finely direct conversations are separated; each wider scope ignores one more segment. */
 export type DmScope = 'per-account-channel-peer' | 'per-channel-peer' | 'per-peer' | 'main';
 
 /** The part of an envelope that decides its conversation. */
@@ -21,7 +21,7 @@ export type SessionKeySettings = {
   readonly identityLinks: Pick<IdentityLinks, 'get'>;
 };
 
-/** Total and deterministic for ids that are not empty; throws ParleyError `invalid_input` for those. */
+/** Returns the session key of an event. Deterministic; throws ParleyError `invalid_input` for empty ids only. */
 export function sessionKeyOf(event: SessionAddress, settings: SessionKeySettings): SessionKey {
   const within = event.chat.kind === 'group' ? groupParts(event, settings) : directParts(event, settings);
   const { thread } = event.route;

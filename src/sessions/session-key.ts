@@ -1,7 +1,7 @@
 /**
- * The one codec of session keys (spec 2). Everywhere else a key is an opaque string. Segments are
- * percent-encoded where they hold `:`, `%`, `@` or `*`, so a bare `*` always means "any", and every
- * conversation has exactly one spelling: what is not canonical does not parse.
+ * The only codec of session keys (spec 2). Everywhere else a key is an opaque string. `:`, `%`, `@` and `*` are
+ * percent-encoded in segments, so a bare `*` always means "any". Every conversation has exactly one spelling: a key
+ * that isn't canonical doesn't parse.
  */
 import { ParleyError } from '#contracts/errors.ts';
 import {
@@ -20,7 +20,7 @@ import {
   threadId,
 } from '#contracts/ids.ts';
 
-/** A conversation with one person. `null` is a segment that the DM scope ignores, written `*`. */
+/** A conversation with one person. `null` stands for a segment that the DM scope ignores, written `*`. */
 export type DirectKeyParts = {
   readonly kind: 'direct';
   readonly agent: AgentId;
@@ -56,12 +56,12 @@ export type SubAgentKeyParts = {
 
 export type SessionKeyParts = DirectKeyParts | GroupKeyParts | ThreadKeyParts | SubAgentKeyParts;
 
-/** First segment of every sub-agent key, therefore no agent's id. */
+/** First segment of every sub-agent key, so no agent may have this id. */
 const reservedAgent = 'agent';
 
 /**
- * Throws ParleyError `invalid_input` for what no conversation has: an empty id, the reserved agent
- * id, a depth that is not a positive integer, a parent that is no key.
+ * Formats the key. Throws ParleyError `invalid_input` for parts that no conversation can have: an empty id, the
+ * reserved agent id, a depth that isn't a positive integer, or a parent that isn't a key.
  */
 export function formatSessionKey(parts: SessionKeyParts): SessionKey {
   switch (parts.kind) {
@@ -77,7 +77,7 @@ export function formatSessionKey(parts: SessionKeyParts): SessionKey {
   }
 }
 
-/** Undefined for every text that `formatSessionKey` could not have made. */
+/** Parses a key; undefined for any text that `formatSessionKey` couldn't have produced. */
 export function parseSessionKey(text: string): SessionKeyParts | undefined {
   const outermost = parseOneLevel(text);
   // A loop, not recursion: the text may come from outside and be nested as deep as it is long.
@@ -86,7 +86,7 @@ export function parseSessionKey(text: string): SessionKeyParts | undefined {
   return level === undefined ? undefined : outermost;
 }
 
-/** The key of the conversation that a sub-agent's key leads to, however deep it is; every other text as it is. */
+/** Returns the key of the conversation that a sub-agent of any depth belongs to, and any other text unchanged. */
 export function topLaneOf(key: string): string {
   let top = key;
   for (let parts = parseOneLevel(key); parts?.kind === 'sub-agent'; parts = parseOneLevel(top))
@@ -165,7 +165,7 @@ function parseSubAgent(text: string): SubAgentKeyParts | undefined {
   const child = decode(childText);
   const depth = Number(depthText);
   if (agent === undefined || child === undefined || !Number.isSafeInteger(depth)) return undefined;
-  // `parseSessionKey` checks this parent before anyone sees the parts.
+  // `parseSessionKey` checks this parent before returning the parts.
   return { kind: 'sub-agent', agent, depth, child, parent: text.slice(whole.length) as SessionKey };
 }
 
@@ -201,5 +201,5 @@ function decodeAgent(segment: string | undefined): AgentId | undefined {
 }
 
 function invalid(what: string): ParleyError {
-  return new ParleyError('invalid_input', `A session key cannot be made with ${what}.`);
+  return new ParleyError('invalid_input', `A session key can't contain ${what}.`);
 }
