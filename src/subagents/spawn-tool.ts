@@ -33,10 +33,10 @@ const inputSchema = z.object({
     .trim()
     .min(1)
     .max(32_000)
-    .describe('The whole task with everything needed for it: unless forked, it sees nothing else.'),
+    .describe('The complete task with everything it needs: unless forked, the sub-agent sees nothing else.'),
   label: z.string().trim().min(1).max(80).optional().describe('A short name for the person to read.'),
-  agentId: z.string().optional().describe('Absent: you yourself.'),
-  model: z.string().max(200).optional().describe("Its model. Absent: its agent's own."),
+  agentId: z.string().optional().describe('The agent to start; by default yourself.'),
+  model: z.string().max(200).optional().describe("Its model; by default its agent's own."),
   profile: z
     .enum(spawnableTypes)
     .default('main')
@@ -45,19 +45,18 @@ const inputSchema = z.object({
   context: z
     .enum(['isolated', 'fork'])
     .default('isolated')
-    .describe('fork: it begins with this conversation up to now.'),
+    .describe('fork: it starts with this conversation so far.'),
   wait: z
     .boolean()
     .default(false)
-    .describe(
-      'true: the result is the answer to this call. false: you go on, and are told when it has ended.',
-    ),
+    .describe('true: this call returns its result. false: you continue, and are notified when it has ended.'),
   timeoutSeconds: z.int().min(1).max(86_400).optional().describe('It is stopped after this time.'),
 });
 
 /**
- * Gives a task to a sub-agent. One transaction under the call's id, so a call that is repeated after a crash
- * re-attaches to the sub-agent it has spawned; a waiting one is answered by the step that ends it.
+ * Creates the tool that gives a task to a sub-agent. The spawn is one transaction under the call's id, so a call
+ * repeated after a crash re-attaches to the sub-agent it has spawned. A waiting call is answered by the step that ends
+ * the sub-agent.
  */
 export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
   const { agents, limits } = deps;
@@ -67,7 +66,7 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
   return defineTool<z.infer<typeof inputSchema>>({
     name: 'sessions_spawn',
     description:
-      'Start a sub-agent with a task of its own. It works beside you and its result comes back to you, not to the person. ' +
+      'Start a sub-agent with its own task. It works alongside you, and its result goes to you, not to the person. ' +
       `Never poll for it or wait in a loop. Agents you may start: ${allowed.join(', ') || 'none'}. Models: ${names.join(', ')}.`,
     inputSchema,
     parallelSafe: true,
@@ -105,13 +104,13 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
         id: child.id,
         runId: childRunId,
         childSessionKey: child.laneKey,
-        note: 'You are told here when it has ended; do not wait or poll for it.',
+        note: 'You will be notified here when it has ended; do not wait or poll for it.',
       });
     },
   });
 }
 
-/** A child's lane: what its parent tells it while it works reaches it at its next step. */
+/** Returns a child's lane, whose mode makes its parent's messages reach it at its next step. */
 function childLane(child: {
   readonly id: string;
   readonly agentId: string;
@@ -122,7 +121,7 @@ function childLane(child: {
   const name = `sub-${depth}`;
   return {
     key: formatSessionKey({ kind: 'sub-agent', agent: agentId(agent), depth, child: id, parent }),
-    // Deeper than the last class is refused by the step.
+    // A child deeper than the last class is refused by the step.
     class: isLaneClass(name) ? name : 'sub-5',
     agentId: agent,
     chatKind: 'dm',
@@ -135,28 +134,28 @@ function answer(value: Record<string, unknown>): ToolOutput {
   return { text: JSON.stringify(value) };
 }
 
-/** `names`: those that may be given in place of the refused one. */
+/** `names` are those that may be given instead of the refused one. */
 function refusal(reason: SpawnRefusal, limit: number, names: readonly string[] = []): ToolOutput {
   return answer({ status: 'refused', reason, limit, note: adviceFor(reason, limit, names.join(', ')) });
 }
 
-/** Names the limit and a way on that does not lead into it again. */
+/** Names the limit, and what to do without reaching it again. */
 function adviceFor(reason: SpawnRefusal, limit: number, names: string): string {
   switch (reason) {
     case 'too_deep':
-      return `Sub-agents may be ${limit} deep and you are at the deepest level. Do this task yourself.`;
+      return `Sub-agents may be nested ${limit} deep, and you are at the deepest level. Do this task yourself.`;
     case 'agent_not_allowed':
-      return `You may start only these agents: ${names || 'none'}.`;
+      return `You may only start these agents: ${names || 'none'}.`;
     case 'model_not_known':
-      return `There are only these models: ${names}. Leave it out for the agent's own.`;
+      return `Only these models exist: ${names}. Omit the model to use the agent's own.`;
     case 'too_many_children':
-      return `You have ${limit} sub-agents at work, the most you may have. Wait until one has ended, or do the task yourself.`;
+      return `You already have ${limit} sub-agents at work, the maximum. Wait until one has ended, or do the task yourself.`;
     case 'tree_full':
-      return `${limit} sub-agents are at work for this request, the most there may be. Wait until some have ended, or do the task yourself.`;
+      return `${limit} sub-agents are already at work for this request, the maximum. Wait until some have ended, or do the task yourself.`;
     case 'tree_exhausted':
-      return `This request has had ${limit} sub-agents, the most there may be in all. Do the rest yourself.`;
+      return `This request has used all ${limit} sub-agents it may have in total. Do the rest yourself.`;
     case 'tree_out_of_time':
-      return `Sub-agents of this request had ${limit} seconds in all, which are over. Answer with what you have.`;
+      return `This request's sub-agents have used up their ${limit} seconds in total. Answer with what you have.`;
     default:
       return reason satisfies never;
   }

@@ -6,7 +6,7 @@ import { createAgentsListTool } from './agents-list-tool.ts';
 import { createSpawnTool, type SpawnToolDeps } from './spawn-tool.ts';
 import { createSubagentsTool } from './subagents-tool.ts';
 
-/** The tools for sub-agents, brought like those of any plugin. */
+/** Provides the tools for sub-agents, like any plugin does. */
 export function subagentsPlugin(
   deps: Omit<SpawnToolDeps, 'limits' | 'agents' | 'authority'> & { readonly config: Config },
 ): PluginDefinition {

@@ -14,27 +14,27 @@ export type SubagentsToolDeps = { readonly store: Store; start(effects: Effects)
 const inputSchema = z.object({
   action: z.enum(['list', 'log', 'steer', 'stop']),
   id: z.string().optional().describe('Id or label of the sub-agent; for log, steer and stop.'),
-  text: z.string().trim().min(1).max(32_000).optional().describe('For steer: what it is told.'),
+  text: z.string().trim().min(1).max(32_000).optional().describe('For steer: the message to it.'),
 });
 
 type Input = z.infer<typeof inputSchema>;
 
-/** Most sub-agents that are listed, and messages that a log shows. */
+/** Limits on the sub-agents listed and on the messages that a log shows. */
 const listed = 50;
 const logged = 20;
-/** So long is each message in a log, bytes: all of them fit into a result, the newest too. */
+/** Longest message in a log, bytes: all of them fit into one result, including the newest. */
 const loggedBytes = 1_500;
 
-/** Lists, reads, steers and stops the sub-agents of the run's own session; nobody else's exist for it. */
+/** Creates the tool that lists, reads, steers and stops the sub-agents of the run's own session, and of no other. */
 export function createSubagentsTool(deps: SubagentsToolDeps, run: ToolRun): Tool {
   return defineTool<Input>({
     name: 'subagents',
     description:
-      'List your sub-agents; read the log of one, tell it something (steer) or stop it. ' +
-      'You are told when one ends: do not call this to wait for it.',
+      'List your sub-agents; read the log of one, send it a message (steer) or stop it. ' +
+      'You are notified when one ends: do not call this to wait for it.',
     inputSchema,
     parallelSafe: false,
-    // Steering is stored once under the call's id.
+    // A steer is stored once, under the call's id.
     replay: 'safe',
     authority: 'guest',
     execute: async (input, { callId }) => {
@@ -42,7 +42,7 @@ export function createSubagentsTool(deps: SubagentsToolDeps, run: ToolRun): Tool
       const children = await store.read(readChildren, { sessionId: run.sessionId, limit: listed });
       if (input.action === 'list') return { text: JSON.stringify(children.map(summaryOf), undefined, 1) };
       const child = findChild(children, input.id);
-      // In a group one session serves people of different rights.
+      // In a group, one session serves people with different rights.
       if (!mayDirect(run.authority, child)) return said(lesserRights);
       switch (input.action) {
         case 'log':
@@ -78,7 +78,7 @@ async function stop({ store, start }: SubagentsToolDeps, child: ChildRecord): Pr
 }
 
 const lesserRights =
-  'It works with more rights than the person whose message you answer has: only those with the same may read or direct it.';
+  'It works with more rights than the person you are answering has: only people with the same rights may read or direct it.';
 
 function said(text: string): ToolOutput {
   return { text };
@@ -87,7 +87,7 @@ function said(text: string): ToolOutput {
 function findChild(children: readonly ChildRecord[], named: string | undefined): ChildRecord {
   const child = children.find(({ id }) => id === named) ?? children.find(({ label }) => label === named);
   if (child === undefined || named === undefined)
-    throw new Error(`You have no sub-agent ${named ?? 'without a name'}; list shows those you have.`);
+    throw new Error(`You have no sub-agent ${named ?? 'without a name'}; list shows the ones you have.`);
   return child;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Which tools a run may use. A sub-agent's role, stored when it was spawned, has the first word; an agent's
- * own lists only narrow what is left.
+ * Decides which tools a run may use. A sub-agent's role, stored when it was spawned, comes first; its agent's lists
+ * only narrow down what remains.
  */
 import type { AgentType } from '#contracts/agent-type.ts';
 import type { ChildRole } from '#contracts/child.ts';
@@ -8,7 +8,7 @@ import type { Tool, ToolRun } from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
 import { suggestName } from '../config/suggestion.ts';
 
-/** Tools that no sub-agent has: they reach beyond its task, or wait for what its parent waits for. */
+/** Tools that no sub-agent has: they exceed its task, or wait for what its parent is waiting for. */
 export const deniedToChildren: readonly string[] = [
   'gateway',
   'agents_list',
@@ -20,7 +20,7 @@ export const deniedToChildren: readonly string[] = [
   'sessions_send',
 ];
 
-/** Tools that only a sub-agent with children of its own has a use for. */
+/** Tools that are only useful to a sub-agent that may have children of its own. */
 export const deniedToTheDeepest: readonly string[] = [
   'sessions_list',
   'sessions_history',
@@ -28,21 +28,21 @@ export const deniedToTheDeepest: readonly string[] = [
   'subagents',
 ];
 
-/** The tools of the `task` profile: they look, and change nothing. */
+/** The tools of the `task` profile: they read and change nothing. */
 export const taskTools: readonly string[] = ['read', 'glob', 'grep', 'list', 'view', 'code_search'];
 
 /** Types of a run without tools. */
 const withoutTools: ReadonlySet<string> = new Set<AgentType>(['summarizer', 'title']);
 
 export type RoleRequest = {
-  /** The spawning run's role; absent when a person's message began it. */
+  /** The spawning run's role; absent if a person's message started that run. */
   readonly parent: ChildRole | undefined;
   readonly profile: 'main' | 'task';
   /** Deepest level that may be spawned at all. */
   readonly maxSpawnDepth: number;
 };
 
-/** The role of a sub-agent: never more than its parent's, whatever was asked for. */
+/** Returns the role of a sub-agent, which never exceeds its parent's, whatever was requested. */
 export function childRole({ parent, profile, maxSpawnDepth }: RoleRequest): ChildRole {
   const depth = (parent?.depth ?? 0) + 1;
   const own = depth >= maxSpawnDepth ? [...deniedToChildren, ...deniedToTheDeepest] : deniedToChildren;
@@ -53,7 +53,7 @@ export function childRole({ parent, profile, maxSpawnDepth }: RoleRequest): Chil
   };
 }
 
-/** Whether a run may use the tool. `role`: absent in a run that nobody spawned. */
+/** Says whether a run may use the tool. `role` is absent in a run that wasn't spawned. */
 export function mayUseTool(
   name: string,
   role: ChildRole | undefined,
@@ -64,7 +64,7 @@ export function mayUseTool(
   return !role.deniedTools.includes(name) && (role.profile !== 'task' || taskTools.includes(name));
 }
 
-/** The tools of `tools` that the run may use, by its role and its agent's lists. */
+/** Returns those of `tools` that the run may use, by its role and its agent's lists. */
 export function permittedTools(
   tools: readonly Tool[],
   { role, type = 'main' }: Pick<ToolRun, 'role' | 'type'>,
@@ -81,7 +81,7 @@ type UnknownTool = {
   readonly meant?: string;
 };
 
-/** Tools that the agents' lists name and nobody brings: a misspelt name denies nothing. */
+/** Finds tools that the agents' lists name but nothing provides: a misspelled name denies nothing. */
 export function unknownTools(
   agents: readonly Pick<AgentSettings, 'id' | 'tools'>[],
   known: readonly string[],
@@ -95,7 +95,7 @@ export function unknownTools(
   );
 }
 
-/** Ids of the agents that `agent` may start as sub-agents, in the order of the configuration. */
+/** Returns the ids of the agents that `agent` may start as sub-agents, in configuration order. */
 export function spawnableAgents(
   agent: Pick<AgentSettings, 'id' | 'subagents'>,
   agents: readonly Pick<AgentSettings, 'id'>[],
