@@ -7,34 +7,34 @@ export type RedisTarget =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'address'; readonly url: Secret };
 
-/** The connections of a process. All come back on their own, for ever, after any loss. */
+/** The Redis connections of a process. After any loss, they keep reconnecting on their own. */
 export interface RedisConnections {
   /**
-   * For adding jobs and publishing. Without a connection a command fails at once instead of waiting in
-   * memory: the sweeper finds what a lost wake would have woken.
+   * For adding jobs and publishing. Without a connection a command fails immediately instead of waiting in memory: the
+   * sweep finds the lane of a lost wake.
    */
   readonly producer: Redis;
-  /** For BullMQ workers, which block on it and wait out any loss. */
+  /** For BullMQ workers, which block on it and wait out any connection loss. */
   readonly blocking: Redis;
   /** True while the producer can be used. */
   isReady(): boolean;
-  /** Resolves when both are connected; rejects when the signal aborts first. */
+  /** Resolves when both are connected; rejects if the signal aborts first. */
   ready(signal: AbortSignal): Promise<void>;
-  /** Why there was no connection the last time; undefined when there always was one. */
+  /** Returns the latest connection problem; undefined if there never was one. */
   problem(): string | undefined;
   /**
-   * Hears what is published under a topic, on a connection of its own, until what it returns is called.
-   * What is published while there is no connection is lost.
+   * Listens to a topic on its own connection until the returned function is called. Messages published while there is
+   * no connection are lost.
    */
   subscribe(topic: string, onMessage: (message: string) => void): () => void;
-  /** Closes both at once; what is in flight is dropped. */
+  /** Closes both immediately, dropping commands in flight. */
   close(): void;
 }
 
 export function openRedis(target: RedisTarget, log: Log): RedisConnections {
   const producer = connect(target, {
     enableOfflineQueue: false,
-    // A command in flight when the connection breaks fails; repeating it is the sweeper's business.
+    // A command in flight fails when the connection breaks; the sweep makes up for it.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
   });
@@ -55,7 +55,7 @@ export function openRedis(target: RedisTarget, log: Log): RedisConnections {
     problem: () => problem,
     subscribe: (topic, onMessage) => {
       const redis = connect(target, { maxRetriesPerRequest: null });
-      // The log has it from the other connections.
+      // Already logged for the other connections.
       redis.on('error', () => undefined);
       redis.on('message', (_topic, message: string) => onMessage(message));
       redis.subscribe(topic).catch((error: unknown) => log.debug({ error, topic }, 'redis.not-subscribed'));
@@ -77,8 +77,8 @@ function connect(target: RedisTarget, options: LossOptions): Redis {
   const all = {
     ...options,
     connectTimeout: 5000,
-    // Quick at first, for a private server that restarts in tens of milliseconds; never so slow that wakes
-    // would come later than two seconds after a long absence.
+    // Fast at first, for a private server that restarts within tens of milliseconds; never so slow that wakes would
+    // arrive over two seconds after Redis is back from a long absence.
     retryStrategy: (attempt: number) => Math.min(10 * 2 ** Math.min(attempt, 6), 500),
     enableReadyCheck: true,
   };
@@ -87,7 +87,7 @@ function connect(target: RedisTarget, options: LossOptions): Redis {
     : new Redis(target.url.reveal(), all);
 }
 
-/** One line when the connection is lost and one when it is back, however many attempts lie between. */
+/** Logs one line when the connection is lost and one when it is back, however many attempts are in between. */
 function collapseErrors(redis: Redis, log: Log): void {
   let failures = 0;
   redis.on('error', (error: Error) => {

@@ -1,9 +1,8 @@
 import { connect } from 'node:net';
 
 /**
- * Sends one inline command over a unix socket and returns the raw answer: enough to see whether a
- * server is there and to end it, without loading a client library at start.
- * Rejects when nobody listens, or when no answer came within `timeoutMs`.
+ * Sends one inline command over a unix socket and returns the raw response: enough to check for a server and to shut it
+ * down, without loading a client library at the start. Rejects if nothing listens or responds within `timeoutMs`.
  */
 export function sendInline(socketPath: string, command: string, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -17,7 +16,7 @@ export function sendInline(socketPath: string, command: string, timeoutMs: numbe
     socket.setEncoding('utf8');
     socket.setTimeout(timeoutMs, () => finish(new Error(`no answer from ${socketPath} in ${timeoutMs} ms`)));
     socket.on('error', finish);
-    // SHUTDOWN is answered by the end of the connection.
+    // The response to SHUTDOWN is the end of the connection.
     socket.on('close', () => finish());
     socket.on('data', (chunk: string) => {
       answer += chunk;
@@ -27,7 +26,7 @@ export function sendInline(socketPath: string, command: string, timeoutMs: numbe
   });
 }
 
-/** A simple string, an error, or a bulk string with all its bytes (protocol RESP2). */
+/** Says whether this is a simple string, an error, or a bulk string with all its bytes (protocol RESP2). */
 function isComplete(answer: string): boolean {
   if (!answer.includes('\r\n')) return false;
   const [, length] = /^\$(\d+)\r\n/.exec(answer) ?? [];
@@ -38,7 +37,7 @@ function isComplete(answer: string): boolean {
 
 export type ServerFacts = { readonly version: string; readonly pid: number };
 
-/** Asks a server who it is. Rejects like `sendInline`, and while the server is still loading. */
+/** Asks a server for its version and process id. Rejects like `sendInline`, and while the server is still loading. */
 export async function askServer(socketPath: string, timeoutMs: number): Promise<ServerFacts> {
   const answer = await sendInline(socketPath, 'INFO server', timeoutMs);
   const version = /^redis_version:(.+?)\r?$/m.exec(answer)?.[1];

@@ -10,7 +10,7 @@ export type RedisReport =
 
 const timeoutMs = 5_000;
 
-/** Asks a configured Redis who it is. Never throws for what it finds. */
+/** Asks a configured Redis for its version and eviction policy. Never throws because of what it finds. */
 export async function inspectRedis(url: Secret): Promise<RedisReport> {
   const address = url.reveal();
   const options = {
@@ -46,7 +46,7 @@ export async function inspectRedis(url: Secret): Promise<RedisReport> {
   }
 }
 
-/** The version of the `redis-server` on the path; undefined when there is none. */
+/** Returns the version of the `redis-server` on the path; undefined if there is none. */
 export async function findRedisServer(): Promise<string | undefined> {
   try {
     const env = childEnvironment();

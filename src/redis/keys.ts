@@ -1,18 +1,18 @@
 /**
- * Every name Parley uses in Redis. Nothing there is the truth: all of it can be rebuilt from the
- * store, and all of it may vanish at any time.
+ * Every name that Parley uses in Redis. Nothing there is authoritative: all of it can be rebuilt from the store and may
+ * vanish at any time.
  */
 export type RedisKeys = {
   /**
-   * BullMQ's key prefix. The braces are a hash tag: on a cluster all keys of one installation share a
-   * slot, which BullMQ's scripts need.
+   * BullMQ's key prefix. The braces are a hash tag: on a cluster they put all keys of an installation into one slot, as
+   * BullMQ's scripts require.
    */
   readonly prefix: string;
-  /** Publish and subscribe: what the processes tell each other (hints; the store is read for the rest). */
+  /** Publish/subscribe topic for hints between processes; everything else is read from the store. */
   readonly eventsTopic: string;
 };
 
-/** `installation` keeps two Parleys apart that share one Redis: a stable id out of their database. */
+/** Returns the names. `installation`, a stable id of the database, separates Parleys that share one Redis. */
 export function redisKeys(installation?: string): RedisKeys {
   const prefix = installation === undefined ? '{parley}' : `{parley-${installation}}`;
   return { prefix, eventsTopic: `${prefix}:events` };

@@ -1,6 +1,6 @@
-// Parley's own Redis: a real redis-server on a unix socket that only this user can open, without persistence.
-// One of the processes that share a data folder owns it: it starts, watches and stops it. The others wait for
-// the lock, and the next holder starts a server at the same path.
+// Parley's own Redis: a real redis-server without persistence, on a unix socket that only this user can open. One of
+// the processes that share a data folder owns it, which means it starts, watches and stops it. The others wait for the
+// lock, and its next holder starts a server at the same path.
 import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '#contracts/clock.ts';
@@ -15,33 +15,36 @@ export type PrivateServerOptions = {
   readonly dataDir: string;
   readonly log: Log;
   readonly clock: Clock;
-  /** Another program than the `redis-server` on the path. */
+  /** A program to use instead of the `redis-server` on the path. */
   readonly command?: string;
 };
 
 export interface PrivateServer {
-  /** Stays the same over restarts of the server and changes of its owner. */
+  /** Stays the same across restarts of the server and changes of its owner. */
   readonly socketPath: string;
-  /** The server's process id now; undefined between its death and its restart, and when it is another's. */
+  /**
+   * Returns the server's current process id; undefined between its death and restart, and if another process owns it.
+   */
   pid(): number | undefined;
-  /** Ends the server if it is ours; resolves when it is gone. Safe to call twice. */
+  /** Ends the server if this process owns it; resolves when it is gone. Safe to call twice. */
   stop(): Promise<void>;
 }
 
 const startTimeoutMs = 5000;
-/** So long another process may take to start it, or to start it again, ms. */
+/** How long another process may take to start or restart it, ms. */
 const ownersTimeMs = 2 * startTimeoutMs;
 const firstBackoffMs = 20;
 const longestBackoffMs = 5000;
-/** Up this long, a server counts as healthy and its next death starts the back-off anew. */
+/** A server that was up this long, ms, counts as healthy, and its next death resets the back-off. */
 const steadyMs = 30_000;
 
-/** How often one that does not own the server looks whether its place is free. */
+/** How often a process that doesn't own the server checks whether ownership is free. */
 const successionMs = 300;
 
 /**
- * Resolves when the folder's server answers, started by this process or by another one on the folder.
- * Throws ParleyError `redis_unavailable` (missing, too old, does not start, or is another's and doesn't answer).
+ * Resolves when the folder's server responds, whether this process or another one on the folder has started it. Throws
+ * ParleyError `redis_unavailable` if it is missing, too old, doesn't start, or is owned by another process and doesn't
+ * respond.
  */
 export async function startPrivateServer(options: PrivateServerOptions): Promise<PrivateServer> {
   const { log, clock } = options;
@@ -89,7 +92,7 @@ type ServerStart = {
   readonly clock: Clock;
 };
 
-/** Our own server, or that of the process which owns it, as soon as it answers. */
+/** Starts a server, or waits until the one of another owner responds. */
 async function firstServer({ place, socketPath, start, clock }: ServerStart): Promise<State> {
   for (const until = clock.now() + ownersTimeMs; clock.now() < until; ) {
     const ownership = tryLockFile(place);
@@ -102,12 +105,12 @@ async function firstServer({ place, socketPath, start, clock }: ServerStart): Pr
       }
     }
     if (await isAnswering(socketPath)) return { ownership: undefined, server: undefined };
-    // Its owner is only just starting it, or failing to: then its place is free in a moment.
+    // Its owner is just starting it, or failing to, in which case ownership will be free in a moment.
     await clock.wait(firstBackoffMs);
   }
   throw new ParleyError(
     'redis_unavailable',
-    `Another process has this folder's Redis, and it doesn't answer at ${socketPath}. See that process's log.`,
+    `Another process owns this folder's Redis, and it doesn't respond at ${socketPath}. See that process's log.`,
     { retry: { kind: 'later' } },
   );
 }
@@ -122,8 +125,8 @@ async function isAnswering(socketPath: string): Promise<boolean> {
 }
 
 /**
- * A server whose Parley was killed may still listen. It is ended, not taken over: nothing in it is
- * needed, and a child of our own can be watched.
+ * A server whose Parley was killed may still be listening. It is ended rather than taken over: nothing in it is needed,
+ * and only a child process can be watched.
  */
 async function endOrphan(socketPath: string, log: Log): Promise<void> {
   if (!existsSync(socketPath)) return;
@@ -131,11 +134,11 @@ async function endOrphan(socketPath: string, log: Log): Promise<void> {
   try {
     ({ pid } = await askServer(socketPath, 1000));
   } catch {
-    // Nobody answers: a dead socket file, replaced at start.
+    // No response: a dead socket file, replaced at the start.
     return;
   }
   log.warn({ pid }, 'redis.orphan-ended');
-  // The answer is the end of the connection; an error means it went before it could tell.
+  // The response is the end of the connection; an error means that the server was gone before it could respond.
   await sendInline(socketPath, 'SHUTDOWN NOSAVE', 2000).catch(() => undefined);
 }
 
@@ -150,7 +153,7 @@ type Supervision = {
   readonly clock: Clock;
 };
 
-/** Takes the owner's place when it is free, and starts the server again whenever it ends. Never rejects. */
+/** Takes ownership when it is free, and restarts the server whenever it ends. Never rejects. */
 async function supervise({ state, paths, start, signal, log, clock }: Supervision): Promise<void> {
   let backoffMs = firstBackoffMs;
   while (!signal.aborted) {
@@ -178,12 +181,12 @@ async function supervise({ state, paths, start, signal, log, clock }: Supervisio
   }
 }
 
-/** How soon it is seen that the folder was deleted under the server, ms. */
+/** How often to check whether the folder was deleted under the server, ms. */
 const watchMs = 500;
 
 /**
- * Why the server has ended. One whose socket was deleted serves only those that are connected, so it is
- * ended: there is nothing in it to save.
+ * Resolves with the reason when the server has ended. A server whose socket was deleted only serves existing
+ * connections, so it is ended: there is nothing in it to save.
  */
 async function endOf(
   server: ServerProcess,
@@ -206,13 +209,13 @@ function isWhole({ place, socketPath }: Paths): boolean {
   return existsSync(place) && existsSync(socketPath);
 }
 
-/** A lock on a deleted file keeps nobody away: the folder is made anew, and its first process owns it. */
+/** A lock on a deleted file excludes nobody: the folder is created again, and its first process owns it. */
 function ownershipOf(ownership: FileLock, { folder, place }: Paths): FileLock | undefined {
   if (existsSync(place)) return ownership;
   try {
     makeFolder(folder);
   } catch {
-    // The data folder itself is gone or full: the start says so, and is tried again.
+    // The data folder itself is gone or full: starting the server reports that, and is retried.
     return ownership;
   }
   ownership.release();
@@ -223,7 +226,7 @@ function takePlace(place: string): FileLock | undefined {
   try {
     return tryLockFile(place);
   } catch {
-    // Its folder was deleted: the owner makes it anew.
+    // Its folder was deleted; the owner creates it again.
     return undefined;
   }
 }

@@ -6,30 +6,30 @@ import { childEnvironment } from '../config/environment.ts';
 import { askServer, type ServerFacts } from './inline-client.ts';
 
 export type ServerProcess = ServerFacts & {
-  /** Resolves with the reason when the process has ended, by whatever cause. */
+  /** Resolves with the reason when the process has ended, whatever the cause. */
   readonly ended: Promise<string>;
-  /** Ends it; resolves when it is gone. */
+  /** Ends the process; resolves when it is gone. */
   end(): Promise<void>;
 };
 
 export type ServerProcessOptions = {
   readonly command: string;
   readonly socketPath: string;
-  /** Where it would write files; it has none to write. */
+  /** Its working directory, though it writes no files. */
   readonly folder: string;
   readonly startTimeoutMs: number;
 };
 
 /**
- * Starts `redis-server` on a unix socket and resolves once it answers. Throws ParleyError
- * `redis_unavailable` with the way out when it is missing, too old or does not come up.
+ * Starts `redis-server` on a unix socket and resolves once it responds. Throws ParleyError `redis_unavailable`, with
+ * advice, if it is missing, too old or doesn't come up.
  */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
   const child = spawn(options.command, serverArguments(options), {
     cwd: options.folder,
     env: childEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Its own process group: Ctrl-C in the terminal must reach Parley, not the server under it.
+    // Its own process group: Ctrl-C in the terminal must reach only Parley, not its server.
     detached: true,
   });
   const ended = watchEnd(child);
@@ -64,7 +64,7 @@ function serverArguments(options: ServerProcessOptions): readonly string[] {
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-/** Collects the last output, so that the reason of an early end can be told. */
+/** Collects the last output, so that the reason for an early end can be reported. */
 function watchEnd(child: ChildProcess): Promise<string> {
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -72,7 +72,7 @@ function watchEnd(child: ChildProcess): Promise<string> {
     stream?.on('data', (chunk: string) => {
       output = (output + chunk).slice(-2000);
     });
-    // The pipes of a detached child must not keep Parley alive.
+    // The pipes of a detached child must not keep Parley running.
     if (stream && 'unref' in stream && typeof stream.unref === 'function') stream.unref();
   }
   return new Promise((resolve) => {
@@ -88,8 +88,8 @@ function watchEnd(child: ChildProcess): Promise<string> {
 const missing = 'is not installed';
 
 /**
- * Ends the server should Parley itself be killed: a shell waits for the end of a pipe that only this
- * process holds open. It costs under 1 MB and works on every POSIX system.
+ * Ends the server if Parley itself is killed: a shell waits for the end of a pipe that only this process keeps open. It
+ * takes less than 1 MB and works on every POSIX system.
  */
 function guardAgainstOrphaning(child: ChildProcess): { release(): void } {
   if (child.pid === undefined) return { release: () => undefined };
@@ -98,7 +98,7 @@ function guardAgainstOrphaning(child: ChildProcess): { release(): void } {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
-  // Without a shell the next start finds the orphan by its socket.
+  // Without a shell, the next start finds the orphan by its socket.
   guard.on('error', () => undefined);
   guard.stdin?.on('error', () => undefined);
   guard.unref();
@@ -133,7 +133,7 @@ function startFault(reason: string, options: ServerProcessOptions): ParleyError 
   return new ParleyError('redis_unavailable', `${options.command} ${reason}. ${wayOut}`);
 }
 
-/** The command that installs Redis on this kind of system. */
+/** Returns the command that installs Redis on this kind of system. */
 export function installCommand(): string {
   if (process.platform === 'darwin') return 'brew install redis';
   return 'apt-get install -y redis-server   (Fedora: dnf install -y redis, Alpine: apk add redis)';
@@ -144,15 +144,15 @@ function requireVersion(version: string): void {
   throw new ParleyError('redis_unavailable', `redis-server ${version} is too old; install 6.2 or newer.`);
 }
 
-/** 6.2: BullMQ 6 needs it. */
+/** Says whether the version is at least 6.2, which BullMQ 6 requires. */
 export function isRecentEnough(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major > 6 || (major === 6 && minor >= 2);
 }
 
 /**
- * Kills it: there is nothing in it to save, and Redis looks at SIGTERM only ten times a second. A child
- * that never started has no process to end.
+ * Kills the child: there is nothing in it to save, and Redis checks for SIGTERM only ten times a second. A child that
+ * never started has no process to end.
  */
 async function endChild(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
 
-/** `sun_path` of unix(7) less its final NUL: 108 bytes on Linux, 104 on macOS and the BSDs. */
+/** `sun_path` of unix(7) minus its final NUL: 108 bytes on Linux, 104 on macOS and the BSDs. */
 const longestPath = process.platform === 'linux' ? 107 : 103;
 
 /**
- * Where the private server listens: in the data folder, or, where that path is too long for a socket,
- * in a folder of the user's own under the system's temporary one, named after the data folder.
- * Throws ParleyError `redis_unavailable` when that folder belongs to someone else.
+ * Chooses where the private server listens: in the data folder or, if that path is too long for a socket, in the user's
+ * own folder under the system's temporary one, named after the data folder. Throws ParleyError `redis_unavailable` if
+ * that folder belongs to someone else.
  */
 export function chooseSocketPath(dataDir: string, temporary: string = tmpdir()): string {
   const inDataDir = join(dataDir, 'redis.sock');

@@ -8,7 +8,7 @@ import { openRedis, type RedisConnections, type RedisTarget } from './connection
 import { type RedisKeys, redisKeys } from './keys.ts';
 import { startPrivateServer } from './private-server.ts';
 
-/** An open Redis: private to this folder, or the configured one. */
+/** An open Redis, either private to this folder or the configured one. */
 export type RunningRedis = {
   readonly connections: RedisConnections;
   readonly keys: RedisKeys;
@@ -19,11 +19,11 @@ export type RedisSettings = {
   readonly config: Pick<Config, 'redisUrl' | 'databaseUrl' | 'dataDir'>;
   readonly log: Log;
   readonly clock: Clock;
-  /** Names the data folder for ever. */
+  /** Permanent name of the data folder. */
   readonly folderId: string;
 };
 
-/** Connects to the configured Redis, or to a private one of its own. Throws `redis_unavailable`. */
+/** Connects to the configured Redis, or starts a private one. Throws `redis_unavailable`. */
 export async function startRedis({ config, log, clock, folderId }: RedisSettings): Promise<RunningRedis> {
   const keys = redisKeys(installationOf(config, folderId));
   if (config.redisUrl) {
@@ -40,14 +40,14 @@ export async function startRedis({ config, log, clock, folderId }: RedisSettings
   return { connections, keys, stop };
 }
 
-/** Keeps installations apart that share one Redis. One is one database: its processes share its lanes. */
+/** Separates installations that share one Redis. Each database is one installation, whose processes share its lanes. */
 function installationOf({ databaseUrl }: RedisSettings['config'], folderId: string): string {
   if (!databaseUrl) return folderId;
   const { host, pathname } = new URL(databaseUrl.reveal());
   return createHash('sha256').update(`${host}${pathname}`).digest('hex').slice(0, 16);
 }
 
-/** A Redis that is only just starting is waited for; a later loss is waited out however long it takes. */
+/** How long to wait at the start for a Redis that is just starting, ms; later losses are waited out indefinitely. */
 const patienceMs = 3_000;
 
 async function untilAnswering(connections: RedisConnections): Promise<void> {
