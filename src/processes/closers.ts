@@ -3,7 +3,7 @@ import type { Log } from '#contracts/log.ts';
 /** Resources opened during the start, closed in reverse during the stop. */
 export interface Closers {
   add(name: string, close: () => Promise<void>): void;
-  /** Closes what was opened last first; a step that fails is logged and the rest goes on. Safe to call twice. */
+  /** Closes in reverse order; a step that fails is logged and doesn't prevent the others. Safe to call twice. */
   close(): Promise<void>;
 }
 

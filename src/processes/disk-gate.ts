@@ -1,17 +1,17 @@
 /**
- * Bounds the calls on disks that may stop answering, such as a workspace on a network drive. A call on one that is gone
- * never returns, cannot be cancelled, and holds one of the few threads that all file calls of the process share: four
- * of them would stop its media, its data folder and its name lookups too. A disk heals as its calls return. The data
- * folder's disk is none of these: it has the database, without which nothing runs.
+ * Limits calls on disks that may stop responding, such as a workspace on a network drive. A call on a disk that is gone
+ * never returns, can't be cancelled, and occupies one of the few threads that all file calls of the process share: four
+ * such calls would also block its media, its data folder and its name lookups. A disk recovers as its calls return. The
+ * data folder's disk isn't limited: it has the database, without which nothing runs.
  */
 import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { ParleyError } from '#contracts/errors.ts';
 
 export type DiskBounds = {
-  /** Calls at a time over all disks: fewer than the threads of the process. */
+  /** Most concurrent calls on all disks: fewer than the process has threads. */
   readonly most: number;
   readonly mostOfOne: number;
-  /** How long a caller waits, in ms. */
+  /** How long a caller waits, ms. */
   readonly patienceMs: number;
 };
 
@@ -103,7 +103,7 @@ export class DiskGate implements DiskCalls {
     });
   }
 
-  /** Makes a call whose turn has come. Its place is free again when it has returned, however late. */
+  /** Makes a call whose turn has come. Its place becomes free when the call returns, however late. */
   async #hold<T>(disk: DiskState, call: () => Promise<T>, onOverdue?: () => void): Promise<T> {
     let isOverdue = false;
     const timer = setTimeout(() => {
@@ -139,13 +139,13 @@ export class DiskGate implements DiskCalls {
 function noAnswer(): ParleyError {
   return new ParleyError(
     'tool_failed',
-    'The disk of the workspace does not answer; a network drive may be gone. What was begun may still be done. Go on ' +
+    "The workspace's disk isn't responding; a network drive may be gone. What was begun may still complete. Continue " +
       'without its files and tell the owner.',
   );
 }
 
-/** Below the four threads that Node.js has unless told otherwise (bin/node-settings.mjs tells it). */
+/** Fewer than the four threads that Node.js has by default (bin/node-settings.mjs sets more). */
 const bounds: DiskBounds = { most: 3, mostOfOne: 2, patienceMs: 15_000 };
 
-/** The calls on workspaces: one bound for the whole process, since its threads are. */
+/** The gate for calls on workspaces: one for the entire process, which shares its threads. */
 export const workspaceDisks = new DiskGate(bounds);

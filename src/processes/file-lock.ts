@@ -1,20 +1,20 @@
 import BetterSqlite3 from 'better-sqlite3';
 
-/** A file held by this process; the system releases it when the process dies. */
+/** A file locked by this process; the system releases it when the process dies. */
 export interface FileLock {
   release(): void;
 }
 
 /**
- * Takes a file for this process, making it if it is missing; undefined while another process has it, also
- * after waiting `waitMs` for it, during which this process stands still. The
- * lock is the operating system's, held through SQLite, so it ends with the process however that ends.
- * The file must be opened in no other way: closing it would give the lock up.
+ * Locks a file for this process, creating it if it is missing. Returns undefined if another process still has it after
+ * `waitMs`, during which this process is blocked. The operating system holds the lock, through SQLite, so it ends with
+ * the process, however that ends. The file must not be opened in any other way, because closing it would release the
+ * lock.
  */
 export function tryLockFile(path: string, waitMs = 0): FileLock | undefined {
   const db = new BetterSqlite3(path, { timeout: waitMs });
   try {
-    // Nothing is ever written: a journal on the disk would only be left behind.
+    // Nothing is ever written, so a journal on disk would only be left behind.
     db.pragma('journal_mode = MEMORY');
     db.exec('BEGIN EXCLUSIVE');
     return { release: () => db.close() };

@@ -6,9 +6,9 @@ import { isBusy } from './file-lock.ts';
 import { liveProcesses } from './process-files.ts';
 import { readIfPresent, writeOnce } from './write-once.ts';
 
-/** The data folder, held by this process. */
+/** The data folder, locked by this process. */
 export interface FolderLock {
-  /** Names the folder for ever; processes that had it before are found by it. */
+  /** Permanent name of the folder, by which earlier processes on it are found. */
   readonly folderId: string;
   release(): void;
 }
@@ -16,14 +16,14 @@ export interface FolderLock {
 /** `exclusive`: no other process may use the folder; `shared`: others that share it may. */
 export type FolderUse = 'exclusive' | 'shared';
 
-/** How long one who shares waits for another that asks for the folder alone and is being refused, ms. */
+/** How long a sharing process waits while another's request for exclusive use is being refused, ms. */
 const passingMs = 2_000;
 
 /**
- * Takes the data folder for this process, making it if it is missing. The lock is the operating system's, held through SQLite's
- * exclusive or shared lock on a file of its own, so it ends with the process however that ends. Throws
- * `data_folder_locked`, naming the process that has it, or `config_invalid` when it cannot be used. `prepare` runs with the
- * folder held, before its name is read or given: the name may be among what it puts in place.
+ * Locks the data folder for this process, creating it if it is missing. The operating system holds the lock, through
+ * SQLite's exclusive or shared lock on a dedicated file, so it ends with the process, however that ends. Throws
+ * `data_folder_locked`, naming the process that has it, or `config_invalid` if the folder can't be used. `prepare` runs
+ * under the lock, before the folder's name is read or created, since it may put the name in place.
  */
 export async function lockDataFolder(
   dataDir: string,
@@ -45,27 +45,27 @@ export async function lockDataFolder(
   }
 }
 
-/** Nothing is ever written to the file, so nobody who shares it waits for another's disk. */
+/** Takes the lock. Nothing is ever written to the file, so sharing processes never wait for each other's disk. */
 function hold(db: BetterSqlite3.Database, use: FolderUse): void {
   db.pragma('journal_mode = MEMORY');
   db.exec(use === 'exclusive' ? 'BEGIN EXCLUSIVE' : 'BEGIN');
-  // A read inside a transaction takes the shared lock, which admits others of its kind and nobody alone.
+  // A read inside a transaction takes the shared lock, which admits other shared locks but no exclusive one.
   db.prepare('SELECT 1 FROM sqlite_master').get();
 }
 
-/** The folder's name, given by the first process that takes it. Throws `config_invalid` when the file holds no name. */
+/** Returns the folder's name, created by its first process. Throws `config_invalid` if the file contains no name. */
 async function nameOf(dataDir: string): Promise<string> {
   const path = join(dataDir, 'folder.id');
   const name = (await readIfPresent(path)) ?? (await writeOnce(path, crypto.randomUUID()));
   if (/^[0-9a-f-]{36}$/.test(name.trim())) return name.trim();
   throw new ParleyError(
     'config_invalid',
-    `${path} should hold the data folder's name, but it is damaged. Restore it from a backup, or delete it: Parley then gives the folder a new name.`,
+    `${path} should contain the data folder's name, but it is damaged. Restore it from a backup, or delete it: Parley then gives the folder a new name.`,
   );
 }
 
 async function folderInUse(dataDir: string, pidFile: string): Promise<ParleyError> {
-  // This one may be known already, as one that waits to start.
+  // This process may already be listed while it waits to start.
   const living = liveProcesses(dataDir).flatMap(({ pid }) => (pid === process.pid ? [] : [pid]));
   const pids = living.length > 0 ? living.join(', ') : await readFile(pidFile, 'utf8').catch(() => 'unknown');
   return new ParleyError(

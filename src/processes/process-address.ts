@@ -1,6 +1,6 @@
 /**
- * Where each process on the data folder answers: a file beside its lock. The lock proves that the process lives and so
- * still has its port, which is why the access token may be sent there, and nowhere else.
+ * The address of each process on the data folder, in a file next to its lock. The lock proves that the process is alive
+ * and so still has its port. That is why the access token may be sent there, and nowhere else.
  */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,16 +11,16 @@ import { liveProcesses, type ProcessFiles } from './process-files.ts';
 const schema = z.object({
   url: z.url({ protocol: /^http$/ }),
   role: z.enum(['all', 'gateway', 'worker']),
-  /** Names of Parley's variables that are set for it. */
+  /** Names of the Parley variables that are set for it. */
   variables: z.array(z.string()).readonly().default([]),
 });
 
-/** Where a live process answers, and what it does. */
+/** The address of a live process, and its role. */
 export type ProcessAddress = z.infer<typeof schema> & { readonly pid: number };
 
 /**
- * Writes this process's address for the command line. `closers` take it back before the port is given up: another program
- * may have it from then on. Rejects when the disk refuses it.
+ * Writes this process's address for the command line. `closers` remove it before the port is released, since another
+ * program may use the port from then on. Rejects if the file can't be written.
  */
 export async function publishProcessAddress(
   { addressPath }: Pick<ProcessFiles, 'addressPath'>,
@@ -31,7 +31,7 @@ export async function publishProcessAddress(
   await writeFile(addressPath, `${JSON.stringify({ url, role, variables })}\n`, { mode: 0o600 });
 }
 
-/** Addresses of the processes that use the folder now; one that has not come to its address yet is left out. */
+/** Reads the addresses of the processes that use the folder now, except those that haven't published theirs yet. */
 export async function readProcessAddresses(dataDir: string): Promise<readonly ProcessAddress[]> {
   const read = liveProcesses(dataDir).map(async ({ name, pid }) => {
     const path = join(dataDir, 'processes', `${name}.address`);
@@ -42,7 +42,7 @@ export async function readProcessAddresses(dataDir: string): Promise<readonly Pr
   return (await Promise.all(read)).flat();
 }
 
-/** Undefined for what is not there, or was cut off by a crash. */
+/** Undefined if the file is missing or was cut off by a crash. */
 function parse(text: string): z.infer<typeof schema> | undefined {
   try {
     return schema.safeParse(JSON.parse(text)).data;

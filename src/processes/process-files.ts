@@ -1,7 +1,7 @@
 /**
- * Each process that uses the data folder has its files in `processes/`: a lock that the operating system
- * holds for as long as it lives, the journal of its sends, and its address. A lock that is free belongs to a dead
- * process, whose journal is then read and whose files are removed.
+ * Each process that uses the data folder has its files in `processes/`: a lock that the operating system holds while it
+ * is alive, the journal of its sends, and its address. A free lock belongs to a dead process, whose journal is then
+ * read and whose files are removed.
  */
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,30 +10,30 @@ import { tryLockFile } from './file-lock.ts';
 
 /** The files of the processes that use one data folder. */
 export interface ProcessFiles {
-  /** `<process id>-<random>`: this process among all that ever used the folder. */
+  /** `<process id>-<random>`: unique among all processes that ever used the folder. */
   readonly name: string;
   journalOf(name: string): string;
-  /** Where this process writes at which address it answers. */
+  /** The file for this process's address. */
   readonly addressPath: string;
-  /** False once that process has ended, however that was. */
+  /** Returns false once that process has ended, however it ended. */
   isAlive(name: string): boolean;
-  /** All others whose files lie here. */
+  /** Returns all other processes that have files here. */
   others(): readonly string[];
-  /** Those of them that have surely ended. */
+  /** Returns those of them that have definitely ended. */
   ended(): readonly string[];
   /** Removes the files of processes that have ended. */
   remove(names: readonly string[]): void;
   release(): void;
 }
 
-/** Takes this process's place in the folder. */
+/** Creates this process's files in the folder. */
 export function enterProcesses(dataDir: string): ProcessFiles {
   const folder = join(dataDir, 'processes');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const name = `${process.pid}-${crypto.randomUUID()}`;
-  // Somebody who looks who is alive may have it for a moment.
+  // A process that checks which others are alive may have the lock for a moment.
   const lock = tryLockFile(join(folder, `${name}.lock`), 1_000);
-  if (!lock) throw new ParleyError('internal', `Somebody else holds the new lock of process ${name}.`);
+  if (!lock) throw new ParleyError('internal', `Another process holds the new lock of process ${name}.`);
   const others = () => namesIn(folder).filter((one) => one !== name);
   const remove = (names: readonly string[]) => {
     for (const one of names)
@@ -52,7 +52,7 @@ export function enterProcesses(dataDir: string): ProcessFiles {
   };
 }
 
-/** The processes that use the folder now. */
+/** Returns the processes that use the folder now. */
 export function liveProcesses(dataDir: string): readonly { readonly name: string; readonly pid: number }[] {
   const folder = join(dataDir, 'processes');
   return namesIn(folder)
@@ -60,7 +60,7 @@ export function liveProcesses(dataDir: string): readonly { readonly name: string
     .map((name) => ({ name, pid: Number.parseInt(name, 10) }));
 }
 
-/** In a folder that can't be written nobody can try a lock; a process that isn't seen to live doesn't count as living. */
+/** In a read-only folder no lock can be tried; a process that can't be seen to be alive doesn't count as alive. */
 function isSeenHeld(folder: string, name: string): boolean {
   try {
     return isHeld(folder, name);
@@ -77,7 +77,7 @@ function isHeld(folder: string, name: string): boolean {
   return lock === undefined;
 }
 
-/** A process makes its file a moment before it locks it. */
+/** A process creates its file a moment before locking it. */
 const beginningMs = 60_000;
 
 function isBeginning(folder: string, name: string): boolean {

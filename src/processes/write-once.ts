@@ -1,8 +1,9 @@
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 
 /**
- * Gives a file its one content and returns what it holds: of several processes that write at once, one wins and all read the same.
- * A complete file is linked into its place, so nobody reads half of it, whenever the power fails. Rejects with the file system's error.
+ * Writes a file once and returns its content: if several processes write at the same time, one wins and all read the
+ * same. A complete file is linked into place, so nobody ever reads half of it, even after a power failure. Rejects with
+ * the file system's error.
  */
 export async function writeOnce(path: string, text: string, mode = 0o666): Promise<string> {
   const offer = `${path}.${crypto.randomUUID()}`;
@@ -18,7 +19,7 @@ export async function writeOnce(path: string, text: string, mode = 0o666): Promi
   }
 }
 
-/** The file's text; undefined when there is no such file. Rejects with any other error of the file system. */
+/** Returns the file's text; undefined if there is no such file. Rejects with any other file system error. */
 export async function readIfPresent(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');

@@ -29,7 +29,7 @@ function aGate(patienceMs = 40) {
 
 const fail = (calls: readonly Promise<unknown>[]) =>
   Promise.all(calls.map((call) => expect(call).rejects.toMatchObject(silence)));
-const silence = { code: 'tool_failed', message: expect.stringContaining('does not answer') };
+const silence = { code: 'tool_failed', message: expect.stringContaining("isn't responding") };
 
 it('lets calls that never return hold three threads at most, and refuses the others', async () => {
   const { gate, hang, counts } = aGate();

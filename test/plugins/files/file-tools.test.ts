@@ -46,7 +46,7 @@ describe.runIf(process.platform === 'linux')('a workspace whose disk is gone', (
     const hung = Array.from({ length: 6 }, () =>
       new Disk(files.workspace, gate).open(pipe, constants.O_RDONLY),
     );
-    const silence = 'The disk of the workspace does not answer';
+    const silence = "The workspace's disk isn't responding";
     await Promise.all(hung.map((call) => expect(call).rejects.toThrow(silence)));
     await expect(openWorkspace(files.workspace, gate)).rejects.toThrow(silence);
     expect(await prompt.read()).toEqual(rules);
