@@ -6,8 +6,8 @@ import type { StageDeps } from './stage-deps.ts';
 type LiveParts = { readonly gate: InboundPolicy; readonly front: GatewayRoleParts | undefined };
 
 /**
- * Makes the function that puts newly read settings in force, for those that `compareSettings` calls applied. The
- * stages hold the policy itself, so it changes in place, between two decisions.
+ * Creates the function that puts newly read settings into force, as far as `compareSettings` reports them as applied.
+ * The stages hold the policy object itself, so it is changed in place, between two decisions.
  */
 export function settingsApplier(
   { config, notices }: Pick<StageDeps, 'config' | 'notices'>,
@@ -16,10 +16,10 @@ export function settingsApplier(
   let { perSenderPerMinute } = config.rateLimit;
   return (next) => {
     const { rateLimit, ...policy } = createInboundPolicy(next, notices);
-    // A new limit forgets who is flooding, so only a change makes one.
+    // A new limit forgets who is flooding, so it is only created when the setting has changed.
     const isNewLimit = next.rateLimit.perSenderPerMinute !== perSenderPerMinute;
     perSenderPerMinute = next.rateLimit.perSenderPerMinute;
-    // These wait for a restart.
+    // These settings wait for a restart.
     const { defaultAgent, dmScope, timeZone } = gate;
     const groups = { ...policy.groups, contextLimit: gate.groups.contextLimit };
     Object.assign(gate, policy, { defaultAgent, dmScope, timeZone, groups }, isNewLimit && { rateLimit });

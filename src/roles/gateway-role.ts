@@ -1,4 +1,6 @@
-/** The parts that only a receiving process has (page, owner alerts, channel connections), and a worker's health address. */
+/**
+ * The parts that only a receiving process has (page, owner alerts, channel connections), and a worker's health server.
+ */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
@@ -50,7 +52,7 @@ export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
   return { space, owner, questions, owners, allowedHosts: [...config.allowedHosts] };
 }
 
-/** Alerts reach the owner as an ordinary message and on the page. */
+/** Sends alerts to the owner as an ordinary message, and shows them on the page. */
 function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
   const { channels, closers, motion } = stage;
   const owner = createAlertReporter({
@@ -64,7 +66,7 @@ function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
   return owner;
 }
 
-/** Tells senders whose message is queued for longer than a moment, or whom nobody can answer. */
+/** Notifies senders whose message has been queued for more than a moment, or whom no process can answer. */
 export function wireWaitingNotices(
   { config, store, log, notices, motion }: StageDeps,
   host: ChannelHost,
@@ -81,7 +83,7 @@ export function wireWaitingNotices(
   });
 }
 
-/** Creates the page's server; it listens once `listen` is called, which also publishes the address. */
+/** Creates the page's server. It starts listening when `listen` is called, which also publishes its address. */
 export async function openServer(
   stage: StageDeps,
   {
@@ -125,7 +127,7 @@ export async function openServer(
   return { ...server, listen };
 }
 
-/** Serves a worker's health and metrics on its own loopback port. Rejects when the port is taken. */
+/** Serves a worker's health and metrics on its own loopback port. Rejects if the port is taken. */
 export async function openHealth(stage: StageDeps, host: ChannelHost): Promise<{ readonly url: string }> {
   const { config, redis, closers } = stage;
   const server = createHealthServer({
@@ -157,14 +159,14 @@ type ChannelParts = {
   readonly server: HttpServer | undefined;
 };
 
-/** Connects every configured account. Resolves when each one's first attempt has ended. */
+/** Connects every configured account. Resolves when the first attempt of each has ended. */
 export async function openChannels(stage: StageDeps, { host, gate, server }: ChannelParts): Promise<void> {
   const { config, timelines } = stage;
   const open = async ({ entry, line, accountName, state }: ConfiguredAccount): Promise<void> => {
     const { id, load, localPeer } = entry;
     if (state.kind === 'off') return host.setOff(line, state.reason);
     const dataDir = join(config.dataDir, 'channels', line);
-    // A folder that can't be made is this channel's trouble, and tried again like any other.
+    // A folder that can't be created is a fault of this channel and retried like any other.
     const loadWithFolder = async () => {
       await makeFolder(dataDir);
       return load();
@@ -190,13 +192,17 @@ async function makeFolder(path: string): Promise<void> {
     await mkdir(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
     const reason = cause instanceof Error && 'code' in cause ? cause.code : cause;
-    throw new ParleyError('internal', `${path} can't be made (${reason}). Let Parley's user write there.`, {
-      cause,
-    });
+    throw new ParleyError(
+      'internal',
+      `${path} can't be created (${reason}). Let Parley's user write there.`,
+      {
+        cause,
+      },
+    );
   }
 }
 
-/** Lets programs reach agents as the page does, with the authority of the access token's holder: the owner. */
+/** Lets programs reach agents like the page does, with the authority of the access token's holder, the owner. */
 function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
   const { config, channels, motion, timelines } = stage;
   const ownerLane = (asked: string | undefined): LaneSpec => {

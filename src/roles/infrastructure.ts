@@ -1,4 +1,6 @@
-/** Opens what every stage needs first: the data folder's lock, the send journal, Redis, the store and this process's record. */
+/**
+ * Opens what every stage needs: the data folder's lock, the send journal, Redis, the store and this process's record.
+ */
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -24,13 +26,15 @@ import { bootIdOf, type ProcessRegistry, registerProcess } from './process-regis
 export type Infrastructure = {
   readonly redis: RunningRedis;
   readonly store: WatchedStore;
-  /** Names this process as the holder of leases. */
+  /** Identifies this process as the holder of leases. */
   readonly holder: string;
   readonly journal: SendJournal;
   readonly processes: ProcessRegistry;
-  /** Names the restores behind the database. */
+  /** Identifies the restores that the database went through. */
   readonly restoreMark: string;
-  /** Tells the command line at which address this process answers, until it closes. Never throws: it is told nothing then. */
+  /**
+   * Publishes this process's address for the command line until the process closes. Never throws; a failure is logged.
+   */
   publishAddress(url: string): Promise<void>;
 };
 
@@ -38,11 +42,14 @@ type InfrastructureDeps = {
   readonly config: Config;
   readonly log: Log;
   readonly clock: Clock;
-  /** Gets what has to be released again, also when a later part fails. */
+  /** Receives everything that must be released again, even if a later part fails. */
   readonly closers: Closers;
 };
 
-/** Opens the data folder, Redis and the store. Throws ParleyError: `data_folder_locked`, `config_invalid`, `redis_unavailable`, `store_unavailable`. */
+/**
+ * Opens the data folder, Redis and the store. Throws ParleyError: `data_folder_locked`, `config_invalid`,
+ * `redis_unavailable`, `store_unavailable`.
+ */
 export async function openInfrastructure(ground: InfrastructureDeps): Promise<Infrastructure> {
   const { config, log, closers } = ground;
   if (config.role !== 'all' && config.databaseUrl && !config.redisUrl) log.warn({}, 'redis.not-shared');
@@ -58,7 +65,7 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
     openRedisFor(ground, lock.folderId),
     openStoreFor(ground, lock, files),
   ).catch((error: unknown) => {
-    // Nothing was sent. A start may be tried for days, and each attempt has files of its own.
+    // Nothing was sent. A start may be retried for days, and each attempt has its own files.
     files.remove([files.name]);
     throw error;
   });
@@ -69,7 +76,7 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
   return { redis, ...opened, holder, journal, publishAddress };
 }
 
-/** A restore that was interrupted has left files of two states, and needs the folder alone. */
+/** Finishes an interrupted restore, which left files of two states and needs exclusive use of the folder. */
 async function endRestore({ dataDir, databaseUrl, role }: Config, log: Log): Promise<void> {
   if (!isRestoreUnfinished(dataDir)) return;
   if (role === 'all') {
@@ -78,13 +85,13 @@ async function endRestore({ dataDir, databaseUrl, role }: Config, log: Log): Pro
   }
   throw new ParleyError(
     'config_invalid',
-    `A restore of ${dataDir} was interrupted. End it first: ${parleyCommand} restore`,
+    `A restore of ${dataDir} was interrupted. Finish it first: ${parleyCommand} restore`,
   );
 }
 
 /**
- * When one fails, the other is awaited too, so that it gets closed. When both fail, the database's error says
- * more: Redis lies on the same disk.
+ * Awaits both even if one fails, so that the other gets closed. If both fail, the database's error says more, since
+ * Redis is on the same disk.
  */
 async function openBoth<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<[One, Other]> {
   await Promise.allSettled([one, other]);

@@ -11,13 +11,13 @@ export type KeyAlertsDeps = {
 };
 
 /**
- * Alerts the owner for as long as a provider refuses its keys, and for as long as it refuses them one of its models: that another
- * model answers, a fallback say, ends no such alert. Only a change is noted; what the store does not take is noted at
- * the next call.
+ * Alerts the owner while a provider rejects its keys, and while it denies them one of its models. An answer from
+ * another model, such as a fallback, doesn't end that alert. Only changes are stored; if the store fails, the next call
+ * tries again.
  */
 export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): CallObserver {
   const noted = new Map<string, boolean>();
-  /** One at a time: the end of an alert that overtook its beginning would end nothing. */
+  /** One write at a time: if an alert's end overtook its beginning, it would end nothing. */
   let noting = Promise.resolve();
 
   const note = async (subject: string, refusal: string | undefined) => {
@@ -55,7 +55,7 @@ export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): CallObse
   };
 }
 
-/** Alerts the owner, once in this process, that a model is asked without tools because it takes none. */
+/** Alerts the owner, once per process, that a model is asked without tools because it accepts none. */
 export function createToolAlerts({
   store,
   log,

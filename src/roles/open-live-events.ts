@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { createLiveEvents, type LiveEvents, noLiveEvents } from '../queue/live-events.ts';
 import type { Infrastructure } from './infrastructure.ts';
 
-/** Opens the channel to the other processes. A process with a database of its own has none to tell. */
+/** Opens the channel to the other processes. A process with its own database has no others to notify. */
 export function openLiveEvents(
   { role, databaseUrl }: Config,
   deps: Pick<Infrastructure, 'redis' | 'holder'> & { readonly log: Log },

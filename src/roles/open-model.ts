@@ -3,7 +3,7 @@ import { openObservers } from '../models/observers/open-observers.ts';
 import { createKeyAlerts, createToolAlerts } from './model-alerts.ts';
 import type { GatewayOptions, StageDeps } from './stage-deps.ts';
 
-/** The models that answer in this process, with the tracing and the payload log that the configuration turns on. */
+/** Opens the models of this process, with tracing and the payload log if the configuration turns them on. */
 export async function openModel(
   options: GatewayOptions & Pick<StageDeps, 'store' | 'clock' | 'closers' | 'redact'>,
 ): Promise<ConfiguredModel> {

@@ -8,7 +8,7 @@ import { readWhy } from '../store/reads/why/read-why.ts';
 
 const mostParts = 200;
 
-/** The page's questions and actions on single messages, as `parley why` and `parley outbox` have them. */
+/** Provides the page's queries and actions on single messages, the same as `parley why` and `parley outbox`. */
 export function ownerMessages({
   store,
   redact,

@@ -1,4 +1,4 @@
-/** Registers this process in the store and finds the folder's dead ones by their free locks. */
+/** Registers this process in the store, and finds the folder's dead processes by their free locks. */
 import type { Log } from '#contracts/log.ts';
 import { readSendJournal } from '../outbox/send-journal.ts';
 import type { ProcessFiles } from '../processes/process-files.ts';
@@ -16,8 +16,8 @@ import {
 /** This process's entry among the processes of one data folder. */
 export interface ProcessRegistry {
   /**
-   * Voids the leases of the folder's dead processes, so that other processes can claim their lanes without
-   * waiting for expiry. True when there were any. Throws what the store throws.
+   * Voids the leases of the folder's dead processes, so that other processes can claim their lanes without waiting for
+   * expiry. Returns true if there were any. Throws the store's faults.
    */
   reapDead(): Promise<boolean>;
   /** Unregisters this process. Call last, before closing the store. */
@@ -32,12 +32,12 @@ export type ProcessRegistryDeps = {
   readonly log: Log;
 };
 
-/** Names this process as the holder of leases. */
+/** Returns the name of a process as a holder of leases. */
 export function bootIdOf(folderId: string, processName: string): string {
   return `${folderId}/${processName}`;
 }
 
-/** Registers this process in the store, after the leases of dead ones are voided. Throws what the store throws. */
+/** Registers this process in the store, voiding the leases of dead ones. Throws the store's faults. */
 export async function registerProcess(
   deps: ProcessRegistryDeps,
   role: ProcessRole,
@@ -51,7 +51,7 @@ export async function registerProcess(
   };
   const leave = () => end([id]);
   if (role === 'all') {
-    // It holds the folder exclusively: every earlier process is dead.
+    // It holds the folder exclusively, so every earlier process is dead.
     const left = files.others();
     await store.write(addProcess, { id, folder: folderId, role, sends: await settledSends(deps, left) });
     files.remove(left);
@@ -87,8 +87,8 @@ async function deadBoots({ store, files, folderId }: ProcessRegistryDeps): Promi
 }
 
 /**
- * The journals of processes that have ended. Their previews are recorded before their leases are void: the next holder
- * of a run goes on in its preview.
+ * Reads the journals of processes that have ended. Their previews are recorded before their leases are voided, because
+ * the next holder of a run continues with its preview.
  */
 async function settledSends(
   { store, files }: ProcessRegistryDeps,

@@ -18,7 +18,7 @@ import type { AgentStreams } from '../service/agent-streams.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { Infrastructure } from './infrastructure.ts';
 
-/** One process's settings and parts, as the command line starts it. */
+/** The settings and parts with which the command line starts a process. */
 export type GatewayOptions = {
   readonly config: Config;
   readonly log: Log;
@@ -27,21 +27,21 @@ export type GatewayOptions = {
   readonly plugins: readonly PluginEntry[];
   readonly clock?: Clock;
   readonly probe?: Probe;
-  /** Answers in place of the configured model: for measurements of all the rest. */
+  /** Answers instead of the configured model, for measurements of everything else. */
   readonly model?: ConfiguredModel;
-  /** Reads the configuration anew and puts it in force, for `parley reload`. */
+  /** Reads the configuration again and puts it into force, for `parley reload`. */
   reload?(): Promise<ReloadResult>;
-  /** Awaited before the page's address is taken: its current holder releases it. */
+  /** Awaited before the page's address is taken, so that its current holder can release it. */
   beforeListen?(): Promise<void>;
-  /** Called with each secret made at run time, so that it never reaches a log. */
+  /** Called with each secret created at run time, so that it never reaches a log. */
   onSecret?(value: string): void;
-  /** Removes every secret known so far from a text; absent: those of the configuration. */
+  /** Removes every secret known so far from a text. If absent, those of the configuration are removed. */
   redact?(text: string): string;
-  /** Called with what times the work on the event loop, for what was made before it. */
+  /** Called with the event loop's timing sections, for parts created before them. */
   onSections?(sections: Sections): void;
 };
 
-/** The shared parts that every stage gets: configuration, store, Redis, clock, texts and meters. */
+/** The shared parts that every stage receives: configuration, store, Redis, clock, texts and meters. */
 export type StageDeps = GatewayOptions &
   Infrastructure & {
     readonly clock: Clock;
@@ -52,7 +52,7 @@ export type StageDeps = GatewayOptions &
     readonly loop: LoopWatch;
     readonly sections: Sections;
     readonly shaper: TextShaper;
-    /** Whether this process takes messages in, with the page and the channels' connections. */
+    /** Whether this process accepts messages, with the page and the channels' connections. */
     readonly receives: boolean;
     /** Whether it works lanes. */
     readonly works: boolean;

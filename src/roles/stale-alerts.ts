@@ -8,9 +8,9 @@ import { routeOfKey } from '../store/base/conversation-key.ts';
 type Settings = Pick<Config, 'providers' | 'models' | 'model' | 'agents' | 'channels'>;
 
 /**
- * Makes the test whether the settings have taken away what an alert is about: nothing would ever end it. A model that only
- * a session has chosen counts as gone, and its next refused call alerts anew. Settings of these kinds are read at
- * a start only.
+ * Returns a predicate that says whether an alert's subject is gone from the settings, in which case nothing else would
+ * ever end the alert. A model chosen only by a session counts as gone; its next rejected call raises a new alert. These
+ * settings are only read at the start.
  */
 export function staleAlerts(
   config: Settings,
@@ -39,7 +39,7 @@ export function staleAlerts(
         return config.agents.every(({ id }) => id !== subject);
       case 'delivery-waits':
         return !networks.has(routeOfKey(subject).channel);
-      // Each of these is still so, or has happened; the store ends those that time ends.
+      // These conditions persist or have already happened; the store ends the alerts that expire.
       case 'lane-stuck':
       case 'run-failed':
       case 'delivery-unknown':

@@ -15,7 +15,7 @@ type MediaParts = {
 
 const dayMs = 86_400_000;
 
-/** Step 2: downloads what came with accepted messages, and removes it when it is old. */
+/** Wires step 2: downloads the attachments of accepted messages, and removes them when they are old. */
 export function wireMedia(stage: StageDeps, { gate, host, space }: MediaParts): Fetcher {
   const { config, closers, motion, notices: texts } = stage;
   const mediaDir = mediaFolder(config.dataDir);

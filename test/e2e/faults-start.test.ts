@@ -102,7 +102,7 @@ const absences: readonly Mistake[] = [
   {
     what: 'a folder of a channel that cannot be made',
     files: { channels: 'x' },
-    says: /running[\s\S]*web +trouble \(.*channels\/web can't be made \(ENOTDIR\).*write there/,
+    says: /running[\s\S]*web +trouble \(.*channels\/web can't be created \(ENOTDIR\).*write there/,
   },
 ];
 
