@@ -1,11 +1,11 @@
-/** Copies files so that they survive a power cut once the call has returned. */
+/** Copies files so that they survive a power failure once the call has returned. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { lstat, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
-/** A file by its path below the copied folder, with what was written. */
+/** A copied file: its path relative to the base folder, and what was written. */
 export type CopiedFile = { readonly path: string; readonly bytes: number; readonly sha256: string };
 
 export type CopyOptions = {
@@ -16,8 +16,8 @@ export type CopyOptions = {
 };
 
 /**
- * Copies a file, link or folder with all that is in it, for its owner alone. Sockets and the like stay; so does all that
- * vanishes meanwhile. Links are copied as links.
+ * Copies a file, link or folder with everything in it, accessible only to its owner. Links are copied as links. Sockets
+ * and the like are skipped, and so is anything that vanishes in the meantime.
  */
 export async function copyTree({ from, to, base }: CopyOptions): Promise<readonly CopiedFile[]> {
   const found = await unlessGone(lstat(from));
@@ -36,8 +36,8 @@ async function copyFolder({ from, to, base }: CopyOptions): Promise<readonly Cop
   if (names === undefined) return [];
   await mkdir(to, { mode: 0o700 });
   const copied: CopiedFile[] = [];
-  // One after the other: a workspace may hold more files than a process may open.
-  // One by one: as arguments of a single call, 125,000 would be too many.
+  // Copied one after the other: a workspace may contain more files than a process may open.
+  // Pushed one by one: 125,000 arguments would be too many for a single call.
   for (const name of names)
     for (const file of await copyTree({ from: join(from, name), to: join(to, name), base }))
       copied.push(file);
@@ -52,7 +52,9 @@ async function copyFile({ from, to, base }: CopyOptions, mode: number): Promise<
   return [await describeFile(to, base)];
 }
 
-/** Undefined when the file has vanished, or a folder above it has, or became a file; rejects with any other error. */
+/**
+ * Undefined if the file or a folder above it has vanished, or such a folder became a file. Rejects with other errors.
+ */
 function unlessGone<T>(found: Promise<T>): Promise<T | undefined> {
   return found.catch((error: unknown) => {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
@@ -61,7 +63,7 @@ function unlessGone<T>(found: Promise<T>): Promise<T | undefined> {
   });
 }
 
-/** Reads the file again: what counts is what the disk gives back. */
+/** Describes a file by reading it back, since only what the disk returns counts. */
 export async function describeFile(path: string, base: string): Promise<CopiedFile> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -72,7 +74,7 @@ export async function describeFile(path: string, base: string): Promise<CopiedFi
   return { path: relative(base, path), bytes, sha256: hash.digest('hex') };
 }
 
-/** Makes renames and new files in the folder survive a power cut. */
+/** Makes renames and new files in the folder survive a power failure. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path);
   try {
@@ -82,7 +84,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Makes a file's content survive a power cut. */
+/** Makes a file's content survive a power failure. */
 export async function syncFile(path: string): Promise<void> {
   const file = await open(path, 'r+');
   try {

@@ -11,17 +11,17 @@ import { snapshotSqlite } from './sqlite-snapshot.ts';
 
 export type BackupOptions = {
   readonly dataDir: string;
-  /** The folder that gets it; by default `backups` in the data folder. */
+  /** The folder for the backup; by default `backups` in the data folder. */
   readonly to?: string;
-  /** A postgres:// address; without it the SQLite file of the data folder. */
+  /** A postgres:// address; if absent, the SQLite file in the data folder is used. */
   readonly databaseUrl?: string;
   /** Files outside the data folder that belong to the installation: the configuration and `.env`. */
   readonly settings: readonly string[];
 };
 
 /**
- * Makes a backup beside the processes that run: first the database at one commit, then the files it may name, which are
- * written before their rows. Every file was read back. Throws ParleyError; what was begun is removed then.
+ * Makes a backup while processes are running: first the database at one commit, then the files it may name, which are
+ * written before their rows. Every file is read back. On failure it removes what it began and throws ParleyError.
  */
 export async function makeBackup(options: BackupOptions): Promise<FoundBackup> {
   const now = new Date();
@@ -60,7 +60,7 @@ export async function makeBackup(options: BackupOptions): Promise<FoundBackup> {
   }
 }
 
-/** A restore changes database and files one after the other: a copy made meanwhile would be of both states. */
+/** Rejects a running restore, which changes database and files one after the other: a copy would mix both states. */
 async function seenUndisturbed(dataDir: string): Promise<string> {
   if (isRestoreUnfinished(dataDir)) throw interfering(dataDir);
   return restoresSeen(dataDir);
@@ -69,21 +69,21 @@ async function seenUndisturbed(dataDir: string): Promise<string> {
 function interfering(dataDir: string): ParleyError {
   return new ParleyError(
     'data_folder_locked',
-    `A restore replaces what is in ${dataDir}. Once it has ended (${parleyCommand} restore ends an interrupted one), run this again.`,
+    `A restore is replacing ${dataDir}. Once it has finished (${parleyCommand} restore finishes an interrupted one), run this again.`,
   );
 }
 
-/** A backup among the entries that it copies would hold itself, over and over. */
+/** Rejects a folder among the copied entries: the backup would contain itself, over and over. */
 async function assertCopiesNoBackup(dataDir: string, to: string): Promise<void> {
   const [first] = relative(await realPlace(dataDir), await realPlace(to)).split('/');
   if (first === '..' || first === basename(backupsIn(dataDir))) return;
   throw new ParleyError(
     'invalid_input',
-    `${to} lies in the data folder, which the backup copies. Name a folder outside ${dataDir}, or none to use ${backupsIn(dataDir)}.`,
+    `${to} is in the data folder, which the backup copies. Name a folder outside ${dataDir}, or none to use ${backupsIn(dataDir)}.`,
   );
 }
 
-/** The path without links, also of what isn't there yet. */
+/** Resolves links in a path, even if its end doesn't exist yet. */
 async function realPlace(path: string): Promise<string> {
   try {
     return await realpath(path);

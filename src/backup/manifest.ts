@@ -1,6 +1,6 @@
 /**
- * A backup is a folder. Its manifest is written last, under a name that makes the folder a backup: whatever a kill leaves
- * behind has none, and the next backup removes it.
+ * A backup is a folder. Its manifest is written last and makes the folder a backup: anything left behind by a kill has
+ * none, and the next backup removes it.
  */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,9 +9,9 @@ import { syncFolder } from './durable-files.ts';
 
 const database = z.object({
   kind: z.enum(['sqlite', 'postgres']),
-  /** Its file in the backup; for a state that was moved aside, where it was. */
+  /** Its file in the backup; for a state that was moved aside, its former name. */
   file: z.string(),
-  /** Steps of the schema that it has taken. */
+  /** Schema migrations applied to it. */
   steps: z.array(z.string()),
   /** Rows by table. */
   rows: z.record(z.string(), z.number()),
@@ -19,14 +19,14 @@ const database = z.object({
 
 const schema = z.object({
   format: z.literal(1),
-  /** `replaced`: the state that a restore moved aside, as it was. */
+  /** `replaced`: a state that a restore moved aside unchanged. */
   kind: z.enum(['backup', 'before-migration', 'replaced']),
   /** ISO 8601, UTC. */
   madeAt: z.string(),
   database,
-  /** Entries of the data folder, which lie in `folder/`. */
+  /** Entries of the data folder, stored in `folder/`. */
   entries: z.array(z.string()),
-  /** Regular files of the backup with their size and SHA-256; none for a state that was moved aside. */
+  /** Regular files of the backup with size and SHA-256; empty for a state that was moved aside. */
   files: z.array(z.object({ path: z.string(), bytes: z.number(), sha256: z.string() })),
   /** Settings from outside the data folder: where each was, and its file in the backup. */
   settings: z.array(z.object({ from: z.string(), file: z.string() })),
@@ -36,23 +36,23 @@ const schema = z.object({
 export type Manifest = z.infer<typeof schema>;
 export type DatabaseRecord = z.infer<typeof database>;
 
-/** A restore, as the restored database names it; `madeAt`: of the backup. */
+/** A restore as recorded in the restored database; `madeAt` is the backup's. */
 export type RestoreNote = { readonly id: string; readonly madeAt: string };
 
 const fileName = 'manifest.json';
 const unfinished = '.unfinished';
 
-/** The folder of the backups that have no other place. */
+/** Returns the default folder for backups. */
 export const backupsIn = (dataDir: string): string => join(dataDir, 'backups');
 
-/** A folder to fill; `finish` makes it a backup. */
+/** A folder to be filled; `finish` turns it into a backup. */
 export type BackupDraft = {
   readonly path: string;
   finish(manifest: Manifest): Promise<string>;
   discard(): Promise<void>;
 };
 
-/** Begins a backup in `parent`, and removes what interrupted ones left there. */
+/** Begins a backup in `parent`, and removes what interrupted backups left there. */
 export async function beginBackup(parent: string, name: string): Promise<BackupDraft> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
   await removeUnfinished(parent);
@@ -78,10 +78,10 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
   await syncFolder(folder);
 }
 
-/** Reads what a backup holds; undefined for a folder that is none. */
+/** Reads the manifest of a backup; undefined if the folder isn't one. */
 export async function readManifest(folder: string): Promise<Manifest | undefined> {
   try {
-    // Our own words, and as many as there are files: a bound would make a backup that can't be brought back.
+    // Parley wrote it, and its size depends on the number of files: a limit could make a backup impossible to restore.
     return schema.safeParse(JSON.parse(await readFile(join(folder, fileName), 'utf8'))).data;
   } catch {
     return undefined;
@@ -91,7 +91,7 @@ export async function readManifest(folder: string): Promise<Manifest | undefined
 /** A backup as it is listed. */
 export type FoundBackup = { readonly path: string; readonly manifest: Manifest };
 
-/** The backups in a folder, the oldest first. */
+/** Lists the backups in a folder, oldest first. */
 export async function listBackups(parent: string): Promise<readonly FoundBackup[]> {
   const names = await readdir(parent).catch(() => []);
   const found = names
@@ -105,7 +105,7 @@ export async function listBackups(parent: string): Promise<readonly FoundBackup[
   return backups.toSorted((a, b) => a.manifest.madeAt.localeCompare(b.manifest.madeAt));
 }
 
-/** `2026-11-22T22-30-05Z`: a time as part of a file name. */
+/** Formats a time for use in a file name: `2026-11-22T22-30-05Z`. */
 export function timeName(time: Date): string {
   return `${time.toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
 }
@@ -118,7 +118,7 @@ async function freeName(parent: string, name: string): Promise<string> {
   }
 }
 
-/** Those of processes that have ended: another backup may be under way. */
+/** Removes only drafts of processes that have ended, since another backup may be in progress. */
 async function removeUnfinished(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const [, pid] = new RegExp(`\\.(\\d+)\\${unfinished}$`).exec(name) ?? [];

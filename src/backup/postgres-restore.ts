@@ -10,18 +10,19 @@ type Replacement = {
   readonly dump: string;
   readonly record: DatabaseRecord;
   readonly note: RestoreNote;
-  /** Schema that takes the tables that are there. */
+  /** Schema that receives the existing tables. */
   readonly kept: string;
-  /** Called once everything is in the database but the commit. */
+  /** Called once everything except the commit has been sent. */
   decide(): Promise<void>;
 };
 
-/** Held by a restore from before its first change to its commit. */
+/** Advisory lock that a restore holds from before its first change until its commit. */
 const restoring = `hashtextextended('parley-restore', 0)`;
 
 /**
- * Puts a dump in the place of the schema's tables, which move to a schema named `kept`, and notes the restore in them: all in
- * one transaction, so that a kill leaves the one state or the other. Throws ParleyError; also while others use the database.
+ * Replaces the schema's tables with a dump, moves the old ones to a schema named `kept`, and records the restore in the
+ * new ones. All of this is one transaction, so a kill leaves either the old or the new state. Throws ParleyError,
+ * including while others are using the database.
  */
 export async function restorePostgres(
   url: string,
@@ -48,14 +49,14 @@ export async function restorePostgres(
   try {
     await Promise.all(steps);
   } finally {
-    // Once this rejects, psql has ended too and the tables are as they were.
+    // By the time this rejects, psql has ended too and the tables are as they were.
     await Promise.allSettled(steps);
   }
 }
 
 /**
- * Whether the database was restored so. Waits for a restore that is about to commit: its process may have been killed, and
- * psql have got the word. Throws `store_unavailable`.
+ * Says whether the database has this restore. Waits for a restore that is about to commit: its process may have been
+ * killed after psql had received the commit. Throws `store_unavailable`.
  */
 export function hasRestore(url: string, id: string): Promise<boolean> {
   return withClient(url, async (client) => {
@@ -76,7 +77,7 @@ export function hasRestore(url: string, id: string): Promise<boolean> {
 const passingMs = 10_000;
 const lookMs = 100;
 
-/** Refuses unless nobody else is connected; what an interrupted backup or restore has left ends by itself. */
+/** Throws if anyone else is connected; connections left by an interrupted backup or restore end on their own. */
 async function refuseBesideOthers(client: pg.Client): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += lookMs) {
     const { rows } = await client.query<{ name: string }>(
@@ -87,7 +88,7 @@ async function refuseBesideOthers(client: pg.Client): Promise<void> {
     if (waitedMs >= passingMs || rows.some(({ name }) => name !== sessionName))
       throw new ParleyError(
         'data_folder_locked',
-        `${rows.length === 1 ? 'Another connection uses' : `${rows.length} other connections use`} this database. Stop every process of Parley first.`,
+        `${rows.length === 1 ? 'Another connection uses' : `${rows.length} other connections use`} this database. Stop every Parley process first.`,
       );
     await pause(lookMs);
   }
@@ -95,18 +96,18 @@ async function refuseBesideOthers(client: pg.Client): Promise<void> {
 
 type Script = {
   readonly before: string;
-  /** Rejects when pg_restore fails, maybe after its last row. */
+  /** Rejects if pg_restore fails, which may be after its last row. */
   readonly isWhole: Promise<void>;
   readonly after: string;
-  /** Resolves when the server has done all of this. */
+  /** Resolves when the server has executed everything up to here. */
   readonly isReady: Promise<void>;
   decide(): Promise<void>;
 };
 
 /**
- * The commit is sent once the rest was done: for psql the end of its input is no fault, also when a kill of this process brings
- * it, and without a commit the server undoes everything. So a psql that outlives this process either has the last word
- * already, and all locks with it, or changes nothing.
+ * Sends the commit only after everything else is done. For psql the end of its input isn't an error, even if it comes
+ * from this process being killed, and without a commit the server rolls everything back. So a psql that outlives this
+ * process either has the commit already, and with it all locks, or changes nothing.
  */
 async function feed(
   { stdin }: ChildProcess,
@@ -127,13 +128,13 @@ async function feed(
     });
     yield 'commit;\n';
   };
-  // A broken pipe says that psql has ended, and a dump that isn't whole that pg_restore has failed: each says why itself.
+  // A broken pipe means that psql has ended, an incomplete dump that pg_restore has failed; both report the reason.
   await pipeline(parts, stdin).catch(() => undefined);
   if (refusal !== undefined) throw refusal;
 }
 
 const ready = 'parley: all but the commit';
-/** A warning, since dumps silence whatever is less; psql passes it on at once. */
+/** A warning, because dumps silence lower levels; psql passes it on immediately. */
 const sayReady = `do $$ begin raise warning '${ready}'; end $$;\n`;
 
 function untilReady(psql: ChildProcess): Promise<void> {
@@ -157,7 +158,7 @@ end $$;
 `;
 }
 
-/** In the same transaction: what isn't whole doesn't count. */
+/** Checks the row counts in the same transaction, so that an incomplete copy is never committed. */
 function checkRows(schema: string, rows: Readonly<Record<string, number>>): string {
   const checks = Object.entries(rows).map(
     ([table, count]) =>
@@ -166,17 +167,17 @@ function checkRows(schema: string, rows: Readonly<Record<string, number>>): stri
   return `\ndo $$ begin\n${checks.join('\n')}\nend $$;\n`;
 }
 
-/** A process that has come since has read the tables of before. */
+/** Rejects processes that have connected since: they have read the old tables. */
 function refuseNewcomers(pid: string): string {
   return `do $$ begin
   if exists (select 1 from pg_stat_activity where datname = current_database() and backend_type = 'client backend'
     and pid not in (pg_backend_pid(), ${pid}))
-  then raise 'another connection uses this database. Stop every process of Parley first.'; end if;
+  then raise 'another connection uses this database. Stop every Parley process first.'; end if;
 end $$;
 `;
 }
 
-/** The dump's own settings have emptied the search path. */
+/** Records the restore. Names the schema, because the dump's settings have emptied the search path. */
 function noteRestore(schema: string, { id, madeAt }: RestoreNote): string {
   const values = [id, madeAt].map((value) => pg.escapeLiteral(value)).join(', ');
   return `insert into "${schema}".restores (id, "madeAt", "isActed") values (${values}, 0);\n`;

@@ -1,4 +1,4 @@
-/** PostgreSQL's own programs: they know every type and order that a copy has to keep. */
+/** Runs PostgreSQL's own programs, which know every type and order that a copy must preserve. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
@@ -7,12 +7,12 @@ import { ParleyError } from '#contracts/errors.ts';
 import { childEnvironment } from '../config/environment.ts';
 import type { DatabaseRecord } from './manifest.ts';
 
-/** The programs' connections are known to the server by this name. */
+/** Application name of the programs' connections on the server. */
 export const sessionName = 'parley-backup';
 
 /**
- * Writes the schema's tables as of one moment, beside those who use them. Throws ParleyError, with the command to type where
- * pg_dump is missing.
+ * Writes the schema's tables as of one moment while others use them. Throws ParleyError; if pg_dump is missing, with
+ * the command to type.
  */
 export async function dumpPostgres(url: string, target: string): Promise<DatabaseRecord> {
   return withClient(url, async (client) => {
@@ -22,10 +22,10 @@ export async function dumpPostgres(url: string, target: string): Promise<Databas
     const record = await describePostgres(client, 'parley.dump');
     const dump = start('pg_dump', url, [
       ...['--format=custom', '--no-owner', '--no-privileges'],
-      // Tables by pattern: with --schema the copy would make the schema itself, which is there.
+      // Selects tables by pattern: with --schema, the copy would create the schema itself, which already exists.
       ...[`--table="${schema}".*`, `--snapshot=${snapshot}`],
     ]);
-    // Through this process: when that is killed, the program finds nobody who reads, and ends too.
+    // Piped through this process: if it is killed, the program loses its reader and ends too.
     await Promise.all([save(dump, target), ended('pg_dump', dump)]);
     const list = start('pg_restore', undefined, ['--list', target]);
     list.stdout?.resume();
@@ -49,13 +49,13 @@ async function describePostgres(client: pg.Client, file: string): Promise<Databa
   return { kind: 'postgres', file, steps: steps.rows.map(({ name }) => name), rows };
 }
 
-/** The column `value` of the first row, as text. */
+/** Returns the column `value` of the first row as text. */
 export async function one(client: pg.Client, query: string): Promise<string> {
   const { rows } = await client.query<{ value: unknown }>(query);
   return String(rows[0]?.value ?? '');
 }
 
-/** Lends a connection of its own. Throws `store_unavailable` when there is none to be had. */
+/** Runs `use` with its own connection. Throws `store_unavailable` if none can be opened. */
 export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   client.on('error', () => undefined);
@@ -80,8 +80,8 @@ async function save({ stdout }: ChildProcess, target: string): Promise<void> {
 }
 
 /**
- * Starts one of PostgreSQL's programs. Other users see a command's arguments, so the password goes into its environment; the
- * server knows its connection by `sessionName`.
+ * Starts one of PostgreSQL's programs. Other users can see a command's arguments, so the password goes into its
+ * environment. On the server its connection is named `sessionName`.
  */
 export function start(program: string, url: string | undefined, args: readonly string[]): ChildProcess {
   const address = url === undefined ? undefined : new URL(url);
@@ -97,7 +97,7 @@ export function start(program: string, url: string | undefined, args: readonly s
   });
 }
 
-/** Resolves when the program has ended well; rejects with ParleyError in its own words otherwise. */
+/** Resolves when the program has succeeded; otherwise rejects with ParleyError, quoting its error output. */
 export async function ended(program: string, child: ChildProcess): Promise<void> {
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
@@ -111,7 +111,7 @@ export async function ended(program: string, child: ChildProcess): Promise<void>
   if (code === 'ENOENT')
     throw new ParleyError(
       'config_invalid',
-      `${program} isn't installed here. Install it (Debian: apt-get install -y postgresql-client), or type where it is: pg_dump --format=custom --file=parley.dump "$DATABASE_URL"`,
+      `${program} isn't installed here. Install it (Debian: apt-get install -y postgresql-client), or run this where it is installed: pg_dump --format=custom --file=parley.dump "$DATABASE_URL"`,
     );
   const reason = said.trim().split('\n').slice(-3).join(' ');
   throw new ParleyError('store_unavailable', `${program} failed (${code}): ${reason}`);

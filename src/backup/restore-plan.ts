@@ -1,7 +1,7 @@
 /**
- * The plan of a restore, on the disk from just before it counts: which entries change places. On SQLite the plan itself
- * decides, as the database is one of those entries. On PostgreSQL it is written before the commit, and the restored database
- * decides: it names its restore from that commit on.
+ * The plan of a restore, written to disk just before the restore takes effect: which entries to swap. On SQLite the
+ * plan itself decides, because the database is one of the entries. On PostgreSQL it is written before the commit, and
+ * the restored database decides: from that commit on it records its restore.
  */
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -14,65 +14,65 @@ import { syncFolder } from './durable-files.ts';
 import { hasRestore } from './postgres-restore.ts';
 
 const schema = z.object({
-  /** Names the restore, here and in the restored database (table `restores`). */
+  /** Identifies the restore, here and in the restored database (table `restores`). */
   id: z.string(),
-  /** PostgreSQL's database, as `databaseNameOf` writes it. */
+  /** The PostgreSQL database, as formatted by `databaseNameOf`. */
   database: z.string().exactOptional(),
-  /** Entries of the data folder that the backup brings. */
+  /** Entries of the data folder that the backup provides. */
   puts: z.array(z.string()),
-  /** Entries that go without a successor. */
+  /** Entries removed without a replacement. */
   removes: z.array(z.string()),
-  /** Folder that takes what was there. */
+  /** Folder that receives the replaced entries. */
   kept: z.string(),
 });
 
 export type RestorePlan = z.infer<typeof schema>;
 
-/** The folder that takes the entries before they change places. */
+/** Returns the folder in which entries are staged before the swap. */
 export const stagingIn = (dataDir: string): string => join(dataDir, '.restore');
 const planIn = (dataDir: string) => join(stagingIn(dataDir), 'plan.json');
 
-/** Writes the plan so that it survives a power cut. */
+/** Writes the plan so that it survives a power failure. */
 export async function writePlan(dataDir: string, plan: RestorePlan): Promise<void> {
   await writeFile(`${planIn(dataDir)}.new`, JSON.stringify(plan), { mode: 0o600, flush: true });
   await rename(`${planIn(dataDir)}.new`, planIn(dataDir));
   await syncFolder(stagingIn(dataDir));
 }
 
-/** Reads the plan of a restore that was interrupted. */
+/** Reads the plan of an interrupted restore. */
 export async function readPlan(dataDir: string): Promise<RestorePlan> {
   return schema.parse(parseJson(await readFile(planIn(dataDir), 'utf8')));
 }
 
-/** Drops a plan that never counted, and what was staged for it. */
+/** Drops a plan that never took effect, and what was staged for it. */
 export async function dropPlan(dataDir: string): Promise<void> {
   await rm(planIn(dataDir));
   await syncFolder(stagingIn(dataDir));
   await rm(stagingIn(dataDir), { recursive: true });
 }
 
-/** True when a restore was planned and not ended. */
+/** Says whether a restore was planned but not finished. */
 export function isRestoreUnfinished(dataDir: string): boolean {
   return existsSync(planIn(dataDir));
 }
 
 /**
- * Names the restores that the folder has seen, as far as they left something: with the same names before and after, and none
- * unfinished, nothing was restored between.
+ * Lists the restores that the folder has seen, as far as they left something behind. If the list is the same before and
+ * after, and none is unfinished, nothing was restored in between.
  */
 export async function restoresSeen(dataDir: string): Promise<string> {
   return (await readdir(dataDir)).filter((name) => name.startsWith('replaced-')).join();
 }
 
-/** The database of an address, without user and password. */
+/** Returns the database of an address, without user and password. */
 export function databaseNameOf(databaseUrl: string): string {
   const { host, pathname } = new URL(databaseUrl);
   return `${host}${pathname}`;
 }
 
 /**
- * Whether the restore counts. Throws `config_invalid` when the settings name another database than the plan, and
- * `store_unavailable` when the database can't be asked now.
+ * Says whether the restore has taken effect. Throws `config_invalid` if the settings name a different database than the
+ * plan, and `store_unavailable` if the database can't be asked now.
  */
 export async function isDecided(
   { id, database }: RestorePlan,

@@ -1,7 +1,8 @@
 /**
- * Puts a backup in the place of what is there. Everything is copied and checked first; then files change places by renames
- * that a plan on the disk names, so the next process can end what a kill interrupted. The state before is kept. The restored
- * database names its restore (table `restores`) from the moment it takes its place: the next start sends nothing blindly.
+ * Replaces the current state with a backup. Everything is copied and checked first; then files are swapped by renames
+ * listed in a plan on disk, so the next process can finish what a kill interrupted. The previous state is kept. From
+ * the moment it takes its place, the restored database records its restore (table `restores`), so that the next start
+ * sends nothing blindly.
  */
 
 import { lstatSync } from 'node:fs';
@@ -25,7 +26,7 @@ import {
 } from './restore-plan.ts';
 import { describeSqlite, noteRestore } from './sqlite-snapshot.ts';
 
-/** Compares every file of a backup with its manifest and opens its database. Throws ParleyError naming what differs. */
+/** Compares every file of a backup with its manifest. Throws ParleyError naming the file that differs. */
 export async function verifyBackup({ path, manifest }: FoundBackup): Promise<void> {
   for (const { path: file, bytes, sha256 } of manifest.files) {
     const found = await describeFile(join(path, file), path).catch(() => undefined);
@@ -43,12 +44,12 @@ export type RestoreOptions = {
   readonly backup: FoundBackup;
 };
 
-/** The state that was replaced: a folder, on PostgreSQL also a schema of its database. */
+/** Where the replaced state is kept: in a folder and, on PostgreSQL, also in a schema of its database. */
 export type RestoreResult = { readonly kept: string; readonly keptSchema?: string };
 
 /**
- * Restores a backup into the data folder, which the caller holds alone. Throws ParleyError before anything was replaced, or
- * when the database refuses.
+ * Restores a backup into the data folder, which the caller must have locked exclusively. Throws ParleyError before
+ * anything is replaced, or if the database rejects the restore.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreResult> {
   const now = new Date();
@@ -80,16 +81,16 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
   const decide = () => writePlan(dataDir, { ...plan, removes: [], database: databaseNameOf(databaseUrl) });
   const replacing = { dump: join(path, record.file), record, note, kept: keptSchema, decide };
   const fault: unknown = await restorePostgres(databaseUrl, replacing).catch((error: unknown) => error);
-  // The database knows whether it was committed, also when the connection broke in the commit.
+  // The database knows whether it was committed, even if the connection broke during the commit.
   if ((await finishRestore({ dataDir, databaseUrl })) === 'ended') return { kept, keptSchema };
   throw fault ?? new ParleyError('internal', 'The restore was not committed. Nothing was replaced.');
 }
 
-/** Copies what the backup holds beside its place, and opens the copy of the database. */
+/** Copies the backup's content into the staging folder, and opens the copy of the database. */
 async function stage({ path, manifest }: FoundBackup, staging: string, note: RestoreNote): Promise<string[]> {
   const puts: string[] = [];
   if (manifest.database.kind === 'sqlite') {
-    // A state that was moved aside may have its last commits in a log of its own.
+    // A state that was moved aside may have its last commits in a separate log file.
     for (const name of databaseFiles) {
       if (!isThere(join(path, name))) continue;
       await copyTree({ from: join(path, name), to: join(staging, name), base: staging });
@@ -97,7 +98,7 @@ async function stage({ path, manifest }: FoundBackup, staging: string, note: Res
     }
     checkDatabase(join(staging, 'parley.db'), manifest);
     noteRestore(join(staging, 'parley.db'), note);
-    // Opened alone, the database has taken over its log.
+    // The database was opened exclusively and has absorbed its log.
     for (const name of databaseFiles.slice(1)) await rm(join(staging, name), { force: true });
     puts.splice(0, puts.length, 'parley.db');
   }
@@ -129,12 +130,12 @@ function refuseOtherKind({ database }: Manifest, databaseUrl: string | undefined
   throw new ParleyError('invalid_input', `This backup is of ${database.kind}; ${fix}.`);
 }
 
-/** How an interrupted restore went on: it ended, or was `undone` since it had replaced nothing; `none` was there. */
+/** Fate of an interrupted restore: `ended`, or `undone` because it had replaced nothing; `none` existed. */
 export type RestoreEnd = 'none' | 'ended' | 'undone';
 
 /**
- * Ends a restore that was interrupted, if there is one: with all of it, or with nothing. Safe to repeat, whenever it was
- * interrupted. Call it with the folder held alone and before anything is written into it. Throws as `isDecided`.
+ * Finishes an interrupted restore, if there is one, either completely or by undoing it. Safe to repeat, whenever it is
+ * interrupted. Call it with the folder locked exclusively, before anything is written into it. Throws like `isDecided`.
  */
 export async function finishRestore(place: {
   readonly dataDir: string;
@@ -149,9 +150,9 @@ export async function finishRestore(place: {
     return 'undone';
   }
   await mkdir(join(plan.kept, 'folder'), { recursive: true, mode: 0o700 });
-  // Staged entries have not changed places yet; all others lie where they belong.
+  // Entries still staged haven't been swapped yet; all others are where they belong.
   const open = plan.puts.filter((name) => isThere(join(staging, name)));
-  // The logs go first: with another database beside them they would be taken for its own.
+  // The logs are moved first: next to another database they would be taken for its own.
   const leaving = [...plan.removes, ...open].filter((name) => isThere(join(dataDir, name)));
   for (const name of leaving) await rename(join(dataDir, name), freePath(keptPlace(plan.kept, name)));
   await syncFolder(dataDir);
@@ -166,7 +167,7 @@ function keptPlace(kept: string, name: string): string {
   return databaseFiles.some((file) => file === name) ? join(kept, name) : join(kept, 'folder', name);
 }
 
-/** Makes what was replaced a backup that the same command brings back, unless there was no database. */
+/** Turns the replaced state into a backup that the same command can restore, unless it had no database. */
 async function describeKept({ kept, puts, database }: RestorePlan): Promise<void> {
   if (database === undefined && !isThere(join(kept, 'parley.db'))) return;
   const entries = puts.filter((name) => isThere(join(kept, 'folder', name)));
@@ -178,7 +179,7 @@ async function describeKept({ kept, puts, database }: RestorePlan): Promise<void
   });
 }
 
-/** Finds a name that nothing has: a state that was kept is never written over. */
+/** Finds an unused name, so that a kept state is never overwritten. */
 function freePath(path: string): string {
   for (let count = 1; ; count++) {
     const one = count === 1 ? path : `${path}-${count}`;
@@ -186,7 +187,7 @@ function freePath(path: string): string {
   }
 }
 
-/** Also of a link whose target is away: a workspace may lie on another disk. */
+/** True also for a link with a missing target: a workspace may be on another disk. */
 function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

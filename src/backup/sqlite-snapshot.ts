@@ -6,7 +6,7 @@ import type { DatabaseRecord, RestoreNote } from './manifest.ts';
 
 /**
  * Writes one consistent copy of a SQLite database that others may be writing to: VACUUM INTO reads a single commit and
- * holds nobody up. The copy is one file, on the disk, and was read back. Throws ParleyError when it isn't intact.
+ * blocks nobody. The copy is one file, flushed to disk and read back. Throws ParleyError if it isn't intact.
  */
 export async function snapshotSqlite(source: string, target: string): Promise<DatabaseRecord> {
   const connection = new BetterSqlite3(source, { readonly: true, timeout: 10_000 });
@@ -20,7 +20,7 @@ export async function snapshotSqlite(source: string, target: string): Promise<Da
   return describeSqlite(target);
 }
 
-/** Reads every page of a database that nobody uses, and counts its rows. Throws ParleyError when it isn't intact. */
+/** Reads every page of a database that isn't in use, and counts its rows. Throws ParleyError if it isn't intact. */
 export function describeSqlite(file: string): DatabaseRecord {
   const connection = new BetterSqlite3(file, { fileMustExist: true });
   try {
@@ -35,11 +35,11 @@ export function describeSqlite(file: string): DatabaseRecord {
   }
 }
 
-/** Names its restore in a database that nobody uses: the next start acts on it. */
+/** Records the restore in a database that isn't in use; the next start acts on it. */
 export function noteRestore(file: string, { id, madeAt }: RestoreNote): void {
   const connection = new BetterSqlite3(file, { fileMustExist: true });
   try {
-    // A file that has no schema yet has nothing to send either.
+    // A file without a schema has nothing to send either.
     if (readSteps(connection).length === 0) return;
     connection.prepare('insert into restores (id, "madeAt", "isActed") values (?, ?, 0)').run(id, madeAt);
   } finally {
@@ -47,14 +47,14 @@ export function noteRestore(file: string, { id, madeAt }: RestoreNote): void {
   }
 }
 
-/** Steps of the schema, in their order; none in a new file. */
+/** Reads the applied schema migrations in order; empty for a new file. */
 export function readSteps(connection: BetterSqlite3.Database): string[] {
   const hasTable = connection.prepare("select 1 from sqlite_master where name = 'kysely_migration'").get();
   if (hasTable === undefined) return [];
   return connection.prepare('select name from kysely_migration order by name').pluck().all() as string[];
 }
 
-/** The tables of a database, in the order of their names; SQLite's own and Kysely's are left out. */
+/** Lists the tables of a database by name, without SQLite's own and Kysely's. */
 export function tablesOf(connection: BetterSqlite3.Database): readonly string[] {
   const query = `select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\'
     and name not like 'kysely\\_%' escape '\\' order by name`;

@@ -84,7 +84,7 @@ it('never copies itself: a place in the data folder is refused, also behind a li
   symlinkSync(join(dataDir, 'media'), link);
   onTestFinished(() => rmSync(link));
   for (const to of [dataDir, join(dataDir, 'media'), join(dataDir, 'mine/deep'), link, join(link, 'new')])
-    await expect(makeBackup({ dataDir, to, settings: [] }), to).rejects.toThrow('lies in the data folder');
+    await expect(makeBackup({ dataDir, to, settings: [] }), to).rejects.toThrow('is in the data folder');
   expect(readdirSync(dataDir)).not.toContain('mine');
   const { path, manifest } = await makeBackup({
     ...{ dataDir, to: join(dataDir, 'backups/weekly'), settings: [] },
@@ -143,9 +143,9 @@ it('is made of one state only: neither while a restore is unfinished, nor when o
   const dataDir = await aDataFolder();
   const backup = await makeBackup({ dataDir, settings: [] });
   onceSeen([join(dataDir, 'token')], () => restoreBackup({ dataDir, backup }));
-  await expect(makeBackup({ dataDir, settings: [] })).rejects.toThrow('A restore replaces what is in');
+  await expect(makeBackup({ dataDir, settings: [] })).rejects.toThrow('A restore is replacing');
   expect(await actAndDie(['restore', dataDir, 'moved', backup.path])).toBeUndefined();
-  await expect(makeBackup({ dataDir, settings: [] })).rejects.toThrow('A restore replaces what is in');
+  await expect(makeBackup({ dataDir, settings: [] })).rejects.toThrow('A restore is replacing');
   await finishRestore({ dataDir });
   expect(await makeBackup({ dataDir, settings: [] })).toMatchObject({ manifest: { kind: 'backup' } });
 });
