@@ -20,7 +20,7 @@ type CoreDeps = Pick<MessageToolDeps, 'post' | 'shaper' | 'capabilitiesFor'> & {
   readonly agents: { settingsOf(id: AgentId): Pick<AgentSettings, 'tools'> };
 };
 
-/** The tools that every agent has, brought like those of any plugin. */
+/** Provides the tools that every agent has, like any plugin does. */
 export function corePlugin({ store, config, agents, workspaceReader, ...deps }: CoreDeps): PluginDefinition {
   const files: OutgoingFilesDeps = {
     mediaDir: mediaFolder(config.dataDir),
@@ -34,7 +34,7 @@ export function corePlugin({ store, config, agents, workspaceReader, ...deps }: 
     id: 'core',
     configSchema: z.unknown(),
     setup: ({ tools }) => {
-      // A run that is only on record has nobody to send to.
+      // A run that is only recorded has no one to send to.
       tools.register('message', (run) =>
         run.route ? createMessageTool({ ...deps, ...files, routeTo }, run) : undefined,
       );

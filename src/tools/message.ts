@@ -17,13 +17,13 @@ export type MessageToolDeps = OutgoingFilesDeps & {
   readonly post: ToolSender;
   readonly shaper: TextShaper;
   capabilitiesFor(route: ReplyRoute): Capabilities | undefined;
-  /** Where a message to the lane goes; undefined when nobody has ever written there. */
+  /** Returns where a message to the lane goes; undefined if nobody has ever written there. */
   routeTo(laneKey: string): Promise<ReplyRoute | undefined>;
 };
 
 /**
- * Says something while the run goes on. Its effect is one transaction under the call's own key, so a
- * call that is repeated after a crash re-attaches to the message it made.
+ * Creates the tool that sends a message while the run continues. Its effect is one transaction under the call's own
+ * key, so a call repeated after a crash re-attaches to the message it created.
  */
 export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
   return defineTool<MessageAction>({
@@ -194,10 +194,10 @@ function idsOf({ abilities }: Call, { receipts }: SendEnd): string {
   return receipts.length === 1 ? ` as message ${receipts[0]}` : ` as messages ${receipts.join(', ')}`;
 }
 
-/** The parts of a message go one after the other, and none follows one that failed. */
+/** Describes a failed send. The parts of a message are sent one after the other, and none after one that failed. */
 function failureOf({ sentParts, keys, problem = 'the network refused it' }: SendEnd): string {
   if (sentParts === 0) return `It was not delivered: ${problem}`;
-  return `Only its beginning was delivered (${sentParts} of ${keys.length} messages), the rest was not: ${problem}`;
+  return `Only its beginning was delivered (${sentParts} of ${keys.length} messages), but not the rest: ${problem}`;
 }
 
 function refused(message: string): ParleyError {

@@ -7,7 +7,7 @@ import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 
 const nothing = z.object({});
 
-/** The state of the agent's own session. */
+/** Creates the tool that shows the state of the agent's own session. */
 export function createSessionStatusTool(store: Store, run: ToolRun): Tool {
   return defineTool<z.infer<typeof nothing>>({
     name: 'session_status',
@@ -26,7 +26,7 @@ export function createSessionStatusTool(store: Store, run: ToolRun): Tool {
 
 const listInput = z.object({ limit: z.int().min(1).max(100).default(20) });
 
-/** Other conversations are the owner's business only. */
+/** Creates the tool that lists conversations; only the owner may see those of others. */
 export function createSessionsListTool(store: Store, run: ToolRun): Tool {
   return defineTool<z.infer<typeof listInput>>({
     name: 'sessions_list',
@@ -44,12 +44,12 @@ export function createSessionsListTool(store: Store, run: ToolRun): Tool {
 }
 
 const historyInput = z.object({
-  sessionId: z.string().optional().describe('Absent: this conversation.'),
+  sessionId: z.string().optional().describe('The session to read; by default this conversation.'),
   before: z.int().optional().describe('Only messages before this position.'),
   limit: z.int().min(1).max(200).default(30),
 });
 
-/** Reads a transcript: the session's own, or any for the owner. A foreign id reads as one that does not exist. */
+/** Creates the tool that reads a transcript: the session's own, or any for the owner. Others' ids seem not to exist. */
 export function createSessionsHistoryTool(store: Store, run: ToolRun): Tool {
   return defineTool<z.infer<typeof historyInput>>({
     name: 'sessions_history',
@@ -71,10 +71,10 @@ export function createSessionsHistoryTool(store: Store, run: ToolRun): Tool {
   });
 }
 
-/** Room for the note about what is left out, bytes. */
+/** Bytes reserved for the note about omitted messages. */
 const noteBytes = 200;
 
-/** The messages in their order, without the oldest ones where a result has no room for all. The newest is always there. */
+/** Joins the messages in order, without the oldest ones if not all fit into a result. The newest is always included. */
 function newestOf(page: readonly TranscriptMessage[]): string {
   const lines: string[] = [];
   let room = maxResultBytes - noteBytes;
@@ -86,6 +86,6 @@ function newestOf(page: readonly TranscriptMessage[]): string {
   }
   const left = page.length - lines.length;
   const first = page[left]?.position;
-  const note = `[${left} earlier ${left === 1 ? 'message' : 'messages'} left out for their length; read on with before: ${first}]`;
+  const note = `[${left} earlier ${left === 1 ? 'message' : 'messages'} left out for their length; continue with before: ${first}]`;
   return (left === 0 ? lines : [note, ...lines]).join('\n');
 }

@@ -40,7 +40,7 @@ it('shows the newest messages of a long history, and says which are left out', a
   };
 
   const newest = await read({});
-  expect(newest).toMatch(/^\[1 earlier message left out for their length; read on with before: (\d+)\]\n/);
+  expect(newest).toMatch(/^\[1 earlier message left out for their length; continue with before: (\d+)\]\n/);
   expect(newest).toMatch(/answer to the first\n#\d+ user: .*second é[\s\S]*answer to the third$/);
   const [, before] = /before: (\d+)/.exec(newest) ?? [];
   expect(await read({ before: Number(before) })).toMatch(/^#\d+ user: .*first é+$/);
