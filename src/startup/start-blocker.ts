@@ -1,7 +1,7 @@
 /**
- * Faults that a start waits out: a full or read-only disk, a file that can't be opened, an unreachable
- * database or Redis. Each may end without anyone touching Parley. A wrong setting, a damaged file or a
- * second process ends the start at once instead.
+ * Faults that a start waits out: a full or read-only disk, a file that can't be opened, an unreachable database or
+ * Redis. Each of them may resolve without anyone touching Parley. A wrong setting, a damaged file or a second process
+ * ends the start immediately instead.
  */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,13 +23,13 @@ const waits: ReadonlyMap<string, string> = new Map([
   ['SQLITE_FULL', 'is on a disk that is full'],
   ['EROFS', 'is on a file system that is read-only'],
   ['SQLITE_READONLY', 'is on a file system that is read-only'],
-  ['EIO', 'is on a disk that fails'],
-  ['SQLITE_IOERR', 'is on a disk that fails'],
+  ['EIO', 'is on a failing disk'],
+  ['SQLITE_IOERR', 'is on a failing disk'],
   ['EACCES', "may not be written by Parley's user"],
   ['EPERM', "may not be written by Parley's user"],
-  ['SQLITE_CANTOPEN', 'has a file that cannot be opened'],
-  ['EMFILE', 'cannot be used: too many files are open'],
-  ['ENFILE', 'cannot be used: too many files are open'],
+  ['SQLITE_CANTOPEN', "has a file that can't be opened"],
+  ['EMFILE', "can't be used: too many files are open"],
+  ['ENFILE', "can't be used: too many files are open"],
 ]);
 
 /** Recognizes a failed start that may succeed later; undefined when waiting wouldn't help. */
@@ -48,7 +48,7 @@ export function blockerFrom(error: unknown, dataDir: string): StartBlocker | und
   return undefined;
 }
 
-/** Size of the trial file that shows whether there is room again, bytes. */
+/** Size of the probe file that shows whether there is space again, bytes. */
 const probeBytes = 256 * 1024;
 
 /** Checks cheaply whether another start could succeed; undefined when nothing blocks it. Never throws. */

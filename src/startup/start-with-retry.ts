@@ -1,6 +1,5 @@
 /**
- * Starts the gateway, or serves its page at the same address until the blocker is gone and the start
- * succeeds.
+ * Starts the gateway, or serves its page at the same address until the blocker is gone and the start succeeds.
  */
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
@@ -16,16 +15,16 @@ import {
 
 /** A gateway that may still be waiting to start. */
 export type RetryingGateway = Gateway & {
-  /** Why it has not started yet; undefined once it has. */
+  /** Returns why it hasn't started yet; undefined once it has. */
   waiting(): string | undefined;
-  /** Resolves once it runs. */
+  /** Resolves once it is running. */
   readonly started: Promise<void>;
 };
 
 const firstWaitMs = 500;
 const longestWaitMs = 5_000;
 
-/** Starts the gateway, retrying for as long as waiting can help. Throws what `startGateway` throws otherwise. */
+/** Starts the gateway, retrying while waiting can help. Otherwise throws what `startGateway` throws. */
 export async function startWithRetry(options: GatewayOptions): Promise<RetryingGateway> {
   try {
     const gateway = await startGateway(options);
@@ -41,7 +40,7 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
   const { config, log, clock = systemClock } = options;
   let blocker: StartBlocker | undefined = first;
   let gateway: Gateway | undefined;
-  /** Read anew during the wait. */
+  /** The configuration as reloaded during the wait, if it was. */
   let latest: GatewayOptions['config'] | undefined;
   const stopping = new AbortController();
   const started = Promise.withResolvers<void>();
@@ -98,7 +97,7 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
 
 type ReopenableGateway = WaitingGateway & { reopen(): Promise<void> };
 
-/** Opens the waiting page or health address; it may close for an attempt and reopen at the same port. */
+/** Opens the waiting page or health server, which can close for an attempt and reopen on the same port. */
 async function openReopenable(options: Parameters<typeof openWaitingGateway>[0]): Promise<ReopenableGateway> {
   const openOne = options.config.role === 'worker' ? openWaitingWorker : openWaitingGateway;
   let open: WaitingGateway | undefined = await openOne(options);
@@ -128,7 +127,7 @@ type StartAttempts = {
   readonly onBlocker: (found: StartBlocker) => void;
 };
 
-/** Retries until the gateway starts; undefined when stopped first. Throws what waiting can't fix. */
+/** Retries until the gateway starts; undefined if stopped first. Throws faults that waiting can't fix. */
 async function untilStarted(attempts: StartAttempts): Promise<Gateway | undefined> {
   const { options, clock, waitingGateway, signal, onBlocker } = attempts;
   const config = movedTo(waitingGateway.url, options.config);
@@ -156,7 +155,7 @@ async function untilStarted(attempts: StartAttempts): Promise<Gateway | undefine
   }
 }
 
-/** The configuration with the port at which the gateway waited. */
+/** Returns the configuration with the port on which the gateway waited. */
 function movedTo(url: string, config: GatewayOptions['config']): GatewayOptions['config'] {
   const port = Number(new URL(url).port || 80);
   return config.role === 'worker' ? { ...config, health: { ...config.health, port } } : { ...config, port };

@@ -1,7 +1,7 @@
 /**
- * Serves the page while the gateway can't start: it says why, shows what can be read, and answers 503 to
- * every write. No channel is connected, so no cursor moves, and what a network keeps is read later; what one
- * sends only once is kept by its channel, if the disk takes it.
+ * Serves the page while the gateway can't start: it says why, shows what can be read, and answers every write with 503.
+ * No channel is connected, so no cursor moves, and messages that networks keep are read later. Messages that a network
+ * sends only once are kept by its channel, if the disk allows it.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
@@ -32,15 +32,15 @@ import { readRestoreMark } from '../store/reads/read-restore-mark.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { StartBlocker } from './start-blocker.ts';
 
-/** The page or health address of a gateway that waits to start. */
+/** The page or health server of a gateway that waits to start. */
 export type WaitingGateway = {
   readonly url: string;
   /**
-   * Closes the database: all SQLite connections of a process share one read-only opening, which would
-   * keep a writer from writing.
+   * Closes the database: all SQLite connections of a process share one read-only file handle, which would prevent a
+   * writer from writing.
    */
   releaseStore(): Promise<void>;
-  /** Gives up the address. Safe to call twice. */
+  /** Releases the address. Safe to call twice. */
   close(): Promise<void>;
 };
 
@@ -50,7 +50,7 @@ type WaitingOptions = Required<Pick<GatewayOptions, 'clock'>> &
     readonly blocker: () => StartBlocker;
   };
 
-/** Opens the page of a waiting gateway. Rejects when its port is taken. */
+/** Opens the page of a waiting gateway. Rejects if its port is taken. */
 export async function openWaitingGateway(options: WaitingOptions): Promise<WaitingGateway> {
   const { config, log, clock, version } = options;
   const closers = createClosers(log);
@@ -95,10 +95,10 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
   return { url, releaseStore: store.release, close: closers.close };
 }
 
-/** Nothing is parsed before the start. */
+/** No Markdown is parsed before the start. */
 const idleDesk = { counts: () => ({ parsed: 0, givenUp: 0 }) };
 
-/** Opens the health address of a waiting worker; it reports the blocker. Rejects when its port is taken. */
+/** Opens the health server of a waiting worker, which reports the blocker. Rejects if its port is taken. */
 export async function openWaitingWorker(options: WaitingOptions): Promise<WaitingGateway> {
   const { config, log, clock } = options;
   const closers = createClosers(log);
@@ -113,7 +113,7 @@ export async function openWaitingWorker(options: WaitingOptions): Promise<Waitin
   return { url, releaseStore: async () => undefined, close: closers.close };
 }
 
-/** Lets the command line find this process. In a folder that can't be written it finds the configured port. */
+/** Lets the command line find this process. If the folder isn't writable, it falls back to the configured port. */
 async function publish({ config, log }: WaitingOptions, url: string, closers: Closers): Promise<void> {
   try {
     const files = enterProcesses(config.dataDir);
@@ -135,12 +135,12 @@ function problemOf(blocker: StartBlocker): StatusProblem {
   return { id: blocker.id, text: waitingText(blocker) };
 }
 
-/** The owner's text for a gateway that waits. */
+/** Returns the owner's text about a gateway that waits. */
 export function waitingText({ reason }: StartBlocker): string {
   return `Parley can't start yet: ${reason} It keeps trying; messages wait for as long as their networks keep them.`;
 }
 
-/** Before the first start has made one, a token that nobody knows: it opens nothing. */
+/** Returns the access token or, before the first start has created one, a random token that grants nobody access. */
 async function tokenFor({ config, onSecret }: GatewayOptions): Promise<string> {
   const token =
     config.token?.reveal() ??
@@ -158,8 +158,8 @@ type ChannelParts = {
 };
 
 /**
- * Shows the conversations of this machine's channels; whatever is written there is not taken. A network's adapter is made
- * and not started: a webhook whose network calls only once keeps what it is sent for the start.
+ * Shows the conversations of this machine's channels, which accept no messages. A network's adapter is created but not
+ * started: a webhook whose network calls only once keeps the events it receives for the start.
  */
 async function openWaitingChannels(
   options: WaitingOptions,
