@@ -11,24 +11,24 @@ export type LoggerOptions = {
   readonly isPretty: boolean;
   /** Values that must never appear; more can be added later. */
   readonly redactor?: Redactor;
-  /** Where lines go instead of standard output: a file's path or a stream. */
+  /** Where to write instead of standard output: a file path or a stream. */
   readonly destination?: string | Writable;
 };
 
 export type Logger = {
   readonly log: Log;
   readonly redactor: Redactor;
-  /** From here on the cleaning of lines is timed: timing needs a log first. */
+  /** Times the cleaning of lines from now on. Set later, because timing needs a log first. */
   time(sections: Sections): void;
-  /** Lets lines of this level and above through from here on. */
+  /** Logs lines of this level and above from now on. */
   setLevel(level: LoggerOptions['level']): void;
-  /** Writes what is still in memory, unless its reader has stopped; call it last. Later lines are lost. */
+  /** Writes lines still in memory, unless their reader has stopped. Call it last; later lines are lost. */
   close(): Promise<void>;
 };
 
 type Sink = { write(line: string): void; close(): Promise<void> };
 
-/** Makes the logger. Every line passes the redactor on its way out, error stacks included. */
+/** Creates the logger. Every line passes the redactor on its way out, including error stacks. */
 export async function createLogger(options: LoggerOptions): Promise<Logger> {
   const redactor = options.redactor ?? createRedactor();
   const sink = await openSink(options, (lines) => logger.warn({ lines }, 'log.lines-dropped'));
@@ -54,9 +54,9 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
   return { log: asLog(logger), redactor, time, setLevel, close: sink.close };
 }
 
-/** Most that waits for a reader that has stopped (a terminal that is scrolled back), characters; the rest is dropped. */
+/** Most characters kept for a reader that has stopped, such as a terminal scrolled back; the rest is dropped. */
 const mostWaiting = 4 * 1024 * 1024;
-/** How long the end waits for such a reader, ms. */
+/** How long closing waits for such a reader, ms. */
 const closeMs = 1_000;
 
 async function openSink(options: LoggerOptions, onDropped: (lines: number) => void): Promise<Sink> {
@@ -71,8 +71,8 @@ async function openSink(options: LoggerOptions, onDropped: (lines: number) => vo
   await once(file, 'ready');
   let isOver = false;
   let dropped = 0;
-  // A closed pipe (`parley | head`) or a full disk must not end the gateway: those lines are lost. Behind a closed pipe
-  // the library does nothing more, and never says that it has ended.
+  // A closed pipe (`parley | head`) or a full disk must not end the gateway; those lines are lost. After a closed pipe
+  // the library does nothing more and never reports its end.
   file.on('error', (error: NodeJS.ErrnoException) => {
     isOver ||= error.code === 'EPIPE';
   });
@@ -88,7 +88,7 @@ async function openSink(options: LoggerOptions, onDropped: (lines: number) => vo
     new Promise<void>((resolve) => {
       if (isOver) return resolve();
       isOver = true;
-      // The library would wait without end, and once more as the process exits.
+      // The library would wait forever, and then again when the process exits.
       const timer = setTimeout(() => {
         isGivenUp = true;
         file.destroy();
@@ -137,8 +137,8 @@ function asLog(logger: pino.Logger): Log {
 const deepestCause = 5;
 
 /**
- * Name, message, code, stack and causes of a fault, and no other property: platform libraries hang
- * whole requests, message bodies included, on their errors.
+ * Returns the name, message, code, stack and causes of a fault, but no other property: platform libraries attach
+ * complete requests, including message bodies, to their errors.
  */
 function describeFault(fault: unknown, depth = 0): unknown {
   if (!(fault instanceof Error)) return fault;

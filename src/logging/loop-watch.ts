@@ -1,32 +1,32 @@
 /**
- * Notices when the event loop is held: while it is, nobody is answered, no lease renewed, no socket read.
- * Sections say by name what ran; a hold that no section explains is `unknown`.
+ * Detects when the event loop is blocked: meanwhile no one is answered, no lease is renewed and no socket is read.
+ * Sections name what was running; a hold that no section explains is `unknown`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Log } from '#contracts/log.ts';
 import type { Sections } from '#contracts/section.ts';
 
-/** Watches how long pieces of work hold the event loop. */
+/** Watches how long pieces of work block the event loop. */
 export interface LoopWatch extends Sections {
-  /** From here on holds count; the loading of the start is not one. Nothing once it was stopped. */
+  /** Starts counting holds; loading code at the start doesn't count. Has no effect after `stop`. */
   start(): void;
-  /** How late the loop was, since this was asked last. Seconds. */
+  /** Returns how late the loop was since the last call, in seconds. */
   delays(): LoopDelays;
-  /** How often the loop was held, by section, ever. */
+  /** Returns how often the loop was blocked since the start, by section. */
   held(): ReadonlyMap<string, number>;
   stop(): void;
 }
 
 export type LoopDelays = { readonly p50: number; readonly p99: number; readonly max: number };
 
-/** Nothing may hold the loop for longer, ms. */
+/** Nothing may block the loop for longer, ms. */
 const longestHoldMs = 50;
 const resolutionMs = 20;
 const lookEveryMs = 1_000;
-/** One line in this time, however often the loop is held, ms. */
+/** At most one log line in this time, ms, however often the loop is blocked. */
 const tellEveryMs = 10_000;
 
-/** `now`: a clock that only goes forward, ms. */
+/** Creates the watch. `now` is a monotonic clock, ms. */
 export function createLoopWatch({
   log,
   now = () => performance.now(),
@@ -73,11 +73,11 @@ type DelayMonitor = ReturnType<typeof monitorEventLoopDelay>;
 
 export interface Holds extends Sections {
   held(): ReadonlyMap<string, number>;
-  /** Judges the time since the last look. `lateMs`: how late the loop was at its latest. */
+  /** Judges the time since the last look. `lateMs` is the loop's longest delay. */
   look(lateMs: number): void;
 }
 
-/** The judgement alone, without a timer. */
+/** Creates only the judgement, without a timer. */
 export function createHolds({ log, now }: { readonly log: Log; readonly now: () => number }): Holds {
   const held = new Map<string, number>();
   let longest = { name: 'unknown', ms: 0 };
@@ -105,7 +105,7 @@ export function createHolds({ log, now }: { readonly log: Log; readonly now: () 
       longest = { name: 'unknown', ms: 0 };
       const holdMs = Math.max(lateMs, ms);
       if (holdMs <= longestHoldMs) return;
-      // A section that took less than half of it does not explain it.
+      // A section that took less than half of the hold doesn't explain it.
       const section = ms * 2 >= holdMs ? name : 'unknown';
       held.set(section, (held.get(section) ?? 0) + 1);
       untold += 1;
@@ -117,7 +117,7 @@ export function createHolds({ log, now }: { readonly log: Log; readonly now: () 
   };
 }
 
-/** The monitor's values are whole intervals, its own pause included. */
+/** Converts the monitor's values, which are complete intervals including its own pause. */
 function secondsOf(histogram: DelayMonitor): LoopDelays {
   if (histogram.count === 0) return { p50: 0, p99: 0, max: 0 };
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - resolutionMs / 1000);

@@ -1,17 +1,17 @@
-// Redaction by value: a secret is replaced at the sink, in whatever text and however it got there. Text that
-// looks like a credential of a known kind goes too, registered or not.
+// Redaction by value: a secret is replaced at the sink, whatever text it is in and however it got there. Text that
+// looks like a known kind of credential is removed too, registered or not.
 
 /** Removes secrets from text that is about to leave the process. */
 export interface Redactor {
-  /** Registers a value. One shorter than 6 characters is left out: it would blot out ordinary words. */
+  /** Registers a value. Values shorter than 6 characters are ignored, since they would blot out ordinary words. */
   add(value: string): void;
-  /** The text with every form of every registered value replaced by `[secret]`. */
+  /** Returns the text with every form of every registered value replaced by `[secret]`. */
   redact(text: string): string;
 }
 
 const shortestSecret = 6;
 
-/** Creates a redactor that removes the given secrets, also URL-encoded and in JSON, from texts. */
+/** Creates a redactor that removes the given secrets from texts, including URL-encoded and JSON-escaped ones. */
 export function createRedactor(values: Iterable<string> = []): Redactor {
   const forms = new Set<string>();
   let pattern: RegExp | undefined;
@@ -30,7 +30,7 @@ export function createRedactor(values: Iterable<string> = []): Redactor {
   };
 }
 
-/** The ways one value is spelt on its way through URLs, headers, JSON (once and twice) and dumps. */
+/** Returns the spellings of a value in URLs, headers, JSON (escaped once and twice) and dumps. */
 function formsOf(value: string): readonly string[] {
   const escaped = escapeJson(value);
   const url = safeEncodeUri(value);
@@ -61,8 +61,8 @@ function safeEncodeUri(value: string): string {
 }
 
 /**
- * Base64 maps three bytes to four characters, so inside a longer text (`user:password`, say) a value
- * has three spellings. Of each, only the characters that no neighbour can change are looked for.
+ * Base64 maps three bytes to four characters, so inside a longer text such as `user:password` a value has three
+ * spellings. Only those characters of each are searched for that neighbouring bytes can't change.
  */
 function base64Forms(value: string): readonly string[] {
   const bytes = Buffer.from(value);
@@ -97,8 +97,8 @@ function redactKnownKinds(text: string): string {
 }
 
 /**
- * Makes one JSON log line harmless on a terminal: escape sequences, other control characters and
- * direction overrides go; line breaks and tabs stay in their escaped form, so lines equal events.
+ * Makes one JSON log line harmless on a terminal: escape sequences, other control characters and direction overrides
+ * are removed. Line breaks and tabs stay in their escaped form, so each line is one event.
  */
 export function stripLogLine(line: string): string {
   if (!suspect.test(line)) return line;
@@ -107,12 +107,12 @@ export function stripLogLine(line: string): string {
   );
 }
 
-/** A string of a JSON text. Worked on one at a time, so that nothing in one can reach into the next. */
+/** Matches a string in JSON text. Strings are processed one by one, so that none can affect the next. */
 const stringLiteral = /"(?:[^"\\]|\\.)*"/g;
 
 const suspect = /\\[bfu]|[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-/** Plain text without escape sequences (CSI, OSC) and without characters that act instead of show. */
+/** Returns the text without escape sequences (CSI, OSC) and without characters that act instead of being displayed. */
 export function stripText(text: string): string {
   return text.replace(escapeSequences, '').replace(harmfulCharacters, '');
 }

@@ -1,15 +1,15 @@
 const latest = 8.64e15;
 
 /**
- * A time as people and programs read it, in UTC: `2026-11-22T11:28:00.000Z`. Takes any stored value and never
- * throws: an invalid date is reported with its value, so that it can be looked for.
+ * Formats a time in UTC for people and programs: `2026-11-22T11:28:00.000Z`. Accepts any stored value and never throws:
+ * an invalid date is reported with its value, so that it can be searched for.
  */
 export function timeText(at: unknown): string {
   if (typeof at === 'number' && Math.abs(at) <= latest) return new Date(at).toISOString();
   return `no date (${String(at).slice(0, 24)})`;
 }
 
-/** For a sentence: `2026-11-22 11:28 UTC`. Never throws either. */
+/** Formats a time for use in a sentence: `2026-11-22 11:28 UTC`. Never throws either. */
 export function minuteText(at: unknown): string {
   return timeText(at).replace(/^(\S+)T(\d\d:\d\d):.*Z$/, '$1 $2 UTC');
 }
