@@ -1,6 +1,6 @@
 /**
- * Loads the plugins that main.ts lists and no others: it takes definitions, never paths, so nothing
- * in a workspace can become a plugin. One that fails is named and left out; the gateway goes on.
+ * Loads only the plugins that main.ts lists: it accepts definitions, never paths, so nothing in a workspace can become
+ * a plugin. A plugin that fails is reported and left out; the gateway keeps running.
  */
 import { z } from 'zod';
 import type { Log } from '#contracts/log.ts';
@@ -15,13 +15,13 @@ export type PluginEntry = { readonly definition: PluginDefinition; readonly conf
 /** The result of loading a plugin. */
 export type PluginReport =
   | { readonly kind: 'loaded'; readonly plugin: string; readonly tools: readonly string[] }
-  /** `problem` is a sentence for the owner; it holds no secret. */
+  /** `problem` is a sentence for the owner and contains no secrets. */
   | { readonly kind: 'failed'; readonly plugin: string; readonly problem: string };
 
 export interface PluginHost {
-  /** Sets the plugins up in order. Never rejects: each has its report. Later calls add to earlier ones. */
+  /** Sets the plugins up in order. Never rejects: each plugin gets a report. Later calls add to earlier ones. */
   load(entries: readonly PluginEntry[]): Promise<readonly PluginReport[]>;
-  /** The tools of one run, in the order of the plugins and of their registration. */
+  /** Returns the tools of one run, in the order of the plugins and of their registration. */
   toolsFor(run: ToolRun): readonly Tool[];
   /** The reader that a plugin has brought; undefined without one. */
   workspaceReader(): WorkspaceReader | undefined;
@@ -83,7 +83,7 @@ type SetUp =
   | (LoadedPlugin & { readonly kind: 'ready'; readonly registrations: readonly Registration[] })
   | { readonly kind: 'failed'; readonly problem: string };
 
-/** Checks the plugin's configuration by its own schema, then runs its setup. */
+/** Checks the plugin's configuration against its own schema, then runs its setup. */
 function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostDeps): SetUp {
   const plugin = definition.id;
   const parsed = definition.configSchema.safeParse(config);
@@ -122,7 +122,7 @@ function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostD
   }
 }
 
-/** Two plugins of one id, or two tools of one name: the model could not tell which it calls. */
+/** Finds two plugins with the same id, or two tools with the same name, which the model couldn't tell apart. */
 function findConflict(
   candidate: LoadedPlugin & { readonly registrations: readonly Registration[] },
   present: { readonly tools: ReadonlyMap<string, Registration>; readonly loaded: readonly LoadedPlugin[] },
@@ -140,7 +140,7 @@ function findConflict(
   return undefined;
 }
 
-/** A factory that fails costs its tool, not the run. */
+/** Creates a tool for the run. A factory that fails only costs its tool, not the run. */
 function toolOf({ plugin, name, factory }: Registration, run: ToolRun, log: Log): readonly Tool[] {
   try {
     const tool = factory(run);
