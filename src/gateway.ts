@@ -1,6 +1,6 @@
 /**
- * Wires the stages in the order in which a message flows through them: intake, queue, runs, outbox, page.
- * The only module that knows them all.
+ * Wires the stages in the order in which messages flow through them: intake, queue, runs, outbox, page. It is the only
+ * module that knows them all.
  */
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { noProbe } from '#contracts/probe.ts';
@@ -67,29 +67,29 @@ import { corePlugin } from './tools/core-tools.ts';
 
 /** One running process of Parley. */
 export interface Gateway {
-  /** The page's address, and the one that a phone can use; absent in a worker. */
+  /** The page's address, and the one for phones; absent in a worker. */
   readonly url?: string;
   readonly phoneUrl?: string;
-  /** Where this process answers `/healthz`, `/readyz` and `/metrics`. */
+  /** Address at which this process serves `/healthz`, `/readyz` and `/metrics`. */
   readonly healthUrl: string;
-  /** Signs one browser in, once; absent without a page. */
+  /** Returns a link that signs one browser in, once; absent without a page. */
   signInLink?(): string;
   channels(): ReturnType<ChannelHost['states']>;
   readonly model: Pick<ConfiguredModel, 'name' | 'isDemo'>;
   readonly plugins: readonly PluginReport[];
   /** Resolves when every channel's first attempt to connect has ended. */
   readonly settled: Promise<void>;
-  /** Resolves when the store is lost for good: only a new process can go on. */
+  /** Resolves when the store is lost for good, so that only a new process can continue. */
   readonly broken: Promise<void>;
-  /** Runs the code of a turn once, for the first message's sake; changes nothing. Never rejects. */
+  /** Runs the code of a turn once, which makes the first message faster; changes nothing. Never rejects. */
   rehearse(): Promise<void>;
-  /** Puts newly read settings in force, as far as that needs no restart. */
+  /** Puts newly read settings into force, as far as that is possible without a restart. */
   apply(config: Config): void;
-  /** Stops intake, hands over what runs, and releases everything. Safe to call twice. */
+  /** Stops intake, hands over active runs, and releases everything. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** Starts every stage of this process's role. Throws ParleyError: `data_folder_locked`, `config_invalid`, `redis_unavailable`, `store_unavailable`. */
+/** Starts every stage of this process's role. Throws the faults of `openInfrastructure`. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, log, clock = systemClock } = options;
   const closers = createClosers(log);
@@ -127,7 +127,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       model,
     };
     const gateway = await wireStages(stage);
-    // Printing the status table and keeping the compiled code still belong to the start.
+    // Printing the status table and storing the compiled code still belong to the start.
     const watch = () => setImmediate(loop.start);
     void gateway.settled.then(watch, watch);
     return gateway;
@@ -137,7 +137,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-/** Opens the stages from the inside out, so that closing begins at the intake. */
+/** Opens the stages from the inside out, so that closing begins with intake. */
 async function wireStages(stage: StageDeps): Promise<Gateway> {
   const { config, log, closers, redis, store, motion, model } = stage;
   const wakes = createWakes({ redis: redis.connections, keys: redis.keys, log });
@@ -201,7 +201,7 @@ type EffectTargets = {
   readonly sweeper: Sweeper;
 };
 
-/** Connects a commit's effects to the stages here, or tells the other processes about them. */
+/** Connects a commit's effects to the stages here, or notifies the other processes about them. */
 function wireEffects(
   { motion, live, timelines, log, meters, streams }: StageDeps,
   targets: EffectTargets,
@@ -259,7 +259,7 @@ type IntakeParts = {
   readonly owner: AlertReporter | undefined;
 };
 
-/** Steps 1 to 4: intake stores what the channels receive. */
+/** Wires steps 1 to 4: intake stores what the channels receive. */
 function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): ChannelHost {
   const { closers, motion, holder, model } = stage;
   const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
@@ -292,7 +292,7 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
   });
 }
 
-/** Step 9: the outbox delivers stored parts. */
+/** Wires step 9: the outbox delivers stored parts. */
 function wireOutbox(
   stage: StageDeps,
   host: ChannelHost,
@@ -329,7 +329,7 @@ type RunParts = {
 
 type Runs = Pick<Gateway, 'plugins' | 'rehearse'> & { readonly workers: LaneWorkers };
 
-/** Steps 5 to 8: workers claim lanes and execute their runs. */
+/** Wires steps 5 to 8: workers claim lanes and execute their runs. */
 async function wireRuns(
   stage: StageDeps,
   { gate, host, post, active, wakes, outbox }: RunParts,
@@ -384,7 +384,7 @@ async function wireRuns(
     log,
     concurrency: config.lanes.concurrency,
     driver,
-    // Nobody else could take the lane: with SQLite a process of all roles has its folder to itself.
+    // No other process could take the lane: with SQLite, a process with all roles has its folder to itself.
     patienceMs: config.role === 'all' && config.databaseUrl === undefined ? alonePatienceMs : 0,
   });
   closers.add('workers', workers.close);

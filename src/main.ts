@@ -1,4 +1,4 @@
-/** Process entry: the lists of channels and plugins, and the command line. */
+/** The process entry point: the lists of channels and plugins, and the command line. */
 import type { ChannelEntry } from '#contracts/channel.ts';
 import { channelId } from '#contracts/ids.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
@@ -38,7 +38,7 @@ const plugins: readonly { readonly id: string; load(): Promise<PluginDefinition>
   { id: 'files', load: async () => (await import('../plugins/files/index.ts')).plugin as PluginDefinition },
 ];
 
-// Who reads the output may leave early, as `head` does, and its file may be on a full disk: a gateway runs on.
+// The output's reader may exit early, as `head` does, or its file may be on a full disk: a gateway keeps running.
 process.stderr.on('error', () => undefined);
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') return;
@@ -58,5 +58,5 @@ const code = await runCommandLine(process.argv.slice(2), {
     return runStart({ channels, plugins, startGateway: startPatiently, ...(role && { role }) });
   },
 });
-// Its output may have failed before.
+// Unless a failed output has already set it.
 process.exitCode ||= code;

@@ -1,4 +1,4 @@
-/** Every step of the store and every chat command. The SQLite writer thread runs them from these lists. */
+/** All steps of the store and all chat commands. The SQLite writer thread runs them from these lists. */
 import { commandSteps } from './commands/list.ts';
 import { decideOnPage, expireQuestion } from './store/access/decide-approval.ts';
 import { approveOnConsole, revokeOnConsole } from './store/access/operate-access.ts';
@@ -52,7 +52,7 @@ import { endSignIns, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.t
 import { resumeWithRoom } from './store/waits/budget-waits.ts';
 import type { Notices } from './texts/notices.ts';
 
-// `never` as input: the list forgets what each takes; Store.write knows it.
+// The input type is `never` because the list forgets what each step takes; Store.write knows it.
 const steps: readonly StoreCommand<never, unknown>[] = [
   acceptBatch,
   enqueueItems,
@@ -125,10 +125,10 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   touchSignIn,
 ];
 
-/** Runs inside the store's transactions. */
+/** The program that runs inside the store's transactions. */
 export const storeProgram: StoreProgram = { steps, chatCommands: commandSteps };
 
-/** Ready for `openStore`. */
+/** Returns the set-up to pass to `openStore`. */
 export function storeSetup(texts: Notices): StoreSetup {
   return { ...storeProgram, texts, writer: new URL('./store-writer.ts', import.meta.url) };
 }

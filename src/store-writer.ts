@@ -1,4 +1,4 @@
-/** SQLite's writer thread starts here. */
+/** Entry point of SQLite's writer thread. */
 import { storeProgram } from './steps.ts';
 import { serveWriter } from './store/sqlite/writer-thread.ts';
 
