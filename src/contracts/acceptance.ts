@@ -5,23 +5,20 @@ export type Acceptance =
   | { readonly kind: 'accepted'; readonly inboxId: InboxId; readonly sessionKey: SessionKey }
   | { readonly kind: 'duplicate'; readonly of: KnownOutcome }
   | { readonly kind: 'ignored'; readonly reason: IgnoreReason }
-  /** `keepsFiles`: the message is answered once its sender is let in, and its files are fetched only then. */
+  /** `keepsFiles`: the message is answered once its sender is admitted, and its files are fetched only then. */
   | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly keepsFiles?: true }
   | { readonly kind: 'command'; readonly command: string }
-  /** Stored beside its siblings until one of them passes the gate or their window ends. */
+  /** Stored with the other items of its bundle until one of them passes the gate or their window ends. */
   | { readonly kind: 'held' }
   /** An edit, delete or reaction that changed or annotated a known message. */
   | { readonly kind: 'noted'; readonly effect: string }
-  /** A press of a button. Channels show the text to the person who pressed, and to nobody else. */
+  /** A press of a button. Channels show the text only to the person who pressed it. */
   | { readonly kind: 'pressed'; readonly result: PressResult; readonly text: string };
 
-/** The ledger's entry of an event that came before: the kind of its acceptance, and why. */
+/** The ledger entry of an earlier event: the kind of its acceptance, and the reason. */
 export type KnownOutcome = { readonly outcome: string; readonly reason: string | undefined };
 
-/**
- * The result of a press: it decided, came too late, came from somebody who may not decide, or is about nothing
- * that was asked.
- */
+/** The result of a press: it decided, came too late, came from somebody who may not decide, or matches no question. */
 export type PressResult = 'approved' | 'denied' | 'late' | 'foreign' | 'unknown';
 
 /** Why intake ignored an event that needs no answer; stored in its ledger entry. */
@@ -31,9 +28,9 @@ export type IgnoreReason =
   | 'not-mentioned'
   | 'empty'
   | 'unknown-message'
-  /** A command that no text calls ours, in a group that may have several bots. */
+  /** A command not addressed to us, in a group that may have several bots. */
   | 'for-other-bot'
-  /** Somebody else's to change. */
+  /** Only its author may change it. */
   | 'not-the-author'
   | 'unchanged'
   | 'membership'
@@ -54,7 +51,7 @@ export type RefusalReason =
   | 'rate-limited'
   | 'not-permitted';
 
-/** Why an event was not accepted, or what it did instead; undefined when there is nothing to say. */
+/** Returns why an event was not accepted, or what it did instead; undefined when there is nothing to say. */
 export function reasonOf(acceptance: Acceptance): string | undefined {
   switch (acceptance.kind) {
     case 'ignored':

@@ -3,7 +3,7 @@ import type { ModelEvent } from './model.ts';
 import type { ToolOutput } from './tool.ts';
 
 /**
- * Events of the agent loop, in order. The consumer handles each event before the loop goes on, so a durable
+ * Events of the agent loop, in order. The consumer handles each event before the loop continues, so a durable
  * write in the handler of the assistant's `message_end` is a barrier before its tools start. `agent_end` is
  * always last and always once.
  */
@@ -17,7 +17,7 @@ export type AgentEvent =
     }
   | { readonly type: 'message_start'; readonly message: AgentMessage }
   | { readonly type: 'message_update'; readonly message: AgentMessage; readonly event: ModelEvent }
-  /** `cost`: of the answer's model calls, micro-dollars; absent where none was counted. */
+  /** `cost`: cost of the answer's model calls, micro-dollars; absent where none was counted. */
   | { readonly type: 'message_end'; readonly message: AgentMessage; readonly cost?: number }
   /** The call is prepared and permitted and runs next. A call that never runs has only its end. */
   | { readonly type: 'tool_execution_start'; readonly call: ToolCallData }
@@ -35,7 +35,7 @@ export type AgentEvent =
       readonly callId: string;
       readonly name: string;
       readonly reason: string;
-      /** How long the call waits at most, ms; absent: as long as usual. */
+      /** Longest wait of the call, ms; absent: the default. */
       readonly waitMs?: number;
     }
   | {
@@ -51,7 +51,7 @@ export type AgentEvent =
       readonly type: 'agent_end';
       readonly messages: readonly AgentMessage[];
       readonly reason: EndReason;
-      /** For the log; holds no secret. */
+      /** For the log; contains no secret. */
       readonly detail?: string;
     };
 
@@ -66,7 +66,7 @@ export type EndReason =
   | 'model_error'
   | 'turn_limit'
   | 'loop_guard'
-  /** Not over: it goes on, as a resumed run, when its open calls have their results. Its turn has no end. */
+  /** Not over: it continues, as a resumed run, when its open calls have their results. Its turn has no end. */
   | 'parked'
   /** Something inside threw: a hook, a middleware, the conversion of the context. */
   | 'failed';

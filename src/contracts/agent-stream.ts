@@ -1,10 +1,10 @@
 /**
- * One event of a session, for programs that follow an agent. Any may be lost: the store shows the same. A run has
- * one `end` or `error`, whichever process ends it; a caller who needs it waits for the run.
+ * One event of a session, for programs that follow an agent. Any of them may be lost; the store shows the same. A run
+ * has one `end` or `error`, whichever process ends it; a caller who needs it waits for the run.
  */
 export type AgentStreamEvent =
   | { readonly stream: 'lifecycle'; readonly runId: string; readonly phase: 'start' | 'end' }
-  /** `reason`: why the run didn't end by itself (`EndReason`). */
+  /** `reason`: why the run didn't end naturally (`EndReason`). */
   | { readonly stream: 'lifecycle'; readonly runId: string; readonly phase: 'error'; readonly reason: string }
   | StreamedText<'assistant'>
   | StreamedText<'reasoning'>
@@ -16,7 +16,7 @@ export type AgentStreamEvent =
       readonly phase: 'start' | 'end' | 'parked';
       readonly isError: boolean;
     }
-  /** Sizes in tokens. A summary that somebody asked for is made whatever the threshold. */
+  /** Sizes in tokens. A summary that somebody asked for is made regardless of the threshold. */
   | {
       readonly stream: 'compaction';
       readonly runId: string;
@@ -25,18 +25,18 @@ export type AgentStreamEvent =
       readonly threshold: number;
     }
   | { readonly stream: 'compaction'; readonly runId: string; readonly phase: 'done' | 'failed' }
-  /** As `assistant`, without what is never sent: words of silence, and what belongs to the model's machinery. */
+  /** As `assistant`, without text that is never sent: silent tokens and the model's scaffolding. */
   | {
       readonly stream: 'chat';
       readonly runId: string;
       readonly phase: 'delta';
       readonly text: string;
-      /** Another answer begins: the text shown before was none. */
+      /** The answer starts over: the text shown so far is void. */
       readonly isAnew?: true;
     }
-  /** The whole answer, the end of its deltas included; empty when the agent chose silence. */
+  /** The complete answer, including the end of its deltas; empty when the agent chose silence. */
   | { readonly stream: 'chat'; readonly runId: string; readonly phase: 'final'; readonly text: string }
-  /** `progress`: share of the history that the model has read, 0 to 1. `done`: the summary is over, however it ended. */
+  /** `progress`: share of the history that the model has read, 0 to 1. `done`: the summary has ended, in whatever way. */
   | {
       readonly stream: 'summarize';
       readonly runId: string;
@@ -59,6 +59,6 @@ type StreamedText<Stream> = {
   readonly stream: Stream;
   readonly runId: string;
   readonly delta: string;
-  /** The answer so far counts for nothing: this begins it again. */
+  /** The answer starts over: the text so far is void. */
   readonly isAnew?: true;
 };

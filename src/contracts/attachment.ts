@@ -4,12 +4,12 @@ export type AttachmentRef = {
   readonly ref: string;
   readonly kind: 'image' | 'audio' | 'voice' | 'video' | 'file';
   readonly name?: string;
-  /** The sender's claim. Core sniffs the bytes and believes those. */
+  /** The sender's claim. Core sniffs the bytes and trusts only them. */
   readonly mimeType?: string;
   readonly sizeBytes?: number;
 };
 
-/** A fetched attachment: its bytes lie at `path` in the media folder, which may be moved with the data folder. */
+/** A fetched attachment: its bytes are at `path` in the media folder, which may be moved with the data folder. */
 export type StoredAttachment =
   | {
       readonly kind: 'stored';

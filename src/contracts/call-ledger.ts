@@ -1,17 +1,17 @@
 import { ParleyError } from './errors.ts';
 import type { BudgetScope, ModelInfo, ModelPurpose, ModelRequest, Usage } from './model.ts';
 
-/** Where every try of a model call has its own row, opened before it leaves and closed once. */
+/** The ledger of model calls: every attempt has its own row, opened before it is sent and closed once. */
 export interface CallLedger {
-  /** Whose calls they are, for those who watch them. */
+  /** The run behind the calls, for observers. */
   readonly subject?: CallSubject;
-  /** Opens the row before a try leaves. Rejects with `BudgetSpentError`, or with what the store throws. */
+  /** Opens the row before an attempt is sent. Rejects with `BudgetSpentError`, or with what the store throws. */
   open(call: CallOpening): Promise<CallTicket>;
   /** Closes the row; a second end of the same ticket changes nothing. */
   close(ticket: CallTicket, end: CallEnd): Promise<void>;
 }
 
-/** The run that calls are made for, and what for. */
+/** The run that calls are made for, and their purpose. */
 export type CallSubject = {
   readonly runId: string;
   /** The attempt at the run. */
@@ -21,7 +21,7 @@ export type CallSubject = {
   readonly purpose: ModelPurpose;
 };
 
-/** A try that is about to leave. */
+/** An attempt that is about to be sent. */
 export type CallOpening = {
   /** Name of the provider. */
   readonly provider: string;
@@ -32,7 +32,7 @@ export type CallOpening = {
 /** An open row of the ledger. */
 export type CallTicket = { readonly id: string };
 
-/** How a try ended, as far as money goes. */
+/** How an attempt ended, as far as money is concerned. */
 export type CallEnd =
   /** The provider counted it; `cost` in micro-dollars, by the prices of `model`, which answered. */
   | ({
@@ -41,15 +41,15 @@ export type CallEnd =
       readonly cost: number;
       readonly model: string;
     } & RequestFacts)
-  /** Nobody knows what was counted: it costs its bound. `usage`: an estimate of a whole answer's, by `model`. */
+  /** The count is unknown, so it costs its upper bound. `usage`: an estimate for a complete answer by `model`. */
   | ({ readonly state: 'unknown'; readonly usage?: Usage; readonly model?: string } & RequestFacts)
-  /** It never left, or the provider turned it away: it costs nothing. */
+  /** It was never sent, or the provider refused it: it costs nothing. */
   | { readonly state: 'void' };
 
-/** `withoutTools`: tools were offered, and the model was asked without them, since it takes none. */
+/** `withoutTools`: tools were requested, but the model was called without them, since it doesn't support any. */
 type RequestFacts = { readonly withoutTools?: true };
 
-/** The budget has no room for the call, so it must not leave. */
+/** The budget has no room for the call, so it must not be sent. */
 export class BudgetSpentError extends ParleyError {
   readonly scope: BudgetScope;
 
@@ -59,12 +59,12 @@ export class BudgetSpentError extends ParleyError {
   }
 }
 
-/** Agents whose calls no budget counts; `all`: there is no budget. */
+/** Agents whose calls aren't counted by any budget; `all`: there is no budget. */
 export type UncountedAgents = 'all' | readonly string[];
 
 /**
- * Whether no budget counts the run's calls, so that their rows are opened ahead. A sub-agent spends what the agent at
- * the top has, whom its run doesn't name: its calls are counted as soon as there is any budget.
+ * Whether no budget counts the run's calls, so that their rows can be opened ahead of time. A sub-agent spends the
+ * budget of the agent at the top, which its run doesn't name, so its calls are counted as soon as there is any budget.
  */
 export function isUncounted(
   agents: UncountedAgents,
@@ -73,13 +73,13 @@ export function isUncounted(
   return agents === 'all' || (agents.includes(run.agentId) && !run.class.startsWith('sub-'));
 }
 
-/** Prices at their dearest, to bound what a call may cost: micro-dollars per million tokens; sizes in tokens. */
+/** The highest prices, to bound what a call may cost: micro-dollars per million tokens; sizes in tokens. */
 export type CallRate = {
   readonly provider: string;
   readonly model: string;
   readonly input: number;
   readonly output: number;
-  /** Longest prompt that the model takes. */
+  /** Longest prompt that the model accepts. */
   readonly promptTokens: number;
   readonly answerTokens: number;
 };

@@ -6,8 +6,8 @@ export type Capabilities = {
     /** Longest text of one message, in UTF-16 code units. */
     readonly maxLength: number;
     /**
-     * How much of that a text takes, where its native form is longer than itself (markup, escapes).
-     * Pure; absent: its length.
+     * How much of that a text uses, for networks whose native form (markup, escapes) is longer than the text.
+     * Pure; absent: the text's length.
      */
     nativeLength?(text: FormattedText): number;
   };
@@ -31,13 +31,13 @@ export type Capabilities = {
   /** Least time between two edits or drafts of one conversation. */
   readonly previewIntervalMs: { readonly dm: number; readonly group: number };
   /**
-   * True where a conversation lives in the process that holds the account (web, terminal): only
+   * True where a conversation lives in the process that holds the account (web, terminal), so only
    * that process delivers.
    */
   readonly isSessionBound: boolean;
   /**
-   * How long the platform recognises a repeated send by its key, ms: an ambiguous send is repeated for so
-   * long, then looked for (the channel's `lookup` ability). 0: never, so it stays `unknown`.
+   * How long the platform recognises a repeated send by its key, ms. An ambiguous send is repeated for that
+   * long, then looked up (the channel's `lookup` ability). 0: never, so it stays `unknown`.
    */
   readonly repeatSafeMs: number;
 };

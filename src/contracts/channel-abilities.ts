@@ -4,7 +4,7 @@ import type { MessageId } from './ids.ts';
 import type { Outbound } from './outbound.ts';
 import type { ReplyRoute } from './route.ts';
 
-/** The typing sign, shown again every `refreshMs` while a run works. */
+/** The typing indicator, shown again every `refreshMs` while a run is active. */
 export interface TypingAbility {
   readonly refreshMs: number;
   /** Shows "typing" once; best effort. */
@@ -21,8 +21,8 @@ export interface MediaAbility {
   /** Streams the bytes. Throws ParleyError `media_too_large` or `media_unavailable`. */
   fetch(ref: AttachmentRef, maxBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * Says that the file is stored for good, so that a copy kept for us may go. For networks whose server
-   * never removes one by itself. A failure costs disk space there and nothing else.
+   * Says that the file is stored for good, so that the copy kept for us can be removed. For networks whose server
+   * never removes one on its own. A failure costs only disk space there.
    */
   release?(ref: AttachmentRef, signal: AbortSignal): Promise<void>;
 }
@@ -33,7 +33,7 @@ export interface CommandsAbility {
   register(commands: readonly NativeCommand[], signal: AbortSignal): Promise<void>;
 }
 
-/** A command as a network's menu lists it. */
+/** A command as listed in a network's menu. */
 export type NativeCommand = {
   readonly name: string;
   readonly description: string;
@@ -41,23 +41,23 @@ export type NativeCommand = {
   readonly argument?: string;
 };
 
-/** Search for messages of the bot itself, where a network has a readable history. */
+/** Search for the bot's own messages, where a network has a readable history. */
 export interface LookupAbility {
   /**
-   * Looks for a message on the network after an interrupted send. `since`: when it was tried first, ms since
-   * the epoch. Asked about texts and media only, and only when repeating them is no longer safe. Never throws
-   * for what the network answers.
+   * Looks for a message on the network after an interrupted send. `since`: when it was first attempted, ms since
+   * the epoch. Called only for texts and media, and only when repeating them is no longer safe. Never throws,
+   * whatever the network answers.
    */
   find(outbound: Outbound, since: number, signal: AbortSignal): Promise<Found>;
 }
 
-/** The result of looking for a message whose send was cut off. */
+/** The result of looking for a message whose send was interrupted. */
 export type Found =
   /** The bot's messages since then with the same text, oldest first; none: it certainly never arrived. */
   | { readonly kind: 'candidates'; readonly messageIds: readonly MessageId[] }
-  /** Not now. `isOutage`: the network could not be reached at all, so that looking never ends by time. */
+  /** Not now. `isOutage`: the network couldn't be reached at all, so the search isn't ended by time. */
   | { readonly kind: 'later'; readonly afterMs: number; readonly reason: string; readonly isOutage?: boolean }
-  /** It cannot be told. */
+  /** It can't be determined. */
   | { readonly kind: 'unknown'; readonly reason: string };
 
 /** Linking this machine to an account, for `parley channels login`. */
@@ -68,12 +68,12 @@ export interface LoginAbility {
 
 /** One step of a login. */
 export type LoginStep =
-  /** To be shown as a QR code and scanned with the network's own app. */
+  /** Shown as a QR code, to be scanned with the network's own app. */
   { readonly kind: 'scan'; readonly uri: string } | { readonly kind: 'done'; readonly account: string };
 
 /** Checks of a connection, for `doctor`. */
 export interface ChecksAbility {
-  /** Looks at credentials, rights and settings on the network, for `doctor`. Changes nothing. */
+  /** Checks credentials, rights and settings on the network, for `doctor`. Changes nothing. */
   check(signal: AbortSignal): Promise<readonly ChannelCheck[]>;
 }
 

@@ -24,36 +24,36 @@ export interface ChannelDefinition<Config = unknown> {
   readonly id: ChannelId;
   readonly capabilities: Capabilities;
   readonly configSchema: z.ZodType<Config>;
-  /** Makes the adapter; does no I/O. */
+  /** Creates the adapter; does no I/O. */
   create(config: Config, deps: ChannelDeps): ChannelAdapter;
 }
 
-/** The parts that the host gives to an adapter. */
+/** The host services given to an adapter. */
 export type ChannelDeps = {
   readonly log: Log;
   readonly clock: Clock;
   /** Cheaper than the platform's own for short calls; otherwise the same. */
   readonly fetch: typeof globalThis.fetch;
-  /** A folder of the channel's own under the data folder; it exists. */
+  /** The channel's own folder in the data folder; it exists. */
   readonly dataDir: string;
-  /** Where a channel may put HTTP and WebSocket routes; absent in processes that serve none. */
+  /** Accepts a channel's HTTP and WebSocket routes; absent in processes that serve none. */
   readonly routes?: RouteHost;
-  /** A conversation's messages; for session-bound channels, which show it again on reconnect. */
+  /** A conversation's messages; for session-bound channels, which show them again on reconnect. */
   readonly timeline?: TimelineReader;
-  /** Times what a channel does in one piece with what its network sent. */
+  /** Times the synchronous work a channel does on network input. */
   readonly sections?: Sections;
 };
 
-/** The connection to one bot account. Everything a network can do beyond this is an ability. */
+/** The connection to one bot account. Everything else a network can do is an ability. */
 export interface ChannelAdapter {
   /**
-   * Finds out which account this is. Called once, before `start`; `send` works from here on.
+   * Finds out which account this is. Called once, before `start`; `send` works from then on.
    * Throws ParleyError `channel_unauthorised` (try again slowly) or `channel_unavailable` (try again, after
-   * `retry.afterMs` where the network names it).
+   * `retry.afterMs` if the network specifies it).
    */
   identify(signal: AbortSignal): Promise<BotAccount>;
   /**
-   * Begins to receive. Called only in the process that holds the account's lease. Returns when
+   * Begins to receive. Called only in the process that holds the account's lease. Resolves when
    * receiving has begun; later trouble goes to `intake.trouble`.
    */
   start(intake: Intake): Promise<void>;
@@ -63,8 +63,8 @@ export interface ChannelAdapter {
    */
   stop(): Promise<void>;
   /**
-   * Makes one platform call. Expected failures are values; it throws only for faults in itself.
-   * An aborted signal ends the wait, not what the platform already took: the result is then `unknown`.
+   * Makes one platform call. Expected failures are values; it throws only for its own faults.
+   * An aborted signal ends the wait but can't undo what the platform has already accepted: the result is then `unknown`.
    */
   send(outbound: Outbound, signal: AbortSignal): Promise<SendResult>;
 
@@ -77,12 +77,12 @@ export interface ChannelAdapter {
   readonly checks?: ChecksAbility;
 }
 
-/** A channel as main.ts lists it. */
+/** A channel as listed in main.ts. */
 export type ChannelEntry = {
   readonly id: ChannelId;
   /** Loads the channel's code; only channels that are on are loaded. */
   load(): Promise<ChannelDefinition>;
-  /** For channels on this machine: the person who sits at them. */
+  /** For channels on this machine: the person who uses them. */
   readonly localPeer?: string;
   /** The setting that enables it, when it is off by default. */
   readonly needs?: string;
@@ -90,11 +90,11 @@ export type ChannelEntry = {
   setUp?(): Promise<ChannelSetUp>;
 };
 
-/** Setting a network up, as `parley onboard` asks for it. */
+/** How to set up a network, as `parley onboard` asks for it. */
 export type ChannelSetUp = {
   readonly label: string;
   readonly hint: string;
-  /** Where a person gets what is asked for. */
+  /** Where a person gets the requested values. */
   readonly how: string;
   readonly fields: readonly SetUpField[];
   /** An owner's permanent id on the network. */
@@ -104,58 +104,58 @@ export type ChannelSetUp = {
 /** One variable that a network needs. */
 export type SetUpField = {
   readonly variable: string;
-  /** Absent: not asked, but made. */
+  /** Absent: generated instead of asked for. */
   readonly question?: string;
   readonly isSecret?: boolean;
   readonly byDefault?: string;
   make?(): string;
 };
 
-/** A connection that has said who it is, and so can send. */
+/** A connection whose account is identified, so that it can send. */
 export type HostedChannel = {
-  /** As the configuration calls the account; absent for the one without a name. */
+  /** The account's name in the configuration; absent for the unnamed one. */
   readonly accountName?: string;
   readonly definition: ChannelDefinition;
   readonly adapter: ChannelAdapter;
   readonly account: BotAccount;
 };
 
-/** Our login on a channel. `name` can change (`Intake.renamed`), so it's read when it's needed; the id never does. */
+/** Our login on a channel. `name` can change (`Intake.renamed`), so read it when it's needed; the id never changes. */
 export type BotAccount = { readonly id: AccountId; readonly name: string };
 
 /** The intake as an adapter sees it. Bound to one account and its lease. */
 export interface Intake {
   /** The cursor stored with the last accepted batch; undefined on the first start. */
   readonly cursor: string | undefined;
-  /** Until when the account was last received for, ms since the epoch; absent on the first start. To about 10 s. */
+  /** When the account was last being received for, ms since the epoch, to about 10 s; absent on the first start. */
   readonly heldUntil?: number | undefined;
   /**
-   * Per conversation, the last event that was accepted with no gap before it. For networks whose
-   * history is read conversation by conversation. Decimal numbers as text: the longer one is later.
+   * The last event of each conversation that was accepted with no gap before it. For networks whose
+   * history is read conversation by conversation. Decimal numbers as text: a longer one is later.
    */
   readonly anchors: ReadonlyMap<ConversationId, string>;
   /**
-   * Stores every event and the cursor in one transaction and resolves after its commit: only then
+   * Stores every event and the cursor in one transaction and resolves after its commit; only then
    * may the platform be acknowledged. Rejects with ParleyError `store_unavailable`, `store_full`
    * (keep the cursor, try again) or `stale_epoch` (another process has the account: stop).
    */
   accept(batch: InboundBatch): Promise<readonly Acceptance[]>;
   /**
-   * Says how receiving goes: undefined when the network has answered and all is well. Shown in the log, the
+   * Reports the state of receiving: undefined when the network has answered and all is well. Shown in the log, the
    * page, `/status` and `/readyz`. After trouble with `isOver`, or `unauthorised`, the adapter may end: it is
-   * stopped and started again, 1, 5, 15 minutes later, then every 15 (`slowRetryMs`). With the code `server-changed` a
-   * new adapter takes its place, which asks for the account anew.
+   * stopped and restarted 1, 5, 15 minutes later, then every 15 (`slowRetryMs`). With the code `server-changed` it is
+   * replaced by a new adapter, which identifies the account again.
    */
   trouble(problem: ChannelTrouble | undefined): void;
-  /** Says by which name people address the account now: commands (`/status@name`) are read by it. */
+  /** Reports the name that people now use for the account; commands (`/status@name`) are matched against it. */
   renamed(name: string): void;
-  /** Says that messages may have been missed and cannot be fetched. Logged, and told to the owner. */
+  /** Reports that messages may have been missed and can't be fetched. Logged, and reported to the owner. */
   gap(gap: ChannelGap): void;
 }
 
 /** A stretch of time whose messages may be lost for good. */
 export type ChannelGap = {
-  /** The whole account when absent. */
+  /** Absent: the entire account. */
   readonly conversation?: ConversationId;
   /** When the gap began, ms since the epoch, as far as it is known. */
   readonly since?: number;
@@ -164,7 +164,7 @@ export type ChannelGap = {
   readonly code?: GapCode;
 };
 
-/** Reasons why messages can't be fetched, for texts in the owner's language; absent: the reason as it is. */
+/** Reasons why messages can't be fetched, for texts in the owner's language; absent: the reason is shown as it is. */
 export type GapCode = 'too-old' | 'no-history' | 'history-refused' | 'not-kept' | 'cut-off' | 'lost';
 
 /** Events that are accepted together with the cursor after them. */
@@ -176,13 +176,13 @@ export type InboundBatch = {
     readonly raw: string;
     readonly problem: string;
   }[];
-  /** Where the platform stands after this batch; kept as it is when absent. */
+  /** The platform's read position after this batch; absent: unchanged. */
   readonly cursor?: string;
-  /** Anchors that move in the same transaction. Each only forward, and only over what was accepted. */
+  /** Anchors that move in the same transaction, only forward and only past accepted events. */
   readonly anchors?: ReadonlyMap<ConversationId, string>;
 };
 
-/** Reasons why a channel doesn't receive, for texts in the owner's language; absent: the detail as it is. */
+/** Reasons why a channel doesn't receive, for texts in the owner's language; absent: the detail is shown as it is. */
 export type TroubleCode =
   | 'no-answer'
   | 'refused'
@@ -200,15 +200,15 @@ export type ChannelTrouble = {
     | 'unreachable'
     | 'unauthorised'
     | 'conflict'
-    /** The network wants a person to prove that they are one (a captcha). The detail says what to do. */
+    /** The network asks for proof of being human (a captcha). The detail says what to do. */
     | 'challenge';
   /** In English, for the log, the page and the command line. */
   readonly detail: string;
   readonly code?: TroubleCode;
-  /** When the adapter itself tries again, ms since the epoch; absent where that is within seconds. */
+  /** When the adapter itself tries again, ms since the epoch; absent if that is within seconds. */
   readonly nextTryAt?: number;
-  /** The channel works with something missing: it stays on, and the detail is shown beside it. */
+  /** The channel works, but something is missing: it stays on, and the detail is shown with it. */
   readonly isDegraded?: true;
-  /** The adapter has given up: it wants to be started again, slowly. `unauthorised` always does. */
+  /** The adapter has given up and has to be restarted, slowly. Always the case for `unauthorised`. */
   readonly isOver?: boolean;
 };

@@ -1,15 +1,15 @@
-/** Sub-agents: a run hands a task to a child, which works in a session and a lane of its own. */
+/** Sub-agents: a run hands a task to a child, which works in its own session and lane. */
 import { z } from 'zod';
 import type { LaneClass } from './lane-class.ts';
 import type { Authority } from './outcome.ts';
 
 /** Rights and shape of a child's runs, stored when it is spawned: a later configuration doesn't change them. */
 export type ChildRole = {
-  /** 1 for the child of a conversation, 2 for its child. */
+  /** 1 for the child of a conversation, 2 for that child's child. */
   readonly depth: number;
   /** Name of the tool profile, `task` for example. */
   readonly profile: string;
-  /** Tools that it never gets, whatever its agent or profile allows. */
+  /** Tools it never gets, whatever its agent or profile allows. */
   readonly deniedTools: readonly string[];
 };
 
@@ -18,27 +18,27 @@ export type ForkPoint = {
   readonly sessionId: string;
   /** The parent's summary at that time, if it had one. */
   readonly summaryMessageId: string | null;
-  /** Position of the first message that the parent was shown as it was written. */
+  /** Position of the first message that the parent was shown in its original form. */
   readonly keptFrom: number;
-  /** Position of the message that spawned it: only what stands before it counts. */
+  /** Position of the message that spawned it: only earlier messages count. */
   readonly position: number;
 };
 
-/** `wait`: the parent's call stays open for the result. `announce`: the result comes as an item of its own. */
+/** `wait`: the parent's call stays open for the result. `announce`: the result arrives as a separate item. */
 export type ChildMode = 'wait' | 'announce';
 
 const childState = z.enum(['queued', 'running', 'done']);
-/** `queued` until its lane is claimed first; `done` once its record is written. */
+/** `queued` until its lane is first claimed; `done` once its record is written. */
 export type ChildState = z.output<typeof childState>;
 
 const childStatus = z.enum(['completed', 'failed', 'timed-out', 'stopped', 'lost']);
-/** How a child ended, by its run and never by its own words. `lost`: nothing was left that could work on it. */
+/** How a child ended, judged by its run and never by its own words. `lost`: nothing was left that could work on it. */
 export type ChildStatus = z.output<typeof childStatus>;
 
-/** Who has the result: the parent's call, an item in a lane, or nobody, since nobody waits for it any more. */
+/** Who got the result: the parent's call, an item in a lane, or nobody, because nothing awaits it any more. */
 export type ChildTold = 'tool' | 'lane' | 'none';
 
-/** All that its runs' model calls have used. */
+/** Total usage of its runs' model calls. */
 export type ChildUsage = {
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -54,9 +54,9 @@ export type SpawnLimits = {
   readonly children: number;
   /** Live nodes of one tree. */
   readonly nodes: number;
-  /** Children that one tree has in all its life. */
+  /** Children of one tree over its lifetime. */
   readonly lifetime: number;
-  /** How long a tree may spawn and work, ms; counted from its first child. */
+  /** How long a tree may spawn and work, ms, counted from its first child. */
   readonly treeMs: number;
 };
 
@@ -70,7 +70,7 @@ export type SpawnRefusal =
   | 'tree_exhausted'
   | 'tree_out_of_time';
 
-/** A child as its row says; times in ms since the epoch, by the database's clock. */
+/** A child's row; times in ms since the epoch, by the database's clock. */
 export type ChildRecord = {
   /** Also the id of its session. */
   readonly id: string;
@@ -84,7 +84,7 @@ export type ChildRecord = {
   readonly laneClass: LaneClass;
   readonly agentId: string;
   readonly depth: number;
-  /** That of the run which spawned it: nobody with less may direct it. */
+  /** The authority of the run that spawned it: nobody with less may direct it. */
   readonly authority: Authority;
   readonly label: string | undefined;
   readonly task: string;
@@ -92,15 +92,15 @@ export type ChildRecord = {
   readonly state: ChildState;
   /** Undefined until it is done, as `result`, `told` and `endedAt` are. */
   readonly status: ChildStatus | undefined;
-  /** Last visible text, else the last tool result; at most 100 KB. Undefined in lists. */
+  /** Last visible text, otherwise the last tool result; at most 100 KB. Undefined in lists. */
   readonly result: string | undefined;
   readonly told: ChildTold | undefined;
   readonly usage: ChildUsage;
-  /** By then it has to have stopped; undefined while nobody asked it to. */
+  /** Deadline for stopping; undefined until it is asked to stop. */
   readonly stopAt: number | undefined;
   readonly deadlineAt: number;
   readonly createdAt: number;
-  /** When its lane was claimed first. */
+  /** When its lane was first claimed. */
   readonly startedAt: number | undefined;
   readonly endedAt: number | undefined;
   readonly archivedAt: number | undefined;
@@ -109,7 +109,7 @@ export type ChildRecord = {
 /** Schema of a child as people see it. */
 export const childViewSchema = z.object({
   id: z.string(),
-  /** Child that spawned it; absent when the conversation itself did. */
+  /** The child that spawned it; absent when the conversation itself did. */
   parentId: z.string().exactOptional(),
   depth: z.number(),
   /** Its label or the beginning of its task, on one line. */
@@ -119,7 +119,7 @@ export const childViewSchema = z.object({
   /** Present once it is done. */
   status: childStatus.exactOptional(),
   createdAt: z.number(),
-  /** When its lane was claimed first. */
+  /** When its lane was first claimed. */
   startedAt: z.number().exactOptional(),
   endedAt: z.number().exactOptional(),
   isArchived: z.literal(true).exactOptional(),
@@ -129,5 +129,5 @@ export const childViewSchema = z.object({
   cost: z.number(),
 });
 
-/** A child as people see it in a list or a conversation: no task in full, no result. */
+/** A child as people see it in a list or a conversation, without the full task and the result. */
 export type ChildView = Readonly<z.output<typeof childViewSchema>>;

@@ -1,7 +1,7 @@
-/** Time as the process sees it. What decides about leases and due times is the database's clock instead. */
+/** Time as the process sees it. Leases and due times are decided by the database's clock instead. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Resolves after `ms`, at most 24.8 days, or at once when the signal aborts (it never rejects). */
+  /** Resolves after `ms`, at most 24.8 days, or immediately when the signal aborts (it never rejects). */
   wait(ms: number, signal?: AbortSignal): Promise<void>;
 }

@@ -6,13 +6,13 @@ import type { ReplyRoute } from './route.ts';
 /** One platform event, mapped by a channel's pure `inbound.ts`. */
 export type InboundEnvelope = {
   /**
-   * Unique per bot account, for ever: kind + message id + version (edit date; reaction actor and
-   * emoji). A redelivery carries the same key, an edit another.
+   * Unique per bot account, forever: kind + message id + version (edit date; reaction actor and
+   * emoji). A redelivery has the same key, an edit a different one.
    */
   readonly eventKey: EventKey;
-  /** When its sender says it was sent, ms since the epoch: for display only, since it may be any number. */
+  /** When its sender says it was sent, ms since the epoch; only for display, since it may be any number. */
   readonly sentAt: number;
-  /** When the platform's own server took it, ms since the epoch; absent where it does not say. Limits count by it. */
+  /** When the platform's own server accepted it, ms since the epoch; absent if unknown. Limits count by it. */
   readonly receivedAt?: number;
   readonly route: ReplyRoute;
   readonly chat: Chat;
@@ -29,14 +29,14 @@ export type Chat = {
 
 /** The author of an event. */
 export type Sender = {
-  /** The immutable platform id. The only thing access is decided by. */
+  /** The immutable platform id, the only basis for access decisions. */
   readonly id: PeerId;
   /** For display to the model and in lists; never for access. */
   readonly name: string;
   readonly isBot: boolean;
   /** The bot's own account. */
   readonly isSelf: boolean;
-  /** Whether the sender administers this chat; absent where the platform does not say. */
+  /** Whether the sender administers this chat; absent if the platform doesn't say. */
   readonly isAdmin?: boolean;
 };
 
@@ -57,9 +57,9 @@ export type InboundEvent =
   | { readonly kind: 'stop' }
   /** The conversation has a new id; session, settings and outbox follow it. */
   | { readonly kind: 'migrated'; readonly to: ConversationId }
-  /** The bot was blocked or removed (`isMember: false`), or let in again. */
+  /** The bot was blocked or removed (`isMember: false`), or admitted again. */
   | { readonly kind: 'membership'; readonly isMember: boolean }
-  /** An event Parley does not know. Recorded and refused: unknown is denied. */
+  /** An event Parley doesn't know. Recorded and refused: unknown is denied. */
   | { readonly kind: 'unsupported'; readonly name: string };
 
 /** A new message. */
@@ -73,14 +73,14 @@ export type InboundMessage = {
   readonly mentionsBot: boolean;
   /** A reply to one of the bot's own messages. */
   readonly repliesToBot: boolean;
-  /** The message it replies to, when the network doesn't name its author; core knows the bot's own. */
+  /** The message it replies to, if the network doesn't name its author; core knows the bot's own messages. */
   readonly repliesTo?: MessageId;
   readonly quote?: { readonly messageId: MessageId; readonly author: string; readonly text: string };
-  /** The original author's label, when the text was forwarded: untrusted data, and never what says that it was. */
+  /** The original author's label on a forwarded text. Untrusted, and never used to tell that it was forwarded. */
   readonly forwardedFrom?: string;
-  /** Parts of one album carry the same id and are joined. */
+  /** Parts of one album have the same id and are joined. */
   readonly album?: string;
-  /** The text fills the network's limit, so the client may have split it: more may follow. */
+  /** The text fills the network's limit, so the client may have split it and more may follow. */
   readonly mayContinue?: boolean;
 };
 
@@ -96,8 +96,8 @@ export type InboundDelete = {
   readonly kind: 'delete';
   readonly messageId: MessageId;
   /**
-   * The network itself has taken the message away, and need not say who asked it to. Absent: it counts
-   * only when the sender is the message's own.
+   * The network itself has removed the message and need not say who asked for it. Absent: the deletion counts
+   * only when its sender wrote the message.
    */
   readonly isVouched?: true;
 };

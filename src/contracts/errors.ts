@@ -26,7 +26,7 @@ export type ErrorCode =
   | 'invalid_input'
   | 'internal';
 
-/** The one family of faults. Expected outcomes are values; this is thrown. */
+/** The only family of faults. Expected outcomes are values; faults are thrown. */
 export class ParleyError extends Error {
   readonly code: ErrorCode;
   readonly retry: RetryAdvice;
@@ -44,7 +44,7 @@ export function hasCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof ParleyError && error.code === code;
 }
 
-/** Whether the store takes nothing just now; it recovers by itself, so callers may try again. */
+/** Whether the store accepts no writes at the moment; it recovers on its own, so callers may try again. */
 export function isStoreAway(error: unknown): error is ParleyError {
   return hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
 }

@@ -1,6 +1,6 @@
 /**
  * Branded ids. A brand costs nothing at run time and keeps a peer id from being passed where a
- * conversation id belongs. Only the constructors below (and the session-key codec) make them.
+ * conversation id belongs. Only the constructors below (and the session-key codec) create them.
  */
 declare const brand: unique symbol;
 /** A string that is only assignable to its own kind of id. */
@@ -18,12 +18,12 @@ export type ThreadId = Brand<'ThreadId'>;
 export type PeerId = Brand<'PeerId'>;
 /** A message on the platform. Scope: conversation. */
 export type MessageId = Brand<'MessageId'>;
-/** Names one platform event for ever: kind, message id and version. Scope: bot account. */
+/** Names one platform event forever: kind, message id and version. Scope: bot account. */
 export type EventKey = Brand<'EventKey'>;
 
 /** An agent profile, for example `main`. `agent` is reserved. */
 export type AgentId = Brand<'AgentId'>;
-/** Names one conversation of one agent; only `sessions/session-key.ts` makes or reads it. */
+/** Names one conversation of one agent; only `sessions/session-key.ts` creates or parses it. */
 export type SessionKey = Brand<'SessionKey'>;
 /** One session under a key; `/new` starts another under the same key. */
 export type SessionId = Brand<'SessionId'>;

@@ -1,8 +1,8 @@
-/** Who put an item into its lane: an event of a network, or somebody inside Parley. */
+/** The origin of an item in a lane: a network event, or something inside Parley. */
 export type ItemSource = 'platform' | 'api' | 'schedule' | 'child' | 'task' | 'job';
 
 /**
- * How an item meets the run at work: as the lane's mode says; joining it in any mode, if it has the same
- * target and authority; or by itself, joining no run and joined by nothing.
+ * How an item relates to the active run: `mode`: as the lane's mode says; `always`: it joins the run in any mode, if
+ * it has the same target and authority; `alone`: it joins no run, and nothing joins it.
  */
 export type Reach = 'mode' | 'always' | 'alone';

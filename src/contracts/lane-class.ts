@@ -1,6 +1,6 @@
 /**
- * Whose work a lane holds: people's, a sub-agent's by its depth, a schedule's, or upkeep. Each class has
- * slots and a BullMQ queue of its own, so that none holds up another. No name holds a colon (BullMQ).
+ * The kind of work in a lane: from people, from a sub-agent (by its depth), from a schedule, or upkeep. Each class has
+ * its own slots and BullMQ queue, so that none holds up another. Names must not contain a colon (BullMQ).
  */
 const laneClasses = ['main', 'sub-1', 'sub-2', 'sub-3', 'sub-4', 'sub-5', 'schedule', 'background'] as const;
 

@@ -5,26 +5,26 @@ export type AgentMessage = {
   readonly id: TranscriptId;
   readonly role: 'user' | 'assistant' | 'tool' | 'system';
   readonly parts: readonly MessagePart[];
-  /** Sentence for the model alone, beside a person's message: when it was taken, and from whom. */
+  /** A sentence only for the model, with a person's message: when it was taken, and from whom. */
   readonly note?: string;
   /** The model that wrote it; absent on other roles. */
   readonly model?: string;
-  /** Set once a request was refused for it: what of it no request holds any more. */
+  /** Set once a request was refused because of it: the content that later requests leave out. */
   readonly unsendable?: Unsendable;
-  /** It stands for the messages before it, and comes first. */
+  /** It replaces the messages before it, and comes first. */
   readonly isSummary?: true;
   readonly createdAt: number;
 };
 
 /**
- * Content left out of requests, each with the levels before it: its thinking; its images, the arguments of its
- * calls and their results; its text. The store keeps it all.
+ * Content left out of requests; each level includes those before it: its thinking; its images, the arguments of its
+ * calls and their results; its text. The store keeps everything.
  */
 export type Unsendable = 'thinking' | 'content' | 'text';
 
 /** A row of the transcript. */
 export type TranscriptMessage = AgentMessage & {
-  /** Its place in the session; places are only ever added. */
+  /** Its position in the session; positions are only ever added. */
   readonly position: number;
 };
 
@@ -47,9 +47,9 @@ export type ToolCallData = {
   readonly input: string;
   /** False while the model is still writing the call, or when it was cut off. */
   readonly finished: boolean;
-  /** Why the arguments were not kept: `input` is then `{}`, and the call never runs. */
+  /** Why the arguments were not kept; `input` is then `{}`, and the call never runs. */
   readonly refusal?: string;
-  /** Written by the provider, for itself. */
+  /** Written by the provider for its own use. */
   readonly signature?: string;
 };
 
@@ -61,16 +61,16 @@ export type ToolResultData = {
   readonly is_error: boolean;
 };
 
-/** The result of a call interrupted by a crash: it may have had its effect, or not. */
+/** The result of a call interrupted by a crash: it may or may not have had its effect. */
 export const unknownOutcome = 'interrupted by a restart, outcome unknown';
 
 /** The result of a call that never started, and never will. */
 export const neverStarted = 'cancelled';
 
-/** The result of a call that was withheld because of a steer: it never started. */
+/** The result of a call that never started because of a steer. */
 export const skipped = 'skipped: a new message arrived';
 
-/** The result of a call whose answer from outside has not come before its wait expired. */
+/** The result of a call whose wait for an outside answer expired. */
 export const waitExpired = 'expired: no answer came in time';
 
 /** Why an assistant message ended. */
@@ -84,22 +84,22 @@ export type FinishReason =
   | 'permission_denied'
   | 'error';
 
-/** The visible text of a message: its text parts joined. */
+/** Returns the visible text of a message: its text parts joined. */
 export function textOf(parts: readonly MessagePart[]): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.data.text] : [])).join('');
 }
 
-/** Whether a part is an image, or the file of one. */
+/** Whether a part is an image or an image file. */
 export function isImage(part: MessagePart): boolean {
   return part.type === 'image_url' || (part.type === 'binary' && part.data.mime_type.startsWith('image/'));
 }
 
-/** The tool calls of a message, in order. */
+/** Returns the tool calls of a message, in order. */
 export function toolCallsOf(parts: readonly MessagePart[]): readonly ToolCallData[] {
   return parts.flatMap((part) => (part.type === 'tool_call' ? [part.data] : []));
 }
 
-/** The reason of the last finish part; undefined while the message is being written. */
+/** Returns the reason of the last finish part; undefined while the message is being written. */
 export function finishReasonOf(parts: readonly MessagePart[]): FinishReason | undefined {
   return parts.findLast((part) => part.type === 'finish')?.data.reason;
 }

@@ -1,25 +1,25 @@
 import type { RetryAdvice } from './errors.ts';
 import type { FinishReason } from './message.ts';
 
-/** A family of models behind one API. A stream never throws: errors travel in it. */
+/** A family of models behind one API. A stream never throws: errors are events in it. */
 export interface LlmProvider {
   readonly id: string;
   /**
-   * Loads what a first call takes long to load; every call does so itself. After it a call leaves at once, so nobody
-   * stops one that has been recorded and has not left. Rejects as the call would fail.
+   * Loads what makes a first call slow; every call also does so itself. Afterwards a call is sent immediately, so none
+   * can be stopped between being recorded and being sent. Rejects as the call would fail.
    */
   ready?(): Promise<void>;
   /** Streams one answer; exactly one `complete` or `error` event ends it. Abort ends it with `error` kind `aborted`. */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
   /**
-   * One answer without streaming, for summaries. Throws ParleyError with a `model_…` code, and what `onWait` rejects
-   * with.
+   * Returns one answer without streaming, for summaries. Throws ParleyError with a `model_…` code, or whatever `onWait`
+   * rejects with.
    */
   send(request: ModelRequest, signal: AbortSignal, onWait?: OnWait): Promise<ModelAnswer>;
   model(): ModelInfo;
 }
 
-/** Called before each wait for another try of a call, ms. */
+/** Called before each wait for another attempt at a call, ms. */
 export type OnWait = (waitMs: number) => Promise<void>;
 
 /** Limits and abilities of a model; sizes in tokens. */
@@ -30,7 +30,7 @@ export type ModelInfo = {
   /** Longest answer that a call asks for, unless it has a reason for less. */
   readonly answerTokens: number;
   readonly canThink: boolean;
-  /** The settings say that it takes none. */
+  /** The settings say that it supports no tools. */
   readonly takesTools?: false;
   /** Micro-dollars per million tokens. */
   readonly prices: ModelPrices;
@@ -38,7 +38,7 @@ export type ModelInfo = {
 
 /** Prices of a model, micro-dollars per million tokens. */
 export type ModelPrices = TokenPrices & {
-  /** Some models price the whole call higher once its prompt (cache included) is longer than this. */
+  /** Some models price the entire call higher once its prompt (cache included) is longer than this. */
   readonly longPrompt?: { readonly aboveTokens: number; readonly prices: TokenPrices };
 };
 
@@ -56,7 +56,7 @@ export type ModelRequest = {
   readonly system: readonly SystemBlock[];
   readonly messages: readonly LlmMessage[];
   readonly tools: readonly ToolSpec[];
-  /** Longest answer, its reasoning included, tokens. A provider may ask for less, never for more. */
+  /** Longest answer including its reasoning, tokens. A provider may ask for less, never for more. */
   readonly maxTokens: number;
   readonly reasoning: ReasoningLevel;
 };
@@ -64,17 +64,17 @@ export type ModelRequest = {
 /** How long a model thinks before it answers; a model that can't think ignores it. */
 export type ReasoningLevel = 'off' | 'low' | 'medium' | 'high';
 
-/** Every reasoning level, from none to the most. */
+/** Every reasoning level, from none to highest. */
 export const reasoningLevels = ['off', 'low', 'medium', 'high'] as const satisfies readonly ReasoningLevel[];
 
-/** Purpose of a model call; each may have a model of its own. */
+/** Purpose of a model call; each may have its own model. */
 export type ModelPurpose = 'turn' | 'title' | 'summary';
 
 /** A piece of the system prompt; stable pieces can be cached by the provider. */
 export type SystemBlock = {
   readonly text: string;
   readonly isStable: boolean;
-  /** Speaks of tools: left out for a model that takes none. */
+  /** Mentions tools: left out for a model that supports none. */
   readonly isAboutTools?: true;
 };
 
@@ -97,7 +97,7 @@ export type UserBlock =
 /** One block of an assistant message in a request. */
 export type AssistantBlock =
   | { readonly type: 'text'; readonly text: string }
-  /** `signature` begins with who wrote it, and `model` answered: only that provider's model takes it back. */
+  /** `signature` begins with its author, and `model` wrote the answer: only that provider's model accepts it back. */
   | {
       readonly type: 'thinking';
       readonly thinking: string;
@@ -109,7 +109,7 @@ export type AssistantBlock =
       readonly id: string;
       readonly name: string;
       readonly input: unknown;
-      /** As the provider gave it with the call; others ignore it. */
+      /** As the provider sent it with the call; others ignore it. */
       readonly signature?: string;
     };
 
@@ -126,11 +126,11 @@ export type ModelEvent =
   | { readonly type: 'content_start' }
   | { readonly type: 'content_delta'; readonly text: string }
   | { readonly type: 'content_stop' }
-  /** The delta with a `signature` ends its thinking block; a block may be a signature alone. */
+  /** The delta with a `signature` ends its thinking block; a block may consist of only a signature. */
   | { readonly type: 'thinking_delta'; readonly thinking: string; readonly signature?: string }
   | { readonly type: 'tool_use_start'; readonly id: string; readonly name: string }
   | { readonly type: 'tool_use_delta'; readonly id: string; readonly json: string }
-  /** `signature`: what the provider wants back with the call, in its own words. */
+  /** `signature`: the provider's own value that it requires back with the call. */
   | { readonly type: 'tool_use_stop'; readonly id: string; readonly signature?: string }
   | {
       readonly type: 'complete';
@@ -139,14 +139,14 @@ export type ModelEvent =
       /** Micro-dollars, by the prices of the model that answered. */
       readonly cost: number;
       readonly model: string;
-      /** The request offered tools, and the model was asked without them, since it takes none. */
+      /** The request offered tools, but the model was called without them, since it supports none. */
       readonly withoutTools?: true;
-      /** The answer is whole, but the provider didn't count all of its tokens: `usage` and `cost` are estimates. */
+      /** The answer is complete, but the provider didn't count all of its tokens: `usage` and `cost` are estimates. */
       readonly isUncounted?: true;
     }
   /**
-   * Something worth telling, the stream goes on: a retry, a fallback model. `anew`: the answer so far counts
-   * for nothing, and the model is asked once more.
+   * Worth reporting, but the stream continues: a retry, a fallback model. `anew`: the answer so far is void,
+   * and the model is called once more.
    */
   | {
       readonly type: 'warning';
@@ -156,7 +156,7 @@ export type ModelEvent =
     }
   | { readonly type: 'error'; readonly failure: ModelFailure };
 
-/** Tokens that one call used, as the provider counted them. */
+/** Tokens used by one call, as counted by the provider. */
 export type Usage = {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -164,7 +164,7 @@ export type Usage = {
   readonly cacheWriteTokens: number;
 };
 
-/** Limits spending in all, or per day: of a `person` and of the whole `gateway`. */
+/** The scope of a budget; `person` and `gateway` (everybody) are limited per day, the others in total. */
 export type BudgetScope = 'run' | 'session' | 'tree' | 'person' | 'gateway';
 
 /** Why a model gave no answer. */
@@ -175,37 +175,37 @@ export type ModelFailure = {
     | 'overloaded'
     | 'overflow'
     | 'refused'
-    /** The request could not be made, or was refused, because of its messages. */
+    /** The request couldn't be built, or was refused, because of its messages. */
     | 'unsendable'
-    /** The answer is larger than any that is taken in. It may have been paid for: the same model isn't asked again. */
+    /** The answer is larger than the limit. It may have been paid for, so the same model isn't called again. */
     | 'oversized'
     /** A budget has no room for it. */
     | 'budget'
     | 'failed';
-  /** For the log and the owner; the person gets a fixed line. Holds no secret. */
+  /** For the log and the owner; the person gets a fixed line. Contains no secret. */
   readonly detail: string;
-  /** Whether the same request may succeed later. Absent: never. Only good before the first token. */
+  /** Whether the same request may succeed later. Absent: never. Only valid before the first token. */
   readonly retry?: RetryAdvice;
-  /** The wait is for a limit of this account's own: that other calls succeed says nothing about it. */
+  /** The wait is for this account's own limit, so the success of other calls says nothing about it. */
   readonly isOwnLimit?: boolean;
-  /** For `unauthorised`: the key is taken, for other models than this one. */
+  /** For `unauthorised`: the key is accepted, but not for this model. */
   readonly isAboutModel?: boolean;
   /** For `budget`: the one that is spent. */
   readonly budget?: BudgetScope;
   /** For `unsendable`: the message at fault, if known. */
   readonly messageIndex?: number;
   /**
-   * The provider counts nothing for it: it never got there, or was answered with an HTTP refusal. Absent when the
-   * provider may have counted it: a connection that broke, an error inside the stream.
+   * The provider counts nothing for it: the request never arrived, or was answered with an HTTP refusal. Absent when the
+   * provider may have counted it: a broken connection, an error inside the stream.
    */
   readonly isFree?: true;
-  /** Its count, where the provider gave one with the failure: of an answer that was refused, say. */
+  /** Its count, if the provider gave one with the failure, for example for a refused answer. */
   readonly counted?: Pick<ModelAnswer, 'usage' | 'cost' | 'model'>;
   /** For `unsendable`: the request never left this process. */
   readonly isLocal?: true;
 };
 
-/** A whole answer; `model` is the id of the model that gave it. */
+/** A complete answer; `model` is the id of the model that gave it. */
 export type ModelAnswer = {
   readonly text: string;
   readonly usage: Usage;
@@ -216,7 +216,7 @@ export type ModelAnswer = {
   readonly isUncounted?: true;
 };
 
-/** The names that a claim chooses from: what an agent's turns are answered by, unless its session says otherwise. */
+/** The model names that a claim chooses from: they answer an agent's turns unless its session says otherwise. */
 export type TurnModels = {
   readonly byAgent: Readonly<Partial<Record<string, string>>>;
   readonly byDefault: string;

@@ -2,9 +2,9 @@ import type { FormattedText } from './formatted-text.ts';
 import type { MessageId, PartKey } from './ids.ts';
 import type { ReplyRoute } from './route.ts';
 
-/** One call to a platform: what the outbox hands to a channel. */
+/** One platform call, as the outbox hands it to a channel. */
 export type Outbound = {
-  /** The idempotency key: run, ordinal, target. Stable over restarts, so nonces come from it. */
+  /** The idempotency key: run, ordinal, target. Stable across restarts, so nonces are derived from it. */
   readonly key: PartKey;
   readonly route: ReplyRoute;
   readonly content: OutboundContent;
@@ -12,7 +12,7 @@ export type Outbound = {
 
 /** A choice under a message. A press of it comes back as an event of kind `button`, with its id as `data`. */
 export type Button = {
-  /** At most 64 bytes of UTF-8, as Telegram takes it. */
+  /** At most 64 bytes of UTF-8, which is Telegram's limit. */
   readonly id: string;
   readonly label: string;
   /** The chat command that does the same, for networks without buttons. */
@@ -27,7 +27,7 @@ export type OutboundContent =
       readonly kind: 'edit';
       readonly messageId: MessageId;
       readonly text: FormattedText;
-      /** Empty: the message loses those that it has. Absent: it has none. */
+      /** Empty: the message loses its buttons. Absent: it has none. */
       readonly buttons?: readonly Button[];
     }
   | { readonly kind: 'delete'; readonly messageId: MessageId }
@@ -49,28 +49,28 @@ export type SendResult =
   /** The platform confirmed it; `receipts` are the ids of the resulting messages (may be empty). */
   | { readonly kind: 'sent'; readonly receipts: readonly MessageId[] }
   /**
-   * Certainly not delivered: safe to repeat. `afterMs` is the wait that the platform asks for, 0 when
-   * it names none; core waits for 1 s at least and 5 min at most before it asks again. `isOutage`: the
-   * platform could not be reached at all, so that repeating never ends by count.
+   * Certainly not delivered: safe to repeat. `afterMs` is the wait that the platform asks for, or 0;
+   * core waits between 1 s and 5 min before it tries again. `isOutage`: the
+   * platform couldn't be reached at all, so attempts aren't counted.
    */
   | { readonly kind: 'retry'; readonly afterMs: number; readonly reason: string; readonly isOutage?: boolean }
   /**
-   * The connection ended before the answer: it may or may not have arrived. Core repeats it only for as long as
+   * The connection ended before the answer, so the message may or may not have arrived. Core repeats it only while
    * the platform recognises the repeat (`capabilities.repeatSafeMs`).
    */
   | { readonly kind: 'unknown'; readonly reason: string }
-  /** Certainly not delivered, and repeating it would not help. */
+  /** Certainly not delivered, and repeating it wouldn't help. */
   | { readonly kind: 'failed'; readonly failure: SendFailure; readonly reason: string };
 
 /** Why a platform refused a part for good. */
 export type SendFailure =
-  /** The platform could not read the markup: core repeats it as plain text. */
+  /** The platform couldn't parse the markup; core repeats it as plain text. */
   | { readonly kind: 'markup' }
   /** Blocked, removed or gone: the conversation is unreachable. */
   | { readonly kind: 'unreachable' }
   /** The conversation lives on under another id; core follows. */
   | { readonly kind: 'migrated'; readonly to: ReplyRoute['conversation'] }
-  /** The thread is gone: core repeats it without one. */
+  /** The thread is gone; core repeats it without one. */
   | { readonly kind: 'thread-gone' }
   | { readonly kind: 'unauthorised' }
   | { readonly kind: 'rejected' };

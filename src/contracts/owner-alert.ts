@@ -2,7 +2,7 @@ type AlertTraits = { readonly isLasting: boolean; readonly avoids?: 'account' | 
 
 /**
  * Notices to the owner, by one direct message and on the page. The subject says which one: two troubles of one
- * kind and subject are the same trouble.
+ * kind and subject are one alert.
  */
 const kinds = {
   /** Subject: the channel. Down for longer than a minute. */
@@ -11,23 +11,23 @@ const kinds = {
   'channel-unauthorised': { isLasting: true, avoids: 'account' },
   /** Subject: the channel. The network wants a captcha solved. */
   'channel-challenge': { isLasting: true, avoids: 'account' },
-  /** Subject: the provider. It refuses the keys that it is called with. */
+  /** Subject: the provider. It rejects the keys used. */
   'model-key': { isLasting: true },
-  /** Subject: the provider and its model. It takes no tools, and is asked without. */
+  /** Subject: the provider and its model. It supports no tools, and is called without them. */
   'model-without-tools': { isLasting: false },
   /** Subject: the agent. Its instructions and tools leave conversations no room in the model's window. */
   'context-full': { isLasting: false },
-  /** Subject: the session key of the lane. Something waits in it and nobody works on it. */
+  /** Subject: the session key of the lane. Something is waiting in it and nothing runs it. */
   'lane-stuck': { isLasting: true },
-  /** Subject: the group's conversation. A run failed there, and people see a reaction only. */
+  /** Subject: the group's conversation. A run failed there, and people only see a reaction. */
   'run-failed': { isLasting: false },
-  /** Subject: the conversation. What was sent there may or may not have arrived. */
+  /** Subject: the conversation. A message sent there may or may not have arrived. */
   'delivery-unknown': { isLasting: false, avoids: 'conversation' },
-  /** Subject: the conversation. Its platform asks to wait for more than five minutes before anything is sent there. */
+  /** Subject: the conversation. Its platform asks for a wait of more than five minutes before the next send. */
   'delivery-waits': { isLasting: true, avoids: 'conversation' },
   /** Subject: the bot account or the conversation. Messages may have been missed for good. */
   'events-missed': { isLasting: false },
-  /** Subject: the conversation, under its earlier id. It lives on under another one. */
+  /** Subject: the conversation, under its earlier id. It continues under a different one. */
   'conversation-moved': { isLasting: false, avoids: 'conversation' },
   /** Subject: the budget's key. It has no room for a call. */
   'budget-spent': { isLasting: false },
@@ -38,7 +38,7 @@ const kinds = {
 /** Kind of a notice to the owner. */
 export type AlertKind = keyof typeof kinds;
 
-/** A state that ends by itself, such as a channel that is down; the others are events, which are counted. */
+/** Whether the alert is a state that ends on its own, such as a channel being down; others are events, which are counted. */
 export function isLasting(kind: AlertKind): boolean {
   return kinds[kind].isLasting;
 }
@@ -53,16 +53,16 @@ export function avoidedPlace(kind: AlertKind): AlertTraits['avoids'] {
 export type Alert = {
   readonly kind: AlertKind;
   readonly subject: string;
-  /** Values for the notice's text, for example `reason`, with its `code` where it has one. Holds no secret. */
+  /** Values for the notice's text, for example `reason`, with its `code` if it has one. Contains no secret. */
   readonly values?: Readonly<Record<string, string>>;
 };
 
-/** A notice as the page and the command line show it. */
+/** An alert as shown by the page and the command line. */
 export type ShownAlert = {
   readonly id: string;
   readonly kind: AlertKind;
   readonly text: string;
-  /** How often it has happened since the notice was opened. */
+  /** How often it has happened since the alert was opened. */
   readonly count: number;
   /** When it happened first and last, ms since the epoch. */
   readonly since: number;

@@ -9,5 +9,5 @@ export type ShownQuestion = {
   readonly choices: readonly { readonly verdict: 'approve' | 'deny'; readonly label: string }[];
 };
 
-/** The result of an answer, also in words. */
+/** The result of an answer, with a text for people. */
 export type AnswerResult = { readonly result: PressResult; readonly text: string };

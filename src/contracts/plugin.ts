@@ -8,7 +8,7 @@ import type { WorkspaceReader } from './workspace-reader.ts';
 export interface PluginDefinition<Config = unknown> {
   readonly id: string;
   readonly configSchema: z.ZodType<Config>;
-  /** Registers what the plugin brings; returns a disposer. */
+  /** Registers what the plugin provides; returns a disposer. */
   setup(api: PluginApi, config: Config): Disposer;
 }
 
@@ -20,15 +20,15 @@ export interface PluginApi {
   readonly log: Log;
   readonly tools: {
     /**
-     * Brings one tool. The name is declared here, before any run asks the factory, so that two plugins
-     * that bring the same tool are noticed at the start. The factory's tools carry that name.
+     * Provides one tool. The name is declared here, before any run calls the factory, so that two plugins
+     * with the same tool are caught at the start. The factory's tools have that name.
      */
     register(name: string, factory: ToolFactory): void;
   };
-  /** Makes the file calls on workspaces, so that a disk that is gone holds up nothing else. */
+  /** Makes file calls on workspaces, so that a disk that is gone holds up nothing else. */
   readonly disks: DiskCalls;
   /** Lets the gateway's own tools read files of workspaces. One plugin may, in its setup. */
   readonly workspaces: { serve(reader: WorkspaceReader): void };
-  /** Answers a call of one of its tools that is parked, also one from before a restart. */
+  /** Settles a parked call of one of its tools, including one from before a restart. */
   readonly settle: SettleCall;
 }

@@ -1,5 +1,5 @@
 /**
- * Named points around the durable steps. In production a probe does nothing; the crash tests pass one
+ * Named points around the durable steps. In production the probe does nothing; the crash tests pass one
  * that kills the process there.
  */
 export interface Probe {

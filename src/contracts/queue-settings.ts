@@ -1,10 +1,10 @@
 /**
  * How a lane treats a message that arrives while a run is active.
  *
- * `steer-backlog` is `steer` with a promise: a message that was steered into a run is consumed when
- * something that was decided after reading it is on record, an answer or a tool turn of which a tool
- * was begun. A run that ends before that (error, timeout, given up, interrupted, stopped by somebody
- * else) puts it back in its old place, and it is taken again. Its sender's own `/stop` or `/new` cancels it.
+ * `steer-backlog` is `steer` with a guarantee: a message steered into a run is consumed only once a
+ * decision made after reading it is on record: an answer, or a tool turn with a started
+ * tool. A run that ends before that (error, timeout, given up, interrupted, stopped by somebody
+ * else) requeues it in its old place, and it is taken again. Its sender's own `/stop` or `/new` cancels it.
  */
 export type QueueMode = 'steer' | 'steer-backlog' | 'followup' | 'collect' | 'interrupt';
 
@@ -17,7 +17,7 @@ export const queueModes: readonly QueueMode[] = [
   'interrupt',
 ];
 
-/** Whether a boundary of the active run takes in what waits. */
+/** Whether a boundary of the active run takes in waiting messages. */
 export function isSteering(mode: QueueMode): boolean {
   return mode === 'steer' || mode === 'steer-backlog';
 }
@@ -29,7 +29,7 @@ export type QueueSettings = {
   readonly debounceMs: number;
   /** Quiet window of `collect` after an active run, ms. */
   readonly quietMs: number;
-  /** Waiting messages at most. */
+  /** Maximum number of waiting messages. */
   readonly cap: number;
   readonly drop: DropPolicy;
 };
@@ -40,5 +40,5 @@ export type DropPolicy = 'summarize' | 'old' | 'new';
 /** Every overflow policy, for schemas and `/queue`. */
 export const dropPolicies: readonly DropPolicy[] = ['summarize', 'old', 'new'];
 
-/** A debounce or quiet window that each message begins anew ends so many windows after the first message. */
+/** Each message restarts a debounce or quiet window, which ends at the latest this many windows after the first. */
 export const longestWindows = 10;

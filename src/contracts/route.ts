@@ -13,15 +13,15 @@ export type ReplyRoute = {
   readonly replyTo?: MessageId;
 };
 
-/** Where a run's answers go: along a route, or nowhere but on record, as transcript and result. */
+/** Where a run's answers go: along a route, or only on record, as transcript and result. */
 export type RunTarget = ReplyRoute | 'record';
 
-/** The route that the target is; undefined of one that is only on record. */
+/** Returns the target's route; undefined for one that is only on record. */
 export function routeOf(target: RunTarget): ReplyRoute | undefined {
   return target === 'record' ? undefined : target;
 }
 
-/** The way to the same place that quotes no message. */
+/** Returns the same route without quoting a message. */
 export function withoutQuote({ replyTo: _, ...route }: ReplyRoute): ReplyRoute {
   return route;
 }
@@ -31,7 +31,7 @@ export function isSameTarget(a: RunTarget, b: RunTarget): boolean {
   return a === 'record' || b === 'record' ? a === b : isSameRoute(a, b);
 }
 
-/** Two routes are one when they lead to the same place, whatever message they quote. */
+/** Whether both routes lead to the same place, whatever message they quote. */
 export function isSameRoute(a: ReplyRoute, b: ReplyRoute): boolean {
   return (
     a.channel === b.channel &&

@@ -1,6 +1,6 @@
-/** Times what runs in one piece on the event loop, so that whatever holds it can be named. */
+/** Times synchronous work on the event loop, so that whatever holds the loop can be named. */
 export interface Sections {
-  /** Runs the work at once and hands on what it returns or throws. `name`: what a person calls it. */
+  /** Runs the work immediately and passes on its result or error. `name`: a readable name for it. */
   run<T>(name: string, work: () => T): T;
 }
 

@@ -6,41 +6,41 @@ import { spansSchema } from './span.ts';
 
 /**
  * One session's messages, oldest first, and its current activity. Session-bound channels (web, terminal) read
- * it, so that a page that was closed misses nothing.
+ * it, so that a closed page misses nothing.
  */
 export interface TimelineReader {
-  /** Names the session that `route` leads to now: positions count within it. A change of settings, or a restore, may lead to another. */
+  /** Names the session that `route` leads to now; positions count within it. New settings, or a restore, may change it. */
   sessionOf(route: ReplyRoute): string;
   /**
-   * The newest `limit` items of the session that `route` leads to; with `after`, the oldest `limit` that
-   * came after that position. A page that is not full is the last one.
+   * Returns the newest `limit` items of the session that `route` leads to; with `after`, the oldest `limit`
+   * after that position. A page that isn't full is the last one.
    */
   read(
     route: ReplyRoute,
     options: { readonly after?: number; readonly limit: number },
   ): Promise<readonly TimelineItem[]>;
-  /** Stored current activity: replaces what a reconnecting client knew. */
+  /** Returns the stored current activity, which replaces a reconnecting client's state. */
   standing(route: ReplyRoute): Promise<TimelineStanding>;
   /**
    * Calls back for each change until the signal aborts, and once at the beginning when a run is parked
-   * there. May miss some: `read` is the truth.
+   * there. May miss changes: `read` is the truth.
    */
   watch(route: ReplyRoute, onEvent: (event: TimelineEvent) => void, signal: AbortSignal): void;
 }
 
 /** Schema of the current activity of a session. */
 export const timelineStandingSchema = z.object({
-  /** Absent when nothing is worked on. */
+  /** Absent when no run is active. */
   run: z
     .object({
       runId: z.string(),
-      /** Names of the tools at work. */
+      /** Names of the running tools. */
       tools: z.array(z.string()).readonly(),
       /** Set when it is parked. */
       waitsFor: z.string().exactOptional(),
     })
     .exactOptional(),
-  /** How it treats what arrives while it works; absent before the first message. */
+  /** How it treats messages that arrive during a run; absent before the first message. */
   queueMode: z.enum(queueModes).exactOptional(),
   /** Sub-agents of the conversation, oldest first; absent when it has none. */
   children: z.array(childViewSchema).readonly().exactOptional(),
@@ -50,7 +50,7 @@ export const timelineStandingSchema = z.object({
 export type TimelineStanding = Readonly<z.output<typeof timelineStandingSchema>>;
 
 const toolState = z.enum(['started', 'done', 'failed', 'skipped']);
-/** `skipped`: it never started, since a new message changed the course of its run. */
+/** `skipped`: it never started, because a new message changed the course of its run. */
 export type ToolState = z.output<typeof toolState>;
 
 const timelineStep = z.object({ name: z.string(), state: toolState.exclude(['started']) });
@@ -59,7 +59,7 @@ export type TimelineStep = Readonly<z.output<typeof timelineStep>>;
 
 /** Schema of one message of a session. */
 export const timelineItemSchema = z.object({
-  /** Grows with time; a client asks for what came after the last one it has. */
+  /** Grows with time; a client asks for items after the last position it has. */
   position: z.number(),
   at: z.number(),
   author: z.discriminatedUnion('kind', [
@@ -78,11 +78,11 @@ export const timelineItemSchema = z.object({
     .array(z.object({ id: z.string(), label: z.string(), command: z.string() }))
     .readonly()
     .exactOptional(),
-  /** For a person's message: waiting, taken, delivering (answered, and the answer is on its way), answered … */
+  /** For a person's message: waiting, taken, delivering (answered, and the answer is being sent), answered … */
   state: z.string(),
-  /** Names of the files that came with a person's message; of one that isn't there, with the reason behind it. */
+  /** Names of the files that came with a person's message; a missing file's name is followed by the reason. */
   files: z.array(z.string()).readonly().exactOptional(),
-  /** On the first part of an answer: the tool calls since the answer before. */
+  /** On the first part of an answer: the tool calls since the previous answer. */
   steps: z.array(timelineStep).readonly().exactOptional(),
 });
 
@@ -93,13 +93,13 @@ export type TimelineItem = Readonly<z.output<typeof timelineItemSchema>>;
 export const timelineEventSchema = z.discriminatedUnion('kind', [
   /** Something was stored: read again from your position. */
   z.object({ kind: z.literal('changed') }),
-  /** The answer so far, replacing what was shown. Never holds a prefix of a silent token. */
+  /** The answer so far, replacing what was shown. Never contains a prefix of a silent token. */
   z.object({ kind: z.literal('preview'), runId: z.string(), text: z.string() }),
   z.object({ kind: z.literal('tool'), runId: z.string(), name: z.string(), state: toolState }),
   z.object({ kind: z.literal('run'), runId: z.string(), state: z.enum(['started', 'steered', 'ended']) }),
-  /** The run waits for something outside, an approval say; it goes on with `started`. */
+  /** The run waits for something outside, such as an approval; it continues with `started`. */
   z.object({ kind: z.literal('parked'), runId: z.string(), reason: z.string() }),
 ]);
 
-/** A change in a session that its open clients see at once. */
+/** A change in a session that its open clients see immediately. */
 export type TimelineEvent = Readonly<z.output<typeof timelineEventSchema>>;

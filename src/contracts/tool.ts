@@ -10,7 +10,7 @@ export interface Tool<Input = unknown> {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: z.ZodType<Input>;
-  /** May run beside other parallel-safe tools of the same batch. */
+  /** May run in parallel with other parallel-safe tools of the same batch. */
   readonly parallelSafe: boolean;
   /**
    * Recovery of a call that started and has no result: `safe` runs it again, `never` reports "outcome unknown".
@@ -20,12 +20,12 @@ export interface Tool<Input = unknown> {
   readonly replay: 'safe' | 'never' | 'durable';
   /** The least trusted authority that may cause this tool to run. */
   readonly authority: Authority;
-  /** Mends arguments that models often get wrong, before validation. */
+  /** Repairs arguments that models often get wrong, before validation. */
   prepareArguments?(raw: unknown): unknown;
   /**
    * Throws for failures the model should read; the message goes to the model. A `durable` tool whose
-   * answer comes from outside, later, gives back `ParkRequest` once its effect is stored: its run then waits
-   * without slot or lease until somebody settles the call.
+   * answer comes later, from outside, returns `ParkRequest` once its effect is stored: its run then waits
+   * without slot or lease until the call is settled.
    */
   execute(input: Input, ctx: ToolContext): Promise<ToolOutput | ParkRequest>;
 }
@@ -38,7 +38,7 @@ export type ToolContext = {
   readonly isRepeat?: boolean;
   /** Aborts when the run is cancelled or ends. */
   readonly signal: AbortSignal;
-  /** Reports partial output while the tool works. */
+  /** Reports partial output while the tool is running. */
   update(text: string): void;
 };
 
@@ -48,12 +48,12 @@ export type ToolRun = {
   readonly sessionId: SessionId;
   readonly sessionKey: SessionKey;
   readonly agentId: AgentId;
-  /** Absent in a run that is only on record: nobody waits for its answer in a conversation. */
+  /** Absent in a run that is only on record, whose answer goes to no conversation. */
   readonly route?: ReplyRoute;
   readonly authority: Authority;
-  /** Its rights as a sub-agent; absent in a run that nobody spawned. */
+  /** Its rights as a sub-agent; absent in a run that wasn't spawned. */
   readonly role?: ChildRole;
-  /** Absent: as its role says, else `main`. */
+  /** Absent: as its role says, otherwise `main`. */
   readonly type?: AgentType;
   /** The agent's workspace; the only folder its file tools reach. */
   readonly workspace: string;
@@ -61,7 +61,7 @@ export type ToolRun = {
   readonly epoch: number;
 };
 
-/** Longest text of a result, in bytes of UTF-8; of a longer one the model gets the beginning, with a note. */
+/** Longest text of a result, in bytes of UTF-8; the model gets the beginning of a longer one, with a note. */
 export const maxResultBytes = 32 * 1024;
 
 /** The result of a tool call. */
@@ -73,22 +73,22 @@ export type ToolOutput = {
   readonly metadata?: Record<string, unknown>;
 };
 
-/** The call stays open until it is settled, be it days from now and in another process. */
+/** A request to keep the call open until it is settled, even if that is days later and in another process. */
 export type ParkRequest = {
   readonly parked: {
-    /** Reason for waiting, shown on the page and in the log: "an approval", say. */
+    /** Reason for waiting, shown on the page and in the log, for example "an approval". */
     readonly reason: string;
-    /** After so long without an answer the wait expires, ms; 7 days unless given, at most 30 days. */
+    /** The wait expires after this long without an answer, ms; by default 7 days, at most 30 days. */
     readonly waitMs?: number;
   };
 };
 
-/** A call, as its settler names it: call ids are unique within a run. */
+/** Names a call to be settled: call ids are unique within a run. */
 export type CallRef = { readonly runId: RunId; readonly callId: string };
 
 /**
- * Result of a settlement. Only `settled` has changed anything: a call has one result, the first. `cancelled`:
- * its run was asked to stop, or is over, and answers the call itself.
+ * Result of a settlement. Only `settled` changed anything: a call has one result, the first. `cancelled`:
+ * its run was asked to stop, or has ended, and answers the call itself.
  */
 export type Settlement = 'settled' | 'settled-before' | 'cancelled' | 'not-started' | 'unknown-call';
 
@@ -98,10 +98,10 @@ export type SettleCall = (
   result: ToolOutput & { readonly isError?: boolean },
 ) => Promise<Settlement>;
 
-/** Makes a tool for one run, or none where it would have no meaning. */
+/** Creates a tool for one run, or none where it would make no sense. */
 export type ToolFactory = (run: ToolRun) => Tool | undefined;
 
-/** Keeps the input type of a tool while it is written; forgets it for lists of tools. */
+/** Checks a tool's definition against its input type, and widens the type for lists of tools. */
 export function defineTool<Input>(tool: Tool<Input>): Tool {
   // The schema has parsed the input before `execute` sees it, so widening the parameter is safe.
   return tool as Tool;
