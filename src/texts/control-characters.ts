@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: finding them is the purpose of this file
 /**
- * Removes what a reader cannot see and a terminal, a log or a layout would obey: control characters,
+ * Removes characters that a reader can't see but a terminal, a log or a layout would obey: control characters,
  * ANSI and OSC sequences, bidi overrides and isolates, invisible characters. Keeps the joiners that
  * emoji and joining scripts need, and plain direction marks.
  */
@@ -17,17 +17,17 @@ const LINE_ENDS = /\r\n?|[\u2028\u2029]/g;
 
 const FLAG_WITH_TAGS = /(\u{1f3f4}[\u{e0020}-\u{e007e}]{1,8}\u{e007f})|[\u{e0000}-\u{e007f}]/gu;
 const IDEOGRAPH_VARIANT = /(\p{sc=Han}[\u{e0100}-\u{e01ef}])|[\u{e0100}-\u{e01ef}]/gu;
-/** A joiner is kept behind an emoji, and behind a letter of a script that joins its letters. */
+/** A joiner is kept after an emoji, and after a letter of a script that joins its letters. */
 const KEPT_JOINER =
   /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f|(?![\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Han}])[\p{L}\p{M}])$/u;
 
-/** A string sequence; the group is there when nothing has ended it. It takes each sign once, however many begin one. */
+/** A string sequence; the group matches when nothing has ended it. It consumes each character once, however many begin one. */
 const BEGUN_SEQUENCE = /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:(\x1b?$)|)/g;
-/** An end that the next characters may turn into something that is removed or joined. */
+/** An end of text that the next characters may turn into something that is removed or joined. */
 const UNFINISHED =
   /(?:\r|[\ud800-\udbff]|(?:\x1b\[|\x9b)[0-?]*[ -/]*|\x1b[ -/]*|\ud83c\udff4(?:\udb40[\udc20-\udc7e])*)$/;
 
-/** Safe to repeat. U+0000 and lone surrogates become U+FFFD; line ends become `\n`. */
+/** Strips the controls. Safe to repeat. U+0000 and lone surrogates become U+FFFD; line ends become `\n`. */
 export function stripControls(text: string): string {
   if (!SUSPECT.test(text)) return text;
   return stripJoiners(
@@ -44,7 +44,7 @@ export function stripControls(text: string): string {
   );
 }
 
-/** For a text that is still growing: its unfinished end is left out. */
+/** Strips the controls of a text that is still growing, leaving out its unfinished end. */
 export function stripControlsStreaming(text: string): string {
   const whole = text.replace(BEGUN_SEQUENCE, (begun, open?: string) => (open === undefined ? begun : ''));
   return stripControls(whole.replace(UNFINISHED, ''));

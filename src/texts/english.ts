@@ -6,22 +6,21 @@ export const english = {
   toolFailure: 'Sorry, I couldn’t finish that: {tool} failed.',
   runTimeout: 'Sorry, that took too long, so I stopped.',
   restartGaveUp: 'Sorry, I was interrupted several times and gave up. Please send it again.',
-  // Also where it isn't reached, or sends what nobody can read.
+  // Also used when it can't be reached, or sends something unreadable.
   modelBusy: 'The model isn’t answering yet. I’ll keep trying.',
   modelSlow: 'The model is taking its time. I’m still waiting for it.',
   modelUnavailable: 'I can’t reach the model right now. Please try again later.',
   modelFailed: 'The model rejected this request. My owner can check the log.',
   modelUnauthorised: 'I can’t answer: the model’s provider rejects my key. My owner knows.',
   modelUnsendable: 'I couldn’t send this conversation to the model. Send /new to start a fresh one.',
-  modelOversized: 'The model’s answer was too large to take in, so I dropped it. My owner can check the log.',
+  modelOversized: 'The model’s answer was too large, so I dropped it. My owner can check the log.',
   contextEmpty: 'This conversation is still empty.',
-  contextSize: 'My last answer took {last} tokens. Above {threshold} I summarise what’s older.',
+  contextSize: 'My last answer took {last} tokens. Above {threshold}, I summarise older messages.',
   contextInstructions:
     'My instructions take about {instructionTokens} tokens, the descriptions of my tools about {toolTokens}.',
-  contextMessages:
-    'I still read word for word: {messages} of {total} messages, about {messageTokens} tokens.',
-  contextResults: 'Results of my tools among them: {results}, about {resultTokens} tokens.',
-  contextSummary: 'A summary stands for what was before: about {summaryTokens} tokens.',
+  contextMessages: 'I still read {messages} of {total} messages word for word, about {messageTokens} tokens.',
+  contextResults: 'Tool results among them: {results}, about {resultTokens} tokens.',
+  contextSummary: 'A summary replaces everything before them: about {summaryTokens} tokens.',
   compacted:
     'I’ve summarised the beginning of this conversation: about {before} tokens before, {after} now. Nothing was deleted.',
   compactTooShort: 'This conversation is short enough. There’s nothing to summarise yet.',
@@ -35,9 +34,9 @@ export const english = {
   budgetSpent:
     'The budget {which} is used up, so I stopped. My owner can raise it with /budget {scope} and an amount in dollars.',
   budgetPaused:
-    'The budget {which} is used up, so I’ve paused. I’ll go on once my owner raises it with /budget {scope} and an amount; /stop ends it.',
+    'The budget {which} is used up, so I’ve paused. I’ll continue once my owner raises it with /budget {scope} and an amount; /stop ends it.',
   budgetPausedOwner:
-    'The budget {which} is used up, so I’ve paused. Send /budget {scope} and an amount in dollars to go on, or /stop.',
+    'The budget {which} is used up, so I’ve paused. Send /budget {scope} and an amount in dollars to continue, or /stop.',
   budgetRun: 'for one request',
   budgetSession: 'for this conversation',
   budgetTree: 'for one request with its sub-agents',
@@ -76,10 +75,10 @@ export const english = {
   usageMenu: 'Show what this conversation has used',
   usageNone: 'This conversation hasn’t used any model yet.',
   usageSession: 'This conversation: {cost}, model calls: {calls}',
-  usageChildren: 'Of that for sub-agents: {cost}',
+  usageChildren: 'Of that, for sub-agents: {cost}',
   usageModel:
     '{model}: {cost}, calls: {calls}, tokens in: {input} ({cached} % from the cache), out: {output}',
-  usageUnsure: 'Calls without a known cost, counted at their most: {calls}',
+  usageUnsure: 'Calls of unknown cost, counted at their maximum: {calls}',
   usagePerson: 'You today: {cost}',
   usageGateway: 'Everyone today: {cost}',
   budgetMenu: 'Show the budgets here; for my owner: raise one',
@@ -115,7 +114,7 @@ export const english = {
   statusAgent: 'Agent {agent}, model {model}',
   statusAccount: 'Account {account} ({bot})',
   statusWorking: 'Working for {seconds} s; {waiting} waiting.',
-  statusPaused: 'Paused {seconds} s ago until a result arrives; {waiting} waiting.',
+  statusPaused: 'Paused for {seconds} s, until a result arrives; {waiting} waiting.',
   statusNoSession: 'No conversation yet.',
   statusSession: 'Session: messages {messages}, tokens in the last call {tokens}, cost {cost}',
   activationUsage: 'Use /activation mention, /activation always or /activation off.',
@@ -194,7 +193,7 @@ export const english = {
   childSteered: 'I’ve passed that on to “{name}” ({id}).',
   childEnded: '“{name}” ({id}) has already ended. /subagents info {id} shows how.',
   childLesserRights:
-    '“{name}” ({id}) has more rights than you have here, so I can’t pass that on. Ask its starter or my owner.',
+    '“{name}” ({id}) has more rights than you have here, so I can’t pass that on. Ask the person who started it, or my owner.',
   childUnknown: 'There’s no sub-agent “{which}” here. /subagents lists them.',
   childSeveral: 'Several sub-agents begin with “{which}”. Use more letters of the id.',
   childUsage: 'Use /subagents {verb} and an id from /subagents list.',
@@ -220,10 +219,10 @@ export const english = {
   groupAdmitted: 'I now answer here when I’m mentioned. Enabled by {by}; /activation off takes that back.',
   rateLimited: 'That’s too many messages at once. Please wait {seconds} s.',
   fileTooLarge: 'it’s larger than {size} MB',
-  fileTooMany: 'I take {count} files of a message',
-  fileOverLimit: 'I take {size} MB of files an hour from one person',
+  fileTooMany: 'I accept {count} files per message',
+  fileOverLimit: 'I accept {size} MB of files an hour from one person',
   fileNotFetched: 'it couldn’t be fetched',
-  fileExpired: 'it isn’t kept any more',
+  fileExpired: 'it’s no longer kept',
   fileTooLate: 'it couldn’t be fetched in time',
 
   pairingFirst:
@@ -311,10 +310,10 @@ export const english = {
   ownerModelKey:
     '{subject} rejects my key: {reason}. Put a valid one into {variable} and restart me, or run: {parley} onboard',
   ownerModelRefused:
-    '{subject} isn’t open to my key: {reason}. Allow it at the provider, or choose another model.',
+    '{subject} isn’t available to my key: {reason}. Allow it at the provider, or choose another model.',
   ownerModelKeyAccepted: '{subject} accepts my key again.',
   ownerModelWithoutTools:
-    '{subject} takes no tools, so I answer without them. If you need tools, choose another model: docs/models.md',
+    '{subject} doesn’t support tools, so I answer without them. If you need tools, choose another model: docs/models.md',
   ownerContextFull:
     'The instructions and tools of {subject} take about {fixed} tokens of the {threshold} that {model} leaves for a conversation, so it can’t be summarised. Shorten its files, deny it tools, or choose a model with a larger window.',
   ownerLaneStuck: '{subject} has been stuck for {seconds} s. I’m still trying; check the log.',
@@ -337,7 +336,7 @@ export const english = {
   reasonNoAnswer: 'it doesn’t answer ({detail})',
   reasonRefused: 'it refuses the connection ({detail})',
   reasonBadCredentials: '{detail}',
-  reasonConflict: 'another program receives for this account',
+  reasonConflict: 'another program is receiving for this account',
   reasonCaptcha: '{detail}',
   reasonSettings: 'its settings aren’t valid ({detail})',
   reasonServerChanged: 'its server has changed, and I’m connecting again',
@@ -345,7 +344,7 @@ export const english = {
   reasonInternal: 'an internal fault has stopped it; check the log',
   reasonTooOld: 'they’re too old',
   reasonNoHistory: 'I may not read the history there',
-  reasonHistoryRefused: 'the network doesn’t give them out ({detail})',
+  reasonHistoryRefused: 'the network won’t return them ({detail})',
   reasonNotKept: 'the server kept nothing while I was away',
   reasonCutOff: 'a connection broke off',
   reasonLost: 'they couldn’t be read or stored ({detail})',

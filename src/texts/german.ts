@@ -1,7 +1,7 @@
-/** Parley's texts in German, in the du-form. The compiler demands every one of them. */
+/** Parley's texts in German, in the du-form. The compiler requires every one of them. */
 import type { english } from './english.ts';
 
-/** The German table, by the same keys. */
+/** The German table, with the same keys. */
 export const german: Readonly<Record<keyof typeof english, string>> = {
   internalFailure: 'Entschuldige, bei mir ist etwas schiefgegangen. Bitte versuche es noch einmal.',
   toolFailure: 'Entschuldige, das konnte ich nicht zu Ende bringen: {tool} ist fehlgeschlagen.',

@@ -1,6 +1,6 @@
 /**
  * Every text that Parley itself says to people, in one table per language. `{name}` is filled in. The operator
- * may override any of them in the configuration; a language without a table gets English.
+ * can override any of them in the configuration; a language without a table gets English.
  */
 
 import { parleyCommand } from '#channel-kit/own-commands.ts';
@@ -10,16 +10,16 @@ import { german } from './german.ts';
 
 /** The key of a notice. */
 export type NoticeKey = keyof typeof english;
-/** Every text of Parley in chat, by key. */
+/** All of Parley's chat texts, by key. */
 export type Notices = Readonly<Record<NoticeKey, string>>;
-/** For the `{name}`s in a text. */
+/** Values for the `{name}`s in a text. */
 export type NoticeValues = Readonly<Record<string, unknown>>;
 
 const languages: Readonly<Record<string, Notices>> = { en: english, de: german };
 
 /**
- * `language` is a BCP 47 tag; only its first part counts. Throws `config_invalid` when `overrides` names an
- * unknown text.
+ * Returns the texts for `language`, a BCP 47 tag of which only the first part counts. Throws `config_invalid` when
+ * `overrides` names an unknown text.
  */
 export function noticesFor(language: string, overrides: Readonly<Record<string, string>> = {}): Notices {
   const unknown = Object.keys(overrides).filter((name) => !Object.hasOwn(english, name));
@@ -34,8 +34,8 @@ export function noticesFor(language: string, overrides: Readonly<Record<string, 
 }
 
 /**
- * Fills in `{name}`, and `{parley}` with the command that runs Parley here; a name without a value stays as it is, so that a
- * wrong override is seen.
+ * Fills in `{name}`, and `{parley}` with the command that runs Parley here. A name without a value stays as it is, so
+ * that a wrong override is noticed.
  */
 export function fillNotice(text: string, values: NoticeValues = {}): string {
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => {

@@ -32,9 +32,8 @@ describeEachDatabase('/context', (open, { sql }) => {
     await town.worker.answer(run, 'seen');
 
     const [, messages = '', ofTools = ''] = (await ask())?.split('\n') ?? [];
-    const [, all] =
-      /^I still read word for word: 4 of 4 messages, about (\d+) tokens\.$/.exec(messages) ?? [];
-    const [, some] = /^Results of my tools among them: 1, about (\d+) tokens\.$/.exec(ofTools) ?? [];
+    const [, all] = /^I still read 4 of 4 messages word for word, about (\d+) tokens\.$/.exec(messages) ?? [];
+    const [, some] = /^Tool results among them: 1, about (\d+) tokens\.$/.exec(ofTools) ?? [];
     expect(Number(some)).toBeGreaterThan(500);
     expect(Number(all)).toBeGreaterThan(Number(some));
   });
@@ -52,12 +51,12 @@ describeEachDatabase('/context', (open, { sql }) => {
     await town.worker.answer(run, 'seen');
     expect((await ask('/status'))[0]).toBe('Agent main, model sonnet');
     const [size, prompt] = await ask('/context');
-    expect(size).toContain('Above 180000 I summarise');
+    expect(size).toContain('Above 180000, I summarise');
     expect(prompt).toBe('My instructions take about 1200 tokens, the descriptions of my tools about 3400.');
     await town.send(ann, '/model haiku');
     await town.worker.claim(run.laneKey);
     expect((await ask('/status'))[0]).toBe('Agent main, model haiku');
-    expect((await ask('/context'))[0]).toContain('Above 80000 I summarise');
+    expect((await ask('/context'))[0]).toContain('Above 80000, I summarise');
 
     // A note on a message from before is written into its own session, which is the latest then.
     await town.send(ann, '/new');
@@ -81,6 +80,6 @@ describeEachDatabase('/context', (open, { sql }) => {
     const refusal = { scope: 'session', key: 'session:x', limit: 1, needs: 5, isHeld: false } as const;
     const pause = { reason: 'room', workedMs: 0, waitMs: 600_000, modelCalls: [], notice: undefined };
     await open().write(parkForBudget, { laneKey, epoch, runId, refusal, ...pause });
-    expect(await status()).toMatch(/^Paused \d+ s ago until a result arrives; 0 waiting\.$/);
+    expect(await status()).toMatch(/^Paused for \d+ s, until a result arrives; 0 waiting\.$/);
   });
 });

@@ -96,17 +96,15 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
     expect(await tidy()).toBe(0);
 
     const history = await open().read(readHistory, { sessionId: old.run.sessionId });
-    expect(textOf(history[0]?.parts ?? [])).toContain(
-      '[attachment a.pdf is missing: it isn’t kept any more]',
-    );
+    expect(textOf(history[0]?.parts ?? [])).toContain('[attachment a.pdf is missing: it’s no longer kept]');
     expect(JSON.stringify(history)).not.toContain(old.name);
     const [shown] = await open().read(readTimeline, { laneKey: old.laneKey, limit: 1_000 });
-    expect(shown?.files).toEqual(['a.pdf (it isn’t kept any more)']);
+    expect(shown?.files).toEqual(['a.pdf (it’s no longer kept)']);
     const traced = async (id: string) => {
       const why = await open().read(readWhy, { id, withExcerpts: false });
       return why.kind === 'account' ? renderTrace(why.account) : '';
     };
-    expect(await traced(old.id)).toContain('a file that came with it is missing: it isn’t kept any more');
+    expect(await traced(old.id)).toContain('a file that came with it is missing: it’s no longer kept');
     expect(await traced(young.id)).toContain('a file came with it (application/pdf, 5 bytes)');
   });
 

@@ -88,7 +88,7 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   const refusal = (await open()).find(({ subject }) => subject === 'anthropic/dear');
   if (refusal === undefined) throw new Error('no notice of the model');
   expect(refusal.count).toBe(1);
-  expect(troubleText(texts, refusal)).toMatch(/^anthropic\/dear isn’t open to my key: 403\./);
+  expect(troubleText(texts, refusal)).toMatch(/^anthropic\/dear isn’t available to my key: 403\./);
   observers.begin(dear).end({ kind: 'answered', ...counted });
   await until(async () => (await open()).length === 1, { what: 'the end of the notice of the model' });
 });
@@ -119,5 +119,7 @@ it('tells the owner once that a model is asked without tools, unless they have s
   const [notice] = await open();
   if (notice === undefined) throw new Error('no notice');
   expect(notice).toMatchObject({ subject: 'house/gemma3:4b', count: 1 });
-  expect(troubleText(noticesFor('en'), notice)).toMatch(/^house\/gemma3:4b takes no tools, so I answer/);
+  expect(troubleText(noticesFor('en'), notice)).toMatch(
+    /^house\/gemma3:4b doesn’t support tools, so I answer/,
+  );
 });

@@ -130,7 +130,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     await run.drive();
     expect(await run.parked()).toMatchObject({ reason: 'room in the session budget' });
     expect(await run.said()).toEqual([
-      'The budget for this conversation is used up, so I’ve paused. Send /budget session and an amount in dollars to go on, or /stop.',
+      'The budget for this conversation is used up, so I’ve paused. Send /budget session and an amount in dollars to continue, or /stop.',
     ]);
     expect(await sweep()).toEqual([]);
     await run.raise(21_000);
