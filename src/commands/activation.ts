@@ -1,4 +1,4 @@
-/** In a group: when the agent answers. */
+/** Sets when the agent answers in a group. */
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import { dismissGroup } from '../store/access/admit-group.ts';
@@ -6,9 +6,9 @@ import { setActivation } from '../store/delivery/insert-part.ts';
 import type { NoticeKey } from '../texts/notices.ts';
 import { adminsInGroups, type CommandPolicy, chatCommand } from './chat-command.ts';
 
-/** `off`: an owner had let the group in, and it is answered no more. `usage`: the words name nothing. */
+/** `off`: the group, which an owner had admitted, is no longer answered. `usage`: the words name no wish. */
 type Wish = 'mention' | 'always' | 'off' | 'usage';
-/** The configuration lets every group in, or names this one: no command changes that. */
+/** The configuration admits every group, or names this one; no command changes that. */
 type Kept = 'open' | 'not-here';
 type Said = Wish | Kept | 'in-dm';
 

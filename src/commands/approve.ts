@@ -1,4 +1,4 @@
-/** `/approve` and `/deny`: the answer to a question of Parley's, where there is no button to press. */
+/** `/approve` and `/deny`: answers to a question from Parley, where there is no button to press. */
 
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { DecisionResult } from '../store/access/decide-approval.ts';
@@ -36,7 +36,7 @@ function answer(verdict: Verdict): ChatCommand {
 export const approve = answer('approve');
 export const deny = answer('deny');
 
-/** The sender of a command as somebody who decides. */
+/** Returns the sender of a command as a decider. */
 export function deciderOf({ envelope, authority }: CommandCall): Decider {
   const { route, sender } = envelope;
   const ref = platformRef(route.channel, sender.id);

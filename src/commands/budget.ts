@@ -17,7 +17,7 @@ import { dollarText } from '../texts/money.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
 
-/** `name`: a scope, or the key that the owner was told. */
+/** `name`: a scope, or the key from the owner's alert. */
 type Raise = { readonly name: string; readonly limit: number };
 type Request = Raise | { readonly name?: undefined };
 
@@ -27,7 +27,7 @@ type Input =
       readonly budgets: readonly (BudgetLimit & BudgetState)[];
       readonly mayRaise: boolean;
     }
-  /** `waitKey`: of the same scope, but of another day or person, and the conversation's run waits for it. */
+  /** `waitKey`: a budget of the same scope, but of another day or person, that the conversation's run waits for. */
   | { readonly kind: 'raise'; readonly budget: BudgetLimit; readonly waitKey?: string }
   | { readonly kind: 'unknown'; readonly name: string; readonly names: string }
   | { readonly kind: 'not-permitted' };
@@ -36,8 +36,8 @@ type RaiseInput = Extract<Input, { kind: 'raise' }>;
 type Facts = Exclude<Input, RaiseInput> | (RaiseInput & { readonly result: RaiseResult });
 
 /**
- * `/budget [name dollars]`: the budgets that hold here, with what they have spent and hold; owners set another limit.
- * A run that waits for room in the budget goes on with the next sweep.
+ * `/budget [name dollars]`: shows the budgets that apply here, with what they have spent and reserved; owners can set
+ * another limit. A run that waits for room in the budget continues with the next sweep.
  */
 export const budget = chatCommand<Request, Input, Facts>({
   name: 'budget',
@@ -60,7 +60,7 @@ export const budget = chatCommand<Request, Input, Facts>({
   isRefused: ({ kind }) => kind === 'not-permitted',
 });
 
-/** Three digits after a mark are thousands to some people: `1,000` and `1.000` name no amount. */
+/** Some people read three digits after a separator as thousands, so `1,000` and `1.000` are no valid amounts. */
 const order = /^(\S{1,300})\s+\$?(\d{1,7}(?:[.,]\d{1,2})?|\d{1,7}\.\d{4,6}|0\.\d{3})$/;
 
 function parse(words: string): Request | Problem {
@@ -74,7 +74,7 @@ async function load(deps: CommandDeps, call: CommandCall, request: Request): Pro
   const { store } = deps;
   if (request.name === undefined) {
     const isOwner = call.authority === 'owner';
-    // Only owners see what everybody has spent.
+    // Only owners see everybody's spending.
     const limits = (await limitsHere(deps, call)).filter(({ scope }) => isOwner || scope !== 'gateway');
     return { kind: 'show', budgets: await store.read(readBudgets, { limits }), mayRaise: isOwner };
   }
@@ -93,7 +93,7 @@ async function load(deps: CommandDeps, call: CommandCall, request: Request): Pro
   return { kind: 'unknown', name, names: namesOf(limits) };
 }
 
-/** The budgets of this conversation and its run; the person's is the sender's, or that of whom the run answers. */
+/** Returns the budgets of this conversation and its run. `ofRun`: those of the person the run answers, not the sender's. */
 async function limitsHere(
   { store, budgets }: CommandDeps,
   { lane, envelope, identities, now }: CommandCall,
@@ -114,7 +114,7 @@ async function limitsHere(
 
 function scopeOf(key: string): BudgetScope | undefined {
   const scope = key.slice(0, key.indexOf(':'));
-  // Own properties only: people type these names.
+  // Own properties only, because people type these names.
   return Object.hasOwn(budgetNames, scope) ? (scope as BudgetScope) : undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The form of a chat command. Each is one file of this folder; docs/new-command.md says how to add one. */
+/** The form of a chat command. Each command is one file in this folder; docs/new-command.md says how to add one. */
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { ReasoningLevel } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
@@ -12,42 +12,42 @@ import type { CommandPlace, CommandScene, CommandStep, StepTx, Store } from '../
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { fillNotice, type NoticeKey, type Notices, type NoticeValues } from '../texts/notices.ts';
 
-/** Who sends a command, and where. */
+/** The sender of a command, and the kind of chat. */
 export type Asker = {
   readonly chat: 'dm' | 'group';
   readonly authority: Authority;
-  /** Administrator of the group, as the network says. */
+  /** Administrator of the group, according to the network. */
   readonly isAdmin?: boolean | undefined;
 };
 
-/** `own`: only on what is the sender's own, which `apply` finds out. */
+/** `own`: only on the sender's own items, which `apply` checks. */
 export type Right = 'allowed' | 'own' | 'denied';
 
-/** Words that the command can't take: the person is told this, and nothing else happens. */
+/** Words that the command can't accept: the person is told this, and nothing else happens. */
 export type Problem = { readonly problem: NoticeKey; readonly values?: NoticeValues };
 
 /** A command with the event it came in, for `load`. */
 export type CommandCall = {
   readonly envelope: InboundEnvelope;
-  /** The envelope under the conversation id that session and configuration know. */
+  /** The envelope with the conversation id known to session and configuration. */
   readonly place: InboundEnvelope;
   readonly conversationKey: string;
   readonly lane: LaneSpec;
   readonly authority: Authority;
   readonly right: Right;
-  /** Who is linked with the sender, in the configuration or in chat. */
+  /** Accounts linked with the sender's, in the configuration or in chat. */
   readonly identities: Identities;
   /** The bot's name on its network. */
   readonly botName: string;
   /** The bot account's name in the configuration. */
   readonly accountName?: string | undefined;
-  /** The configuration's queue settings for this conversation: the first level that names one holds. */
+  /** The configuration's queue settings for this conversation; the first level that names one applies. */
   readonly queueLevels: readonly QueueLevel[];
   /** Milliseconds since the epoch. */
   readonly now: number;
 };
 
-/** One level of the configuration, and what it names. */
+/** One level of the configuration, and the settings it names. */
 export type QueueLevel = {
   readonly level: 'conversation' | 'channel' | 'global';
   readonly names: Partial<QueueSettings>;
@@ -67,56 +67,56 @@ export type CommandPolicy = {
   readonly timeZone: string;
 };
 
-/** The parts that a chat command may use. */
+/** The dependencies that a chat command may use. */
 export type CommandDeps = {
   readonly store: Pick<Store, 'read'>;
   readonly policy: CommandPolicy;
-  /** Tokens that the model of that name can read at once. */
+  /** Returns the context window of the named model, tokens. */
   contextWindow(model: string): number;
   readonly models: Pick<Models, 'nameFor' | 'isKnown' | 'names'>;
   /** The configured budgets. */
   readonly budgets: Pick<BudgetRules, 'limitsOf'>;
-  /** How long an agent's model thinks where nobody has chosen. */
+  /** Returns how long an agent's model thinks unless the conversation has its own level. */
   agentReasoning(agentId: string): ReasoningLevel;
-  /** Gives the name that an agent calls itself. */
+  /** Returns the name that an agent calls itself. */
   agentName(id: string): string;
 };
 
-/** A command as its file writes it. `Input` and `Facts` are plain data. */
+/** A command as defined in its file. `Input` and `Facts` are plain data. */
 export type CommandDefinition<Request, Input, Facts> = {
   readonly name: string;
   /** Words that may follow the name; absent when none may. */
   readonly usage?: string;
   /** One line for /help and the network's own command menu (3 to 100 characters). */
   readonly menu: NoticeKey;
-  /** `lane`: runs in its lane's order, when what was sent before it has been answered. Otherwise at once. */
+  /** `lane`: runs in its lane's order, after the messages sent before it are answered. Absent: immediately. */
   readonly order?: 'lane';
-  /** Everybody may do some of it, so /help shows it to all. */
+  /** Everybody may use part of it, so /help shows it to all. */
   readonly isForAll?: true;
-  /** Told to a sender who may not use it; by default that administrators and owners may. */
+  /** The answer to a sender who may not use it; by default that administrators and owners may. */
   readonly denial?: NoticeKey;
   /**
-   * Locks what `apply` needs besides its account and its lane, and those with it, by `lockCommand`. Returns the input for
-   * `apply`.
+   * Locks what `apply` needs besides its account and its lane, together with those two, through `lockCommand`. Returns
+   * the input for `apply`.
    */
   lock?(tx: StepTx, place: CommandPlace, input: Input): Promise<Input>;
   /** An owner may send it in a group that isn't answered. */
   readonly isForAnyPlace?: true;
-  /** With `order: 'lane'`: it ends what runs, and doesn't wait for it. */
+  /** With `order: 'lane'`: it ends the active run instead of waiting for it. */
   readonly abortsRun?: true;
-  /** With `order: 'lane'`: the run of this kind does it, and `apply` isn't called. */
+  /** With `order: 'lane'`: a run of this kind does the work, and `apply` isn't called. */
   readonly begins?: CommandStep['begins'];
-  /** Reads what follows the name; gives the order of another command if the words mean that one. Pure. */
+  /** Parses the words after the name; returns the order of another command if they mean that one. Pure. */
   parse(words: string): Request | Problem | Order;
-  /** `request` is absent where the words don't matter or can't be read. Pure. */
+  /** Judges the sender. `request` is absent where the words don't matter or can't be parsed. Pure. */
   right(asker: Asker, request?: Request): Right;
   /** Looks up what the transaction needs; may read the store, changes nothing. */
   load(deps: CommandDeps, call: CommandCall, request: Request): Input | Promise<Input>;
-  /** The effect, in the transaction that accepts the event (`lane`: that claims the lane). */
+  /** Makes the change, in the transaction that accepts the event (with `lane`: the one that claims the lane). */
   apply(tx: StepTx, scene: CommandScene, input: Input): Promise<Facts>;
-  /** The answer. Pure. */
+  /** Returns the answer. Pure. */
   say(facts: Facts, texts: Notices): string;
-  /** Whether the sender turned out not to be allowed to do it. */
+  /** Whether it turned out that the sender isn't allowed to do it. */
   isRefused?(facts: Facts): boolean;
 };
 
@@ -131,7 +131,7 @@ export interface ChatCommand extends CommandStep {
   /** Judges what a sender may do with the command, regardless of its words. */
   right(asker: Asker): Right;
   read(words: string): Order;
-  /** The order that tells a sender who may use the command, and does nothing else. */
+  /** Returns an order that only tells the sender who may use the command. */
   deny(): Order;
 }
 
@@ -140,16 +140,16 @@ export type Order = {
   readonly command: ChatCommand;
   readonly request?: unknown;
   readonly problem?: Problem;
-  /** It may be another bot's: in a group it counts only in a message that calls this one, or never. */
+  /** It may be for another bot: in a group it counts only in a message that addresses this one, or never. */
   readonly inGroups?: 'called' | 'never';
   right(asker: Asker): Right;
-  /** Gives the input of the command's step. */
+  /** Returns the input of the command's step. */
   load(deps: CommandDeps, call: CommandCall): Promise<unknown>;
 };
 
 type LoadResult<Input> = { readonly problem: Problem; readonly isRefused?: true } | { readonly input: Input };
 
-/** Hides what a command's request, input and facts are, so that commands fit into one list. */
+/** Hides the types of a command's request, input and facts, so that commands fit into one list. */
 export function chatCommand<Request extends object, Input, Facts>(
   definition: CommandDefinition<Request, Input, Facts>,
 ): ChatCommand & { orderOf(request: Request): Order } {
@@ -185,7 +185,7 @@ export function chatCommand<Request extends object, Input, Facts>(
     },
     deny: () => withProblem({ problem: { problem: denial, values: { name } }, isRefused: true }),
     run: async (tx, scene, input) => {
-      // This command's own `load` made it, on the other side of the thread.
+      // Made by this command's own `load`, on the other thread.
       const loaded = input as LoadResult<Input>;
       if ('problem' in loaded) {
         const { problem, isRefused = false } = loaded;
@@ -206,22 +206,22 @@ function isOrder(read: object): read is Order {
   return 'command' in read;
 }
 
-/** For a command whose request is all that its step needs. */
+/** A `load` for commands whose step needs only the request. */
 export function asRequested<Request>(_deps: CommandDeps, _call: CommandCall, request: Request): Request {
   return request;
 }
 
-/** For a command that takes no words. */
+/** Makes the `parse` of a command that takes no words. */
 export function noWords(name: string): (words: string) => Record<never, never> | Problem {
   return (words) => (words === '' ? {} : { problem: 'commandTakesNoText', values: { name } });
 }
 
-/** In groups for owners and administrators; a direct conversation is one's own. */
+/** A `right` for owners and administrators in groups; in a direct chat everybody is allowed. */
 export function adminsInGroups({ chat, authority, isAdmin }: Asker): Right {
   return chat === 'dm' || authority === 'owner' || isAdmin === true ? 'allowed' : 'denied';
 }
 
-/** For a command that everybody may use who may write at all. */
+/** A `right` for everybody who may write at all. */
 export function anyone(): Right {
   return 'allowed';
 }

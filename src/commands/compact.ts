@@ -1,6 +1,6 @@
 import { adminsInGroups, asRequested, chatCommand } from './chat-command.ts';
 
-/** `/compact`: the run that it begins says what came of it. */
+/** `/compact`: the run that it starts reports the result. */
 export const compact = chatCommand({
   name: 'compact',
   usage: '[hint]',

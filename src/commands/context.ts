@@ -21,7 +21,7 @@ type Found = Readonly<
   >
 >;
 
-/** `/context`: what the next request consists of, in tokens. All but the last call's count are estimates. */
+/** `/context`: shows what the next request consists of, in tokens. All except the last call's count are estimates. */
 export const context = chatCommand<Record<never, never>, Found | undefined, Found | undefined>({
   name: 'context',
   menu: 'contextMenu',

@@ -3,7 +3,7 @@ import { type Asker, anyone, type ChatCommand, chatCommand, noWords } from './ch
 
 type Line = { readonly name: string; readonly usage: string; readonly menu: NoticeKey };
 
-/** `/help`, over the other commands of the list. */
+/** Makes `/help` from the other commands in the list. */
 export function helpOf(others: readonly ChatCommand[]): ChatCommand {
   const help: ChatCommand = chatCommand<object, readonly Line[], readonly Line[]>({
     name: 'help',

@@ -1,4 +1,4 @@
-/** Makes several accounts one person, after a code has proved both sides. */
+/** Links several accounts as one person, after a code has proved that both belong to that person. */
 import { agentId } from '#contracts/ids.ts';
 import type { LinkedAccount } from '../sessions/identities.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
@@ -79,7 +79,7 @@ type LinkInput =
       readonly identity: string | undefined;
       readonly newIdentity: string;
     }
-  /** A code that a group has seen proves nothing any more. */
+  /** A code that a group has seen no longer proves anything. */
   | { readonly kind: 'void'; readonly codeHash: string | undefined }
   | { readonly kind: 'list'; readonly own: string; readonly accounts: readonly LinkedAccount[] }
   | { readonly kind: 'not-removable'; readonly other: string; readonly isConfigured: boolean };
@@ -89,7 +89,7 @@ function load({ policy }: CommandDeps, call: CommandCall, request: LinkRequest):
   if (chat.kind === 'group')
     return { kind: 'void', codeHash: 'code' in request ? hashLinkCode(request.code) : undefined };
   const own = platformRef(route.channel, sender.id);
-  // Where the configuration has put the account, the store has nothing to say.
+  // An identity from the configuration takes precedence over the store's.
   const identity = policy.identityLinks.get(own);
   const name = cleanLabel(sender.name);
   switch (request.kind) {
@@ -133,7 +133,7 @@ function accountsOf({ identities }: CommandCall, own: string): readonly LinkedAc
   return identity === undefined ? [] : identities.accountsOf(identity);
 }
 
-/** Leads the session key that the account would have when linked to the lane of its conversation so far. */
+/** Maps the session key that the account will have once linked to the lane of its current conversation. */
 function aliasFor(
   { dmScope }: CommandPolicy,
   { envelope, identities, lane }: CommandCall,
@@ -149,7 +149,7 @@ function aliasFor(
   return key === laneKey ? undefined : { key, laneKey };
 }
 
-/** As `authorityOf` sees it, for the store, which knows who is linked and approved at the moment of the link. */
+/** Returns the rights as `authorityOf` sees them, for the store, which knows the links and approvals at that moment. */
 function rightsOf({ access: { owners, allowFrom, dmPolicy } }: CommandPolicy): Rights {
   const named = [
     ...[...allowFrom].map((ref) => [ref, 'member'] as const),
@@ -191,7 +191,7 @@ async function apply(tx: StepTx, scene: CommandScene, input: LinkInput) {
 
 type LinkNotice = Omit<Parameters<typeof insertNotice>[1], 'key'>;
 
-/** Into the other account's conversation. */
+/** Stores a notice for the other account's conversation. */
 async function tell(tx: StepTx, { effects, partKey }: CommandScene, telling: LinkNotice): Promise<void> {
   effects.deliveries.push(await insertNotice(tx, { ...telling, key: partKey('told') }));
 }

@@ -6,11 +6,11 @@ import type { CommandCall, CommandPolicy } from './chat-command.ts';
 export type LinkedAccounts = {
   /** Every account of the person, `<channel>:<peer>`. */
   readonly people: readonly string[];
-  /** Key of the lane that this account wrote in before it was linked. */
+  /** Key of the lane that this account used before it was linked. */
   readonly formerLane: string;
 };
 
-/** The sender's linked accounts; undefined in groups, and for an account that isn't linked. */
+/** Returns the sender's linked accounts; undefined in groups, and for an account that isn't linked. */
 export function linkedAccounts(
   { dmScope }: CommandPolicy,
   { envelope, identities, lane }: CommandCall,

@@ -55,7 +55,7 @@ const byName: ReadonlyMap<string, ChatCommand> = new Map(
 /** The commands' steps by name, for the store. */
 export const commandSteps: ReadonlyMap<string, ChatCommand> = new Map([...byName, [unknown.name, unknown]]);
 
-/** The list in the form that networks register. */
+/** Returns the list in the form that networks register. */
 export function nativeCommands(texts: Notices): readonly NativeCommand[] {
   return chatCommands.map(({ name, usage, menu }) => ({
     name,
@@ -65,9 +65,9 @@ export function nativeCommands(texts: Notices): readonly NativeCommand[] {
 }
 
 /**
- * The command that a text is; undefined for plain text. A command is a slash and one word of at most 32 letters,
- * digits and underscores, beginning with a letter, then nothing, white space, or `@` and a bot's name. So a path
- * (`/etc/hosts is wrong`) is plain text. An unknown name, or another bot's, gives the order of `unknown`.
+ * Parses a text as a command; undefined for plain text. A command is a slash and one word of at most 32 letters, digits
+ * and underscores, beginning with a letter, followed by nothing, white space, or `@` and a bot's name. A path
+ * (`/etc/hosts is wrong`) is therefore plain text. An unknown name, or another bot's, gives the order of `unknown`.
  */
 export function parseCommand(text: string, bot: { readonly name?: string } = {}): Order | undefined {
   const [, typed = '', addressee, words = ''] =
@@ -83,7 +83,7 @@ export function parseCommand(text: string, bot: { readonly name?: string } = {})
   return unknownOrder({ name: typed, meant: suggestName(name, [...byName.keys()]) }, 'called');
 }
 
-/** The order of a stop button. */
+/** Returns the order behind a stop button. */
 export function stopOrder(): Order {
   return stop.read('');
 }

@@ -9,14 +9,14 @@ type Input = {
   readonly wish: 'show' | 'default' | 'set' | 'unknown';
   readonly name: string;
   readonly meant: string | undefined;
-  /** The model without a choice. */
+  /** The model used without a choice. */
   readonly byDefault: string;
   readonly names: string;
 };
 
 type Facts = Pick<Input, 'wish' | 'meant' | 'names' | 'name'>;
 
-/** `/model [name]`: the model of this session, from its next run on. */
+/** `/model [name]`: shows or sets this session's model, from its next run on. */
 export const model = chatCommand<Request, Input, Facts>({
   name: 'model',
   usage: '[name|default]',
@@ -26,7 +26,7 @@ export const model = chatCommand<Request, Input, Facts>({
   right: adminsInGroups,
   load: ({ models }, { lane, authority }, { name }) => {
     const known = models.names();
-    // A model that the configuration doesn't name may be dear, or have no price for a budget to count: only an owner chooses it.
+    // A model that the configuration doesn't name may be expensive or have no price, so only an owner may choose it.
     const mayChoose = (wanted: string) =>
       known.includes(wanted) || (authority === 'owner' && models.isKnown(wanted));
     return {

@@ -1,7 +1,7 @@
 import { startSession } from '../store/lanes/new-session.ts';
 import { adminsInGroups, asRequested, type ChatCommand, chatCommand, noWords } from './chat-command.ts';
 
-/** `/new`, under any name. */
+/** Makes `/new`, under any name. */
 export function newSession(name: string): ChatCommand {
   return chatCommand({
     name,

@@ -1,4 +1,4 @@
-/** For owners, in a direct conversation with them: who may write to the agent. */
+/** Manages who may write to the agent; for owners, in a direct chat with the bot. */
 import { timeText } from '../logging/time-text.ts';
 import {
   approvePairing,
@@ -24,20 +24,20 @@ import { hashPairingCode, readOneTimeCode } from './one-time-code.ts';
 
 type PairRequest =
   | { readonly kind: 'list' }
-  /** Names whom the code would let in; `confirm` lets them in. */
+  /** `approve` names the person the code would admit; `confirm` admits them. */
   | ({ readonly kind: 'approve' | 'confirm' } & NamedRequest)
   /** `channel:peer`. */
   | { readonly kind: 'revoke'; readonly ref: string };
 
-/** A request by its code or its person: as it was typed, and as the store finds it. */
+/** A request, named by its code or its person: as typed, and as looked up in the store. */
 type NamedRequest = { readonly which: string; readonly of: RequestName };
 
-/** `by` of an approval on the command line; in chat it is the owner's `channel:peer`. */
+/** The value of `by` for an approval on the command line; in chat it is the owner's `channel:peer`. */
 export const atConsole = 'console';
-/** The same on the page. */
+/** The same for an approval on the page. */
 export const atPage = 'page';
 
-/** How many of each `/pair list` shows. */
+/** How many requests, and how many people, `/pair list` shows. */
 const shown = 20;
 
 export const pair = chatCommand({
@@ -72,7 +72,7 @@ function parse(words: string): PairRequest | Problem {
   }
 }
 
-/** A code, whatever its case and separators, or `channel:peer`; undefined for anything else. */
+/** Parses a code, whatever its case and separators, or `channel:peer`; undefined for anything else. */
 export function readRequestName(typed: string): NamedRequest | undefined {
   const code = readOneTimeCode(typed);
   if (code !== undefined) return { which: code, of: { codeHash: hashPairingCode(code) } };
@@ -170,13 +170,13 @@ function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
   }
 }
 
-/** Who approved, as others are told. */
+/** Describes for others who approved. */
 function whoDecided(by: string, texts: Notices): string {
   if (by === atConsole) return texts.whoAtConsole;
   return by === atPage ? texts.whoAtPage : by;
 }
 
-/** Pending requests and approved people, one line each. `now`: milliseconds since the epoch. */
+/** Describes pending requests and approved people, one line each. `now`: milliseconds since the epoch. */
 export function describeAccess({ requests, people }: AccessList, now: number, texts: Notices): string {
   const requestLine = (request: PendingRequest) =>
     fillNotice(texts.pairListRequest, {

@@ -12,11 +12,11 @@ import { parseDuration } from './duration.ts';
 export type QueueRequest =
   | { readonly kind: 'show' }
   | { readonly kind: 'reset' }
-  /** Only what was named; never empty. */
+  /** Only the settings that were named; never empty. */
   | { readonly kind: 'set'; readonly changes: Partial<QueueSettings> }
   | ItemRequest;
 
-/** Action on all waiting messages, or on the one that the list shows as `#17`. */
+/** An action on all waiting messages, or on the one listed as `#17`. */
 export type ItemRequest =
   | { readonly kind: 'list' }
   | { readonly kind: 'cancel-all' }
@@ -27,12 +27,12 @@ export function isItemRequest(request: QueueRequest): request is ItemRequest {
   return request.kind !== 'show' && request.kind !== 'reset' && request.kind !== 'set';
 }
 
-/** Longest debounce or quiet window from chat: a longer one looks like a bot that has died. */
+/** Longest debounce or quiet window that chat may set: with a longer one the bot would seem dead. */
 const maxWaitMs = 600_000;
 const maxCap = 1000;
 
 /**
- * Parses what follows `/queue`: `[mode] [debounce:2s] [quiet:1s] [cap:25] [drop:summarize]`, `reset`, `list`,
+ * Parses the words after `/queue`: `[mode] [debounce:2s] [quiet:1s] [cap:25] [drop:summarize]`, `reset`, `list`,
  * `cancel 17`, `cancel all`, `promote 17`, or `edit 17 the new words`. The number may be written `#17`.
  */
 export function parseQueueRequest(text: string): QueueRequest | Problem {

@@ -1,4 +1,4 @@
-/** The settings of the lane with where each comes from, what waits in it, and changes of both. */
+/** Shows the lane's settings with their origin, and its waiting messages, and changes both. */
 import type { Outcome } from '#contracts/outcome.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import { renderInbound } from '../replies/untrusted.ts';
@@ -75,7 +75,7 @@ async function load(deps: CommandDeps, call: CommandCall, request: QueueRequest)
       const { number, text } = request;
       const author = await deps.store.read(readAuthor, { laneKey: call.lane.key, number });
       const { timeZone } = deps.policy;
-      // In the name and with the rights of the person who sent the message.
+      // The new words keep the name and the rights of the message's sender.
       const prompt = author && renderInbound({ text, sender: author, ...author, attachments: [], timeZone });
       const words = prompt === undefined ? {} : { words: { text, prompt, newId: newRowId() } };
       return { kind: 'edit', number, actor: actorOf(deps, call), ...words };
@@ -85,7 +85,7 @@ async function load(deps: CommandDeps, call: CommandCall, request: QueueRequest)
   }
 }
 
-/** A command has the rights of the account that it came from; messages are a person's, from any account. */
+/** A command has the rights of the account it came from, but messages belong to the person, whatever the account. */
 function actorOf({ policy }: CommandDeps, call: CommandCall): Actor {
   const { chat, route, sender } = call.envelope;
   const ref = platformRef(route.channel, sender.id);
@@ -121,7 +121,7 @@ async function loadLane({ store }: CommandDeps, { lane, place, queueLevels }: Co
 
 type ListedItem = Omit<WaitingItem, 'excerpt'> & { readonly excerpt: string | undefined };
 
-/** In a group everybody has read it; in a direct lane that people share, nobody reads another's words. */
+/** Loads the waiting messages. Groups have read them all; in a shared direct lane people see only their own words. */
 async function loadItems(deps: CommandDeps, call: CommandCall) {
   const items = await deps.store.read(readWaitingItems, { laneKey: call.lane.key });
   const actor = actorOf(deps, call);
@@ -187,7 +187,7 @@ const sourceTexts = {
   global: 'queueOfAll',
 } as const;
 
-/** The settings on one line, as `/status` shows them too. */
+/** Returns the settings on one line, as `/status` shows them too. */
 export function queueLine(settings: QueueSettings, texts: Notices): string {
   const { mode, debounceMs: debounce, quietMs: quiet, cap, drop } = settings;
   return fillNotice(texts.queueSettings, { mode, debounce, quiet, cap, drop });
@@ -199,7 +199,7 @@ type ChangedFacts = { readonly verb: Verb; readonly number: number; readonly cha
 const doneTexts = { cancel: 'itemCancelled', promote: 'itemPromoted', edit: 'itemEdited' } as const;
 const whoMay = { cancel: 'whoCancels', promote: 'whoPromotes', edit: 'whoEdits' } as const;
 
-/** Describes in a sentence what a change of a waiting message has come to. */
+/** Describes the result of changing a waiting message in one sentence. */
 export function describeItemChange({ verb, number, changed }: ChangedFacts, texts: Notices): string {
   if (changed.kind === 'not-permitted') return fillNotice(texts.notPermitted, { who: texts[whoMay[verb]] });
   const values = changed.kind === 'ended' ? { outcome: outcomeText(changed.outcome, texts) } : changed;
@@ -252,7 +252,7 @@ function sayItems({ count, items }: ListFacts, texts: Notices): string {
   ].join('\n');
 }
 
-/** Formats a line of a list of waiting messages. */
+/** Formats one line of the list of waiting messages. */
 export function itemLine(item: ListedItem, texts: Notices): string {
   const marks = [
     ...(item.isAhead ? [texts.itemIsAhead] : []),

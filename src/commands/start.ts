@@ -1,4 +1,4 @@
-/** Somebody opens the chat or a deep link. They have typed nothing, so a link's code does nothing by itself. */
+/** Answers somebody who opens the chat or a deep link. They have typed nothing, so a link's code alone does nothing. */
 
 import { lockPairing, showRequest } from '../store/access/approve-pairing.ts';
 import { personLabel } from '../store/access/person-label.ts';

@@ -7,7 +7,7 @@ export const stop = chatCommand<{ readonly isAll: boolean }, StopInput, StopResu
   name: 'stop',
   usage: '[all]',
   menu: 'stopMenu',
-  // "/stop it!" comes from a person who wants it stopped, so other words don't get in the way.
+  // A person who sends "/stop it!" wants to stop the run, so extra words don't matter.
   parse: (words) => ({ isAll: words.toLowerCase() === 'all' }),
   right: (asker, request) => {
     const right = adminsInGroups(asker);

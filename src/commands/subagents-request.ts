@@ -1,12 +1,12 @@
 import type { Problem } from './chat-command.ts';
 
-/** Parsed words of `/subagents …`. `which`: the beginning of an id, as the list shows it. */
+/** Parsed words of `/subagents …`. `which`: the beginning of an id, as shown in the list. */
 export type SubagentsRequest =
   | { readonly kind: 'list' }
   | { readonly kind: 'info' | 'log' | 'stop'; readonly which: string }
   | { readonly kind: 'steer'; readonly which: string; readonly text: string };
 
-/** Parses what follows `/subagents`: nothing, `list`, `info x`, `log x`, `stop x`, or `steer x the new words`. */
+/** Parses the words after `/subagents`: nothing, `list`, `info x`, `log x`, `stop x`, or `steer x the new words`. */
 export function parseSubagentsRequest(words: string): SubagentsRequest | Problem {
   const [, verb = '', rest = ''] = /^(\S*)\s*([\s\S]*)$/.exec(words.trim()) ?? [];
   const [, which = '', text = ''] = /^#?([a-z2-7]{2,16})(?:\s+([\s\S]+))?$/i.exec(rest) ?? [];

@@ -1,4 +1,4 @@
-/** The sub-agents of this conversation: what they do, what they said, and changes of one of them. */
+/** Shows the sub-agents of this conversation, what they do and have said, and steers or stops one of them. */
 import type { ChildView } from '#contracts/child.ts';
 import { textOf } from '#contracts/message.ts';
 import type { Authority } from '#contracts/outcome.ts';
@@ -19,12 +19,12 @@ import { adminsInGroups, type CommandCall, type CommandDeps, chatCommand } from 
 import { linkedAccounts } from './linked-accounts.ts';
 import { parseSubagentsRequest, type SubagentsRequest } from './subagents-request.ts';
 
-/** How many of those that the conversation itself spawned are listed. */
+/** How many of the conversation's own sub-agents are listed. */
 const shown = 20;
-/** Messages that `log` shows, and characters of each. */
+/** How many messages `log` shows, and how many characters of each. */
 const logged = 8;
 const loggedLength = 400;
-/** Letters of an id that the list shows. */
+/** How many letters of an id the list shows. */
 const shortId = 5;
 
 export const subagents = chatCommand({
@@ -33,7 +33,7 @@ export const subagents = chatCommand({
   menu: 'subagentsMenu',
   isForAll: true,
   parse: parseSubagentsRequest,
-  // Only those who may direct a sub-agent see what it reads and says; that it works is no secret.
+  // Only people who may direct a sub-agent see what it reads and says; that it is running is no secret.
   right: (asker, request) => {
     const right = adminsInGroups(asker);
     return right === 'denied' ? (request?.kind === 'list' ? 'allowed' : 'own') : right;
@@ -41,7 +41,7 @@ export const subagents = chatCommand({
   load,
   lock: async (tx, place, input) => {
     if (input.kind !== 'stop' && input.kind !== 'steer') return input;
-    // Its end is told in the lane that spawned it.
+    // Its end is announced in the lane that spawned it.
     await lockCommand(tx, place, { lanes: input.laneKeys.map((key) => ({ key })) });
     await lockBranch(tx, input.child.id);
     return input;
@@ -80,7 +80,7 @@ async function load(
 ): Promise<SubagentsInput> {
   const { now, lane, authority } = call;
   const linked = linkedAccounts(deps.policy, call);
-  // Runs from before the link go on in the lane of that time.
+  // Runs from before the link continue in the former lane.
   const laneKeys = [lane.key, ...(linked ? [linked.formerLane] : [])];
   const children = await deps.store.read(readConversationChildren, { laneKeys, limit: shown });
   if (request.kind === 'list')

@@ -7,7 +7,7 @@ type Request = { readonly level?: ReasoningLevel | 'default' };
 
 type Input = Request & { readonly byDefault: ReasoningLevel };
 
-/** `/think [level]`: how long the model of this session thinks, from its next run on. */
+/** `/think [level]`: shows or sets how long this session's model thinks, from its next run on. */
 export const think = chatCommand<Request, Input, { readonly level: string; readonly isSet: boolean }>({
   name: 'think',
   usage: '[off|low|medium|high|default]',

@@ -20,7 +20,7 @@ export const unknown = chatCommand({
     fillNotice(meant === undefined ? texts.commandUnknown : texts.commandMeant, { name, meant }),
 });
 
-/** The order that tells the sender that there is no such command. */
+/** Returns an order that tells the sender that there is no such command. */
 export function unknownOrder(request: Unknown, inGroups: NonNullable<Order['inGroups']>): Order {
   return { ...unknown.orderOf(request), inGroups };
 }

@@ -8,12 +8,12 @@ import { anyone, chatCommand, noWords } from './chat-command.ts';
 
 type Found = {
   readonly session: SessionUsage | undefined;
-  /** Micro-dollars spent today; known where a budget counts them. */
+  /** Micro-dollars spent today; known only where a budget counts them. */
   readonly person: number | undefined;
   readonly gateway: number | undefined;
 };
 
-/** `/usage`: tokens and cost of this conversation by model, and of today. What everybody spent is for owners. */
+/** `/usage`: shows this conversation's tokens and cost by model, and today's. Only owners see everybody's spending. */
 export const usage = chatCommand<Record<never, never>, Found, Found>({
   name: 'usage',
   menu: 'usageMenu',

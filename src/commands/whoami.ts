@@ -14,7 +14,7 @@ export const whoami = chatCommand({
     authority,
     isGroupAdmin: envelope.chat.kind === 'group' && envelope.sender.isAdmin === true,
     agent: lane.agentId,
-    // The key leads to everything that was said under it.
+    // The key gives access to everything said under it.
     session: authority === 'owner' ? lane.key : undefined,
   }),
   apply: async (_tx, _scene, facts) => facts,

@@ -36,7 +36,7 @@ export type AgentStreamEvent =
     }
   /** The complete answer, including the end of its deltas; empty when the agent chose silence. */
   | { readonly stream: 'chat'; readonly runId: string; readonly phase: 'final'; readonly text: string }
-  /** `progress`: share of the history that the model has read, 0 to 1. `done`: the summary has ended, in whatever way. */
+  /** `progress`: share of the history the model has read, 0 to 1. `done`: the summary has ended, in whatever way. */
   | {
       readonly stream: 'summarize';
       readonly runId: string;

@@ -64,7 +64,7 @@ export interface ChannelAdapter {
   stop(): Promise<void>;
   /**
    * Makes one platform call. Expected failures are values; it throws only for its own faults.
-   * An aborted signal ends the wait but can't undo what the platform has already accepted: the result is then `unknown`.
+   * An aborted signal ends the wait, not what the platform has already accepted: the result is then `unknown`.
    */
   send(outbound: Outbound, signal: AbortSignal): Promise<SendResult>;
 

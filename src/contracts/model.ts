@@ -12,8 +12,8 @@ export interface LlmProvider {
   /** Streams one answer; exactly one `complete` or `error` event ends it. Abort ends it with `error` kind `aborted`. */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
   /**
-   * Returns one answer without streaming, for summaries. Throws ParleyError with a `model_…` code, or whatever `onWait`
-   * rejects with.
+   * Returns one answer without streaming, for summaries. Throws ParleyError with a `model_…` code, or whatever
+   * `onWait` rejects with.
    */
   send(request: ModelRequest, signal: AbortSignal, onWait?: OnWait): Promise<ModelAnswer>;
   model(): ModelInfo;
@@ -195,8 +195,8 @@ export type ModelFailure = {
   /** For `unsendable`: the message at fault, if known. */
   readonly messageIndex?: number;
   /**
-   * The provider counts nothing for it: the request never arrived, or was answered with an HTTP refusal. Absent when the
-   * provider may have counted it: a broken connection, an error inside the stream.
+   * The provider counts nothing for it: the request never arrived, or was answered with an HTTP refusal. Absent when
+   * the provider may have counted it: a broken connection, an error inside the stream.
    */
   readonly isFree?: true;
   /** Its count, if the provider gave one with the failure, for example for a refused answer. */

@@ -38,7 +38,7 @@ const kinds = {
 /** Kind of a notice to the owner. */
 export type AlertKind = keyof typeof kinds;
 
-/** Whether the alert is a state that ends on its own, such as a channel being down; others are events, which are counted. */
+/** Whether the alert is a state that ends on its own, such as a down channel; others are events, which are counted. */
 export function isLasting(kind: AlertKind): boolean {
   return kinds[kind].isLasting;
 }

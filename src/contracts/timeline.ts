@@ -9,7 +9,7 @@ import { spansSchema } from './span.ts';
  * it, so that a closed page misses nothing.
  */
 export interface TimelineReader {
-  /** Names the session that `route` leads to now; positions count within it. New settings, or a restore, may change it. */
+  /** Names the session `route` leads to now; positions count within it. New settings, or a restore, may change it. */
   sessionOf(route: ReplyRoute): string;
   /**
    * Returns the newest `limit` items of the session that `route` leads to; with `after`, the oldest `limit`
