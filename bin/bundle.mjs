@@ -1,20 +1,20 @@
-// Where the bundle is that scripts/bundle.mjs makes, and whether it is that of the sources as they are now.
+// Locates the bundle that scripts/bundle.mjs makes for the current state of the sources.
 // Plain JavaScript without dependencies, for any Node.js from 18 on.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a bundle is made of. The lock file stands for the dependencies. */
+/** The inputs of a bundle. The lock file represents the dependencies. */
 const sources = ['src', 'channels', 'plugins', 'package.json', 'package-lock.json', 'scripts/bundle.mjs'];
-/** The end-to-end tests have a gateway of their own, with kill points. */
+/** The end-to-end tests have their own gateway, with kill points. */
 const testSources = [...sources, 'test/e2e'];
-/** The benchmarks of the lanes have a gateway of their own, without a network. */
+/** The lane benchmarks have their own gateway, without a network. */
 const benchSources = [...sources, 'bench'];
 
 /**
- * The folder of the bundle that `parley` runs. In a package, which has no sources, it is the one that came
- * with it. In a clone its name follows from paths, sizes and times of the sources, so that a build replaces
- * nothing that a running process may still load from.
+ * Returns the folder of the bundle that `parley` runs. In a package, which has no sources, it is the one that came
+ * with it. In a clone its name is derived from paths, sizes and times of the sources, so that a build never replaces
+ * files that a running process may still load.
  */
 export const bundleFolder = (root) =>
   existsSync(join(root, 'src')) ? join(root, 'dist', stampOf(root, sources)) : packedFolder(root);

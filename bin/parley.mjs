@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs Parley with the arguments, on a Node.js that can: this one, or the one the install brought. It runs the
-// bundle if it is that of the sources (`npm start` makes it), and the sources otherwise.
+// Runs Parley with the given arguments, on a suitable Node.js: this one, or the one that came with the install. It runs
+// the bundle if there is one for the current sources (`npm start` makes it), and otherwise the sources themselves.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const bundle = join(bundleFolder(root), 'main.mjs');
 const main = existsSync(bundle) ? bundle : join(root, 'src', 'main.ts');
 const isNewEnough = Number(process.versions.node.split('.')[0]) >= 24;
-// In a clone; in a package, beside it or below it.
+// The path in a clone or below a package, then the path next to a package.
 const bundled = ['node_modules/.bin/node', '../.bin/node']
   .map((path) => join(root, path))
   .find((path) => existsSync(path));
@@ -28,7 +28,7 @@ const node = isNewEnough ? process.execPath : bundled;
 const args = [...nodeFlags, main, ...process.argv.slice(2)];
 const env = { ...nodeEnvironment(root), ...process.env };
 if (typeof process.execve === 'function') {
-  // Takes this process's place: one process less, and signals arrive where they belong.
+  // Replaces this process: one process fewer, and signals arrive where they belong.
   process.execve(node, [node, ...args], env);
 }
 const child = spawn(node, args, { stdio: 'inherit', env });

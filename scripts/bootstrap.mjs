@@ -1,8 +1,8 @@
-// Makes a fresh machine ready, and is done in milliseconds when it is: dependencies, a Node.js that
+// Prepares a fresh machine, and finishes in milliseconds if everything is there: dependencies, a Node.js that
 // can run TypeScript, redis-server; with --test also PostgreSQL, Chromium, strace, and spin with a C compiler.
 // Plain JavaScript without dependencies, for any Node.js from 18 on.
-// package.json calls it in front of each command, and not as a "pre" script: npm skips those where
-// ignore-scripts is set, as many do. `env node` behind it finds the Node.js that it may have brought.
+// package.json calls it before each command instead of using "pre" scripts, which npm skips where
+// ignore-scripts is set, as is common. The `env node` after it finds the Node.js that this script may have installed.
 import { spawnSync } from 'node:child_process';
 import {
   accessSync,
@@ -46,7 +46,7 @@ const requirements = {
     packages: { 'apt-get': ['spin'], dnf: ['spin'], apk: ['spin'], brew: ['spin'] },
   },
   gcc: {
-    // Without the C library's headers it compiles nothing; elsewhere than on Linux it brings its own.
+    // Without the C library's headers it can't compile anything; outside Linux it comes with its own.
     isThere: () =>
       findOnPath('gcc') !== undefined && (process.platform !== 'linux' || existsSync('/usr/include/stdio.h')),
     packages: { 'apt-get': ['gcc', 'libc6-dev'], dnf: ['gcc'], apk: ['gcc', 'musl-dev'], brew: ['gcc'] },
@@ -55,7 +55,7 @@ const requirements = {
 
 const browserNames = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
-/** Prepares the machine. Returns the problem, in words that say what to do; undefined when all is there. */
+/** Prepares the machine. Returns the problem, with what to do about it; undefined when everything is there. */
 export function bootstrap({ root, isForTests, environment = process.env }) {
   return (
     refuseOldNode() ??
@@ -70,7 +70,7 @@ function neededPrograms(isForTests, where) {
   return isForTests ? [...needed, 'postgresql', 'chromium', 'strace', 'spin', 'gcc'] : needed;
 }
 
-/** In the environment, or in a `.env` that Parley will read (src/config/env-files.ts). */
+/** Looks in the environment and in each `.env` that Parley will read (src/config/env-files.ts). */
 function hasRedisUrl({ root, environment }) {
   const sets = (path) =>
     existsSync(path) && /^\s*(?:export\s+)?REDIS_URL\s*=\s*\S/m.test(readFileSync(path, 'utf8'));
@@ -78,7 +78,7 @@ function hasRedisUrl({ root, environment }) {
   return Boolean(url) || [root, ...(dataDir ? [dataDir] : [])].some((folder) => sets(join(folder, '.env')));
 }
 
-/** The platforms for which a Node.js comes with the dependencies (package.json, optionalDependencies). */
+/** The platforms for which the dependencies include a Node.js (package.json, optionalDependencies). */
 const bundledPlatforms = ['linux-x64', 'linux-arm64'];
 
 export function refuseOldNode(host = process) {
@@ -94,7 +94,7 @@ function installDependencies(root, isForTests) {
   if (areDependenciesCurrent(root, isForTests) && hasNode(root)) return undefined;
   say('Installing the dependencies (once; about a minute)');
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-  // `npm ci` begins with an empty folder: who has run the tests here keeps what they need.
+  // `npm ci` starts with an empty folder, so a clone that has run the tests keeps their dependencies.
   const isLean = !isForTests && !hasTestDependencies(root);
   if (isLean) args.push('--omit=dev');
   const npm = process.env.npm_execpath;
@@ -108,7 +108,7 @@ function installDependencies(root, isForTests) {
   return `"npm ci" failed in ${root}. Fix the problem shown above, then run this again.`;
 }
 
-/** False for an old one whose successor was dropped when a newer one ran here. */
+/** False when this Node.js is too old and the bundled one was dropped while a newer one ran here. */
 function hasNode(root) {
   return (
     Number(process.versions.node.split('.')[0]) >= 24 ||
@@ -116,7 +116,7 @@ function hasNode(root) {
   );
 }
 
-/** Sources, headers and machine code for other systems, which no start reads: 100 MB of what npm installs. */
+/** Sources, headers and binaries for other systems, which no start reads: 100 MB of what npm installs. */
 const unreadParts = [
   ...bundledPlatforms.flatMap((platform) => [`node-${platform}/include`, `node-${platform}/share`]),
   'better-sqlite3/deps',
@@ -124,7 +124,7 @@ const unreadParts = [
   '@anthropic-ai/sdk/src',
 ];
 
-/** Leaves what Parley reads. A newer Node.js here has no use for the one that npm brought, another 120 MB. */
+/** Keeps only what Parley reads. If this Node.js is new enough, the one npm installed goes too, another 120 MB. */
 function dropUnread(root) {
   const modules = join(root, 'node_modules');
   const drop = (...path) => rmSync(join(modules, ...path), { recursive: true, force: true });
@@ -138,7 +138,7 @@ function dropUnread(root) {
   drop('.bin', 'node');
 }
 
-/** Declarations and source maps, a third of the rest: only the compiler reads them, and it comes with the tests. */
+/** Drops declarations and source maps, a third of the rest: only the compiler reads them, and only tests need it. */
 function dropTypes(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
@@ -147,7 +147,7 @@ function dropTypes(folder) {
   }
 }
 
-/** For a quick start only: without it the sources are run. */
+/** Builds the bundle, which only makes the start faster: without it the sources are run. */
 function bundle(root) {
   if (!existsSync(join(root, 'src')) || existsSync(bundleFolder(root))) return undefined;
   const brought = join(root, 'node_modules', '.bin', 'node');
@@ -158,7 +158,7 @@ function bundle(root) {
 
 const installedIn = (root) => join(root, 'node_modules', '.package-lock.json');
 
-/** True when node_modules holds what the lock file names, and for the tests what only they need too. */
+/** True when node_modules contains what the lock file names, including, for the tests, what only they need. */
 export function areDependenciesCurrent(root, isForTests = false) {
   const installed = installedIn(root);
   const wanted = join(root, 'package-lock.json');
@@ -166,7 +166,7 @@ export function areDependenciesCurrent(root, isForTests = false) {
   const isNewer = statSync(installed).mtimeMs >= statSync(wanted).mtimeMs;
   if (isNewer && !isForTests) return true;
   if (!isSameTree(readPackages(installed), readPackages(wanted), isForTests)) return false;
-  // The lock file was only checked out again: remember that, so that the next start is quick.
+  // The lock file was merely checked out again. Remember that, so that the next start is quick.
   const now = new Date();
   if (!isNewer) utimesSync(installed, now, now);
   return true;
@@ -243,7 +243,7 @@ export function findOnPath(name, path = process.env.PATH ?? '') {
     .find(isExecutable);
 }
 
-/** A program of PostgreSQL; Debian keeps them off the path, one folder per version. */
+/** Finds one of PostgreSQL's programs; Debian keeps them off the path, in one folder per version. */
 export function findPostgres(name) {
   const base = '/usr/lib/postgresql';
   const versions = existsSync(base) ? readdirSync(base).sort((a, b) => Number(b) - Number(a)) : [];

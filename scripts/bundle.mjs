@@ -1,7 +1,7 @@
 // Makes the bundle that bin/parley.mjs runs: `src/` with its libraries in a few files, channels and plugins
-// in files of their own that are loaded when they are on. A start reads some 20 files instead of 1,500.
-// Without arguments for this clone, with --package for `npm pack`, with --tests for the end-to-end tests, with
-// --bench for this clone and the benchmarks.
+// in separate files that are loaded when they are on. A start reads some 20 files instead of 1,500.
+// Without arguments it builds for this clone, with --package for `npm pack`, with --tests for the end-to-end tests, and
+// with --bench for this clone and the benchmarks.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { benchBundleFolder, bundleFolder, packedFolder, testBundleFolder } from '../bin/bundle.mjs';
 
-/** By the name of its file; what they start by its address is found on the way. */
+/** Entries by file name; modules that they load by URL are found on the way. */
 const entries = { main: 'src/main.ts' };
 const benchEntries = { 'lane-process': 'bench/lanes/process.ts' };
 const testModules = ['parley-under-test', 'effect-plugin', 'slow-tool', 'faulty-tools'];
@@ -18,17 +18,17 @@ const testEntries = {
   ...Object.fromEntries(testModules.map((name) => [name, `test/e2e/${name}.ts`])),
 };
 
-/** How many builds a clone keeps, beside those that processes run from: they load more of it as they need it. */
+/** How many builds a clone keeps, besides those in use: a running process loads more of its build as needed. */
 const keptBuilds = 5;
 
 /**
- * ASCII without comments: V8 keeps the source of what runs, with two bytes for each character of a file in which one
- * needs them. A gateway at rest takes 9 MB less. The lines stay, for traces; licences come with the dependencies, which
- * a package installs.
+ * ASCII without comments: V8 keeps the source of running code, and uses two bytes for every character of a file if a
+ * single one needs them. A gateway at rest takes 9 MB less. Lines are kept for stack traces; licences come with the
+ * dependencies, which a package installs.
  */
 const lean = { charset: 'ascii', comments: false };
 
-/** Makes it unless it is there. Safe beside another build and when killed: a folder appears whole or not at all. */
+/** Makes the bundle unless it exists. Safe next to another build and when killed: its folder appears complete or never. */
 export async function makeBundle({ root, target = bundleFolder(root), input = entries }) {
   if (existsSync(target)) return;
   const { rolldown } = await import('rolldown');
@@ -38,7 +38,7 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
       input,
       cwd: root,
       platform: 'node',
-      // Machine code, which its own package finds.
+      // Contains native code, which its own package locates.
       external: ['better-sqlite3'],
       plugins: [modulesByAddress, requiresOnDemand],
       transform: {
@@ -47,25 +47,25 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
           ...(target === packedFolder(root) && { PARLEY_IS_PACKAGED: 'true' }),
         },
       },
-      // Libraries look for what they may do without, such as zlib-sync; discord.js has an eval, which nothing calls.
+      // Libraries look for optional packages such as zlib-sync; discord.js contains an eval that is never called.
       onLog: (level, log, pass) => !['UNRESOLVED_IMPORT', 'EVAL'].includes(log.code) && pass(level, log),
     });
     const names = { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' };
     await build.write({ dir: making, format: 'esm', ...names, ...lean });
     await build.close();
     await cp(join(root, 'src/server/page'), join(making, 'page'), { recursive: true });
-    // Whoever comes second has made the same.
+    // A second builder has produced the same files.
     await rename(making, target).catch((error) => {
       if (!existsSync(target)) throw error;
     });
   } finally {
     await rm(making, { recursive: true, force: true });
   }
-  // What stays now goes after a later build.
+  // Anything that can't be removed now is removed after a later build.
   await removeOld(dirname(target)).catch(() => undefined);
 }
 
-/** A module that is named by its address, as threads are, becomes a file beside those that name it. */
+/** Turns each module that is loaded by URL, such as a thread, into a file next to those that load it. */
 const modulesByAddress = {
   name: 'modules-by-address',
   transform: {
@@ -80,7 +80,7 @@ const modulesByAddress = {
   },
 };
 
-/** `require` of a module's own making is made visible, so that what it loads later is in the bundle too. */
+/** Exposes a module's own `require` to the bundler, so that what it loads later is in the bundle too. */
 const requiresOnDemand = {
   name: 'requires-on-demand',
   transform: {
@@ -89,7 +89,7 @@ const requiresOnDemand = {
   },
 };
 
-/** Empty where it is not known, as in an image that is built without the history. */
+/** Returns the commit; empty if it is unknown, as in an image built without the history. */
 function commitOf(root) {
   const { stdout, status } = spawnSync('git', ['rev-parse', '--short', 'HEAD'], {
     cwd: root,
@@ -110,7 +110,7 @@ async function removeOld(folder) {
   await Promise.all(unused.map(({ name }) => rm(join(folder, name), { recursive: true, force: true })));
 }
 
-/** Of every process: that of one that runs a bundle names it. Throws when one can't be read. */
+/** Returns the command lines of all processes; those running a bundle name it. Throws when one can't be read. */
 async function commandLines() {
   if (process.platform !== 'linux')
     return [execFileSync('ps', ['-A', '-ww', '-o', 'args'], { encoding: 'utf8', maxBuffer: 2 ** 26 })];
@@ -127,7 +127,7 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
   try {
     await makeFor(root, process.argv[2]);
   } catch (error) {
-    console.error(`There is no bundle, so the sources are run, which start slower: ${error.message}`);
+    console.error(`The bundle couldn't be built, so Parley runs from source and starts more slowly: ${error.message}`);
     process.exitCode = 1;
   }
 }
@@ -137,7 +137,7 @@ async function makeFor(root, purpose) {
   if (purpose === '--tests') return makeBundle({ root, target: testBundleFolder(root), input: testEntries });
   if (purpose === '--bench') await makeBundle({ root, target: benchBundleFolder(root), input: benchEntries });
   if (purpose !== '--package') return makeBundle({ root });
-  // A package is made anew each time: it names its commit.
+  // A package is rebuilt each time, because it names its commit.
   await rm(packedFolder(root), { recursive: true, force: true });
   return makeBundle({ root, target: packedFolder(root) });
 }

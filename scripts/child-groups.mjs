@@ -1,14 +1,14 @@
-// Programs that run each at the head of a process group, so that they can be ended with all they have started.
+// Runs each program at the head of its own process group, so that it can be ended together with everything it started.
 import { spawn } from 'node:child_process';
 
-/** How long a program that was told to end may take before it is ended. */
+/** How long a program may take to end after SIGTERM before it is killed. */
 const graceMs = 5_000;
 
-/** Runs programs, and ends those that run. */
+/** Creates a runner of programs that can end all it has running. */
 export function createChildGroups() {
   const running = new Set();
   return {
-    /** Resolves with the exit code; the output goes straight through. */
+    /** Runs a program with its output passed through; resolves with the exit code. */
     run: (program, args, options) =>
       new Promise((resolve) => {
         const child = spawn(program, args, {
@@ -27,7 +27,7 @@ export function createChildGroups() {
         });
         child.once('exit', (code) => end(code ?? 1));
       }),
-    /** Resolves when all of them are gone, and all that they had started. */
+    /** Ends all programs; resolves when they and everything they started are gone. */
     endAll: async () => {
       const children = [...running].filter(({ pid }) => pid !== undefined);
       const gone = Promise.all(
@@ -40,14 +40,14 @@ export function createChildGroups() {
       });
       await Promise.race([gone, late]);
       clearTimeout(timer);
-      // Also what a program that has ended left behind.
+      // This includes anything left behind by a program that has already ended.
       for (const child of children) signalGroup(child, 'SIGKILL');
       await gone;
     },
   };
 }
 
-/** Its group may be gone already. */
+/** Signals the child's group, which may already be gone. */
 function signalGroup({ pid }, signal) {
   try {
     process.kill(-pid, signal);

@@ -1,7 +1,7 @@
 // Runs `npm test` again and again, each time in a fresh clone of HEAD, and prints a line for each run.
 //   --runs <n>       how often (default 10)
-//   --busy           beside a process that keeps one core busy
-//   --logs <folder>  where the logs stay (default: a new folder under the temporary one)
+//   --busy           alongside a process that keeps one core busy
+//   --logs <folder>  where to keep the logs (default: a new temporary folder)
 // Plain JavaScript without dependencies. The exit code is 1 unless every run passed.
 import { spawn, spawnSync } from 'node:child_process';
 import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -21,7 +21,7 @@ const { values } = parseArgs({
 const logs = values.logs ?? mkdtempSync(join(tmpdir(), 'parley-suite-'));
 mkdirSync(logs, { recursive: true });
 
-/** Runs the suite in a clone of its own, which is gone afterwards; its log stays. */
+/** Runs the suite in its own clone, which is removed afterwards; its log stays. */
 async function runOnce(number) {
   const folder = mkdtempSync(join(tmpdir(), 'parley-clone-'));
   const log = join(logs, `run-${number}.log`);
@@ -41,7 +41,7 @@ async function runOnce(number) {
   }
 }
 
-/** The shell adds up the processor time of what it waited for, and of what that waited for. */
+/** Runs the tests through a shell, which adds up the processor time of all awaited descendants. */
 function runTests(cwd, path) {
   const log = createWriteStream(path);
   const child = spawn('/bin/sh', ['-c', 'npm test; code=$?; times; exit $code'], {
@@ -59,7 +59,7 @@ function runTests(cwd, path) {
   });
 }
 
-/** The last line of `times`: user and system time of the children, as 12m34.5s. */
+/** Sums the last line of `times`: user and system time of the children, as 12m34.5s. */
 function readTimes(text) {
   const last = text.trimEnd().split('\n').at(-1) ?? '';
   return [...last.matchAll(/(\d+)m([\d.]+)s/g)].reduce(

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 // Writes channels/signal/api.generated.ts: the request types this channel uses, from the
-// swagger document of signal-cli-rest-api. Own 60 lines, because the document is Swagger 2.0, which
-// openapi-typescript 7 does not read. `node scripts/signal-types.mjs` writes, `--check` compares.
+// swagger document of signal-cli-rest-api. These 60 lines exist because the document is Swagger 2.0, which
+// openapi-typescript 7 doesn't read. `node scripts/signal-types.mjs` writes, `--check` compares.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const document = new URL('../test/platforms/signal/swagger.json', import.meta.url);
 const target = new URL('../channels/signal/api.generated.ts', import.meta.url);
 
-/** Definition in the document → name of the type here. What they refer to comes along. */
+/** Definition in the document → name of the type here. Every type they refer to must be listed too. */
 const wanted = {
   'api.SendMessageV2': 'SendRequest',
   'data.MessageMention': 'MentionRequest',

@@ -1,4 +1,4 @@
-/** A PostgreSQL of the tests' own. `crash` and `restart`: the server goes and comes back, its files stay. */
+/** Starts a PostgreSQL for the tests. `crash` and `restart` end and restart the server; its files stay. */
 export function startPostgres(over?: Readonly<Record<string, string | number>>): Promise<{
   readonly url: string;
   crash(): Promise<void>;

@@ -1,5 +1,5 @@
-// A PostgreSQL cluster of the tests' own: made in a temporary folder, reachable on loopback only, and
-// gone afterwards, also when the test run is killed.
+// Starts a PostgreSQL cluster for the tests: created in a temporary folder, reachable only on loopback, and
+// removed afterwards, even when the test run is killed.
 import { spawn, spawnSync } from 'node:child_process';
 import { chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -9,7 +9,10 @@ import { findPostgres } from './bootstrap.mjs';
 
 const startTimeoutMs = 30_000;
 
-/** Starts the cluster; resolves with its address and its end. `over`: settings other than the tests want. Throws when it does not come up. */
+/**
+ * Starts the cluster; resolves with its address and controls. `over` overrides the tests' settings. Throws when the
+ * server doesn't come up.
+ */
 export async function startPostgres(over = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'parley-postgres-'));
   try {
@@ -22,7 +25,7 @@ export async function startPostgres(over = {}) {
     let server = await again();
     return {
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-      // Gone from one moment to the next, as in a crash; its files stay.
+      // Ends abruptly, as in a crash; its files stay.
       crash: () => server.stop(),
       restart: async () => {
         server = await again();
@@ -38,7 +41,7 @@ export async function startPostgres(over = {}) {
   }
 }
 
-/** PostgreSQL refuses to run as root. */
+/** Returns an account for PostgreSQL, which refuses to run as root. */
 function unprivilegedAccount() {
   if (process.getuid?.() !== 0) return {};
   for (const name of ['postgres', 'nobody']) {
@@ -100,7 +103,7 @@ async function start({ data, folder, port, account, over }) {
   });
   const stop = async () => {
     guard.kill('SIGKILL');
-    // "Immediate" shutdown: nothing in there is wanted.
+    // "Immediate" shutdown, since nothing in there is needed.
     child.kill('SIGQUIT');
     await exit;
   };

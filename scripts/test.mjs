@@ -12,7 +12,7 @@ const programs = join(root, 'node_modules', '.bin');
 
 const groups = createChildGroups();
 
-/** Runs a program of the dependencies; resolves with its exit code. Its output goes straight through. */
+/** Runs a program from the dependencies with its output passed through; resolves with its exit code. */
 function run(program, args, variables = {}) {
   return groups.run(join(programs, program), args, {
     cwd: root,
@@ -20,7 +20,7 @@ function run(program, args, variables = {}) {
   });
 }
 
-/** The tests decide what Parley sees: a token or an address of the developer's must not reach them. */
+/** The tests decide what Parley sees, so none of the developer's tokens or addresses may reach them. */
 function cleanEnvironment() {
   const own = /^(ANTHROPIC|OPENAI|TELEGRAM|DISCORD|SIGNAL|PARLEY)_|^(REDIS|DATABASE)_URL$/;
   const kept = Object.entries(process.env).filter(([name]) => !own.test(name) || name === 'PARLEY_LONG');
@@ -43,7 +43,7 @@ async function runTests(filters) {
     await postgres?.stop();
     rmSync(folder, { recursive: true, force: true });
   };
-  // The tests first: without their database they would only fail, one after the other.
+  // Ends the tests before their database, without which they would just fail one after the other.
   const onSignal = (_name, number) =>
     groups
       .endAll()
@@ -65,13 +65,13 @@ async function runTests(filters) {
   }
 }
 
-/** What a bundle that cannot be made lacks is said there; the tests then run the sources. */
+/** Makes the bundles. If one can't be built, its script says why, and the tests run the sources. */
 async function makeBundles() {
   for (const args of [[], ['--tests']])
     await groups.run(process.execPath, [join(root, 'scripts/bundle.mjs'), ...args], { cwd: root });
 }
 
-/** A file that could not be loaded and an error outside any test count as failures too. */
+/** Reads the counts. A file that couldn't be loaded and an error outside any test count as failures too. */
 function readCounts(report, code) {
   let result;
   try {
@@ -88,10 +88,10 @@ function readCounts(report, code) {
 }
 
 const filters = process.argv.slice(2);
-// Beside the tests, which mostly wait.
+// These run alongside the tests, which mostly wait.
 const results = await Promise.all([
   check('format and lint', 'biome', ['check', '--error-on-warnings', '.']),
-  // One checker: several each read again what they share.
+  // One checker, because each of several would reread what they share.
   check('types', 'tsc', ['--checkers', '1']),
   runTests(filters),
 ]);

@@ -93,7 +93,7 @@ async function load(deps: CommandDeps, call: CommandCall, request: Request): Pro
   return { kind: 'unknown', name, names: namesOf(limits) };
 }
 
-/** Returns the budgets of this conversation and its run. `ofRun`: those of the person the run answers, not the sender's. */
+/** Returns the budgets of this conversation and its run. `ofRun`: for the person the run answers, not the sender. */
 async function limitsHere(
   { store, budgets }: CommandDeps,
   { lane, envelope, identities, now }: CommandCall,
