@@ -18,8 +18,8 @@ const atOnce = 200;
 const warmUps = 3;
 
 /**
- * Reserves 200 calls at once in one budget of the gateway, beside 200 calls whose rows are opened without a budget:
- * the time that each takes of the whole. `postgres`: address of a cluster; without one only SQLite is measured.
+ * Reserves 200 concurrent calls in one gateway budget, compared with 200 calls whose rows are opened without a budget,
+ * and returns the time per call. `postgres`: address of a cluster; without one only SQLite is measured.
  */
 export async function measureBudgets(
   postgres: string | undefined,
@@ -50,14 +50,14 @@ async function measured(name: string, store: Store, rounds: number): Promise<Fig
   const runs = await begunRuns(store);
   const gateway: BudgetLimit = { scope: 'gateway', key: 'gateway:2026-11-22', limit: 1e12 };
   const [without, within]: [number[], number[]] = [[], []];
-  // In turns, so that both find the machine alike.
+  // Alternating, so that both see the machine in the same state.
   for (let round = 0; round < 2 * (warmUps + rounds); round++) {
     const isWithin = round % 2 === 1;
     const ms = await reserveAll(store, runs, { n: round + 2, limits: isWithin ? [gateway] : [] });
     if (round >= 2 * warmUps) (isWithin ? within : without).push(ms / atOnce);
   }
   return {
-    name: `${name}: opening a model call, ${atOnce} at once, in one budget beside none`,
+    name: `${name}: opening a model call, ${atOnce} at once, with one budget and with none`,
     unit: 'ms',
     floor: median(without),
     parley: median(within),
@@ -72,7 +72,7 @@ async function begunRuns(store: Store): Promise<readonly ClaimedRun[]> {
   return Promise.all(names.map((conversation) => worker.claimRun(aLane(conversation).key, 600_000)));
 }
 
-/** Each run opens its n-th call. Returns how long all of them took, ms. */
+/** Opens the n-th call of each run. Returns how long all of them took, ms. */
 async function reserveAll(
   store: Store,
   runs: readonly ClaimedRun[],

@@ -11,13 +11,13 @@ const chats = 200;
 const perChat = 3;
 const deadlineMs = 120_000;
 
-/** (4) 600 messages over 200 chats at once. Throws when one is lost, doubled or out of order. */
+/** (4) Measures 600 messages to 200 chats at once. Throws when one is lost, doubled or out of order. */
 export async function measureBurst(
   [floor, parley]: Both,
   { repeats, name }: { readonly repeats: number; readonly name: string },
 ): Promise<readonly Figure[]> {
   const of = { floor: [await oneBurst(floor, 0)], parley: [await oneBurst(parley, 0)] };
-  // The first burst of each is warm-up: a gateway lives for weeks.
+  // The first burst of each is a warm-up, since a gateway runs for weeks.
   of.floor.pop();
   of.parley.pop();
   for (let repeat = 1; repeat <= repeats; repeat++) {
@@ -37,7 +37,7 @@ export async function measureBurst(
       name: `${name}: model calls per message`,
       unit: '',
       ...middle('calls'),
-      target: 'steering joins messages',
+      target: 'steering merges messages',
     },
   ];
 }
@@ -94,7 +94,7 @@ function untilAnswered(network: Network, first: number): Promise<number> {
   }, deadlineMs);
 }
 
-/** Each request holds the messages of its chat from the first on, in order, none twice, none missing. */
+/** Asserts that each request contains its chat's messages from the first on, in order, none twice, none missing. */
 function checkRequests(requests: readonly ModelCall[], first: number): void {
   const heard = new Map<number, number>();
   for (const { texts } of requests) {
@@ -112,7 +112,7 @@ function checkRequests(requests: readonly ModelCall[], first: number): void {
   }
 }
 
-/** No answer twice, and the answers of a chat in the order of its messages. */
+/** Asserts that no answer came twice, and that a chat's answers follow the order of its messages. */
 function checkAnswers(network: Network, first: number): void {
   for (let chat = first; chat < first + chats; chat++) {
     const answers = network.answersTo(chat);

@@ -1,11 +1,11 @@
-/** How much of what a provider could read from its cache it does read: over the turns of a run, over runs, and after an hour. */
+/** Measures how much of the readable input a provider reads from its cache: across turns, runs, and an hour. */
 
 import { ada, startTelegramGateway, untilSaid } from '../test/e2e/telegram-gateway.ts';
 import { startAnthropicServer } from '../test/platforms/anthropic/server.ts';
 import type { Figure } from './figure.ts';
 
 const hourMs = 3_600_000;
-/** More results at once than a provider looks back. */
+/** More results in one turn than a provider looks back. */
 const wide = 25;
 
 export async function measureCache(rounds: number): Promise<readonly Figure[]> {
@@ -30,7 +30,7 @@ export async function measureCache(rounds: number): Promise<readonly Figure[]> {
       gateway.telegram.userSends({ from: ada, text });
       await untilSaid(gateway.telegram, { chat: ada.id, text: done });
     };
-    /** Share of the calls from `first` on: what each reads of all that the one before it has sent. */
+    /** For the calls from `first` on: the share of the previous call's input that each reads from the cache. */
     const shareFrom = (first: number) => {
       const prompts = requests().map(({ prompt }) => ({
         read: prompt?.cache_read_input_tokens ?? 0,
@@ -50,7 +50,7 @@ export async function measureCache(rounds: number): Promise<readonly Figure[]> {
     const figures: Figure[] = [];
     const add = (name: string, first: number) =>
       figures.push({
-        name: `cache: read of what could be, ${name}`,
+        name: `cache: share that was read, ${name}`,
         unit: '%',
         parley: shareFrom(first),
         target: '≥ 95 %',
@@ -64,7 +64,7 @@ export async function measureCache(rounds: number): Promise<readonly Figure[]> {
     await gateway.start({ CLOCK_AHEAD_MS: String(hourMs) });
     first = requests().length;
     await ask('What did we say an hour ago?', 2);
-    add('an hour and a restart between', first);
+    add('after an hour and a restart', first);
     return figures;
   } finally {
     for (const end of ends.reverse()) await end();

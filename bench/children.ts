@@ -12,7 +12,7 @@ import { type Bench, withParley } from './pair.ts';
 import { residentMb } from './process-figures.ts';
 import { median } from './statistics.ts';
 
-/** (12) From the model's call to the sub-agent's first request, beside what a person's message takes to its own. */
+/** (12) Measures the model's call → the sub-agent's first request, against a person's message → its request. */
 export async function measureChildren(parley: Bench, rounds: number): Promise<readonly Figure[]> {
   const inbound: number[] = [];
   const spawned: number[] = [];
@@ -25,7 +25,7 @@ export async function measureChildren(parley: Bench, rounds: number): Promise<re
   return [
     { name: 'message → its model request', unit: 'ms', parley: ordinary, target: '' },
     { name: 'spawn → first request of the sub-agent', unit: 'ms', parley: child, target: '' },
-    { name: 'the second over the first', unit: '×', parley: child / ordinary, target: '≤ 3 ×' },
+    { name: 'ratio of the two', unit: '×', parley: child / ordinary, target: '≤ 3 ×' },
   ];
 }
 
@@ -51,13 +51,13 @@ async function oneRound({ networks: [network], model }: Bench, round: number) {
 
 const crowd = 100;
 
-/** All of them may work at once, so that what they take in memory is that of all. */
+/** All sub-agents may run at the same time, so that the memory measured is that of all of them. */
 const crowded = {
   subagents: { maxChildrenPerAgent: crowd, tree: { nodes: crowd } },
   lanes: { concurrency: { 'sub-1': crowd } },
 };
 
-/** (12) A run that starts a hundred sub-agents in one turn and waits for all: their pace, and their memory at work. */
+/** (12) Measures a run that starts a hundred sub-agents in one turn and awaits them all: their pace and memory. */
 export function measureCrowd(repeats: number): Promise<readonly Figure[]> {
   const settings = { settings: crowded };
   const measure = async (parley: Bench): Promise<readonly Figure[]> => {
@@ -123,7 +123,7 @@ async function oneCrowd({ networks: [network], model, subject }: Bench, round: n
   return { startMs, endMs: at - releasedAt, moreMb };
 }
 
-/** (12) Processor time of the commit that ends a run, without sub-agents and with three sessions above it. */
+/** (12) Measures the processor time of the commit that ends a run, on its own and with three sessions above it. */
 export async function measureFinish(runs: number): Promise<readonly Figure[]> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-bench-'));
   const store = await openStore({ kind: 'sqlite', dataDir });
@@ -156,7 +156,7 @@ export async function measureFinish(runs: number): Promise<readonly Figure[]> {
   }
 }
 
-/** Processor time of `act` for each of what `prepare` has made, ms; the writer thread's included. */
+/** Returns the processor time of `act` per item made by `prepare`, ms, including the writer thread's. */
 async function timedEach<T>(
   count: number,
   prepare: () => Promise<T>,

@@ -1,4 +1,4 @@
-/** Milliseconds since the epoch with their fraction: the one clock of a run, that of the local platforms too. */
+/** Returns fractional milliseconds since the epoch: the only clock of a run, shared with the local platforms. */
 export function now(): number {
   return performance.timeOrigin + performance.now();
 }

@@ -6,15 +6,15 @@ import { cpuMs } from './process-figures.ts';
 import { median } from './statistics.ts';
 
 const [person, other] = [50_000, 50_001];
-/** Turns of another conversation before, so that the first ones aren't those of a process that has just started. */
+/** Turns of another conversation beforehand, so that the process is warm when the measurement starts. */
 const warmUps = 150;
-/** Messages of the conversation, an answer to each question, when its turns are measured; 500: until the first summary. */
+/** Lengths, in messages including answers, at which turns are measured; 500: before the first summary. */
 const lengths = [10, 100, 500, 1_000, 10_000] as const;
-/** Turns that are measured: of the longest as many as lie between two summaries, so that one is among them. */
+/** How many turns are measured; at the longest length, the number between two summaries, so that one is included. */
 const [few, betweenSummaries] = [50, 200] as const;
 const answer = ' That is all there is to say about it, for now at least.'.repeat(3);
 
-/** Own cost of a turn of a conversation that grows to `most` messages. */
+/** Measures Parley's own cost per turn of a conversation that grows to `most` messages. */
 export async function measureContext(
   { subject, model, networks: [network] }: Bench,
   most: number,

@@ -3,13 +3,13 @@ export type Figure = {
   readonly name: string;
   readonly unit: string;
   readonly parley: number;
-  /** Absent where the floor has nothing to compare with. */
+  /** Absent where the floor has no counterpart. */
   readonly floor?: number;
-  /** In words; for the reader, never asserted. */
+  /** For the reader, never asserted. */
   readonly target: string;
 };
 
-/** The table of a part's figures. */
+/** Returns the table of a part's figures. */
 export function figureRows(figures: readonly Figure[]) {
   return { heads: ['figure', 'floor', 'Parley', 'ratio', 'target'], rows: figures.map(cellsOf) };
 }

@@ -1,6 +1,6 @@
 /**
- * A newcomer's first hour in figures, on a clone of what is committed with an empty npm cache: to the first answer in
- * the terminal by the demo model, then by typed answers to the first one on a network. People type more slowly.
+ * A newcomer's first hour in figures, on a clone of the committed state with an empty npm cache: until the demo model's
+ * first answer in the terminal, then, by typing answers, until the first one on a network. People type more slowly.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ const patienceMs = 300_000;
 const key = 'sk-ant-api03-0000000001';
 const ann = { id: 4711, is_bot: false, first_name: 'Ann' };
 
-/** Process groups that were started, for a run that fails. */
+/** Process groups that were started, to be ended if the run fails. */
 const groups = new Set<number>();
 
 type Shell = { readonly clone: string; readonly env: Readonly<Record<string, string>> };
@@ -76,7 +76,7 @@ export async function measureFirstHour(): Promise<readonly Figure[]> {
   }
 }
 
-/** How this machine reaches npm's registry. */
+/** Settings with which this machine reaches npm's registry. */
 function networkSettings(): Record<string, string> {
   const names =
     /^(?:npm_config_(?:(?:user|global)config|registry|cafile)|(?:https?|no)_proxy|node_extra_ca_certs|ssl_cert_(?:file|dir))$/i;
@@ -87,7 +87,7 @@ function networkSettings(): Record<string, string> {
   );
 }
 
-/** Resolves when its table is printed; rejects when it ends before. */
+/** Resolves when the start table is printed; rejects when the process ends before that. */
 function start({ clone, env }: Shell): Promise<ChildProcess> {
   const child = spawn('npm', ['start'], {
     cwd: clone,
@@ -109,7 +109,7 @@ function start({ clone, env }: Shell): Promise<ChildProcess> {
   return Promise.race([running, ended]);
 }
 
-/** Ends all of npm's group: the gateway is in it. */
+/** Ends npm's entire group, which includes the gateway. */
 async function stop(child: ChildProcess): Promise<void> {
   const ended = once(child, 'exit');
   if (child.pid === undefined) return;
@@ -122,11 +122,11 @@ function endGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended.
+    // It has already ended.
   }
 }
 
-/** Says the line in a pipe to `parley chat`, which ends with its answer. */
+/** Pipes the line to `parley chat`, which ends with its answer. */
 async function chat({ clone, env }: Shell, line: string): Promise<void> {
   const child = spawn(process.execPath, [join(clone, 'bin/parley.mjs'), 'chat'], {
     cwd: clone,
@@ -156,7 +156,7 @@ async function onboard({ clone, env }: Shell, token: string): Promise<void> {
   }
 }
 
-/** Space that the folder takes on the disk. */
+/** Returns the space that the folder uses on the disk. */
 async function megabytesOf(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true });
   const sizes = await Promise.all(

@@ -7,12 +7,12 @@ import type { Bench, Both } from './pair.ts';
 import { median } from './statistics.ts';
 
 const warmUps = 15;
-/** People who write again and again: the first message of a stranger may cost a network's look at its history. */
+/** People who write repeatedly, since a stranger's first message may make a channel read the network's history. */
 const regulars = 10;
 const modelMs = 1500;
 const thinkingMs = 30;
 
-/** (1) update → model request, (2) end of the model's stream → send. */
+/** Measures (1) update → model request, (2) end of the model's stream → send. */
 export function measureLatency(both: Both, rounds: number): Promise<readonly Figure[]> {
   const personOf = (round: number) => 10_000 + ((round + warmUps) % regulars);
   return measureRounds(both, {
@@ -23,7 +23,7 @@ export function measureLatency(both: Both, rounds: number): Promise<readonly Fig
   });
 }
 
-/** The same in one conversation, with a pause before each message: as people write, and the hardest for caches. */
+/** Measures the same in one conversation with a pause before each message, as people write; it is hardest on caches. */
 export function measurePaced(both: Both, rounds: number): Promise<readonly Figure[]> {
   const target = { in: '≤ 1.7 × floor', out: '≤ 2.2 × floor' };
   return measureRounds(both, { rounds, restMs: 200, personOf: () => 15_000, target });
@@ -31,7 +31,7 @@ export function measurePaced(both: Both, rounds: number): Promise<readonly Figur
 
 type Rounds = {
   readonly rounds: number;
-  /** Before each message; work left by the one before is done by then: commits, sockets, timers. */
+  /** Pause before each message, by which the previous one's remaining work is done: commits, sockets, timers. */
   readonly restMs: number;
   personOf(round: number): number;
   readonly target: { readonly in: string; readonly out: string };
@@ -83,16 +83,16 @@ async function oneRound(
   return { requestMs: request.at - saidAt, replyMs: at - endsAt };
 }
 
-/** (3) What is added to a model that takes 1.5 s: everything but the model. */
+/** (3) Measures the time added to a model that takes 1.5 s: everything except the model. */
 export async function measureAdded(benches: Both, rounds: number): Promise<readonly Figure[]> {
   const added = await Promise.all(benches.map((bench, index) => addedTimes(bench, { rounds, index })));
   const [floor = Number.NaN, parley = Number.NaN] = added.map(median);
-  return [{ name: 'added to a model of 1.5 s', unit: 'ms', floor, parley, target: '≤ 2 × floor' }];
+  return [{ name: 'added to a 1.5 s model call', unit: 'ms', floor, parley, target: '≤ 2 × floor' }];
 }
 
 const spacingMs = 200;
 
-/** The rounds overlap, each in a chat of its own, and the two systems take turns. */
+/** Runs overlapping rounds, each in its own chat, alternating between the two systems. */
 async function addedTimes(
   { networks: [network], model }: Bench,
   { rounds, index }: { readonly rounds: number; readonly index: number },

@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- <part> …] [--write] [--quick]`: measures Parley beside the bare floor, and its lanes
- * alone (`steps`, `lanes`, `restart`, `sustained`, `offered`). `--write` puts each part, as soon as it is measured, into its
- * section of docs/benchmarks.md, those of the lanes into docs/lanes.md. The figures are printed, never asserted; a
+ * `npm run bench [-- <part> …] [--write] [--quick]`: measures Parley against the floor, and its lanes
+ * alone (`steps`, `lanes`, `restart`, `sustained`, `offered`). `--write` puts each part, as soon as it is measured,
+ * into its section of docs/benchmarks.md, or docs/lanes.md for the lanes. The figures are printed, never asserted; a
  * lost, doubled or disordered message ends the run with an error.
  */
 import { execFileSync } from 'node:child_process';

@@ -10,13 +10,13 @@ const passes = 3;
 export type MemoryOptions = {
   /** All networks together. */
   readonly chats: number;
-  /** After each step, before the memory is read. */
+  /** Pause after each step, before the memory is read. */
   readonly restMs: number;
-  /** In words, for the reader. */
+  /** For the reader. */
   readonly target: { readonly atRest: string; readonly grown: string };
 };
 
-/** (6) Resident memory at rest, after so many chats, and after as many messages more in the same chats. */
+/** (6) Measures resident memory at rest, after `chats` chats, and after as many further messages in the same chats. */
 export async function measureMemory(
   benches: { readonly floor?: Bench; readonly parley: Bench },
   { chats, restMs, target }: MemoryOptions,
@@ -44,9 +44,9 @@ export async function measureMemory(
   return [
     row('memory at rest', target.atRest, (side) => at(0, side)),
     { name: 'the private Redis at rest', unit: 'MB', parley: redis, target: '' },
-    row(`more after ${count} chats`, target.grown, (side) => at(1, side) - at(0, side)),
-    row(`more after ${count} messages again`, 'flat', (side) => at(2, side) - at(1, side)),
-    row('and again', 'flat', (side) => at(3, side) - at(2, side)),
+    row(`growth over ${count} chats`, target.grown, (side) => at(1, side) - at(0, side)),
+    row(`growth over ${count} more messages`, 'flat', (side) => at(2, side) - at(1, side)),
+    row(`growth over the next ${count}`, 'flat', (side) => at(3, side) - at(2, side)),
   ];
 }
 

@@ -5,19 +5,19 @@ import { now, withDeadline } from './clock.ts';
 
 /** The local model, in this process. */
 export type Model = {
-  /** Environment by which a bot finds it. */
+  /** Environment through which a bot finds it. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Decides what the model answers; default: it repeats the last text, at once. */
+  /** Sets the model's answers; by default it repeats the last text immediately. */
   answerWith(script: Script): void;
-  /** The next request that holds the text. */
+  /** Resolves with the next request that contains the text. */
   hears(text: string, deadlineMs?: number): Promise<ModelCall>;
   close(): Promise<void>;
 };
 
 export type ModelCall = {
-  /** When the request had arrived, ms on the clock of `now`. */
+  /** When the request arrived, ms on the clock of `now`. */
   readonly at: number;
-  /** Every text that people have in the request, in order. */
+  /** Every text from people in the request, in order. */
   readonly texts: readonly string[];
 };
 
@@ -30,7 +30,7 @@ export async function startModel(): Promise<Model> {
   const listeners = new Set<(call: ModelCall) => void>();
   let script: Script = repeatLast;
   server.script((body) => {
-    // The entry was made when the body was read; the conversation was checked after that.
+    // The entry was created when the body was read; the conversation was checked afterwards.
     const arrivedAtMs = server.requests.at(-1)?.arrivedAtMs;
     const at = arrivedAtMs === undefined ? now() : performance.timeOrigin + arrivedAtMs;
     const call: ModelCall = { at, texts: textsOf(body) };

@@ -1,21 +1,21 @@
-/** A chat network as the bench meets it: people who write to the bot in private, and what it says to them. */
+/** A chat network as the benchmarks use it: people who write to the bot in private, and its messages to them. */
 export type Network = {
   readonly name: NetworkName;
-  /** Environment by which a bot finds it. */
+  /** Environment through which a bot finds it. */
   readonly environment: Readonly<Record<string, string>>;
   /** Sends as the person of this number; returns when, ms. */
   say(person: number, text: string): number;
-  /** Messages that `act` sends reach the bot as fast as the network can bring it. */
+  /** Delivers the messages that `act` sends to the bot as fast as the network can. */
   atOnce(act: () => void): void;
   /** Visits each message that the bot sends from now on, in order, until the visitor returns something. */
   follow<T>(visit: (said: Said) => T | undefined, deadlineMs: number): Promise<T>;
   /** The bot's messages as the person sees them, oldest first. */
   answersTo(person: number): readonly string[];
-  /** Resolves when what is said now is not lost, however long it takes to be read. */
+  /** Resolves when messages said from now on aren't lost, however long it takes until they are read. */
   untilReachable(): Promise<void>;
-  /** Resolves when the bot has taken all that was said, and waits for more. */
+  /** Resolves when the bot has taken all messages and waits for more. */
   untilQuiet(): Promise<void>;
-  /** The bot listens there; for a network that calls it. */
+  /** Sets the bot's address, for a network that calls it. */
   meets(url: string): void;
   close(): Promise<void>;
 };
@@ -24,13 +24,13 @@ export const networkNames = ['telegram', 'discord', 'signal'] as const;
 export type NetworkName = (typeof networkNames)[number];
 export const titleOf = { telegram: 'Telegram', discord: 'Discord', signal: 'Signal' } as const;
 
-/** A message of the bot and when it had arrived, ms on the clock of `now`. */
+/** A message from the bot and when it arrived, ms on the clock of `now`. */
 export type Said = { readonly person: number; readonly text: string; readonly at: number };
 
-/** How long a bot may take over anything before the run is given up. */
+/** How long a bot may take for anything before the run is given up. */
 export const patienceMs = 20_000;
 
-/** The next message to the person that holds the text. */
+/** Resolves with the next message to the person that contains the text. */
 export function botSays(
   network: Network,
   person: number,
@@ -43,13 +43,13 @@ export function botSays(
   );
 }
 
-/** A local platform: a list of calls that grows, and a way to wait for it. */
+/** A local platform: a growing list of calls, and a way to wait for entries. */
 type Journal<Call> = {
   readonly calls: readonly Call[];
   waitFor<T>(probe: () => T | undefined | false, deadlineMs?: number): Promise<T>;
 };
 
-/** `read`: what a call says; 'open' while that is not answered; undefined for every other call. */
+/** Follows the calls. `read` returns a call's message, 'open' while it is unanswered, undefined for other calls. */
 export function followCalls<Call>(
   journal: Journal<Call>,
   read: (call: Call) => Said | 'open' | undefined,
@@ -72,7 +72,7 @@ export function followCalls<Call>(
   };
 }
 
-/** A person per number, made when first asked for. */
+/** Makes one person per number, on first use. */
 export function lazily<T>(make: (person: number) => T): (person: number) => T {
   const made = new Map<number, T>();
   return (person) => {

@@ -3,14 +3,14 @@ import type { Network, NetworkName } from './network.ts';
 import { type AtLeastOne, type Platforms, startPlatforms } from './platforms.ts';
 import { type Subject, type SubjectOptions, startFloor, startParley } from './subject.ts';
 
-/** A system, and the model and the networks that it talks to. */
+/** A system, with the model and the networks that it talks to. */
 export type Bench = {
   readonly subject: Subject;
   readonly model: Model;
   readonly networks: AtLeastOne<Network>;
 };
 
-/** The floor and Parley, each with a model and a network of its own. */
+/** The floor and Parley, each with its own model and network. */
 export type Both = readonly [Bench, Bench];
 
 export async function withParley<T>(
@@ -21,7 +21,7 @@ export async function withParley<T>(
   return withBench(names, (platforms) => startParley(platforms, options), measure);
 }
 
-/** Both systems at once, so that rounds can alternate and the machine's mood strikes both alike. */
+/** Runs both systems at the same time, so that rounds can alternate and load on the machine affects both equally. */
 export async function withBoth<T>(
   name: NetworkName,
   measure: (benches: Both) => Promise<T>,

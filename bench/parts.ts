@@ -49,7 +49,7 @@ const parts: Readonly<Record<string, Part>> = {
     measure: ({ rounds }) => withBoth('telegram', (both) => measureLatency(both, rounds)),
   },
   added: {
-    title: 'Beside a slow model',
+    title: 'With a slow model',
     measure: ({ rounds }) => withBoth('telegram', (both) => measureAdded(both, rounds)),
   },
   burst: {
@@ -68,7 +68,7 @@ const parts: Readonly<Record<string, Part>> = {
   start: { title: 'Start', measure: ({ repeats }) => measureStart(repeats) },
   'first-hour': { title: 'The first hour', measure: () => measureFirstHour() },
   openai: {
-    title: 'OpenAI, configured and not used',
+    title: 'OpenAI, configured but unused',
     measure: ({ repeats }) => measureUnusedOpenAi(repeats),
   },
   memory: {
@@ -90,7 +90,7 @@ const parts: Readonly<Record<string, Part>> = {
     ],
   },
   budgets: {
-    title: 'A budget that all share',
+    title: 'A shared budget',
     measure: async ({ isQuick }) => {
       const cluster = await findPostgres();
       try {
@@ -101,7 +101,7 @@ const parts: Readonly<Record<string, Part>> = {
     },
   },
   context: {
-    title: 'A conversation that grows',
+    title: 'A growing conversation',
     measure: ({ isQuick }) =>
       withParley(['telegram'], (parley) => measureContext(parley, isQuick ? 1_000 : 10_000)),
   },
@@ -128,18 +128,19 @@ const parts: Readonly<Record<string, Part>> = {
 /** A report and how its parts are measured. */
 export type MeasuredReport = Report & { measure(part: string, pace: Pace): Promise<readonly Sheet[]> };
 
-/** Parley beside the bare floor. */
+/** The comparison of Parley with the floor. */
 export const benchmarksReport: MeasuredReport = {
   name: 'benchmarks.md',
   opening: [
     '# Benchmarks',
     '',
-    'What Parley costs beside the bare floor: a bot of a few lines on the same SDKs, with a promise chain per chat and its',
-    'history in memory, nothing durable (`bench/floors`). Both talk to the same local platforms, in turns and in the same',
-    'run, so the ratios hold where the absolute figures do not. Medians. Nothing here is asserted. At a load above the',
-    'number of processors others are at work, and every hand-over between threads waits for them.',
+    'What Parley costs compared with the floor: a bot of a few lines on the same SDKs, with a promise chain per chat,',
+    'its history in memory and nothing durable (`bench/floors`). Both talk to the same local platforms, alternating',
+    "within the same run, so the ratios carry over to other machines even where the absolute figures don't. All",
+    'figures are medians; none is asserted. When the load exceeds the number of processors, other programs are busy,',
+    'and every hand-over between threads waits for them.',
     '',
-    'The first table is the one that people feel: they pause between messages, and after a pause caches are cold.',
+    'The first table is the one people feel: they pause between messages, and after a pause caches are cold.',
   ],
   parts: Object.keys(parts),
   measure: async (name, pace) => {
@@ -159,7 +160,7 @@ async function measureNetwork(name: NetworkName, pace: Pace): Promise<readonly F
   return named(titleOf[name], [...figures.map(measured), ...(await memoryOn(name, { ...memory, target }))]);
 }
 
-/** The targets are Telegram's. */
+/** Removes the target, since targets are Telegram's. */
 function measured(figure: Figure): Figure {
   return { ...figure, target: '' };
 }

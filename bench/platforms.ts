@@ -4,13 +4,13 @@ import { startDiscord } from './networks/discord.ts';
 import { startSignal } from './networks/signal.ts';
 import { startTelegram } from './networks/telegram.ts';
 
-/** The model and one network or more, all in this process and on one clock. */
+/** The model and one or more networks, all in this process and on one clock. */
 export type Platforms = {
   readonly model: Model;
   readonly networks: AtLeastOne<Network>;
-  /** Environment by which a bot finds them. */
+  /** Environment through which a bot finds them. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The bot listens at this address. */
+  /** Sets the address that the bot listens on. */
   meet(url: string): void;
   close(): Promise<void>;
 };

@@ -3,22 +3,22 @@ import { readFileSync } from 'node:fs';
 /** Linux counts processor time in ticks of 1/100 s (`getconf CLK_TCK`). */
 const msPerTick = 10;
 
-/** User and system time the process has used so far, ms; that of its threads included. */
+/** Returns the user and system time the process has used so far, ms, including its threads. */
 export function cpuMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The second field is the program's name in parentheses and may hold spaces.
+  // The second field is the program's name in parentheses and may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * msPerTick;
 }
 
-/** Memory of the process that is resident now, MB. */
+/** Returns the process's current resident memory, MB. */
 export function residentMb(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const [, kilobytes = '0'] = /^VmRSS:\s+(\d+)/m.exec(status) ?? [];
   return Number(kilobytes) / 1024;
 }
 
-/** The first child of the process with this program name. */
+/** Returns the process's first child with this program name. */
 export function childNamed(pid: number, name: string): number | undefined {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
   return children.map(Number).find((child) => child > 0 && programOf(child) === name);

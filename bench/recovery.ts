@@ -16,7 +16,7 @@ import { median } from './statistics.ts';
 type AtEnd = (end: () => Promise<void>) => void;
 
 type Scenario = Pick<Figure, 'name' | 'target'> & {
-  /** Ms from the fault to the end of its effect; undefined where it cannot be measured. */
+  /** Ms from the fault to the end of its effect; undefined where it can't be measured. */
   measure(atEnd: AtEnd): Promise<number | undefined>;
 };
 
@@ -26,19 +26,19 @@ const bob: TgUser = { id: 502, is_bot: false, first_name: 'Bob' };
 const oneSlot = { lanes: { concurrency: { main: 1 } } };
 
 const scenarios: readonly Scenario[] = [
-  { name: 'Redis back after an absence: first wake', target: '≤ 2000 ms', measure: wakesReturn },
+  { name: 'Redis back after an outage: first wake', target: '≤ 2000 ms', measure: wakesReturn },
   {
-    name: 'kill -9 of the owner of the private Redis: Redis is back',
+    name: 'kill -9 of the process that runs the private Redis: Redis is back',
     target: '≤ 5000 ms',
     measure: redisTakenOver,
   },
   {
-    name: 'SIGTERM while Redis is away: the process has ended',
+    name: 'SIGTERM while Redis is down: the process has ended',
     target: '≤ 5000 ms',
     measure: stopWithoutRedis,
   },
   {
-    name: 'start on the folder of one that was killed: ready',
+    name: 'start on the folder of a killed process: ready',
     target: '≤ 2000 ms',
     measure: startBesideDeadOwner,
   },
@@ -54,7 +54,7 @@ const scenarios: readonly Scenario[] = [
   },
 ];
 
-/** How long Parley needs after a loss. The faults are those of test/e2e, which asserts what becomes of the messages. */
+/** Measures how long Parley needs to recover. The faults are those of test/e2e, which asserts the messages' fate. */
 export async function measureRecovery(repeats: number): Promise<readonly Figure[]> {
   const figures: Figure[] = [];
   for (const { name, target, measure } of scenarios) {

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 
-/** One part's result: a table, and in words what its columns mean. */
+/** One part's result: a table, and an explanation of its columns. */
 export type Sheet = {
   readonly title: string;
   readonly about: readonly string[];
@@ -10,7 +10,7 @@ export type Sheet = {
   readonly rows: readonly (readonly string[])[];
 };
 
-/** A file of docs/ that the measurements write, a section for each part. */
+/** A file in docs/ that the measurements write, with a section for each part. */
 export type Report = {
   readonly name: string;
   readonly opening: readonly string[];
@@ -25,7 +25,7 @@ export function showSheet({ title, about, heads, rows }: Sheet): string {
   return ['', title, ...about, ...table].join('\n');
 }
 
-/** Puts the sheets of one part into its report, in place of those it had there; the other parts' stay. */
+/** Writes the sheets of one part into its report, replacing its earlier ones; the other parts' sheets stay. */
 export async function writeSheets(
   { name, opening, parts }: Report,
   part: string,

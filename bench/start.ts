@@ -8,14 +8,14 @@ import { residentMb } from './process-figures.ts';
 import { median } from './statistics.ts';
 import { startParley } from './subject.ts';
 
-/** Until a process that has started rests, ms. */
+/** Time until a started process is at rest, ms. */
 const restMs = 5_000;
 
-/** (5) From the start of the process to its first reply, with an update waiting and an empty data folder. */
+/** (5) Measures the start of the process → its first reply, with an update waiting and an empty data folder. */
 export async function measureStart(repeats: number): Promise<readonly Figure[]> {
   await refuseStaleDependencies();
   const start = async (isByNpm: boolean) => (await firstReplies(['telegram'], isByNpm)).telegram;
-  // One more in front: it may be the first after an installation or a change.
+  // One extra start beforehand, because it may be the first after an installation or a change.
   await start(true);
   const byNpm: number[] = [];
   const bare: number[] = [];
@@ -29,7 +29,7 @@ export async function measureStart(repeats: number): Promise<readonly Figure[]> 
   ];
 }
 
-/** The same with all networks on, without npm. */
+/** Measures the same with all networks on, without npm. */
 export async function measureStartOfAll(repeats: number): Promise<readonly Figure[]> {
   await firstReplies(networkNames, false);
   const found: Replies[] = [];
@@ -43,8 +43,8 @@ export async function measureStartOfAll(repeats: number): Promise<readonly Figur
 }
 
 /**
- * Compares a configuration with an OpenAI model that nobody uses (`parley`) to one without (`floor`): the SDK is
- * loaded with the first request only.
+ * Compares a configuration with an unused OpenAI model (`parley`) to one without (`floor`): the SDK should only be
+ * loaded with the first request.
  */
 export async function measureUnusedOpenAi(repeats: number): Promise<readonly Figure[]> {
   const unused = {
@@ -53,7 +53,7 @@ export async function measureUnusedOpenAi(repeats: number): Promise<readonly Fig
   };
   await startedWith({});
   const [without, within]: [Started[], Started[]] = [[], []];
-  // In turns, so that both find the machine alike.
+  // Alternating, so that both see the machine in the same state.
   for (let repeat = 0; repeat < repeats; repeat++) {
     without.push(await startedWith({}));
     within.push(await startedWith(unused));
@@ -64,7 +64,7 @@ export async function measureUnusedOpenAi(repeats: number): Promise<readonly Fig
     parley: median(within.map(of)),
   });
   return [
-    row('an OpenAI model that is not used: start → ready', 'ms', ({ readyMs }) => readyMs),
+    row('an unused OpenAI model: start → ready', 'ms', ({ readyMs }) => readyMs),
     row('the same: memory at rest', 'MB', ({ memoryMb }) => memoryMb),
   ];
 }
@@ -79,7 +79,7 @@ function startedWith(settings: Readonly<Record<string, unknown>>): Promise<Start
   return withParley(['telegram'], measure, { settings });
 }
 
-/** `npm start` would install them, and pull them from under whatever else runs here. */
+/** Asserts that the dependencies are current: `npm start` would reinstall them under everything else running here. */
 async function refuseStaleDependencies(): Promise<void> {
   const root = join(import.meta.dirname, '..');
   // It is plain JavaScript for any Node.js, without types.
@@ -92,7 +92,7 @@ async function refuseStaleDependencies(): Promise<void> {
 
 type Replies = Readonly<Record<NetworkName, number>>;
 
-/** Milliseconds from the start. On each network somebody writes as soon as it can reach the bot. */
+/** Returns milliseconds from the start. On each network somebody writes as soon as the bot is reachable. */
 async function firstReplies(names: AtLeastOne<NetworkName>, isByNpm: boolean): Promise<Replies> {
   const platforms = await startPlatforms(...names);
   try {
@@ -104,7 +104,7 @@ async function firstReplies(names: AtLeastOne<NetworkName>, isByNpm: boolean): P
     const subject = await startParley(platforms, { isByNpm });
     try {
       const since = (await Promise.all(replies)).map(([name, at]) => [name, at - subject.startedAt]);
-      // All that were asked for are there.
+      // All the expected replies have arrived.
       return Object.fromEntries(since) as Replies;
     } finally {
       await subject.end();

@@ -7,7 +7,7 @@ import { botSays } from './network.ts';
 import type { Bench } from './pair.ts';
 import { median } from './statistics.ts';
 
-/** (7) From the commit of a tool's result to the model request that holds what was sent meanwhile. */
+/** (7) Measures a tool result's commit → the model request that contains the message sent meanwhile. */
 export async function measureSteer(parley: Bench, rounds: number): Promise<readonly Figure[]> {
   const requestedAt: number[] = [];
   for (let round = 0; round < rounds; round++) requestedAt.push(await oneRound(parley, round));
@@ -42,7 +42,7 @@ async function oneRound({ networks: [network], model }: Bench, round: number): P
   return at;
 }
 
-/** The database's clock when each result was stored, whole ms, in order. */
+/** Returns the database's time when each result was stored, whole ms, in order. */
 function readCommits(file: string): readonly number[] {
   const database = new BetterSqlite3(file, { readonly: true });
   try {

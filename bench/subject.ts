@@ -8,30 +8,30 @@ import { now, withDeadline } from './clock.ts';
 import type { Platforms } from './platforms.ts';
 import { childNamed } from './process-figures.ts';
 
-/** A system under measurement, in a process of its own. */
+/** A system under measurement, in its own process. */
 export type Subject = {
   readonly name: 'floor' | 'Parley';
   readonly pid: number;
-  /** Its private Redis, where it has one. */
+  /** Its private Redis, if it has one. */
   readonly redisPid: number | undefined;
-  /** When the process was started and when it said that it is ready, ms. */
+  /** When the process was started and when it reported being ready, ms. */
   readonly startedAt: number;
   readonly readyAt: number;
   /** The folder with its settings and its data; the floor has none. */
   readonly home: string;
-  /** `kill -9` of everything it has started; its files stay. */
+  /** Kills (`kill -9`) it and everything it has started; its files stay. */
   kill(): Promise<void>;
   /** Ends it and removes its files. */
   end(): Promise<void>;
 };
 
 export type SubjectOptions = {
-  /** Kept over a kill, so that the next start finds it. */
+  /** Kept across a kill, so that the next start finds it. */
   readonly home?: string;
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Starts the bundle itself with these flags for Node.js, for profiles. */
+  /** Starts the bundle directly with these Node.js flags, for profiles. */
   readonly nodeFlags?: readonly string[];
-  /** Through `npm start`, as a person does. */
+  /** Starts it through `npm start`, as a person does. */
   readonly isByNpm?: boolean;
 };
 
@@ -44,11 +44,11 @@ export async function startFloor(platforms: Platforms, options: SubjectOptions =
   return { name: 'floor', home: '', redisPid: undefined, ...started, end: started.kill };
 }
 
-/** Everybody may write, as often as the measurement wants, and no session is named; all else is Parley's default. */
+/** Everybody may write, as often as the measurement needs, and sessions get no titles; all else is Parley's default. */
 const openDoor = {
   access: { dmPolicy: 'open' },
   rateLimit: { perSenderPerMinute: 100_000 },
-  // One model call per message is what is measured.
+  // The measurement assumes one model call per message.
   titles: false,
 };
 
@@ -92,7 +92,7 @@ export function aHome(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'parley-bench-'));
 }
 
-/** npm starts a shell that starts Node.js, or Node.js itself. */
+/** Finds the gateway below npm, which starts either a shell that starts Node.js, or Node.js itself. */
 function gatewayUnder(pid: number): number {
   for (let at = pid; ; ) {
     if (childNamed(at, 'redis-server') !== undefined) return at;
@@ -105,7 +105,7 @@ function gatewayUnder(pid: number): number {
 type Launch = {
   readonly platforms: Platforms;
   readonly cwd: string;
-  /** Its line when ready, with its address if it has one. */
+  /** The line it prints when ready, with its address if it has one. */
   readonly readyText: RegExp;
   readonly environment?: Readonly<Record<string, string>>;
   readonly logFile?: string;
@@ -129,7 +129,7 @@ async function launch(program: string, args: readonly string[], options: Launch)
   const output = collect(child, options.logFile);
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const kill = async () => {
-    // Negative: the whole group. What is gone already cannot be killed, and need not be.
+    // A negative id means the entire group. Processes that are already gone can't be killed, and needn't be.
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
       process.kill(-child.pid, 'SIGKILL');
     await gone;

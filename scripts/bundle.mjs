@@ -127,7 +127,9 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
   try {
     await makeFor(root, process.argv[2]);
   } catch (error) {
-    console.error(`The bundle couldn't be built, so Parley runs from source and starts more slowly: ${error.message}`);
+    console.error(
+      `The bundle couldn't be built, so Parley runs from source and starts more slowly: ${error.message}`,
+    );
     process.exitCode = 1;
   }
 }

@@ -1,4 +1,4 @@
-/** A bot of a few lines on node:http for signal-cli-rest-api's webhook, and undici for the way back. */
+/** A bot of a few lines, on node:http for signal-cli-rest-api's webhook and undici for its answers. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';

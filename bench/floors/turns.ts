@@ -1,6 +1,6 @@
 /**
  * Shared by all floors, the bare minimum that Parley is compared with: Anthropic's SDK, a promise chain per
- * conversation and the whole history in memory. Nothing is durable: what it costs is what any bot on these
+ * conversation and the complete history in memory. Nothing is durable, so it costs what any bot on these
  * libraries costs.
  */
 import Anthropic from '@anthropic-ai/sdk';
@@ -9,14 +9,14 @@ const anthropic = new Anthropic({ baseURL: required('ANTHROPIC_BASE_URL'), maxRe
 const histories = new Map<string, Anthropic.MessageParam[]>();
 const chains = new Map<string, Promise<void>>();
 
-/** A variable that the bench sets. */
+/** Reads a variable that the benchmarks set. */
 export function required(name: string): string {
   const value = process.env[name];
   if (!value) throw new Error(`the floors are started by bench/main.ts, which sets ${name}`);
   return value;
 }
 
-/** Answers a message behind those before it in its conversation. */
+/** Answers a message after the earlier ones of its conversation. */
 export function hear(conversation: string, text: string, say: (text: string) => Promise<unknown>): void {
   const turn = (chains.get(conversation) ?? Promise.resolve()).then(async () => {
     await say(await answerTo(conversation, text));

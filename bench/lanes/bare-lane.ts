@@ -12,7 +12,7 @@ const lanes = 1_000;
 const concurrency = 50;
 const atOnce = 200;
 
-/** The lane without the store: wakes through BullMQ, one job per lane, which empties a list in Redis. */
+/** Measures the lane without the store: wakes through BullMQ, one job per lane, which empties a list in Redis. */
 export async function measureBareLane(messages: number): Promise<Sheet> {
   const ground = await prepareGround('SQLite', undefined);
   try {
@@ -21,8 +21,8 @@ export async function measureBareLane(messages: number): Promise<Sheet> {
     return {
       title: 'The bare lane',
       about: [
-        `${count(messages)} messages that do nothing, ${count(lanes)} lanes, ${concurrency} at work, no store: our wakes and workers on BullMQ and Redis`,
-        'without persistence. A prototype of the same shape drained 10,230/s evenly and 8,826/s with half of them in 1 % of the lanes.',
+        `${count(messages)} messages that do nothing, ${count(lanes)} lanes, ${concurrency} running, no store: our wakes and workers on BullMQ and Redis`,
+        'without persistence. A similar prototype drained 10,230/s evenly and 8,826/s with half of them in 1 % of the lanes.',
       ],
       heads: ['traffic', 'messages/s'],
       rows: [

@@ -13,7 +13,7 @@ import {
 import type { Outbound, SendResult } from '../../src/contracts/outbound.ts';
 import { conversationOf, type Marked, questionOf } from './message.ts';
 
-/** Its settings and its line are that network's; of the network itself nothing is here. */
+/** It uses this network's settings and connection name, but nothing of the network itself. */
 const id = channelId('telegram');
 const account = accountId('1');
 
@@ -36,14 +36,14 @@ export type Listener = {
   onSent(text: string): void;
 };
 
-/** A network inside the process: what is sent has arrived at once. */
+/** A network inside the process, on which every message arrives immediately. */
 export function inProcessChannel({ onReceiving, onSent }: Listener): ChannelEntry {
   let sent = 0;
   const send = async ({ content, route }: Outbound): Promise<SendResult> => {
     if (content.kind !== 'text') throw new Error(`nobody sends ${content.kind} here`);
     onSent(content.text.text);
     sent += 1;
-    // The platform numbers what is said in a chat; two processes may send into one.
+    // The platform numbers the messages of a chat, into which two processes may send.
     return { kind: 'sent', receipts: [messageId(`${route.conversation}-${process.pid}-${sent}`)] };
   };
   const definition: ChannelDefinition<unknown> = {
@@ -60,7 +60,7 @@ export function inProcessChannel({ onReceiving, onSent }: Listener): ChannelEntr
   return { id, load: async () => definition };
 }
 
-/** A message in a direct chat, as a platform's event is mapped. `from`: makes its id new in this database. */
+/** Makes a message in a direct chat, as mapped from a platform's event. `from` makes its id unique in this database. */
 export function envelopeOf(marked: Marked, from: string): InboundEnvelope {
   const chat = conversationOf(marked.lane);
   const message = messageId(`${chat}-${from}-${marked.number}`);

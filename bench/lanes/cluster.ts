@@ -1,4 +1,4 @@
-/** A PostgreSQL cluster in which databases may be made. */
+/** A PostgreSQL cluster in which databases can be created. */
 export type Cluster = { readonly url: string; stop(): Promise<void> };
 
 type Starter = {
@@ -6,14 +6,14 @@ type Starter = {
 };
 
 /**
- * That of BENCH_DATABASE_URL, or one of its own that flushes every commit; undefined when the variable says
+ * Returns the cluster of BENCH_DATABASE_URL, or starts one that flushes every commit; undefined when the variable is
  * `off`, or there is no server program.
  */
 export async function findPostgres(): Promise<Cluster | undefined> {
   const { BENCH_DATABASE_URL: url } = process.env;
   if (url === 'off') return undefined;
   if (url) return { url, stop: async () => undefined };
-  // The tests' cluster, whose speed lies in what is switched off there.
+  // The tests' cluster, without the shortcuts that make it fast.
   const path = new URL('../../scripts/test-postgres.mjs', import.meta.url).href;
   const { startPostgres } = (await import(path)) as Starter;
   try {

@@ -3,28 +3,28 @@ import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import pg from 'pg';
 
-/** A database of the measurement's own, beside the processes that use it. */
+/** The measurement's own connection to the database that the processes use. */
 export type Database = {
   readonly kind: 'SQLite' | 'PostgreSQL';
-  /** Address for the processes; none for SQLite, which lies in their data folder. */
+  /** Address for the processes; none for SQLite, which is in their data folder. */
   readonly url: string | undefined;
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
-  /** Schema of the product. */
+  /** Returns the product's tables. */
   tables(): Promise<readonly string[]>;
-  /** Numbers from `first` on, `count` of them, as a source of rows with the column `n`. */
+  /** Returns `count` numbers starting at `first`, as a source of rows with the column `n`. */
   numbers(first: number, count: number): string;
-  /** So that the planner knows what a database in service knows. */
+  /** Gives the planner the statistics that a database in service has. */
   settle(): Promise<void>;
-  /** All that it takes on the disk, bytes: tables and indexes. */
+  /** Returns its total size on the disk, bytes: tables and indexes. */
   sizeBytes(): Promise<number>;
-  /** Each table with its indexes. */
+  /** Returns the size of each table with its indexes. */
   bytesByTable(): Promise<ReadonlyMap<string, number>>;
-  /** Data not yet in the main file, bytes; PostgreSQL keeps that for the whole cluster. */
+  /** Returns the size of data not yet in the main file, bytes; PostgreSQL only has it for the entire cluster. */
   walBytes(): Promise<number | undefined>;
   drop(): Promise<void>;
 };
 
-/** To be used when the first process has made its tables. */
+/** Opens the SQLite database; call it once the first process has created the tables. */
 export function besideSqlite(dataDir: string): Database {
   const file = join(dataDir, 'parley.db');
   const opened: { connection?: BetterSqlite3.Database } = {};
@@ -71,7 +71,7 @@ export function besideSqlite(dataDir: string): Database {
   };
 }
 
-/** `admin`: the address of a cluster in which a database may be made. */
+/** Creates a database. `admin`: the address of a cluster that allows it. */
 export async function createPostgres(admin: string): Promise<Database> {
   const name = `parley_bench_${crypto.randomUUID().slice(0, 8)}`;
   const url = Object.assign(new URL(admin), { pathname: `/${name}` }).href;

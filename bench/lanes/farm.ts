@@ -24,7 +24,7 @@ export interface Parley {
   readonly pid: number;
   readonly startedAt: number;
   tell(order: Order): void;
-  /** The first report of this kind, also one that has come already. Rejects when the process fails. */
+  /** Resolves with the first report of this kind, even if it has already come. Rejects when the process fails. */
   next<Kind extends Report['kind']>(kind: Kind, withinMs?: number): Promise<Extract<Report, { kind: Kind }>>;
   onReport(listener: (report: Report) => void): void;
   figures(collectsGarbage?: boolean): Promise<ProcessFigures>;
@@ -32,7 +32,7 @@ export interface Parley {
   stop(): Promise<void>;
 }
 
-/** `postgres`: the address of a cluster. Its tables are made by the first process that starts. */
+/** Prepares a measurement. `postgres`: the address of a cluster. The first process that starts creates the tables. */
 export async function prepareGround(kind: Database['kind'], postgres: string | undefined): Promise<Ground> {
   const home = await aHome();
   await mkdir(join(home, 'data'), { recursive: true });
@@ -67,7 +67,7 @@ async function startRedis(home: string) {
 
 const root = join(import.meta.dirname, '../..');
 
-/** Everybody may write, as often as the measurement wants; every message is its own turn. */
+/** Everybody may write, as often as the measurement needs; every message is its own turn. */
 const settings = {
   port: 0,
   logLevel: 'warn',
@@ -78,7 +78,7 @@ const settings = {
 
 export type StartOptions = {
   readonly ground: Ground;
-  /** Distinguishes the data folders of several processes where each has its own. */
+  /** Distinguishes the data folders when several processes each have their own. */
   readonly number?: number;
   readonly role?: 'all' | 'gateway' | 'worker';
 };
@@ -169,7 +169,7 @@ async function endOf(file: string): Promise<string> {
   );
 }
 
-/** Processor time so far of all that serve: the processes, Redis, and PostgreSQL's for this database, ms. */
+/** Returns the total processor time so far, ms: of the processes, Redis, and PostgreSQL for this database. */
 export type Usage = { readonly parley: number; readonly redis: number; readonly database: number };
 
 export async function usageOf(ground: Ground, processes: readonly Parley[]): Promise<Usage> {
@@ -183,10 +183,10 @@ export async function usageOf(ground: Ground, processes: readonly Parley[]): Pro
   };
 }
 
-/** Connections that were closed since have taken their time too. */
+/** Remembers the times of connections, so that those closed since are counted too. */
 const backendTimes = new WeakMap<Ground, Map<number, number>>();
 
-/** PostgreSQL's processes for this database's connections; they must be on this machine. */
+/** Returns PostgreSQL's processes for this database's connections, which must be on this machine. */
 async function backendsOf({ kind, database }: Ground): Promise<readonly number[]> {
   if (kind === 'SQLite') return [];
   const rows = await database.query(

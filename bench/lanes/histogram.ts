@@ -1,4 +1,4 @@
-/** Times in classes 2 % wide, from 0.01 ms to days: its size does not grow with what is counted. */
+/** Times in classes 2 % wide, from 0.01 ms to days, so that its size doesn't grow with the counts. */
 export type Counts = Readonly<Record<number, number>>;
 
 const finest = 0.01;
@@ -18,14 +18,14 @@ export class Histogram {
     return this;
   }
 
-  /** Counts since the last call, for another process. */
+  /** Returns the counts since the last call, for another process. */
   take(): Counts {
     const taken = Object.fromEntries(this.#counts);
     this.#counts.clear();
     return taken;
   }
 
-  /** The value below which `share` (0 to 1) of the values lie, ms; NaN when there are none. */
+  /** Returns the value below which `share` (0 to 1) of the values lie, ms; NaN when there are none. */
   quantile(share: number): number {
     const places = [...this.#counts].sort(([a], [b]) => a - b);
     const total = places.reduce((sum, [, count]) => sum + count, 0);

@@ -4,7 +4,7 @@ import { middleAndTail, offer, timesOf } from './throughput.ts';
 
 const durationMs = 2_000;
 
-/** Cost of a message in a session that has so many messages already: one at a time, on SQLite. */
+/** Measures the cost of a message by the length of its session: one message at a time, on SQLite. */
 export async function measureHistory(lengths: readonly number[]): Promise<Sheet> {
   const ground = await prepareGround('SQLite', undefined);
   const processes: Parley[] = [];
@@ -38,7 +38,7 @@ export async function measureHistory(lengths: readonly number[]): Promise<Sheet>
     return {
       title: 'One lane, by the length of its session',
       about: [
-        'One message at a time, SQLite. A session of more than 600 messages, or that outgrows the model’s window, is',
+        'One message at a time, SQLite. A session of more than 600 messages, or one that outgrows the model’s window, is',
         'summarised first; its newest 200 messages stay.',
       ],
       heads: ['messages in the session', 'shown at the end', '→ model ms', '→ sent ms', 'Parley ms/message'],
@@ -60,7 +60,7 @@ async function shownOf({ database }: Ground): Promise<number> {
   return Number(row?.length);
 }
 
-/** Up to so many messages: more of what was said first. */
+/** Extends the session to `length` messages by repeating what was said first. */
 async function lengthen(ground: Ground, length: number): Promise<void> {
   const { database } = ground;
   const now = await lengthOf(ground);

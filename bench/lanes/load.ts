@@ -6,34 +6,34 @@ import { Histogram } from './histogram.ts';
 import type { Marked } from './message.ts';
 
 export type Load = {
-  /** How many lanes are written to. */
+  /** How many lanes get messages. */
   readonly lanes: number;
   /** Half of the messages go to 1 % of the lanes (at least one). */
   readonly isHot: boolean;
   readonly durationMs: number;
   /**
-   * Messages due per second, by the clock: what is not taken in yet waits, as it would at the platform. Absent: as many
-   * as are answered, so many in hand at once.
+   * Messages due per second, by the clock: those not yet accepted wait, as they would at the platform. Absent: a new
+   * message for each answer, with a fixed number in progress.
    */
   readonly perSecond?: number;
   readonly inHand?: number;
-  /** Resolves as soon as all are stored: nobody answers them in this process's life. */
+  /** Resolves as soon as all are stored: they aren't answered during this process's lifetime. */
   readonly isOnlyStored?: boolean;
 };
 
 export type LoadResult = {
   readonly messages: number;
-  /** From the first message offered to the last answer sent. */
+  /** Time from the first message offered to the last answer sent. */
   readonly elapsedMs: number;
 };
 
-/** As many as the largest batch of a platform's updates. */
+/** The size of a platform's largest batch of updates. */
 const batchSize = 100;
 const patienceMs = 120_000;
-/** Between two processes of one machine. */
+/** Allowance for messages between two processes on one machine. */
 const clockSkewMs = 5;
 
-/** Offers messages as an adapter does: one batch at a time. Every answer is awaited, once and in its lane's order. */
+/** Offers messages as an adapter does, one batch at a time. Awaits every answer, once and in its lane's order. */
 export class LoadGenerator {
   readonly #run = crypto.randomUUID().slice(0, 8);
   readonly #open = new Map<number, Marked>();
@@ -43,11 +43,11 @@ export class LoadGenerator {
   #number = 0;
   #onSent = () => {};
 
-  /** An answer has arrived, in this process or another. */
+  /** Records an answer that has arrived, in this process or another. */
   sent({ lane, number, at }: Marked, sentAt: number): void {
     if (!this.#open.delete(number)) this.#fail(`answer ${number} was sent twice`);
     const last = this.#lastOf.get(lane);
-    // Told by another process it may be heard of late; what counts is when it was sent.
+    // A report from another process may come late; the time of sending counts.
     if (last && number < last.number && sentAt > last.sentAt + clockSkewMs)
       this.#fail(`lane ${lane}: answer ${number} was sent behind ${last.number}`);
     if (!last || number > last.number) this.#lastOf.set(lane, { number, sentAt });
@@ -66,7 +66,7 @@ export class LoadGenerator {
       else await this.#offer(intake, batch);
       if (this.#problem) throw this.#problem;
     }
-    // Messages offered beyond the rate are answered as fast as they can be.
+    // Messages offered above the sustainable rate are answered as fast as possible.
     const deadline = now() + patienceMs + load.durationMs;
     while (this.#open.size > 0 && !load.isOnlyStored) {
       if (this.#problem) throw this.#problem;
@@ -83,7 +83,7 @@ export class LoadGenerator {
     return Array.from({ length: Math.max(0, Math.min(batchSize, Math.floor(room))) }, (_, index) => ({
       lane: laneFor(load),
       number: ++this.#number,
-      // Offered by the clock, it counts from when it was due: waiting behind others is part of it.
+      // A message offered by the clock counts from when it was due, so waiting for others is included.
       at: perSecond === undefined ? now() : began + ((offered + index) * 1000) / perSecond,
     }));
   }
@@ -111,7 +111,7 @@ export class LoadGenerator {
   }
 }
 
-/** How many messages are due by then; 0 when the load has no rate. */
+/** Returns how many messages are due by then; 0 when the load has no rate. */
 function dueAfter({ perSecond = 0 }: Load, passedMs: number): number {
   return Math.floor((passedMs * perSecond) / 1000);
 }

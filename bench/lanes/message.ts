@@ -1,4 +1,4 @@
-/** The text of a message of the measurement: which one it is, and when it was offered. */
+/** The text of a benchmark message, which encodes its number and when it was offered. */
 export type Marked = { readonly lane: number; readonly number: number; readonly at: number };
 
 const filler =
@@ -17,20 +17,20 @@ export function answerTo(question: string): string {
   return `Re q${lane}:${number}:${at.toFixed(2)} ${answerFiller}`;
 }
 
-/** The number of a question or an answer; undefined for Parley's own waiting notice. */
+/** Returns the number of a question or an answer; undefined for Parley's own waiting notice. */
 export function findMark(text: string): Marked | undefined {
   const [, lane, number, at] = /\bq(\d+):(\d+):([\d.]+) /.exec(text) ?? [];
   return at === undefined ? undefined : { lane: Number(lane), number: Number(number), at: Number(at) };
 }
 
-/** Throws when there is none. */
+/** Returns the mark in the text. Throws when there is none. */
 export function markOf(text: string): Marked {
   const mark = findMark(text);
   if (!mark) throw new Error(`no mark in: ${text.slice(0, 200)}`);
   return mark;
 }
 
-/** The platform's id of the conversation that is lane number so. All are equally long. */
+/** Returns the platform's conversation id for a lane's number. All ids have the same length. */
 export function conversationOf(lane: number): string {
   return String(7_000_000_000 + lane);
 }

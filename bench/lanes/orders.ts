@@ -19,7 +19,7 @@ export type Order =
 
 export type Sent = { readonly marked: Marked; readonly at: number };
 
-/** … and what it says. Times are ms since the epoch. */
+/** … and its reports. Times are ms since the epoch. */
 export type Report =
   | { readonly kind: 'begun'; readonly at: number }
   | { readonly kind: 'ready'; readonly at: number }
@@ -31,12 +31,12 @@ export type Report =
   | { readonly kind: 'figures'; readonly figures: ProcessFigures }
   | { readonly kind: 'failed'; readonly problem: string };
 
-/** The counts since they were asked for the last time. */
+/** The counts since they were last requested. */
 export type ProcessFigures = {
   readonly accepted: Counts;
   readonly sent: Counts;
   readonly residentMb: number;
   readonly heapMb: number;
-  /** The longest that the event loop was held up, ms. */
+  /** Longest time that the event loop was held up, ms. */
   readonly longestPauseMs: number;
 };

@@ -57,22 +57,23 @@ function timesFor(isQuick: boolean): { readonly durationMs: number; readonly eve
   return isQuick ? { durationMs: 20_000, everyMs: 5_000 } : { durationMs: 600_000, everyMs: 60_000 };
 }
 
-/** Measurements of the lanes alone. Not part of a run without names: they take long. */
+/** Measurements of the lanes alone. They take long, so a run without names skips them. */
 export const lanesReport: MeasuredReport = {
   name: 'lanes.md',
   opening: [
     '# Lanes, measured',
     '',
-    'The real stages: store with full fsync, queue with BullMQ on Redis, lane workers, runs with recorder and loop,',
-    'outbox. A model that answers at once and a network inside the process replace everything that isn’t Parley, so that',
-    'what is left is the price of a message. Every message is its own turn (`followup`), is awaited, and must be answered',
-    'once and in its order, or the measurement ends with an error. The figures themselves are not asserted.',
+    'These benchmarks run the real stages: store with full fsync, queue with BullMQ on Redis, lane workers, runs with',
+    'recorder and loop, outbox. Everything that isn’t Parley is replaced by a model that answers immediately and a',
+    'network inside the process, so the figures show what a message itself costs. Every message is its own turn',
+    '(`followup`), is awaited, and must be answered once and in order, or the measurement ends with an error. The',
+    'figures themselves are not asserted.',
   ],
   parts: Object.keys(parts),
   measure: async (part, pace) => (await parts[part]?.(pace)) ?? [],
 };
 
-/** On SQLite and on PostgreSQL, where there is one. */
+/** Measures on SQLite, and on PostgreSQL if there is one. */
 async function onEach(
   measure: (kind: Ground['kind'], postgres: string | undefined) => Promise<readonly Sheet[]>,
 ): Promise<readonly Sheet[]> {

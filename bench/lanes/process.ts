@@ -1,4 +1,4 @@
-/** One Parley of the measurement, the whole gateway but for its network and its model. Speaks with `farm.ts`. */
+/** One Parley under measurement: the complete gateway except its network and its model. Talks to `farm.ts`. */
 
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { onlyModel } from '../../test/models/only-model.ts';
@@ -30,7 +30,7 @@ const loop = monitorEventLoopDelay({ resolution: 5 });
 loop.enable();
 const state: { intake: Intake | undefined; sent: Sent[] } = { intake: undefined, sent: [] };
 
-/** Who offers the messages hears of each answer at once; everybody else collects them for a moment. */
+/** The process that offers the messages records each answer immediately; the others collect answers for a moment. */
 function onSent(text: string): void {
   const marked = findMark(text);
   if (!marked) return;
@@ -43,7 +43,7 @@ function onSent(text: string): void {
   if (state.sent.length === 1) setTimeout(() => tell({ kind: 'sent', sent: state.sent.splice(0) }), 2);
 }
 
-// A title is a model call of its own, beside the messages that are counted.
+// A title would be an extra model call, in addition to the counted messages.
 const config = { ...loadConfig(undefined, process.cwd()), titles: false };
 const logger = await createLogger({
   level: config.logLevel,

@@ -14,7 +14,7 @@ const info: ModelInfo = {
 
 const noUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-/** A model that answers at once: what is measured is everything around it. */
+/** A model that answers immediately, so that everything around it is measured. */
 export function instantModel(accepted: Histogram, onFirst: () => void): LlmProvider {
   let isFirst = true;
   async function* stream(request: ModelRequest): AsyncGenerator<ModelEvent> {
@@ -37,7 +37,7 @@ export function instantModel(accepted: Histogram, onFirst: () => void): LlmProvi
   return {
     id: 'instant',
     stream,
-    // Summaries are asked for in this way.
+    // Summaries are requested this way.
     send: async () => ({ text: 'They talked.', usage: noUsage, cost: 0, model: info.id }),
     model: () => info,
   };

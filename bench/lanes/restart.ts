@@ -11,11 +11,11 @@ const lookMs = 100;
 export type RestartPace = {
   /** Waiting rows, one in each lane. */
   readonly waiting: readonly number[];
-  /** It is stopped after so long, drained or not, ms. */
+  /** The process is stopped after this long, drained or not, ms. */
   readonly longestMs: number;
 };
 
-/** A process starts and finds so many rows waiting: until its first model call, and until nothing waits. */
+/** Measures a start with rows waiting: until its first model call, and until nothing waits. */
 export async function measureRestart(
   kind: Ground['kind'],
   postgres: string | undefined,
@@ -26,8 +26,8 @@ export async function measureRestart(
   return {
     title: `${kind}: a restart with rows waiting`,
     about: [
-      'One row in each of so many lanes; the process before this one was killed. Counted from the start of the Node.js process.',
-      `Looked at for ${longestMs / 1000} s at most.`,
+      'One row waits in each lane, left by a process that was killed. Times count from the start of the Node.js process.',
+      `Each start is observed for at most ${longestMs / 1000} s.`,
     ],
     heads: [
       'waiting',
@@ -36,7 +36,7 @@ export async function measureRestart(
       'drained',
       'drained in s',
       'messages/s',
-      'memory at most MB',
+      'peak memory MB',
       'longest pause ms',
     ],
     rows,
@@ -82,7 +82,7 @@ async function oneRestart(
   }
 }
 
-/** One row waits in lane 0 of a process that was killed; the others are made like it. */
+/** Leaves one row waiting in lane 0 of a killed process, and copies it for the other lanes. */
 async function leaveWaiting(ground: Ground, rows: number): Promise<void> {
   const parley = await startProcess({ ground, role: 'gateway' });
   await parley.next('receiving');

@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './database.ts';
 import { conversationOf } from './message.ts';
 
-/** So few at once, so that the processes that write to the same file meanwhile do not wait long. */
+/** Few enough at a time that the processes writing to the same file meanwhile don't wait long. */
 const atOnce = 5_000;
 const patienceMs = 30_000;
 
-/** Lanes that are there already (at least lane 0, the pattern), and how many there are to be. */
+/** The number of existing lanes (at least lane 0, the pattern), and of lanes wanted. */
 export type Seeding = { readonly from: number; readonly to: number };
 
 /**
- * Makes lanes out of lane 0, row by row in every table: its rows came through the real stages, and the copies
- * look as if theirs had too. They differ in all their ids.
+ * Makes copies of lane 0, row by row in every table. Lane 0's rows came through the real stages, and the copies
+ * look as if theirs had too, but with different ids.
  */
 export async function seedLanes(database: Database, rows: Pattern, { from, to }: Seeding): Promise<void> {
   for (let first = from; first < to; first += atOnce) {
@@ -23,17 +23,17 @@ export async function seedLanes(database: Database, rows: Pattern, { from, to }:
   await database.settle();
 }
 
-/** The rows of lane 0; to be read while it has its first message only. */
+/** The rows of lane 0, read while it has only its first message. */
 export type Pattern = readonly Row[];
 
 type Row = { readonly table: string; readonly values: Readonly<Record<string, unknown>> };
 
 const pattern = conversationOf(0);
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
-/** They belong to the process, not to a lane. */
+/** Tables that belong to the process, not to a lane. */
 const others: ReadonlySet<string> = new Set(['boots', 'accounts']);
 
-/** Every row that names lane 0's conversation, or an id that such a row names. */
+/** Reads every row that names lane 0's conversation, or an id that such a row names. */
 export async function readPattern(database: Database): Promise<Pattern> {
   await untilAtRest(database);
   const all: Row[] = [];
@@ -49,7 +49,7 @@ export async function readPattern(database: Database): Promise<Pattern> {
   return all.filter((row) => own.includes(row) || (textOf(row).match(uuid) ?? []).some((id) => ids.has(id)));
 }
 
-/** An answer arrives a moment before the store knows it; until then its delivery is held. */
+/** Waits for the store: an answer arrives a moment before the store records it, and until then its delivery is held. */
 async function untilAtRest(database: Database): Promise<void> {
   for (const until = Date.now() + patienceMs; ; await sleep(50)) {
     const [row] = await database.query(
@@ -80,7 +80,7 @@ function copied({ kind }: Database, value: unknown): string {
   return sql.length === 0 ? "''" : sql.join(' || ');
 }
 
-/** The id with the lane's number in it; its beginning jumps about, as that of a random one does. */
+/** Returns the id with the lane's number in it; its beginning jumps around like that of a random id. */
 function idFor(kind: Database['kind'], id: string): string {
   const hex = (sql: string) =>
     kind === 'SQLite' ? `printf('%08x', ${sql})` : `lpad(to_hex(${sql}), 8, '0')`;

@@ -3,7 +3,7 @@ import { type Ground, type Parley, prepareGround } from './farm.ts';
 import { readPattern, seedLanes } from './seed.ts';
 import { offer, startAll } from './throughput.ts';
 
-/** Stored size of a lane and for each of its messages with its answer. */
+/** Measures the stored size of a lane, and of each message with its answer. */
 export async function measureSizes(
   kind: Ground['kind'],
   postgres: string | undefined,

@@ -20,7 +20,7 @@ const question =
   'a question about as long as people write them, with a second half that says what it is about.';
 const answer = 'An answer of middle length, as models give them to short questions. '.repeat(5);
 
-/** The store alone: what each of the three commits of a message takes. */
+/** Measures the store alone: what each of a message's three commits takes. */
 export async function measureSteps(postgres: string | undefined, messages: number): Promise<Sheet> {
   const statements = await countStatements();
   const kinds: readonly Database['kind'][] = postgres === undefined ? ['SQLite'] : ['SQLite', 'PostgreSQL'];
@@ -45,10 +45,10 @@ export async function measureSteps(postgres: string | undefined, messages: numbe
   return {
     title: 'The store alone',
     about: [
-      `${count(messages)} messages to as many new lanes, each step a commit with full fsync. Accepted in batches of ${batchSize}, one at a time, as`,
-      `from one bot account, whose row every batch locks; answered and settled ${atOnce} at once. Processor time is that of this`,
-      'process, PostgreSQL’s own not counted. Statements and round trips are those of one message in a known lane, one in a',
-      'batch.',
+      `${count(messages)} messages to as many new lanes; each step is a commit with full fsync. Messages are accepted in batches of ${batchSize}, one batch at`,
+      `a time, as from one bot account, whose row every batch locks; they are answered and settled ${atOnce} at a time. Processor time`,
+      'is that of this process, without PostgreSQL’s own. Statements and round trips are those of one message in a known lane,',
+      'alone in its batch.',
     ],
     heads: ['step', 'messages/s', 'processor ms', 'statements', 'round trips'],
     rows,
@@ -57,7 +57,7 @@ export async function measureSteps(postgres: string | undefined, messages: numbe
 
 type Steps = Awaited<ReturnType<typeof stepsOf>>;
 
-/** Every step for all the lanes, then the next. */
+/** Runs each step for all lanes before the next one. */
 async function carryOut(
   steps: Steps,
   { first, messages }: { readonly first: number; readonly messages: number },
@@ -91,7 +91,7 @@ async function openEmpty(kind: Database['kind'], postgres: string | undefined) {
   return { store, close };
 }
 
-/** The three commits of a message in a lane; each finds what the one before it has left. */
+/** Returns the three commits of a message in a lane; each continues where the previous one ended. */
 async function stepsOf(store: Store) {
   const worker = aWorker(store);
   const epoch = await worker.hold();
@@ -156,7 +156,7 @@ async function together<Item>(
   await Promise.all(Array.from({ length: count }, work));
 }
 
-/** How many statements each step takes, without those that begin and end the transaction. */
+/** Counts the statements of each step, without those that begin and end the transaction. */
 async function countStatements(): Promise<ReadonlyMap<string, number>> {
   let ran = 0;
   const counted =
@@ -176,7 +176,7 @@ async function countStatements(): Promise<ReadonlyMap<string, number>> {
   });
   const steps = await stepsOf(store);
   const counts = new Map<string, number>();
-  // A first message makes the lane and its session; the second is one as they come every day.
+  // The first message creates the lane and its session; the second is an ordinary one.
   for (let message = 1; message <= 2; message++) {
     await carryOut(steps, { first: 0, messages: 1 }, async (name, act) => {
       ran = 0;

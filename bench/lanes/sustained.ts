@@ -5,18 +5,18 @@ import { readPattern, seedLanes } from './seed.ts';
 import { middleAndTail, offer, startAll, timesOf } from './throughput.ts';
 
 const perSecond = 500;
-/** Each person writes every 20 s for as long as it lasts. */
+/** Each person writes every 20 s for the entire measurement. */
 const lanes = 10_000;
 
 export type SustainedPace = {
   readonly durationMs: number;
-  /** Between two looks. */
+  /** Time between two readings. */
   readonly everyMs: number;
-  /** Beside the process that receives; 0: it does everything. */
+  /** Workers in addition to the receiving process; 0: it does everything. */
   readonly workers: number;
 };
 
-/** So many messages a second for so long: what they take must not grow, and at the end each has its answer. */
+/** Measures a constant rate of messages over time: their cost must not grow, and in the end each is answered. */
 export async function measureSustained(
   kind: Ground['kind'],
   postgres: string | undefined,
@@ -45,10 +45,10 @@ export async function measureSustained(
     return {
       title: `${kind}: ${perSecond} messages/s for ${round(durationMs / 60_000, 1)} minutes${workers > 1 ? `, ${workers} workers` : ''}`,
       about: [
-        `${count(messages)} messages to ${count(lanes)} lanes, each answered and sent once, in its order; the last ${count(elapsedMs - durationMs)} ms after the last`,
-        'one was due. Due by the clock: what is not taken in yet waits as it would at the platform, and counts from then.',
-        'Memory of each process, after a collection of garbage. Oldest: for how long the first of what waits has been stored.',
-        'Each lane has one message every 20 s. In fewer lanes the sessions grow faster, and a run reads its whole session (see',
+        `${count(messages)} messages to ${count(lanes)} lanes, each answered and sent once, in order; the last answer came ${count(elapsedMs - durationMs)} ms after the last`,
+        'message was due. Messages are due by the clock: those not yet accepted wait as they would at the platform, and count from then.',
+        'Memory is that of each process after a garbage collection; “oldest” is the age of the longest-stored waiting message.',
+        'Each lane gets one message every 20 s. With fewer lanes the sessions grow faster, and a run reads its entire session (see',
         '“One lane, by the length of its session”).',
       ],
       heads: [

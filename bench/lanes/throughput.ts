@@ -5,7 +5,7 @@ import type { Load, LoadResult } from './load.ts';
 import { readPattern, seedLanes } from './seed.ts';
 
 export type ThroughputPace = {
-  /** By the number of workers beside the gateway; 0: one process does everything. */
+  /** Numbers of workers in addition to the gateway; 0: one process does everything. */
   readonly lanesOf: ReadonlyMap<number, readonly number[]>;
   readonly fullMs: number;
   readonly pacedMs: number;
@@ -13,7 +13,7 @@ export type ThroughputPace = {
 
 const pacedPerSecond = 50;
 
-/** Processor time per message, and messages per second, by the number of lanes and of processes. */
+/** Measures processor time per message, and messages per second, by the number of lanes and processes. */
 export async function measureThroughput(
   kind: Ground['kind'],
   postgres: string | undefined,
@@ -39,10 +39,10 @@ export async function measureThroughput(
     }
   }
   return {
-    title: `${kind}: messages per second, and their price, by lanes and processes`,
+    title: `${kind}: messages per second, and their cost, by lanes and processes`,
     about: [
-      '200 messages are always in hand; `hot`: half of them go to 1 % of the lanes. Processor time is that of all Parley processes, of Redis and of the database’s connections, per message.',
-      `Latency at ${pacedPerSecond} messages/s, evenly spread, p50 / p99: until the model is asked, and until the answer is sent.`,
+      '200 messages are always in progress; `hot`: half of them go to 1 % of the lanes. Processor time is that of all Parley processes, of Redis and of the database’s connections, per message.',
+      `Latency at ${pacedPerSecond} messages/s, evenly spread, p50 / p99: until the model is called, and until the answer is sent.`,
     ],
     heads: [
       'processes',
@@ -60,7 +60,7 @@ export async function measureThroughput(
   };
 }
 
-/** One process that does everything, or one that receives and so many workers. Lane 0 has had a message at the end. */
+/** Starts one process that does everything, or a receiving one and workers. In the end, lane 0 has had a message. */
 export async function startAll(ground: Ground, workers: number, into: Parley[]): Promise<void> {
   const first = await startProcess({ ground, role: workers === 0 ? 'all' : 'gateway' });
   into.push(first);

@@ -31,7 +31,7 @@ export async function startDiscord(): Promise<Network> {
     }),
     answersTo: (person) => server.botMessages(user(person).channel.id).map(({ text }) => text),
     untilReachable: untilConnected,
-    // It is told at once, as long as it is connected.
+    // The bot gets it immediately, as long as it is connected.
     untilQuiet: untilConnected,
     meets: () => undefined,
     close: () => server.close(),

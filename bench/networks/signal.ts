@@ -34,7 +34,7 @@ export async function startSignal(): Promise<Network> {
     untilReachable: async () => {
       await server.waitFor(() => server.webhookUrl !== undefined, patienceMs);
     },
-    // Each post is answered when its message is safe, and the next one waits for that.
+    // Each post is answered once its message is safe, and the next one waits for that.
     untilQuiet: async () => {
       await server.waitFor(
         () => server.posts.at(-1)?.status !== undefined || server.posts.length === 0,

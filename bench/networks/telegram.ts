@@ -18,9 +18,9 @@ export async function startTelegram(): Promise<Network> {
       return status === 0 ? 'open' : { person: Number(params.chat_id), text: String(params.text), at };
     }),
     answersTo: (person) => server.botMessages(person).map(({ text }) => text),
-    // The platform keeps what is said.
+    // The platform keeps messages for the bot.
     untilReachable: async () => undefined,
-    // Nothing is left for it, and it waits in a long poll.
+    // No updates are left, and the bot waits in a long poll.
     untilQuiet: async () => {
       const { updates } = server;
       await server.waitFor(() => updates.isPolled && updates.pending.length === 0, patienceMs);
