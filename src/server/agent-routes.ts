@@ -10,6 +10,7 @@ import { waitAnswer, waitAnswerOf } from './wait-answer.ts';
 export const maxMessageChars = 16_000;
 
 const name = z.string().min(1).max(2048);
+const runId = z.string().min(1).max(200);
 
 /** Answer to a message from a program; the time in ms since the epoch. */
 export const acceptedMessage = z.object({ runId: z.string(), session: z.string(), acceptedAt: z.int() });
@@ -41,7 +42,7 @@ const wait = {
   path: '/api/agent/wait',
   summary: 'Waits until a run has ended, and tells how; never stops it',
   input: z.strictObject({
-    runId: z.string().min(1).max(200),
+    runId,
     timeoutMs: z.coerce.number().int().min(0).max(600_000).default(30_000),
   }),
   answer: waitAnswer,
@@ -51,9 +52,11 @@ const wait = {
 const cancel = {
   method: 'POST',
   path: '/api/agent/cancel',
-  summary: "Stops a session's run with its sub-agents, and cancels what programs have waiting in it",
-  input: z.strictObject({ session: name }),
+  summary:
+    'Stops a run with its sub-agents, or cancels its waiting message; a session: all that programs have there',
+  input: z.union([z.strictObject({ runId }), z.strictObject({ session: name })]),
   answer: z.object({ isCancelled: z.boolean().describe('False: there was nothing to stop') }),
+  refusals: { 404: ['not_found'] },
 } as const;
 
 /** Spec 15: `agent` answers at once with the run id that it has reserved, `agent.wait` tells what became of it. */
@@ -68,13 +71,17 @@ export function mountAgent(app: FastifyInstance, agents: AgentService): void {
     }
   });
 
-  serveCall(app, wait, async ({ runId, timeoutMs }, { reply }) => {
+  serveCall(app, wait, async ({ runId: run, timeoutMs }, { reply }) => {
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
-    const result = await agents.wait(runId, timeoutMs, gone.signal);
+    const result = await agents.wait(run, timeoutMs, gone.signal);
     if (result.kind === 'unknown') return refuse(reply, { status: 404, code: 'not_found' });
     return waitAnswerOf(result);
   });
 
-  serveCall(app, cancel, async ({ session }) => ({ isCancelled: await agents.cancel(session) }));
+  serveCall(app, cancel, async (what, { reply }) => {
+    const isCancelled =
+      'runId' in what ? await agents.cancelRun(what.runId) : await agents.cancel(what.session);
+    return isCancelled === undefined ? refuse(reply, { status: 404, code: 'not_found' }) : { isCancelled };
+  });
 }

@@ -18,7 +18,7 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { LaneRef, LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
-import { cancelSession } from '../store/intake/cancel-session.ts';
+import { type CancelSessionInput, cancelSession } from '../store/intake/cancel-session.ts';
 import { enqueueItems } from '../store/intake/enqueue-items.ts';
 import type { EnqueuedItem, InnerItem } from '../store/items/enqueue-item.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
@@ -77,6 +77,11 @@ export interface AgentService {
   /** Stops the session's run or summary, its sub-agents, and what programs have waiting. False: nothing was there. */
   cancel(session: string): Promise<boolean>;
   /**
+   * Cancels the message of that reserved run while it waits, and stops the run that has taken it. False: it has ended.
+   * Undefined for an unknown id.
+   */
+  cancelRun(runId: string): Promise<boolean | undefined>;
+  /**
    * Summarises the older part of a session that isn't busy, and tells how far it is and when it is done; `cancel` stops
    * it. A history that is too short to be worth it stays as it is.
    */
@@ -105,6 +110,11 @@ const lookMs = 1000;
 export function createAgentService(deps: AgentServiceDeps): AgentService {
   const { store, clock, streams } = deps;
   const workOf = (session: string) => store.read(readLaneWork, { laneKey: session });
+  const cancel = async (what: CancelSessionInput) => {
+    const { isCancelled, effects } = await store.write(cancelSession, what);
+    deps.start(effects);
+    return isCancelled;
+  };
   return {
     send: async (input) => send(deps, input, laneOf(deps, input)),
     run: (input, signal) => {
@@ -118,10 +128,10 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const reach = { reach: 'always', target, authority: authority as Authority } as const;
       return send(deps, { message: text }, { key: session }, reach);
     },
-    cancel: async (session) => {
-      const { isCancelled, effects } = await store.write(cancelSession, { laneKey: session });
-      deps.start(effects);
-      return isCancelled;
+    cancel: (session) => cancel({ laneKey: session }),
+    cancelRun: async (runId) => {
+      const result = await store.read(readRunResult, { runId });
+      return result.kind === 'unknown' ? undefined : cancel({ laneKey: result.laneKey, runId });
     },
     summarize: async function* (session, signal) {
       const { run, hasWaiting } = await workOf(session);

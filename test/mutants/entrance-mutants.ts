@@ -15,6 +15,24 @@ export const entranceMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'late cancel stops the next run',
+    invariant: 'a cancel of a run that has ended stops nothing',
+    edit: { in: 'cancelReserved', find: '!isAtWork || lane', replace: 'lane' },
+    test: {
+      file: 'test/service/agent-service.test.ts',
+      name: 'cancels a run by its id: its message while it waits, then the run, and nothing once that has ended',
+    },
+  },
+  {
+    name: 'cancel of one run ends all that programs sent',
+    invariant: 'a cancel by the id of a run takes nobody else’s message along',
+    edit: { in: 'cancelReserved', find: 'senderId: runId', replace: "senderId: ''" },
+    test: {
+      file: 'test/store/items/enqueue.test.ts',
+      name: 'is cancelled by the id of its run, and no other: waiting, or retained by the run that took it',
+    },
+  },
+  {
     name: 'answer that says more than its description',
     invariant: 'each call answers as it is described',
     edit: { in: 'acceptedMessage', find: ', acceptedAt: z.int()', replace: '' },

@@ -192,6 +192,32 @@ describe('the agent service', () => {
     expect(await service.isSessionBusy(lane.key)).toBe(false);
   });
 
+  it('cancels a run by its id: its message while it waits, then the run, and nothing once that has ended', async () => {
+    const parts = aService();
+    const { service } = parts;
+    const ask = async (message: string) => (await service.send({ message })).runId;
+    const first = await ask('hello');
+    const model = scriptedModel(
+      async function* () {
+        const waiting = await ask('later');
+        expect(await service.cancelRun(waiting)).toBe(true);
+        expect(await service.cancelRun(waiting)).toBe(false);
+        yield* says('one');
+      },
+      async function* () {
+        expect(await service.cancelRun(first)).toBe(false);
+        expect(await service.cancelRun(second)).toBe(true);
+        yield* says('never stored');
+      },
+    );
+    await work(parts, model);
+    const second = await ask('hello again');
+    await work(parts, model);
+    const { inbox } = await readLane(store(), parts.lane.key);
+    expect(inbox.map(({ outcome }) => outcome)).toEqual(['answered', 'cancelled', 'cancelled']);
+    expect(await service.cancelRun('nonsense')).toBeUndefined();
+  });
+
   it('summarises a session that is not busy, and says when it is done', async () => {
     const parts = aService();
     const { service, lane } = parts;

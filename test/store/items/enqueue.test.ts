@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { Reach } from '../../../src/contracts/inbox-item.ts';
 import { type QueueMode, queueModes } from '../../../src/contracts/queue-settings.ts';
 import type { LaneRef } from '../../../src/store/base/lane-spec.ts';
+import { cancelSession } from '../../../src/store/intake/cancel-session.ts';
 import { enqueueItems } from '../../../src/store/intake/enqueue-items.ts';
 import { chooseBatch, chooseSteers } from '../../../src/store/items/choose-batch.ts';
 import type { InnerItem } from '../../../src/store/items/enqueue-item.ts';
@@ -11,8 +12,19 @@ import { needsBoundary, takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readRunResult } from '../../../src/store/reads/read-run-result.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation } from '../a-conversation.ts';
-import { aCommand, aLane, anItem, aRoute, aWorker, defaults, framing, unique } from '../builders.ts';
+import {
+  aCommand,
+  aLane,
+  anItem,
+  aRoute,
+  aWorker,
+  defaults,
+  endWithout,
+  framing,
+  unique,
+} from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { readLane } from '../lane-at-rest.ts';
 
 describeEachDatabase('an item from inside Parley', (open, beside) => {
   const enqueue = (lane: LaneRef, ...items: InnerItem[]) =>
@@ -115,6 +127,25 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     await answer(run, 'hi', { parts: [] });
     const result = await open().read(readRunResult, { runId: item.reservedRunId ?? '' });
     expect(result.kind).toBe('open');
+  });
+
+  it('is cancelled by the id of its run, and no other: waiting, or retained by the run that took it', async () => {
+    const lane = aLane(unique('c'), { settings: { ...defaults, mode: 'steer-backlog' } });
+    const [one, steer, waiting, other] = [anItem('one'), anItem('two'), anItem('three'), anItem('four')];
+    const cancel = ({ reservedRunId = '' }: InnerItem) =>
+      open().write(cancelSession, { laneKey: lane.key, runId: reservedRunId });
+    await enqueue(lane, one);
+    const run = await aWorker(open()).claimRun(lane.key);
+    await enqueue(lane, steer);
+    const at = { laneKey: lane.key, epoch: run.epoch, runId: run.runId, framing };
+    expect((await open().write(takeSteers, { ...at, delivery: 'all' })).steers).toHaveLength(1);
+    await enqueue(lane, waiting, other);
+    expect((await cancel(waiting)).isCancelled).toBe(true);
+    expect((await cancel(waiting)).isCancelled).toBe(false);
+    expect((await cancel(steer)).isCancelled).toBe(true);
+    await endWithout(open(), run, 'stop');
+    const { inbox } = await readLane(open(), lane.key);
+    expect(inbox.map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled', 'cancelled', null]);
   });
 
   it('is refused for a lane that is only named and not there', async () => {
