@@ -33,11 +33,14 @@ function addQueueCommands(queue: Command, { show }: Actions): void {
     async () => (await load()).listQueue(),
   );
   show(queue.command('cancel <id>').description('cancel one; its sender is told'), async (id: string) =>
-    (await load()).changeQueued('cancel', id),
+    (await load()).changeWaiting('cancel', id),
   );
   show(
     queue.command('promote <id>').description('move one to the front of its conversation'),
-    async (id: string) => (await load()).changeQueued('promote', id),
+    async (id: string) => (await load()).changeWaiting('promote', id),
+  );
+  show(queue.command('edit <id> <text>').description('reword one'), async (id: string, text: string) =>
+    (await load()).rewordWaiting(id, text),
   );
 }
 

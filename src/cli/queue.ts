@@ -1,10 +1,13 @@
+import { cleanText } from '#channel-kit/clean-text.ts';
+import { maxTextLength, tooLongText } from '#channel-kit/client-frames.ts';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { atConsole } from '../commands/pair.ts';
 import { describeItemChange, itemLine } from '../commands/queue.ts';
+import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
-import { changeQueuedItem } from '../server/change-queued-item.ts';
+import { changeQueuedItem, type ItemOrder } from '../server/change-queued-item.ts';
 import { readQueuedItems } from '../store/reads/read-waiting-items.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { CommandOutput } from './print.ts';
@@ -25,17 +28,37 @@ export async function listQueue(): Promise<CommandOutput> {
   return { result: items, lines: lines.length === 0 ? ['Nothing is waiting.'] : lines };
 }
 
+/** Cancels one, or moves it to the front of its conversation. `id`: the beginning of its id. */
+export function changeWaiting(verb: 'cancel' | 'promote', id: string): Promise<CommandOutput> {
+  return change(id, () => ({ verb }));
+}
+
+/** Rewords one in the name and with the rights of its sender. */
+export async function rewordWaiting(id: string, text: string): Promise<CommandOutput> {
+  const words = cleanText(text).trim();
+  if (words === '') throw new ParleyError('invalid_input', 'The new text is empty.');
+  if (words.length > maxTextLength) throw new ParleyError('invalid_input', tooLongText);
+  return change(id, ({ timeZone }) => ({ verb: 'edit', text: words, timeZone: timeZone ?? localZone() }));
+}
+
+function localZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
 /** Within a second, a running gateway continues with what is due and tells the sender of a cancelled message. */
-export async function changeQueued(verb: 'cancel' | 'promote', id: string): Promise<CommandOutput> {
+async function change(id: string, orderFor: (config: Config) => ItemOrder): Promise<CommandOutput> {
   const config = loadConfig();
-  const item = await withStore((store) => changeQueuedItem(store, { verb, id, ref: atConsole }), config);
+  const order = orderFor(config);
+  const item = await withStore((store) => changeQueuedItem(store, { id, order, ref: atConsole }), config);
   if (item.kind !== 'found') {
     const why = item.kind === 'none' ? "isn't a waiting message" : 'matches several waiting messages';
     throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: ${parleyCommand} queue list`);
   }
   const { id: itemId, laneKey, number, changed } = item;
+  const { verb } = order;
   const text = describeItemChange({ verb, number, changed }, noticesFor(config.language, config.texts));
-  if (changed.kind !== 'done') throw new ParleyError('invalid_input', stripText(text));
-  const { excerpt } = changed;
-  return { result: { id: itemId, laneKey, number, excerpt }, lines: [text] };
+  if (changed.kind !== 'done' && changed.kind !== 'steered')
+    throw new ParleyError('invalid_input', stripText(text));
+  const what = changed.kind === 'done' ? { excerpt: changed.excerpt } : { isCorrection: true };
+  return { result: { id: itemId, laneKey, number, ...what }, lines: [text] };
 }

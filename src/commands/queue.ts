@@ -3,7 +3,7 @@ import type { Outcome } from '#contracts/outcome.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import { renderInbound } from '../replies/untrusted.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
-import type { CommandScene, StepTx } from '../store/base/command.ts';
+import type { CommandScene, StepTx, Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { Actor } from '../store/items/actor.ts';
 import { cancel, cancelAll } from '../store/items/cancel-item.ts';
@@ -73,16 +73,32 @@ async function load(deps: CommandDeps, call: CommandCall, request: QueueRequest)
       return { kind: 'set', change: request.changes, configured: call.lane.settings };
     case 'edit': {
       const { number, text } = request;
-      const author = await deps.store.read(readAuthor, { laneKey: call.lane.key, number });
       const { timeZone } = deps.policy;
-      // The new words keep the name and the rights of the message's sender.
-      const prompt = author && renderInbound({ text, sender: author, ...author, attachments: [], timeZone });
-      const words = prompt === undefined ? {} : { words: { text, prompt, newId: newRowId() } };
-      return { kind: 'edit', number, actor: actorOf(deps, call), ...words };
+      const words = await wordsFor(deps.store, { laneKey: call.lane.key, number, text, timeZone });
+      return { kind: 'edit', number, actor: actorOf(deps, call), ...(words && { words }) };
     }
     default:
       return { ...request, actor: actorOf(deps, call) };
   }
+}
+
+type NewText = {
+  readonly laneKey: string;
+  readonly number: number;
+  readonly text: string;
+  /** IANA name. */
+  readonly timeZone: string;
+};
+
+/** The new words keep the name and the rights of the message's sender; undefined without such a message. */
+export async function wordsFor(
+  store: Pick<Store, 'read'>,
+  { laneKey, number, text, timeZone }: NewText,
+): Promise<NewWords | undefined> {
+  const author = await store.read(readAuthor, { laneKey, number });
+  if (author === undefined) return undefined;
+  const prompt = renderInbound({ text, sender: author, ...author, attachments: [], timeZone });
+  return { text, prompt, newId: newRowId() };
 }
 
 /** A command has the rights of the account it came from, but messages belong to the person, whatever the account. */

@@ -113,7 +113,12 @@ export async function openServer(
     maxUploadBytes: bytesOf(config.media.maxMb),
     notices: { ...owner, ...questions },
     messages: ownerMessages({ store: stage.store, redact: stage.redact }),
-    queue: ownerQueue({ ...stage, start: stage.motion.dispatch }),
+    queue: ownerQueue({
+      ...stage,
+      gate,
+      start: stage.motion.dispatch,
+      onChange: (laneKey) => stage.timelines.publish(laneKey, { kind: 'changed' }),
+    }),
     commands: nativeCommands(stage.notices),
     agents: openAgentService(stage, gate),
   });

@@ -1,34 +1,42 @@
 import { atPage } from '../commands/pair.ts';
 import { describeItemChange } from '../commands/queue.ts';
-import { changeQueuedItem } from '../server/change-queued-item.ts';
-import type { OwnerQueue } from '../server/queue-routes.ts';
+import { changeQueuedItem, type ItemOrder } from '../server/change-queued-item.ts';
+import type { OwnerQueue, QueueChange } from '../server/queue-routes.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import { readQueuedItems } from '../store/reads/read-waiting-items.ts';
+import { readItemText, readQueuedItems } from '../store/reads/read-waiting-items.ts';
 import type { Notices } from '../texts/notices.ts';
 
 const mostItems = 500;
 
-/** The calls on what waits, as `parley queue` has them. `start` begins what a commit made due. */
-export function ownerQueue({
-  store,
-  notices,
-  start,
-}: {
+export type OwnerQueueDeps = {
   readonly store: Store;
   readonly notices: Notices;
+  /** IANA name; a reload changes it. */
+  readonly gate: { readonly timeZone: string };
+  /** Begins what a commit made due. */
   start(effects: Effects): void;
-}): OwnerQueue {
+  /** A lane stands otherwise, though no effect tells its clients. */
+  onChange(laneKey: string): void;
+};
+
+/** The calls on what waits, as `parley queue` has them. */
+export function ownerQueue({ store, notices, gate, start, onChange }: OwnerQueueDeps): OwnerQueue {
+  const change = async (id: string, order: ItemOrder): Promise<QueueChange> => {
+    const item = await changeQueuedItem(store, { id, order, ref: atPage });
+    if (item.kind !== 'found') return { kind: 'not-found' };
+    const { laneKey, number, changed, effects } = item;
+    start(effects);
+    onChange(laneKey);
+    const text = describeItemChange({ verb: order.verb, number, changed }, notices);
+    if (changed.kind !== 'done' && changed.kind !== 'steered') return { kind: 'not-possible', text };
+    const excerpt = changed.kind === 'done' ? { excerpt: changed.excerpt } : {};
+    return { kind: 'done', item: { id: item.id, laneKey, number, ...excerpt, text } };
+  };
   return {
     waiting: () => store.read(readQueuedItems, { limit: mostItems }),
-    change: async (verb, id) => {
-      const item = await changeQueuedItem(store, { verb, id, ref: atPage });
-      if (item.kind !== 'found') return { kind: 'not-found' };
-      const { laneKey, number, changed, effects } = item;
-      start(effects);
-      if (changed.kind !== 'done')
-        return { kind: 'not-possible', text: describeItemChange({ verb, number, changed }, notices) };
-      return { kind: 'done', item: { id: item.id, laneKey, number, excerpt: changed.excerpt } };
-    },
+    change: (verb, id) => change(id, { verb }),
+    edit: (id, text) => change(id, { verb: 'edit', text, timeZone: gate.timeZone }),
+    textOf: (id) => store.read(readItemText, { id }),
   };
 }

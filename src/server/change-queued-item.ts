@@ -1,12 +1,31 @@
+import { wordsFor } from '../commands/queue.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { Actor } from '../store/items/actor.ts';
 import { cancelItem } from '../store/items/cancel-item.ts';
+import { editItem } from '../store/items/edit-item.ts';
 import type { ItemChangeResult } from '../store/items/item-change.ts';
 import { promoteItem } from '../store/items/promote-item.ts';
 import { type FoundItem, findQueuedItem } from '../store/reads/read-waiting-items.ts';
 
 type ItemFound = Extract<FoundItem, { kind: 'found' }>;
+
+/** A change of a waiting message. */
+export type ItemOrder =
+  | { readonly verb: 'cancel' | 'promote' }
+  /** `timeZone`: IANA name. */
+  | { readonly verb: 'edit'; readonly text: string; readonly timeZone: string };
+
+/** A change and its author. */
+export type QueuedItemOrder = {
+  /** The beginning of the message's id. */
+  readonly id: string;
+  /** Goes on record as the author. */
+  readonly ref: string;
+  readonly order: ItemOrder;
+  /** The author's own accounts, `<channel>:<peer>`: nobody notifies them of what they cancel. */
+  readonly people?: readonly string[];
+};
 
 export type QueuedItemChange =
   | Exclude<FoundItem, ItemFound>
@@ -17,11 +36,15 @@ const steps = { cancel: cancelItem, promote: promoteItem } as const;
 /** Changes a waiting message, found by the beginning of its id, as the operator, who may change each; `ref` goes on record. */
 export async function changeQueuedItem(
   store: Pick<Store, 'read' | 'write'>,
-  { verb, id, ref }: { readonly verb: keyof typeof steps; readonly id: string; readonly ref: string },
+  { id, ref, order, people = [] }: QueuedItemOrder,
 ): Promise<QueuedItemChange> {
   const found = await store.read(findQueuedItem, { id: id.toLowerCase() });
   if (found.kind !== 'found') return found;
   const { laneKey, number } = found;
-  const actor: Actor = { ref, people: [], mayChangeAny: true, mayPromoteOwn: true };
-  return { ...found, ...(await store.write(steps[verb], { laneKey, number, actor })) };
+  const actor: Actor = { ref, people, mayChangeAny: true, mayPromoteOwn: true };
+  const asked = { laneKey, number, actor };
+  if (order.verb !== 'edit') return { ...found, ...(await store.write(steps[order.verb], asked)) };
+  const words = await wordsFor(store, { laneKey, number, ...order });
+  if (words === undefined) return { kind: 'none' };
+  return { ...found, ...(await store.write(editItem, { ...asked, ...words })) };
 }

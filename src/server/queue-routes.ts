@@ -1,5 +1,7 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
+import { cleanText } from '#channel-kit/clean-text.ts';
+import { maxTextLength } from '#channel-kit/client-frames.ts';
 import type { QueuedItem } from '../store/reads/read-waiting-items.ts';
 import { serveCall } from './api-call.ts';
 import { refuse } from './request-auth.ts';
@@ -10,8 +12,13 @@ export type OwnerQueue = {
   waiting(): Promise<readonly QueuedItem[]>;
   /** `id`: of the message, or its beginning. Safe to repeat. */
   change(verb: 'cancel' | 'promote', id: string): Promise<QueueChange>;
+  /** Rewords it; one that a run has taken already is corrected. Safe to repeat. */
+  edit(id: string, text: string): Promise<QueueChange>;
+  /** The whole text of a waiting message; undefined when it waits no more. */
+  textOf(id: string): Promise<string | undefined>;
 };
 
+/** Result of a change of a waiting message. */
 export type QueueChange =
   | {
       readonly kind: 'done';
@@ -19,7 +26,10 @@ export type QueueChange =
         readonly id: string;
         readonly laneKey: string;
         readonly number: number;
-        readonly excerpt: string;
+        /** Absent when an edit becomes a correction. */
+        readonly excerpt?: string;
+        /** The change's result, for people. */
+        readonly text: string;
       };
     }
   | { readonly kind: 'not-found' }
@@ -56,7 +66,13 @@ const list = {
 const changing = {
   method: 'POST',
   input: z.strictObject({ id: z.string().min(1).max(100).describe('As the list has it, or its beginning') }),
-  answer: z.object({ id: z.string(), laneKey: z.string(), number: z.int(), excerpt: z.string() }),
+  answer: z.object({
+    id: z.string(),
+    laneKey: z.string(),
+    number: z.int(),
+    excerpt: z.string().exactOptional().describe('Absent when an edit becomes a correction'),
+    text: z.string().describe('What it has come to, for people'),
+  }),
   refusals: { 404: ['not_found'], 409: ['not_possible'] },
 } as const;
 
@@ -73,23 +89,49 @@ const changes = {
   },
 } as const;
 
+const edit = {
+  ...changing,
+  path: '/api/queue/edit',
+  summary: 'Rewords a waiting message, in the name and with the rights of its sender',
+  input: z.strictObject({
+    ...changing.input.shape,
+    text: z.string().max(maxTextLength).transform(cleanText).pipe(z.string().trim().min(1)),
+  }),
+} as const;
+
+const whole = {
+  method: 'GET',
+  path: '/api/queue/text',
+  summary: 'Shows the whole text of a waiting message',
+  input: z.object({ id: z.string().min(1).max(100).describe('As the list has it') }),
+  answer: z.object({ text: z.string() }),
+  refusals: { 404: ['not_found'] },
+} as const;
+
 /** Serves what `parley queue` does on the command line. */
 export function mountQueue(app: FastifyInstance, queue: OwnerQueue): void {
   serveCall(app, list, async () => ({ items: await queue.waiting() }));
 
-  for (const verb of ['cancel', 'promote'] as const) {
-    serveCall(app, changes[verb], async ({ id }, { reply }) => {
-      const change = await queue.change(verb, id);
-      switch (change.kind) {
-        case 'done':
-          return change.item;
-        case 'not-found':
-          return refuse(reply, { status: 404, code: 'not_found' });
-        case 'not-possible':
-          return refuse(reply, { status: 409, code: 'not_possible', text: change.text });
-        default:
-          return change satisfies never;
-      }
-    });
+  for (const verb of ['cancel', 'promote'] as const)
+    serveCall(app, changes[verb], async ({ id }, { reply }) => answerOf(await queue.change(verb, id), reply));
+
+  serveCall(app, edit, async ({ id, text }, { reply }) => answerOf(await queue.edit(id, text), reply));
+
+  serveCall(app, whole, async ({ id }, { reply }) => {
+    const text = await queue.textOf(id);
+    return text === undefined ? refuse(reply, { status: 404, code: 'not_found' }) : { text };
+  });
+}
+
+function answerOf(change: QueueChange, reply: FastifyReply) {
+  switch (change.kind) {
+    case 'done':
+      return change.item;
+    case 'not-found':
+      return refuse(reply, { status: 404, code: 'not_found' });
+    case 'not-possible':
+      return refuse(reply, { status: 409, code: 'not_possible', text: change.text });
+    default:
+      return change satisfies never;
   }
 }

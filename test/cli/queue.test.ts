@@ -4,7 +4,7 @@ import { aConversation } from '../store/a-conversation.ts';
 import { aStore } from '../support/own-store.ts';
 import { runParley } from './run-parley.ts';
 
-it('lists what waits in all conversations, cancels and promotes it', async () => {
+it('lists what waits in all conversations, rewords, cancels and promotes it', async () => {
   const { store, dataDir } = await aStore();
   const queue = (...args: string[]) => runParley(['queue', ...args], { PARLEY_DATA_DIR: dataDir });
   expect(await queue('list')).toMatchObject({ code: 0, stdout: 'Nothing is waiting.\n' });
@@ -31,12 +31,16 @@ it('lists what waits in all conversations, cancels and promotes it', async () =>
     { excerpt: 'third' },
   ]);
 
+  expect(await queue('edit', String(second?.id), ' other words ')).toMatchObject({
+    ...{ code: 0, stdout: `#${second?.number} now reads: “other words”\n` },
+  });
+  expect((await queue('edit', String(second?.id), ' ')).stderr).toBe('The new text is empty.\n');
   expect(await queue('promote', String(third?.id))).toMatchObject({
     ...{ code: 0, stdout: `#${third?.number} comes next: “third”\n` },
   });
   const cancelled = await queue('cancel', String(second?.id).toUpperCase(), '--json');
   expect(JSON.parse(cancelled.stdout)).toEqual({
-    ...{ id: second?.id, laneKey: lane.key, number: second?.number, excerpt: 'second' },
+    ...{ id: second?.id, laneKey: lane.key, number: second?.number, excerpt: 'other words' },
   });
   expect((await waiting()).map(({ excerpt }) => excerpt.slice(0, 5))).toEqual(['third', 'first']);
 
@@ -50,5 +54,12 @@ it('lists what waits in all conversations, cancels and promotes it', async () =>
   expect(await queue('promote', String(third?.id))).toMatchObject({
     ...{ code: 1, stderr: `I’m already working on #${third?.number}.\n` },
   });
+  const corrected = await queue('edit', String(third?.id), 'third, please', '--json');
+  expect(JSON.parse(corrected.stdout)).toEqual({
+    ...{ id: third?.id, laneKey: lane.key, number: third?.number, isCorrection: true },
+  });
+  expect(await waiting()).toContainEqual(
+    expect.objectContaining({ kind: 'correction', excerpt: 'third, please', sender: 'test:ann' }),
+  );
   await answer(run, 'done');
 });

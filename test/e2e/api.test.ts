@@ -93,6 +93,8 @@ describeRow('the API', (atEnd) => {
       'get /api/sessions/messages': () => get(`/api/sessions/messages?id=${session.id}&limit=1`),
       'get /api/queue': () => get('/api/queue'),
       'post /api/queue/promote': () => post('/api/queue/promote', { id: second.id }),
+      'get /api/queue/text': () => get(`/api/queue/text?id=${second.id}`),
+      'post /api/queue/edit': () => post('/api/queue/edit', { id: second.id, text: 'two, please' }),
       'post /api/queue/cancel': () => post('/api/queue/cancel', { id: first.id }),
       'get /api/why': () => get(`/api/why?id=${runId}`),
       'get /api/outbox': () => get('/api/outbox'),
@@ -160,6 +162,9 @@ describeRow('the API', (atEnd) => {
       [404, post('/api/agent/cancel', { runId: 'x' })],
       [404, get('/api/sessions/show?id=nothing')],
       [404, post('/api/queue/cancel', { id: 'nothing' })],
+      [404, post('/api/queue/edit', { id: 'nothing', text: 'words' })],
+      [400, post('/api/queue/edit', { id: 'nothing', text: ' ' })],
+      [404, get('/api/queue/text?id=nothing')],
       [404, post('/api/outbox/retry', { key: 'x' })],
       [401, call('/openapi.json', { headers: {} })],
     ] as const;

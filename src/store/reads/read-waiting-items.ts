@@ -104,6 +104,22 @@ export const findQueuedItem: StoreQuery<{ readonly id: string }, FoundItem> = {
   },
 };
 
+/** The whole text of a waiting item of a conversation, for who edits it; undefined when it waits no more. */
+export const readItemText: StoreQuery<{ readonly id: string }, string | undefined> = {
+  query: 'readItemText',
+  run: async (tx, { id }) => {
+    const row = await tx.db
+      .selectFrom('inbox')
+      .innerJoin('lanes', 'lanes.key', 'inbox.laneKey')
+      .select('inbox.content')
+      .where('inbox.id', '=', id)
+      .where('lanes.class', '=', peoples)
+      .where(isOpenItem())
+      .executeTakeFirst();
+    return row && json.content(row.content).text;
+  },
+};
+
 const peoples: LaneClass = 'main';
 
 function waitingItemOf(row: Selectable<InboxTable>, now: number): WaitingItem {
