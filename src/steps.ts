@@ -42,6 +42,7 @@ import { recoverRun } from './store/lanes/recover-run.ts';
 import { takeSteers } from './store/lanes/steer.ts';
 import { closeBundles, makeDue } from './store/lanes/sweep.ts';
 import { tendChild } from './store/lanes/tend-child.ts';
+import { removeLink } from './store/links/operate-links.ts';
 import { deleteOldBudgets, endBudgetAlerts } from './store/money/budgets.ts';
 import { reserveCall } from './store/money/reserve-call.ts';
 import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
@@ -103,6 +104,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   releaseAccount,
   releaseLane,
   rememberCommands,
+  removeLink,
   renewLeases,
   retryPart,
   revokeOnConsole,

@@ -9,6 +9,7 @@ export function addOperatorCommands(program: Command, actions: Actions): void {
   addSessionCommands(program.command('sessions').description('show conversations'), actions);
   addSubagentCommands(program.command('subagents').description('manage sub-agents'), actions);
   addPairCommands(program.command('pair').description('manage who may write to the bot'), actions);
+  addLinkCommands(program.command('link').description('manage linked accounts'), actions);
   addSignInCommands(program.command('sign-ins').description('manage signed-in browsers'), actions);
 }
 
@@ -99,6 +100,19 @@ function addPairCommands(pair: Command, { show }: Actions): void {
   show(
     pair.command('revoke <person>').description('revoke an approval (channel:id), or decline a request'),
     async (ref: string) => (await load()).revokePerson(ref),
+  );
+}
+
+function addLinkCommands(link: Command, { show }: Actions): void {
+  const load = () => import('./link.ts');
+  show(link.command('list').description('list the accounts that count as one person'), async () =>
+    (await load()).listLinks(),
+  );
+  show(
+    link
+      .command('remove <account>')
+      .description('take an account (channel:id) out that was linked in chat; it is told'),
+    async (ref: string) => (await load()).separateAccount(ref),
   );
 }
 

@@ -241,10 +241,10 @@ function sayRedeemed(
   return redeemed.kind === 'linked' ? withLowered(text, redeemed, texts) : text;
 }
 
-function describeAccounts(
-  { own, accounts }: Extract<LinkFacts, { readonly kind: 'list' }>,
-  texts: Notices,
-): string {
+type ListFacts = { readonly own?: string; readonly accounts: readonly LinkedAccount[] };
+
+/** Lists a person's accounts, each with who has linked it; `own` is the one that asks. */
+export function describeAccounts({ own, accounts }: ListFacts, texts: Notices): string {
   if (accounts.length < 2) return texts.linkNone;
   const lines = accounts.map(({ ref, source }) => {
     const marks = [

@@ -297,6 +297,7 @@ export const english = {
   linkRemoved: '{other} is no longer linked.',
   linkLeft: 'This account is no longer linked and has its own conversation again.',
   linkCutOff: '{other} unlinked this account. It has its own conversation again.',
+  linkEndedByOwner: 'My owner unlinked this account. It has its own conversation again.',
   linkNotLinked: '{other} isn’t linked with this account.',
   linkConfigured: '{other} is linked in the configuration. My owner can change that under identityLinks.',
 

@@ -307,6 +307,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   linkRemoved: '{other} ist nicht mehr verbunden.',
   linkLeft: 'Dieses Konto ist nicht mehr verbunden und hat wieder sein eigenes Gespräch.',
   linkCutOff: '{other} hat dieses Konto getrennt. Es hat wieder sein eigenes Gespräch.',
+  linkEndedByOwner: 'Mein Besitzer hat dieses Konto getrennt. Es hat wieder sein eigenes Gespräch.',
   linkNotLinked: '{other} ist nicht mit diesem Konto verbunden.',
   linkConfigured:
     '{other} ist durch die Konfiguration verbunden. Mein Besitzer kann das unter identityLinks ändern.',

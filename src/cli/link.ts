@@ -1,0 +1,64 @@
+/** Accounts that count as one person, for who runs Parley: whom the configuration links, and who has linked themselves in chat. */
+import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import { describeAccounts } from '../commands/link.ts';
+import { isRef } from '../commands/pair.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { stripText } from '../logging/redaction.ts';
+import { joinIdentities, type LinkedAccount } from '../sessions/identities.ts';
+import { type IdentityLinks, identityLinksFrom } from '../sessions/identity-links.ts';
+import type { Store } from '../store/base/command.ts';
+import { newRowId } from '../store/base/row-id.ts';
+import { readChatLinks, removeLink } from '../store/links/operate-links.ts';
+import { noticesFor } from '../texts/notices.ts';
+import type { CommandOutput } from './print.ts';
+import { withStore } from './with-store.ts';
+
+/** Accounts of the store that are looked at. */
+const listed = 10_000;
+
+type LinkedPerson = { readonly identity: string; readonly accounts: readonly LinkedAccount[] };
+
+/** Lists everybody who has several accounts, with who has linked each. */
+export async function listLinks(): Promise<CommandOutput> {
+  const config = loadConfig();
+  const configured = identityLinksFrom(config.identityLinks);
+  const people = await withStore((store) => readPeople(store, configured), config);
+  const texts = noticesFor(config.language, config.texts);
+  const lines = people.map((person) => describeAccounts(person, texts));
+  return { result: people, lines: lines.length === 0 ? ['No accounts are linked.'] : lines };
+}
+
+/** Takes out an account that was linked in chat. A running gateway delivers the notice to it within a second. */
+export async function separateAccount(ref: string): Promise<CommandOutput> {
+  const list = `See: ${parleyCommand} link list`;
+  if (!isRef(ref)) throw new ParleyError('invalid_input', `“${ref}” isn't in the form channel:id. ${list}`);
+  const config = loadConfig();
+  const configured = identityLinksFrom(config.identityLinks);
+  if (configured.has(ref))
+    throw new ParleyError(
+      'invalid_input',
+      `${ref} is linked by the configuration: change identityLinks there, then run: ${parleyCommand} reload`,
+    );
+  const isRemoved = await withStore(async (store) => {
+    const people = await readPeople(store, configured);
+    if (!people.some(({ accounts }) => accounts.some((account) => account.ref === ref))) return false;
+    const removed = await store.write(removeLink, { peer: ref, noticeKey: `unlink:${newRowId()}` });
+    return removed.isRemoved;
+  }, config);
+  if (!isRemoved) throw new ParleyError('invalid_input', `${stripText(ref)} isn't linked. ${list}`);
+  return { result: { ref }, lines: [`${ref} is no longer linked.`] };
+}
+
+/** By identity. An account that has its identity for itself, since the others have left it, is linked with nobody. */
+async function readPeople(
+  store: Pick<Store, 'read'>,
+  configured: IdentityLinks,
+): Promise<readonly LinkedPerson[]> {
+  const accounts = await store.read(readChatLinks, { limit: listed });
+  const identities = joinIdentities(configured, { accounts, lanes: [] });
+  const names = new Set([...configured.values(), ...accounts.map(({ identity }) => identity)]);
+  return [...names]
+    .map((identity) => ({ identity, accounts: identities.accountsOf(identity) }))
+    .filter((person) => person.accounts.length > 1);
+}
