@@ -8,6 +8,12 @@ const moved = 'test/inbound/moved-groups.test.ts';
 
 export const linkMutants: readonly Mutant[] = [
   {
+    name: 'an account is separated unheard',
+    invariant: 'an account that the operator takes out is told',
+    edit: { in: 'removeLink', find: 'effects.deliveries.push(await insertNotice(tx, notice));', replace: '' },
+    test: { file: 'test/cli/link.test.ts', name: 'takes out who was linked in chat, who is told' },
+  },
+  {
     name: 'page reads the lane of the default agent',
     invariant: 'the page shows the lane that its messages enter',
     edit: {
