@@ -39,6 +39,7 @@ import { parkForBudget } from './store/lanes/park-for-budget.ts';
 import { parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { savePromptSizes } from './store/lanes/prompt-sizes.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
+import { setLaneMode } from './store/lanes/set-lane-mode.ts';
 import { takeSteers } from './store/lanes/steer.ts';
 import { closeBundles, makeDue } from './store/lanes/sweep.ts';
 import { tendChild } from './store/lanes/tend-child.ts';
@@ -110,6 +111,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   revokeOnConsole,
   saveImage,
   savePromptSizes,
+  setLaneMode,
   storeNotice,
   recordDelivery,
   settleParkedCall,

@@ -14,6 +14,7 @@ import { closeBundles, readSweep } from '../../src/store/lanes/sweep.ts';
 import { voidProcesses } from '../../src/store/processes/process-records.ts';
 import { readArrivalFacts } from '../../src/store/reads/arrival-facts.ts';
 import { readIsSeen } from '../../src/store/reads/read-is-seen.ts';
+import { readLiveLanes } from '../../src/store/reads/read-live-lanes.ts';
 import { readOpenCounts } from '../../src/store/reads/read-open-counts.ts';
 import { findSession } from '../../src/store/reads/read-session-reports.ts';
 import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
@@ -207,6 +208,19 @@ it('lists what waits in all conversations, and finds it, without reading what is
   expect(
     plans.filter((detail) => /^SCAN (?!inbox USING INDEX inbox(?:Open|Due))|B-TREE/.test(detail)),
   ).toEqual([]);
+});
+
+it('lists lanes page by page without reading those that rest or what is over', async () => {
+  asked.clear();
+  const { lanes } = await store.read(readLiveLanes, { limit: 5, leaseMs: 30_000 });
+  await store.read(readLiveLanes, { limit: 5, leaseMs: 30_000, after: { group: 'idle', key: 'any' } });
+  expect(lanes.length).toBeGreaterThan(0);
+  const plans = [...asked].flatMap(planOf);
+  expect(plans).toContainEqual(expect.stringContaining('INDEX lanesUnfinished'));
+  expect(plans).toContainEqual(expect.stringContaining('INDEX lanesOfPeople (key>?)'));
+  const isWhole =
+    /^SCAN (?!running$|waiting$|busy$|lanes USING (?:COVERING )?INDEX lanesUnfinished$)|inboxOrder/;
+  expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
 });
 
 it('joins the parts of an album, and closes one that nobody addressed, without reading the history', async () => {

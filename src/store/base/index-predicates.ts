@@ -56,6 +56,11 @@ export function isReservedLane(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"lanes"."leaseUntil" > 0`;
 }
 
+/** Lanes of people: neither a sub-agent's nor Parley's own. */
+export function isPeoplesLane(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"lanes"."class" = 'main'`;
+}
+
 /** Direct conversations of owners. */
 export function isOwnersLane(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"lanes"."ownerAt" is not null`;

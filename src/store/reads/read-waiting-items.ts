@@ -122,7 +122,8 @@ export const readItemText: StoreQuery<{ readonly id: string }, string | undefine
 
 const peoples: LaneClass = 'main';
 
-function waitingItemOf(row: Selectable<InboxTable>, now: number): WaitingItem {
+/** A row of the inbox as lists show it; `now` by the database's clock, ms. */
+export function waitingItemOf(row: Selectable<InboxTable>, now: number): WaitingItem {
   const content = json.content(row.content);
   const isWaiting = row.state === 'waiting';
   return {

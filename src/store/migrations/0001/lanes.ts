@@ -39,6 +39,8 @@ export const laneTables: SchemaOf<
     key: ['key'],
     fill: 70,
     indexes: {
+      // Sub-agents have more lanes than people, and their keys are all in one place.
+      lanesOfPeople: { on: ['key'], where: `"class" = 'main'` },
       lanesOfOwners: { on: ['ownerAt'], where: `"ownerAt" is not null` },
       lanesUnfinished: { on: ['leaseUntil', 'key'], where: `"runId" is not null` },
       lanesKept: { on: ['holder'], where: `"runId" is null and "leaseUntil" > 0` },
