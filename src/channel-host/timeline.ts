@@ -16,11 +16,16 @@ export interface Timelines {
   hear(laneKey: string, event: TimelineEvent): void;
   /** Calls back for each change in the lane until the signal aborts. May miss some. */
   watchLane(laneKey: string, onEvent: (event: TimelineEvent) => void, signal: AbortSignal): void;
+  /** Calls back whenever a lane, whichever, may stand otherwise, until the signal aborts. May miss some. */
+  watchAll(onChange: () => void, signal: AbortSignal): void;
   /** A reader for a channel; `laneKeyFor` says which session a route of it leads to. */
   readerFor(laneKeyFor: (route: ReplyRoute) => string): TimelineReader;
 }
 
 type Listener = (event: TimelineEvent) => void;
+
+/** No session key is this. */
+const everyLane = '*';
 
 export type TimelinesDeps = {
   readonly store: Pick<Store, 'read'>;
@@ -34,7 +39,7 @@ export type TimelinesDeps = {
 export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps): Timelines {
   const listeners = new Map<string, Set<Listener>>();
   const hear = (laneKey: string, event: TimelineEvent) => {
-    for (const listener of listeners.get(laneKey) ?? []) {
+    for (const listener of [...(listeners.get(laneKey) ?? []), ...(listeners.get(everyLane) ?? [])]) {
       try {
         listener(event);
       } catch (error) {
@@ -59,6 +64,8 @@ export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps
   return {
     hear,
     watchLane: (laneKey, onEvent, signal) => watch(listeners, { laneKey, listener: onEvent, signal }),
+    watchAll: (onChange, signal) =>
+      watch(listeners, { laneKey: everyLane, listener: whenItStandsOtherwise(onChange), signal }),
     publish: (laneKey, event) => {
       tell(laneKey, event);
       const top = topLaneOf(laneKey);
@@ -97,6 +104,12 @@ function watch(listeners: Map<string, Set<Listener>>, { laneKey, listener, signa
     known.delete(listener);
     if (known.size === 0) listeners.delete(laneKey);
   });
+}
+
+function whenItStandsOtherwise(onChange: () => void): Listener {
+  return (event) => {
+    if (standsOtherwise(event)) onChange();
+  };
 }
 
 /** Whether the state that the store has of a lane is another one now. */

@@ -4,7 +4,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
-import { accountId, agentId, conversationId } from '#contracts/ids.ts';
+import { accountId, agentId, conversationId, peerId } from '#contracts/ids.ts';
 import { type AlertReporter, createAlertReporter } from '../channel-host/alert-reporter.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import { type ConfiguredAccount, configuredAccounts } from '../channel-host/configured-accounts.ts';
@@ -22,10 +22,12 @@ import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
 import { type AgentService, createAgentService } from '../service/agent-service.ts';
 import { findAgent } from '../service/find-agent.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
 import { noEffects } from '../store/base/effects.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { hasWorker } from '../store/processes/process-records.ts';
+import { ownerLanes } from './owner-lanes.ts';
 import { ownerMessages } from './owner-messages.ts';
 import { ownerQueue } from './owner-queue.ts';
 import type { StageDeps } from './stage-deps.ts';
@@ -116,9 +118,11 @@ export async function openServer(
     queue: ownerQueue({
       ...stage,
       gate,
+      people: localPeople(stage),
       start: stage.motion.dispatch,
       onChange: (laneKey) => stage.timelines.publish(laneKey, { kind: 'changed' }),
     }),
+    lanes: ownerLanes({ ...stage, leaseMs: config.lanes.leaseMs }),
     commands: nativeCommands(stage.notices),
     agents: openAgentService(stage, gate),
   });
@@ -130,6 +134,12 @@ export async function openServer(
     return listening;
   };
   return { ...server, listen };
+}
+
+function localPeople({ channels }: Pick<StageDeps, 'channels'>): readonly string[] {
+  return channels.flatMap(({ id, localPeer }) =>
+    localPeer === undefined ? [] : [platformRef(id, peerId(localPeer))],
+  );
 }
 
 /** Serves a worker's health and metrics on its own loopback port. Rejects if the port is taken. */

@@ -14,6 +14,8 @@ export type OwnerQueueDeps = {
   readonly notices: Notices;
   /** IANA name; a reload changes it. */
   readonly gate: { readonly timeZone: string };
+  /** The accounts of the machine's user, `<channel>:<peer>`: those of the page and the terminal. */
+  readonly people: readonly string[];
   /** Begins what a commit made due. */
   start(effects: Effects): void;
   /** A lane stands otherwise, though no effect tells its clients. */
@@ -21,9 +23,9 @@ export type OwnerQueueDeps = {
 };
 
 /** The calls on what waits, as `parley queue` has them. */
-export function ownerQueue({ store, notices, gate, start, onChange }: OwnerQueueDeps): OwnerQueue {
+export function ownerQueue({ store, notices, gate, people, start, onChange }: OwnerQueueDeps): OwnerQueue {
   const change = async (id: string, order: ItemOrder): Promise<QueueChange> => {
-    const item = await changeQueuedItem(store, { id, order, ref: atPage });
+    const item = await changeQueuedItem(store, { id, order, people, ref: atPage });
     if (item.kind !== 'found') return { kind: 'not-found' };
     const { laneKey, number, changed, effects } = item;
     start(effects);

@@ -30,6 +30,7 @@ import {
 } from './connection-limits.ts';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { createIdentityCheck } from './identity.ts';
+import { mountLanes, type OwnerLanes } from './lane-routes.ts';
 import { mountMessages, type OwnerMessages } from './message-routes.ts';
 import { mountNotices, type OwnerNotices } from './notices-routes.ts';
 import { watchRequests } from './open-requests.ts';
@@ -82,6 +83,8 @@ export type HttpServerDeps = {
   readonly messages?: OwnerMessages;
   /** Waiting messages of all conversations; their routes are absent without it. */
   readonly queue?: OwnerQueue;
+  /** The lanes with what waits in them; their routes are absent without it. */
+  readonly lanes?: OwnerLanes;
   /** The chat commands, for the page's menu. */
   readonly commands?: readonly NativeCommand[];
   /** Talks to agents for a program; its routes are absent without it. */
@@ -209,6 +212,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     mountStatus(scope, deps);
     if (deps.messages !== undefined) mountMessages(scope, deps.messages);
     if (deps.queue !== undefined) mountQueue(scope, deps.queue);
+    if (deps.lanes !== undefined) mountLanes(scope, deps.lanes);
     if (deps.notices !== undefined) mountNotices(scope, deps.notices);
     if (deps.agents !== undefined) mountAgent(scope, deps.agents);
     mountSessions(scope, deps);

@@ -29,6 +29,8 @@ const pageFiles: readonly (readonly [url: string, name: string, type: string])[]
     'connection',
     'conversation',
     'copy-button',
+    'duration',
+    'lanes-view',
     'markdown',
     'notices-view',
     'outbox',

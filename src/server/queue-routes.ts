@@ -36,6 +36,20 @@ export type QueueChange =
   /** `text` says why. */
   | { readonly kind: 'not-possible'; readonly text: string };
 
+/** A waiting message in lists. */
+export const waitingItem = z.object({
+  id: z.string(),
+  number: z.int(),
+  kind: z.enum(['message', 'correction', 'command']),
+  state: z.enum(['waiting', 'held', 'fetching']),
+  sender: z.string(),
+  senderName: z.string(),
+  excerpt: z.string(),
+  files: z.int(),
+  isAhead: z.boolean(),
+  ageMs: z.int(),
+});
+
 const list = {
   method: 'GET',
   path: '/api/queue',
@@ -43,20 +57,10 @@ const list = {
   answer: z.object({
     items: z
       .array(
-        z.object({
-          id: z.string(),
+        waitingItem.extend({
           laneKey: z.string(),
           position: z.int().describe('In its conversation, from 1, which is taken next'),
           mode: z.string(),
-          number: z.int(),
-          kind: z.enum(['message', 'correction', 'command']),
-          state: z.enum(['waiting', 'held', 'fetching']),
-          sender: z.string(),
-          senderName: z.string(),
-          excerpt: z.string(),
-          files: z.int(),
-          isAhead: z.boolean(),
-          ageMs: z.int(),
         }),
       )
       .readonly(),

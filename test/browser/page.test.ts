@@ -207,6 +207,13 @@ describe('the page', () => {
     }
     gateway.session.say(gateway.route, { text: 'the last one' });
     await page.getByText('the last one').waitFor();
+    await page.route('**/api/lanes?*', (route) =>
+      route.fulfill({ json: { lanes: hostileLanes, version: 1 } }),
+    );
+    await page.locator('details.status > summary').click();
+    await page.getByRole('button', { name: 'Lanes and what waits in them' }).click();
+    await page.locator('.lane').nth(xssStrings.length).waitFor();
+    expect(await page.locator('.lane .words').first().textContent()).toBe(`“${xssStrings[0]}”`);
     const unwanted =
       '#app :is(script, iframe, object, embed, video, style, base, meta, img:not([src="/page/icon.svg"]))';
     expect(await page.locator(unwanted).count()).toBe(0);
@@ -435,6 +442,18 @@ describe('the page', () => {
     await hostile.close();
   });
 });
+
+const hostileLanes = [...xssStrings, 'the last one'].map((text) => ({
+  ...{ key: text, title: text, class: 'main', agentId: text, mode: text, state: 'parked', waitingCount: 1 },
+  run: { id: text, kind: text, ageMs: 1, waitsFor: text, isStopping: false },
+  holder: { id: text, role: text, leaseAgeMs: 1 },
+  waiting: [
+    {
+      ...{ id: text, number: 1, kind: text, state: text, sender: text, senderName: text, excerpt: text },
+      ...{ files: 0, isAhead: true, ageMs: 1 },
+    },
+  ],
+}));
 
 /** Another port of the same address: same site, other origin. */
 async function serveHostilePage() {

@@ -93,6 +93,8 @@ describeRow('the API', (atEnd) => {
       'get /api/sessions/messages': () => get(`/api/sessions/messages?id=${session.id}&limit=1`),
       'get /api/queue': () => get('/api/queue'),
       'post /api/queue/promote': () => post('/api/queue/promote', { id: second.id }),
+      'get /api/lanes': () => get('/api/lanes'),
+      'post /api/lanes/mode': () => post('/api/lanes/mode', { lane: second.laneKey, mode: 'collect' }),
       'get /api/queue/text': () => get(`/api/queue/text?id=${second.id}`),
       'post /api/queue/edit': () => post('/api/queue/edit', { id: second.id, text: 'two, please' }),
       'post /api/queue/cancel': () => post('/api/queue/cancel', { id: first.id }),
@@ -165,6 +167,8 @@ describeRow('the API', (atEnd) => {
       [404, post('/api/queue/edit', { id: 'nothing', text: 'words' })],
       [400, post('/api/queue/edit', { id: 'nothing', text: ' ' })],
       [404, get('/api/queue/text?id=nothing')],
+      [404, post('/api/lanes/mode', { lane: 'nothing', mode: 'steer' })],
+      [400, get('/api/lanes?waitMs=30001')],
       [404, post('/api/outbox/retry', { key: 'x' })],
       [401, call('/openapi.json', { headers: {} })],
     ] as const;

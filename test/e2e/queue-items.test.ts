@@ -1,13 +1,20 @@
-/** What waits, listed and changed from a chat by a person, while the agent works. */
+/** What waits, listed and changed in a chat, on the command line and on the page, while the agent works. */
 import { type TestContext, test } from 'vitest';
+import { axeViolations } from '../browser/axe.ts';
+import { launchChromium } from '../browser/chromium.ts';
 import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
+import { patienceMs } from '../support/patience.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
-import { ada, bob, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { ada, bob, type GatewaySettings, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 
 /** A gateway whose run waits at the gate while three messages of Ada's arrive; afterwards the model answers with these. */
-async function startBusy(answers: readonly string[], onTestFinished: TestContext['onTestFinished']) {
-  const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+async function startBusy(
+  answers: readonly string[],
+  onTestFinished: TestContext['onTestFinished'],
+  settings: GatewaySettings = {},
+) {
+  const { telegram, model, dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
   const gate = createGate();
   model.script([
     { chunks: ['I am ', 'done.'], hold: { gate, afterChunks: 1 } },
@@ -19,7 +26,14 @@ async function startBusy(answers: readonly string[], onTestFinished: TestContext
   await telegram.waitFor(() => model.requests.length === 1);
   for (const text of ['Buy milk.', 'Buy bread.', 'Call mum.']) telegram.userSends({ from: ada, text });
   const waiting = () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length;
-  return { telegram, dataDir, gate, untilThreeWait: () => telegram.waitFor(() => waiting() === 3) };
+  const { signInLink } = parley();
+  return {
+    telegram,
+    dataDir,
+    gate,
+    signInLink,
+    untilThreeWait: () => telegram.waitFor(() => waiting() === 3),
+  };
 }
 
 test('waiting messages are listed, promoted, edited and cancelled on Telegram while a run is busy', async ({
@@ -110,6 +124,90 @@ test('the command line lists, promotes and cancels what waits, and the gateway g
   const order = readStore(dataDir, `select parts from transcript where role = 'user' order by position`);
   expect(order.map(({ parts }) => /"text":"([^"]*)"/.exec(String(parts))?.[1])).toEqual([
     ...['Begin.', 'Call mum.', 'Buy bread.'],
+  ]);
+  expect(findBreaches(dataDir)).toEqual([]);
+});
+
+test('the page lists the lanes, and promotes, edits and cancels what waits there and changes the mode', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const settings = { config: { channels: { web: {} } } };
+  const { telegram, dataDir, gate, signInLink, untilThreeWait } = await startBusy(
+    ['One.', 'Two.'],
+    onTestFinished,
+    settings,
+  );
+  await untilThreeWait();
+  const browser = await launchChromium();
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
+  page.setDefaultTimeout(patienceMs);
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  await page.goto(signInLink);
+  await page.locator('.dot.open').first().waitFor();
+  await page.locator('details.status > summary').click();
+  const open = page.getByRole('button', { name: 'Lanes and what waits in them' });
+  await open.waitFor();
+  // Who doesn't look at them doesn't ask for them.
+  expect(asked).not.toContain('/api/lanes');
+  await open.press('Enter');
+
+  const lane = page.locator('.lane[data-state=active]');
+  await lane.getByText(/^working for \d+ s, lease renewed \d+ s ago, agent main$/).waitFor();
+  const shown = () => lane.locator('.words').allInnerTexts();
+  expect(await shown()).toEqual(['“Buy milk.”', '“Buy bread.”', '“Call mum.”']);
+  expect(await axeViolations(page)).toEqual([]);
+  const isWide =
+    'document.querySelector("dialog").scrollWidth > document.querySelector("dialog").clientWidth';
+  expect(await page.evaluate(isWide)).toBe(false);
+
+  const act = (verb: string, words: string) =>
+    lane.getByRole('button', { name: new RegExp(`^${verb}: #\\d+ “${words}”$`) }).press('Enter');
+  const says = (text: RegExp) => page.getByRole('status').filter({ hasText: text }).waitFor();
+  await act('move to the front', 'Call mum\\.');
+  await says(/^#\d+ comes next: “Call mum\.”$/);
+  await act('edit', 'Call mum\\.');
+  const field = page.getByLabel(/^New text of #\d+/);
+  await field.fill('Call <b>Mum</b>, please.');
+  // Escape leaves the edit first, then the dialog.
+  await page.keyboard.press('Escape');
+  await field.waitFor({ state: 'detached' });
+  await act('edit', 'Call mum\\.');
+  await field.fill('Call <b>Mum</b>, please.');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await says(/now reads: “Call <b>Mum<\/b>, please\.”$/);
+  await act('cancel', 'Buy milk\\.');
+  await says(/^Cancelled #\d+: “Buy milk\.”$/);
+  await expect.poll(shown, { timeout: patienceMs }).toEqual(['“Call <b>Mum</b>, please.”', '“Buy bread.”']);
+  await lane.getByLabel(/^Mode of /).selectOption('collect');
+  await says(/: the mode is collect now\.$/);
+
+  // What somebody does elsewhere is shown as it happens.
+  telegram.userSends({ from: ada, text: '/queue cancel all' });
+  await lane.locator('.words').first().waitFor({ state: 'detached' });
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  gate.open();
+  await untilSaid(telegram, { chat: ada.id, text: 'I am done.' });
+  await untilAtRest(dataDir, 6);
+
+  const items = readStore(
+    dataDir,
+    `select json_extract(content, '$.text') as text, outcome, outcomeReason as reason from inbox
+      where json_extract(content, '$.text') not like '/%' order by seq`,
+  );
+  expect(items.map(({ text, outcome, reason }) => [text, outcome, reason])).toEqual([
+    ['Begin.', 'answered', null],
+    ['Buy milk.', 'cancelled', 'by page'],
+    ['Buy bread.', 'cancelled', `by telegram:${ada.id}`],
+    ['Call <b>Mum</b>, please.', 'cancelled', `by telegram:${ada.id}`],
+  ]);
+  const changes = readStore(dataDir, `select kind, "by" from itemChanges where "by" = 'page' order by "at"`);
+  expect(changes.map(({ kind }) => kind)).toEqual(['promote', 'edit', 'cancel']);
+  expect(readStore(dataDir, 'select mode, overrides from lanes')).toEqual([
+    { mode: 'collect', overrides: '{"mode":"collect"}' },
   ]);
   expect(findBreaches(dataDir)).toEqual([]);
 });

@@ -5,7 +5,44 @@ const items = 'test/store/items/items.test.ts';
 const settings = 'test/inbound/queue-command.test.ts';
 const lockOrder = 'test/store/base/lock-order.test.ts';
 
+const lanes = 'test/store/reads/live-lanes.test.ts';
+const pageLanes = 'test/roles/owner-lanes.test.ts';
+
 export const itemMutants: readonly Mutant[] = [
+  {
+    name: 'the page reads the lanes without a pause',
+    invariant: 'an open list of lanes costs no reads while nothing changes',
+    edit: {
+      in: 'countChanges',
+      find: 'await clock.wait(waitMs, AbortSignal.any([signal, stopping.signal, changed.signal]));',
+      replace: '',
+    },
+    test: { file: pageLanes, name: 'reads nothing meanwhile' },
+  },
+  {
+    name: 'the page misses what changed while it read',
+    invariant: 'a change during a read of the lanes is shown by the next',
+    edit: { in: 'countChanges', find: 'if (known !== version) return;', replace: '' },
+    test: { file: pageLanes, name: 'reads nothing meanwhile' },
+  },
+  {
+    name: 'a mode for a sub-agent',
+    invariant: 'nobody changes the mode of lanes of Parley’s own',
+    edit: { in: 'setLaneMode', find: `lane?.class !== 'main'`, replace: 'lane === undefined' },
+    test: { file: lanes, name: 'lets nobody change its mode' },
+  },
+  {
+    name: 'a lane on two pages',
+    invariant: 'the pages of the list of lanes show each lane once',
+    edit: { in: 'idleKeys', find: `.where('runId', 'is', null)`, replace: '' },
+    test: { file: lanes, name: 'without a gap or a repeat' },
+  },
+  {
+    name: 'new words with the owner’s rights',
+    invariant: 'a message that the owner rewords keeps the rights of its sender',
+    edit: { in: 'wordsFor', find: 'sender: author,', replace: `sender: { ...author, authority: 'owner' },` },
+    test: { file: pageLanes, name: 'changes anything that waits' },
+  },
   {
     name: 'the queue holds what waits in sub-agents',
     invariant: 'the command line lists what waits in conversations, and nothing of lanes of Parley’s own',

@@ -83,6 +83,43 @@ export async function fetchSessions() {
   return (await answer.json()).sessions;
 }
 
+/**
+ * Resolves with a page of lanes: { lanes, next?, version }. With `since`, a version, the server waits for a change, `waitMs`
+ * at most. Rejects on failure.
+ */
+export function fetchLanes({ after, since, waitMs }, signal) {
+  const asked = new URLSearchParams();
+  if (after !== undefined) asked.set('after', after);
+  if (since !== undefined) {
+    asked.set('since', since);
+    asked.set('waitMs', waitMs);
+  }
+  return read(`/api/lanes?${asked}`, signal);
+}
+
+/** Resolves with the whole text of a waiting message. Rejects when it waits no more. */
+export async function fetchItemText(id) {
+  return (await read(`/api/queue/text?id=${encodeURIComponent(id)}`)).text;
+}
+
+/**
+ * `verb`: `cancel`, `promote` or `edit`. Resolves with what it has come to, as text; with `undefined` when there is no such
+ * message. Rejects when it didn't work.
+ */
+export async function changeItem(verb, body) {
+  const answer = await post(`/api/queue/${verb}`, body);
+  if (answer.status === 404) return undefined;
+  // It waits no more, or may not be changed so.
+  if (answer.status === 409) return (await answer.json()).error.text;
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  return (await answer.json()).text;
+}
+
+/** Rejects when it didn't work. */
+export async function changeLaneMode(lane, mode) {
+  await change('/api/lanes/mode', { lane, mode });
+}
+
 /** Resolves with the browsers that are signed in, last seen first. Rejects on failure. */
 export async function fetchSignIns() {
   return (await read('/api/sign-ins')).signIns;
@@ -97,8 +134,8 @@ export async function endOtherSignIns() {
   await change('/api/sign-ins/end', { others: true });
 }
 
-async function read(path) {
-  const answer = await fetch(path, { cache: 'no-store' });
+async function read(path, signal) {
+  const answer = await fetch(path, { cache: 'no-store', signal });
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   return answer.json();
 }

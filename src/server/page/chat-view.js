@@ -3,6 +3,7 @@ import { ChildLine, ChildTree } from '/page/children-view.js';
 import { CommandMenu, commandsFor, menuAttributes } from '/page/command-menu.js';
 import { entriesInOrder, isWorking } from '/page/conversation.js';
 import { CopyButton } from '/page/copy-button.js';
+import { LanesView } from '/page/lanes-view.js';
 import { NoticesView } from '/page/notices-view.js';
 import { parleyCommand } from '/page/own-command.js';
 import { RichText } from '/page/rich-text.js';
@@ -15,14 +16,15 @@ const html = htm.bind(h);
 
 /** The whole signed-in page. `actions` are the person's choices; the rest is state. */
 export function ChatView(state) {
-  const { conversation, status, notices, questions, results, isAtEnd, actions } = state;
+  const { conversation, status, notices, questions, results, isAtEnd, showsLanes, actions } = state;
   // Without a connection nobody here knows.
   const working = conversation.connection === 'open' && isWorking(conversation);
   return html`<div class="shell">
     <header>
       <img src="/page/icon.svg" alt="" width="28" height="28" />
       <h1 class="brand">Parley</h1>
-      <${StatusView} status=${status} connection=${conversation.connection} onSignOut=${actions.signOut} />
+      <${StatusView} status=${status} connection=${conversation.connection} onLanes=${actions.openLanes}
+        onSignOut=${actions.signOut} />
     </header>
     <${NoticesView} problems=${status?.problems ?? []} notices=${notices}
       questions=${questions} results=${results} onDismiss=${actions.dismissNotice}
@@ -38,6 +40,7 @@ export function ChatView(state) {
       ${!isAtEnd && html`<button class="jump" onClick=${actions.toEnd} aria-label="Jump to the newest message">↓</button>`}
       <${Composer} ...${state} working=${working} />
     </footer>
+    ${showsLanes && html`<${LanesView} onClose=${actions.closeLanes} />`}
   </div>`;
 }
 

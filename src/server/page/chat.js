@@ -69,6 +69,7 @@ function createPage(root, status) {
     /** The chosen line of the menu of commands; undefined while it is closed. */
     menuAt: 0,
     isAtEnd: true,
+    showsLanes: false,
     /** This browser is being signed out. */
     isLeaving: false,
   };
@@ -224,6 +225,14 @@ function frameActions(page, connection, outbox) {
       const isAtEnd = scrollHeight - scrollTop - clientHeight < nearEndPx;
       if (isAtEnd !== page.state().isAtEnd) page.update({ isAtEnd });
     },
+    openLanes: () => {
+      // The dialog gives the focus back to what had it.
+      const panel = document.querySelector('details.status');
+      panel.open = false;
+      panel.querySelector('summary').focus();
+      page.update({ showsLanes: true });
+    },
+    closeLanes: () => page.update({ showsLanes: false }),
     dismissNotice: async (id) => {
       await dismissNotice(id).catch(() => undefined);
       await refreshStatus(page);

@@ -1,4 +1,5 @@
 /** Sub-agents: each as a line of the conversation, and all of them as a tree. */
+import { durationText } from '/page/duration.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
 
@@ -80,9 +81,7 @@ export function inTreeOrder(nodes) {
 
 /** One that runs is shown until now: the page draws itself anew every few seconds. */
 function durationOf({ startedAt, endedAt = Date.now() }) {
-  const seconds = Math.max(0, Math.round((endedAt - startedAt) / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+  return durationText(endedAt - startedAt);
 }
 
 function dollars(micro) {

@@ -2,6 +2,8 @@
 export function closePanelsOnEscape() {
   document.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape' || event.defaultPrevented) return;
+    // It closes by itself, and alone.
+    if (document.querySelector('dialog[open]') !== null) return;
     const panel = [...document.querySelectorAll('details.panel[open]')].at(-1);
     if (panel === undefined) return;
     panel.open = false;

@@ -15,7 +15,7 @@ export const connectionWords = {
 const channelWords = { on: 'on', off: 'off', standby: 'standby', trouble: 'trouble' };
 
 /** The small status area: a dot and the model's name; it opens a list of channels with their states. */
-export function StatusView({ status, connection, onSignOut }) {
+export function StatusView({ status, connection, onLanes, onSignOut }) {
   return html`<details class="status panel floats">
     <summary title=${connectionWords[connection]}>
       <span class="heard">Status</span>
@@ -26,6 +26,7 @@ export function StatusView({ status, connection, onSignOut }) {
     <div class="card popover">
       <p class="line"><span class="dot ${connection}"></span>${connectionWords[connection]}</p>
       ${status !== undefined && html`<${Details} status=${status} />`}
+      <button class="quiet" onClick=${onLanes}>Lanes and what waits in them</button>
       <${SessionsView} />
       <${SignInsView} />
       <button class="quiet" onClick=${onSignOut}>Sign out this browser</button>

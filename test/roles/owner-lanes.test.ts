@@ -1,0 +1,115 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import { createTimelines } from '../../src/channel-host/timeline.ts';
+import { createClosers } from '../../src/processes/closers.ts';
+import { noLiveEvents } from '../../src/queue/live-events.ts';
+import { ownerLanes } from '../../src/roles/owner-lanes.ts';
+import { ownerQueue } from '../../src/roles/owner-queue.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { addEffects, noEffects } from '../../src/store/base/effects.ts';
+import { json } from '../../src/store/base/json.ts';
+import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
+import { aConversation } from '../store/a-conversation.ts';
+import { aStore } from '../support/own-store.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const never = new AbortController().signal;
+
+/** A message as the model reads it. */
+const readPrompt: StoreQuery<{ readonly id: string }, string> = {
+  query: 'readPrompt',
+  run: async (tx, { id }) => {
+    const row = tx.db.selectFrom('inbox').select('content').where('id', '=', id);
+    return json.content((await row.executeTakeFirstOrThrow()).content).prompt;
+  },
+};
+
+/** The page's lanes over a store that counts what is read of it. */
+async function aPage() {
+  const { store } = await aStore();
+  const closers = createClosers(silentLog);
+  onTestFinished(closers.close);
+  const effects = noEffects();
+  const timelines = createTimelines({ store, log: silentLog, live: noLiveEvents, restoreMark: '' });
+  const count = { reads: 0 };
+  const read: Store['read'] = (query, input) => {
+    count.reads += 1;
+    return store.read(query, input);
+  };
+  const lanes = ownerLanes({
+    ...{ store: { ...store, read }, clock: systemClock, log: silentLog, closers, timelines },
+    leaseMs: 30_000,
+  });
+  const queue = ownerQueue({
+    ...{ store, notices: noticesFor('en'), gate: { timeZone: 'Europe/Berlin' }, people: ['test:me'] },
+    start: (more) => addEffects(effects, more),
+    onChange: (laneKey) => timelines.publish(laneKey, { kind: 'changed' }),
+  });
+  return { store, timelines, effects, lanes, queue, closers, count };
+}
+
+it('waits until a lane stands otherwise, and reads nothing meanwhile', async () => {
+  const { timelines, lanes, closers, count } = await aPage();
+  const { version } = await lanes.list({ waitMs: 0 }, never);
+  expect(count.reads).toBe(1);
+  timelines.publish('main:any', { kind: 'preview', runId: 'run', text: 'so far' });
+  const waiting = lanes.list({ since: version, waitMs: 300_000 }, never);
+  // By the next turn of the loop it would have asked.
+  await setImmediate();
+  expect(count.reads).toBe(1);
+  timelines.publish('main:any', { kind: 'changed' });
+  expect((await waiting).version).not.toBe(version);
+  // What has changed before the question is no reason to wait; neither is a gateway that ends.
+  expect((await lanes.list({ since: version, waitMs: 300_000 }, never)).version).not.toBe(version);
+  const { version: last } = await lanes.list({ waitMs: 0 }, never);
+  const cut = lanes.list({ since: last, waitMs: 300_000 }, never);
+  await closers.close();
+  expect((await cut).version).toBe(last);
+});
+
+it('changes anything that waits in a conversation as the owner, and tells who sees it', async () => {
+  const { store, timelines, effects, lanes, queue } = await aPage();
+  const { laneKey, begin, say } = aConversation(store, {
+    chatKind: 'group',
+    settings: { mode: 'followup' },
+  });
+  const heard: string[] = [];
+  timelines.watchLane(laneKey, ({ kind }) => heard.push(kind), never);
+  await begin('go');
+  for (const text of ['first', 'second', 'third'])
+    await say(text, { sender: 'bob', item: { authority: 'member' } });
+  const shown = async () => (await lanes.list({ waitMs: 0 }, never)).lanes[0]?.waiting ?? [];
+  const [first, second, third] = (await shown()).map(({ id, number }) => ({ id, number }));
+  const [firstId, thirdId] = [first?.id ?? '', third?.id ?? ''];
+
+  expect(await queue.textOf(thirdId)).toBe('third');
+  expect(await queue.change('promote', thirdId)).toEqual({
+    kind: 'done',
+    item: { ...third, laneKey, excerpt: 'third', text: `#${third?.number} comes next: “third”` },
+  });
+  expect(await queue.edit(thirdId, 'third, please')).toMatchObject({ kind: 'done' });
+  expect(await store.read(readPrompt, { id: thirdId })).toMatch(/^\[bob \(member\) · /);
+  expect(await queue.change('cancel', firstId)).toMatchObject({ kind: 'done' });
+  expect(effects.deliveries).toHaveLength(1);
+  // The owner isn't told of what the owner does.
+  await say('fourth', { sender: 'me' });
+  const mine = (await shown()).find(({ sender }) => sender === 'test:me');
+  expect(await queue.change('cancel', mine?.id ?? '')).toMatchObject({ kind: 'done' });
+  expect(effects.deliveries).toHaveLength(1);
+  expect((await shown()).map(({ id, excerpt }) => [id, excerpt])).toEqual([
+    [thirdId, 'third, please'],
+    [second?.id, 'second'],
+  ]);
+  expect(await queue.change('cancel', 'nobody')).toEqual({ kind: 'not-found' });
+  expect(await queue.change('cancel', firstId)).toEqual({
+    ...{ kind: 'not-possible', text: `#${first?.number} is no longer waiting: cancelled.` },
+  });
+
+  expect(await lanes.setMode(laneKey, 'collect')).toBe(true);
+  expect(await lanes.setMode('main:nobody', 'collect')).toBe(false);
+  expect((await store.read(readLaneStatus, { laneKey }))?.overrides).toEqual({ mode: 'collect' });
+  expect(heard.length).toBeGreaterThan(3);
+  expect(new Set(heard)).toEqual(new Set(['changed']));
+});
