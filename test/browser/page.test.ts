@@ -184,6 +184,34 @@ describe('the page', () => {
     await page.close();
   });
 
+  it('shows the lanes a page at a time, and asks for them no more once they are closed', async () => {
+    const page = await openPage();
+    const lane = { ...hostileLanes[0], state: 'idle', waiting: [], waitingCount: 0 };
+    await page.route('**/api/lanes?*', (route) => {
+      const asked = new URL(route.request().url()).searchParams;
+      // Nothing changes: who waits for it waits on.
+      if (asked.has('since')) return;
+      const isSecond = asked.get('after') === 'idle:first';
+      const lanes = [{ ...lane, key: isSecond ? 'second' : 'first', title: undefined }];
+      return route.fulfill({ json: { lanes, version: 1, ...(!isSecond && { next: 'idle:first' }) } });
+    });
+    await page.locator('details.status > summary').click();
+    await page.getByRole('button', { name: 'Lanes and what waits in them' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Lanes' });
+    await dialog.getByText('first', { exact: true }).waitFor();
+    await dialog.getByRole('button', { name: 'Next page' }).click();
+    await dialog.getByText('second', { exact: true }).waitFor();
+    expect(await dialog.getByRole('button', { name: 'Next page' }).count()).toBe(0);
+    await dialog.getByRole('button', { name: 'First page' }).click();
+    await dialog.getByText('first', { exact: true }).waitFor();
+    const cut = page.waitForEvent('requestfailed', (request) => request.url().includes('since=1'));
+    await page.waitForRequest(/since=1/);
+    await page.keyboard.press('Escape');
+    await cut;
+    await dialog.waitFor({ state: 'detached' });
+    await page.close();
+  });
+
   it('executes none of the strings that try to be markup', async () => {
     const page = await browser.newPage();
     const attacks: string[] = [];

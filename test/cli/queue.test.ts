@@ -34,7 +34,6 @@ it('lists what waits in all conversations, rewords, cancels and promotes it', as
   expect(await queue('edit', String(second?.id), ' other words ')).toMatchObject({
     ...{ code: 0, stdout: `#${second?.number} now reads: “other words”\n` },
   });
-  expect((await queue('edit', String(second?.id), ' ')).stderr).toBe('The new text is empty.\n');
   expect(await queue('promote', String(third?.id))).toMatchObject({
     ...{ code: 0, stdout: `#${third?.number} comes next: “third”\n` },
   });
@@ -44,12 +43,16 @@ it('lists what waits in all conversations, rewords, cancels and promotes it', as
   });
   expect((await waiting()).map(({ excerpt }) => excerpt.slice(0, 5))).toEqual(['third', 'first']);
 
-  expect(await queue('cancel', String(second?.id))).toMatchObject({
-    ...{ code: 1, stdout: '', stderr: `#${second?.number} is no longer waiting: cancelled.\n` },
-  });
-  expect(await queue('cancel', 'nobody')).toMatchObject({
-    ...{ code: 1, stderr: "nobody isn't a waiting message. See: ./bin/parley.mjs queue list\n" },
-  });
+  const refused = [
+    ['cancel', String(second?.id)],
+    ['cancel', 'nobody'],
+    ['edit', String(first?.id), ' '],
+  ];
+  expect(await Promise.all(refused.map((args) => queue(...args)))).toMatchObject([
+    { code: 1, stdout: '', stderr: `#${second?.number} is no longer waiting: cancelled.\n` },
+    { code: 1, stderr: "nobody isn't a waiting message. See: ./bin/parley.mjs queue list\n" },
+    { code: 1, stderr: 'The new text is empty.\n' },
+  ]);
   const run = await worker.claimRun(lane.key);
   expect(await queue('promote', String(third?.id))).toMatchObject({
     ...{ code: 1, stderr: `I’m already working on #${third?.number}.\n` },
