@@ -158,15 +158,10 @@ export class Directory {
   }
 
   /** Every channel and active thread of the guild that holds messages. */
-  placesOf(
-    guildId: string,
-  ): readonly { readonly place: ChannelLocation; readonly lastMessageId: string | undefined }[] {
+  placesOf(guildId: string): readonly ChannelLocation[] {
     return [...this.#channels.values()]
       .filter((channel) => channel.guild_id === guildId && messageTypes.has(channel.type))
-      .map((channel) => ({
-        place: this.#guildPlace(channel),
-        lastMessageId: channel.last_message_id ?? undefined,
-      }));
+      .map((channel) => this.#guildPlace(channel));
   }
 
   /** The text channel in which Discord greets newcomers, or else the oldest one, of those the bot may write in. */

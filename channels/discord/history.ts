@@ -121,8 +121,10 @@ export class History {
 
   /** Reads the conversations of a guild that have something new. */
   planGuild(guildId: string): void {
-    for (const { place, lastMessageId } of this.#deps.directory.placesOf(guildId)) {
+    const { directory } = this.#deps;
+    for (const place of directory.placesOf(guildId)) {
       const after = this.#startOf(place);
+      const lastMessageId = directory.lastMessageId(place.id);
       if (this.#live.has(place.id)) continue;
       if (lastMessageId === undefined || !isLater(lastMessageId, after)) this.begin(place.id);
       else this.#fillAgain(place.id);

@@ -22,6 +22,7 @@ import { isReadable, type Names, readContent, textOf } from './message-content.t
 import {
   bulkDeleteSchema,
   deleteSchema,
+  type Emoji,
   type Interaction,
   interactionSchema,
   joiningSchema,
@@ -224,13 +225,7 @@ function reactorOf(userId: string, member: MemberWithUser | undefined, { place, 
 }
 
 /** `custom` emoji are shown by their name, as in a text. */
-function emojiOf({
-  id,
-  name,
-}: {
-  readonly id?: string | null | undefined;
-  readonly name?: string | null | undefined;
-}): string {
+function emojiOf({ id, name }: Emoji): string {
   return cleanText(id == null ? (name ?? '') : `:${name ?? id}:`);
 }
 

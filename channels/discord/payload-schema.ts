@@ -172,6 +172,7 @@ export type MemberWithUser = z.output<typeof memberUserSchema>;
 export type Message = z.output<typeof messageSchema>;
 export type QuotedMessage = z.output<typeof quotedSchema>;
 export type Attachment = z.output<typeof attachmentSchema>;
+export type Emoji = z.output<typeof reactionSchema>['emoji'];
 export type Interaction = z.output<typeof interactionSchema>;
 export type Channel = z.output<typeof channelSchema>;
 export type Role = z.output<typeof roleSchema>;

@@ -13,13 +13,8 @@ export type Holder = {
 };
 
 /** A member's permissions in the whole guild. The role of everybody has the guild's id. */
-export function guildPermissions({
-  guildId,
-  ownerId,
-  userId,
-  roles,
-  permissionsOf,
-}: Holder): PermissionsBitField {
+export function guildPermissions(holder: Holder): PermissionsBitField {
+  const { guildId, ownerId, userId, roles, permissionsOf } = holder;
   if (userId === ownerId) return new PermissionsBitField(PermissionsBitField.All);
   return new PermissionsBitField([guildId, ...roles].map(permissionsOf));
 }

@@ -24,11 +24,7 @@ export function candidates(messages: readonly unknown[], body: SendBody, botId: 
 /** The message that answers the interaction with this text, if it exists. */
 export function answerTo(
   messages: readonly unknown[],
-  {
-    interaction,
-    content,
-    botId,
-  }: { readonly interaction: string; readonly content: string; readonly botId: string },
+  { interaction, content, botId }: Readonly<Record<'interaction' | 'content' | 'botId', string>>,
 ): string | undefined {
   return ownMessages(messages, botId).find(
     (message) => message.interaction_metadata?.id === interaction && message.content === content.trim(),

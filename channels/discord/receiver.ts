@@ -321,7 +321,7 @@ export class Receiver {
   }
 
   #channelsOf(guildId: string): readonly string[] {
-    return this.#directory.placesOf(guildId).map(({ place }) => place.id);
+    return this.#directory.placesOf(guildId).map(({ id }) => id);
   }
 
   #handOn(dispatch: Dispatch): void {

@@ -1,16 +1,15 @@
 import type { ChannelTrouble, TroubleCode } from '#contracts/channel.ts';
 
 /** Problems that can coexist; the first in this order is reported. With `identity` alone the channel still works. */
-const sources = ['captcha', 'loss', 'connection', 'store', 'identity'] as const;
-type Source = (typeof sources)[number];
-
-const codes: Readonly<Record<Source, TroubleCode>> = {
+const codes = {
   captcha: 'captcha',
   loss: 'not-stored',
   connection: 'no-answer',
   store: 'not-stored',
   identity: 'no-answer',
-};
+} as const satisfies Readonly<Record<string, TroubleCode>>;
+type Source = keyof typeof codes;
+const sources = Object.keys(codes) as Source[];
 
 /** Several things may be wrong; the channel is well again when none is. */
 export class ChannelHealth {

@@ -3,7 +3,7 @@ import { channelUnavailable } from '#channel-kit/channel-fault.ts';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { readStateFile, replaceFile } from '#channel-kit/state-file.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { SignalApi } from './api.ts';
+import type { ListedContact, SignalApi } from './api.ts';
 import { readAci } from './ids.ts';
 
 /** The account's own ACI. `doubt`: why the server's list of identities didn't give it; absent when it did. */
@@ -82,12 +82,7 @@ async function contactAci({ api, number }: AciSearch, signal: AbortSignal): Prom
   }
 }
 
-type ListedContact = {
-  readonly number?: string | null | undefined;
-  readonly uuid?: string | null | undefined;
-};
-
-function ownAci(listed: readonly ListedContact[], own: string): string | undefined {
+function ownAci(listed: readonly Pick<ListedContact, 'number' | 'uuid'>[], own: string): string | undefined {
   for (const { number, uuid } of listed) {
     const found = number === own ? readAci(uuid) : undefined;
     if (found !== undefined) return found;

@@ -57,7 +57,7 @@ const addressed = notificationSchema.pick({ account: true });
 
 export class Receiver {
   readonly #deps: ReceiverDeps;
-  readonly #hasWebhook: boolean;
+  readonly hasWebhook: boolean;
   readonly #durable: DurableIntake;
   readonly #groups: GroupBook;
   readonly #background: BackgroundCalls;
@@ -106,11 +106,7 @@ export class Receiver {
       onLoss: (reason) => health.set('loss', reason && `messages can neither be stored nor kept: ${reason}`),
       onTakenOver: () => this.#stopping.abort(),
     });
-    this.#hasWebhook = this.#mount();
-  }
-
-  get hasWebhook(): boolean {
-    return this.#hasWebhook;
+    this.hasWebhook = this.#mount();
   }
 
   /** Once aborted it waits for no answer and is only to be stopped. */
@@ -170,7 +166,7 @@ export class Receiver {
   async #tellDowntime(mode: Mode): Promise<void> {
     const { aliveAt } = await this.lastSeen.read();
     // While this process lives the webhook goes on keeping what it is sent.
-    const isCovered = this.#hasWebhook && !this.#isFirstStart;
+    const isCovered = this.hasWebhook && !this.#isFirstStart;
     this.#isFirstStart = false;
     if (mode === 'polling' || isCovered || aliveAt === undefined) return;
     const reason = 'signal-cli-rest-api keeps nothing in json-rpc mode, and Parley was away';
@@ -200,7 +196,7 @@ export class Receiver {
   /** Resolves when the socket stands, or could not be opened at once. */
   async #listen(bot: Bot, signal: AbortSignal) {
     const { config, clock, log, health } = this.#deps;
-    if (!this.#hasWebhook) log.warn({}, 'signal.webhook-not-configured');
+    if (!this.hasWebhook) log.warn({}, 'signal.webhook-not-configured');
     const first = Promise.withResolvers<void>();
     let downSince: number | undefined;
     const socket = startSocket({
@@ -212,7 +208,7 @@ export class Receiver {
         health.set('connection', undefined);
         // With the webhook the socket is only a supplement.
         const reason = 'the WebSocket was down, and there is no webhook';
-        if (downSince !== undefined && !this.#hasWebhook)
+        if (downSince !== undefined && !this.hasWebhook)
           this.#intake?.gap({ since: downSince, code: 'cut-off', reason });
         // A change of a group may be among what was missed.
         if (downSince !== undefined) this.#look();
@@ -296,7 +292,7 @@ export class Receiver {
       log.warn({ error: frame.error }, 'signal.error-received');
       return;
     }
-    if (!this.#hasWebhook) return this.#durable.take(entry);
+    if (!this.hasWebhook) return this.#durable.take(entry);
     await clock.wait(graceMs, this.#stopping.signal);
     await this.#durable.takeIfMissing(entry, ({ events, unreadable }) => {
       const isHeard = [...events, ...unreadable].every(({ eventKey }) => recent.hasHeard(eventKey));

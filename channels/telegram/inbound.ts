@@ -6,13 +6,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import {
-  keyOf,
-  nobody,
-  type UnreadableEvent,
-  unreadableEvent,
-  unsupported,
-} from '#channel-kit/event-mapping.ts';
+import { keyOf, nobody, unreadableEvent, unsupported } from '#channel-kit/event-mapping.ts';
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import { remoteTime } from '#channel-kit/remote-number.ts';
 import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
@@ -20,7 +14,7 @@ import type { InboundBatch } from '#contracts/channel.ts';
 import type { Chat, InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { conversationId, type EventKey, messageId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { type Bot, formatCursor, telegram } from './ids.ts';
+import { type Bot, telegram } from './ids.ts';
 import { isServiceMessage, nameOfContent, readContent, textOf } from './message-content.ts';
 import { anonymousSender, chatOf, senderOf } from './people.ts';
 import { provenanceOf } from './provenance.ts';
@@ -50,7 +44,6 @@ const highestUpdateId = 999_999_999_999_998;
 export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & {
   /** The next offset: beyond the highest id of this batch. Undefined when no update had an id. */
   readonly nextOffset: number | undefined;
-  readonly cursor: string | undefined;
 };
 
 /**
@@ -59,32 +52,28 @@ export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & 
  * only ever rises would then be ignored for ever and fetch the same updates in a hot loop.
  */
 export function readBatch(updates: readonly unknown[], bot: Bot, receivedAt: number): ReadBatch {
-  const events: InboundEnvelope[] = [];
-  const unreadable: UnreadableEvent[] = [];
-  let highest: number | undefined;
-  for (const update of updates) {
-    const id = updateIdOf(update);
-    if (id !== undefined) highest = Math.max(highest ?? id, id);
-    try {
-      events.push(...readUpdate(update, bot, receivedAt));
-    } catch (error) {
-      unreadable.push(unreadableEvent(update, error, (digest) => [id ?? digest]));
-    }
+  return joinBatches(updates.map((update) => readOne(update, bot, receivedAt)));
+}
+
+function readOne(update: unknown, bot: Bot, receivedAt: number): ReadBatch {
+  const id = updateIdOf(update);
+  const nextOffset = id === undefined ? undefined : id + 1;
+  try {
+    return { events: readUpdate(update, bot, receivedAt), unreadable: [], nextOffset };
+  } catch (error) {
+    const unreadable = [unreadableEvent(update, error, (digest) => [id ?? digest])];
+    return { events: [], unreadable, nextOffset };
   }
-  return batchOf({ events, unreadable, nextOffset: highest === undefined ? undefined : highest + 1 }, bot);
 }
 
 /** Makes one batch of those of an answer that was read piece by piece. */
-export function joinBatches(batches: readonly ReadBatch[], bot: Bot): ReadBatch {
+export function joinBatches(batches: readonly ReadBatch[]): ReadBatch {
   const offsets = batches.flatMap(({ nextOffset }) => nextOffset ?? []);
-  const events = batches.flatMap((batch) => batch.events);
-  const unreadable = batches.flatMap((batch) => batch.unreadable);
-  const nextOffset = offsets.length === 0 ? undefined : Math.max(...offsets);
-  return batchOf({ events, unreadable, nextOffset }, bot);
-}
-
-function batchOf(read: Omit<ReadBatch, 'cursor'>, bot: Bot): ReadBatch {
-  return { ...read, cursor: read.nextOffset === undefined ? undefined : formatCursor(bot, read.nextOffset) };
+  return {
+    events: batches.flatMap(({ events }) => events),
+    unreadable: batches.flatMap(({ unreadable }) => unreadable),
+    nextOffset: offsets.length === 0 ? undefined : Math.max(...offsets),
+  };
 }
 
 /** The envelopes of one update. `receivedAt` (ms) is used where Telegram gives no time. */

@@ -15,7 +15,7 @@ import { noSections } from '#contracts/section.ts';
 import type { BotApi } from './bot-api.ts';
 import { type ApiRefusal, networkReason, readRefusal } from './failures.ts';
 import type { Identity } from './identity.ts';
-import { readCursor } from './ids.ts';
+import { formatCursor, readCursor } from './ids.ts';
 import { allowedUpdates, joinBatches, type ReadBatch, readBatch, updateIdOf } from './inbound.ts';
 
 /** The calls that receiving needs. */
@@ -190,13 +190,14 @@ class PollLoop {
       read.push(sections.run('read updates', () => readBatch([update], bot, now)));
       await turn();
     }
-    return joinBatches(read, bot);
+    return joinBatches(read);
   }
 
   /** Undefined: stopped before it was stored, so nothing is confirmed. */
-  #store({ events, unreadable, cursor }: ReadBatch): Promise<readonly Acceptance[] | undefined> {
-    const { clock, log } = this.#deps;
-    const batch = { events, unreadable, ...(cursor === undefined ? {} : { cursor }) };
+  #store({ events, unreadable, nextOffset }: ReadBatch): Promise<readonly Acceptance[] | undefined> {
+    const { clock, log, identity } = this.#deps;
+    const cursor = nextOffset === undefined ? {} : { cursor: formatCursor(identity.bot, nextOffset) };
+    const batch = { events, unreadable, ...cursor };
     return acceptUntilStored(batch, {
       accept: (one) => this.#intake.accept(one),
       clock,

@@ -1,17 +1,8 @@
 import type { Clock } from '#contracts/clock.ts';
-import type { Alert, AlertKind } from '#contracts/owner-alert.ts';
+import type { OwnerAlerts } from '../outbox/owner-alerts.ts';
 import type { ChannelState } from './channel-state.ts';
 
-export type ChannelWatchDeps = {
-  readonly clock: Clock;
-  raise(trouble: Alert): void;
-  end(trouble: {
-    readonly kind: AlertKind;
-    readonly subject: string;
-    /** The end isn't reported to the owner. */
-    readonly isSilent?: boolean;
-  }): void;
-};
+export type ChannelWatchDeps = Pick<OwnerAlerts, 'raise' | 'end'> & { readonly clock: Clock };
 
 export interface ChannelWatch {
   onState(line: string, state: ChannelState): void;

@@ -90,11 +90,6 @@ function createAnswerHead(context: SilenceContext, limits: Capabilities['text'])
   };
 }
 
-/** When the next edit may go out, ms since the epoch. */
-export function nextEditAt(lastEditAt: number | undefined, intervalMs: number): number {
-  return lastEditAt === undefined ? 0 : lastEditAt + intervalMs;
-}
-
 /** A text longer than one message shows its beginning: the final answer's first part replaces it. */
 function headOf(formatted: FormattedText, limits: Capabilities['text']): FormattedText | undefined {
   const { maxLength } = limits;

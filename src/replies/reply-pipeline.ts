@@ -6,7 +6,7 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import { messageId } from '#contracts/ids.ts';
-import type { OutboundContent } from '#contracts/outbound.ts';
+import { failedReaction, type OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import { confirmedSends, judgeRepeat, type ToolSend, withoutSentMedia } from './dedupe.ts';
@@ -109,8 +109,6 @@ export function shapeInternalFailure(
       : { kind: 'text', text: plainText(notice ?? notices.internalFailure) };
   return { kind: 'fallback', why: 'internal', parts: threadParts([content], input) };
 }
-
-const failedReaction = '⚠';
 
 /** Whether a person would see nothing of this answer, though the agent has not chosen to be silent. */
 export function isEmptyAnswer(text: string, context: SilenceContext): boolean {

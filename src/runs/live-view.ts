@@ -9,7 +9,7 @@ import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
-import { createPreviewText, nextEditAt, type PreviewText } from '../replies/preview.ts';
+import { createPreviewText, type PreviewText } from '../replies/preview.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 import type { FindLostPreview } from './lost-preview.ts';
 import { createPreviewSurface, type PreviewPlace, type PreviewSurface } from './preview-surface.ts';
@@ -150,7 +150,7 @@ class RunView implements LiveView {
   }
 
   #dueAt(): number {
-    if (this.#lastAt !== undefined) return nextEditAt(this.#lastAt, this.#intervalMs);
+    if (this.#lastAt !== undefined) return this.#lastAt + this.#intervalMs;
     return this.#options.clock.now() + Math.min(firstSignMs, this.#intervalMs);
   }
 

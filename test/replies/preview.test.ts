@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createPreviewText, nextEditAt } from '../../src/replies/preview.ts';
+import { createPreviewText } from '../../src/replies/preview.ts';
 
 const aPreview = (maxLength = 4096) =>
   createPreviewText({ context: 'chat', capabilities: { text: { maxLength } } });
@@ -57,12 +57,5 @@ describe('createPreviewText', () => {
     const text = preview.now()?.text ?? '';
     expect(text.length).toBeLessThanOrEqual(50);
     expect(text).toMatch(/^word word.*word…$/);
-  });
-});
-
-describe('nextEditAt', () => {
-  it('allows the first at once and each further one after the interval', () => {
-    expect(nextEditAt(undefined, 1000)).toBe(0);
-    expect(nextEditAt(5000, 1000)).toBe(6000);
   });
 });
