@@ -12,7 +12,7 @@ import type {
   ModelInfo,
   ModelRequest,
 } from '#contracts/model.ts';
-import { AnthropicClients } from './anthropic-clients.ts';
+import { anthropicClients } from './anthropic-clients.ts';
 import { type AnswerTerms, EventReader, mergeUsage } from './anthropic-events.ts';
 import { toAnthropicRequest } from './anthropic-request.ts';
 import { aborted, brokenStream, cutOff, neverSent, oversizedIn, unbuilt } from './api-fault.ts';
@@ -28,7 +28,7 @@ import { configuredInfo, type ProviderOptions, secretsIn } from './provider-opti
 export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
   const model = configuredInfo(claudeModel(options.model), options);
   const terms = answerTerms(model, options);
-  const clients = new AnthropicClients(options);
+  const clients = anthropicClients(options);
 
   /** `phase`: until the request is on its way a fault is our own, and the same a second time. */
   async function failureOf(

@@ -5,7 +5,8 @@ import type { Clock } from '#contracts/clock.ts';
 import type { ModelFailure, ModelRequest } from '#contracts/model.ts';
 import { aborted, brokenStream, oversizedIn, unbuilt } from '../api-fault.ts';
 import { type ApiAccess, secretsIn } from '../provider-options.ts';
-import { OpenAiClients } from './openai-clients.ts';
+import { openAiClients } from './openai-clients.ts';
+import { unsupportedIn } from './openai-failure.ts';
 import type { OpenAiModel } from './openai-models.ts';
 import { type OpenAiRequest, toOpenAiRequest } from './openai-request.ts';
 
@@ -28,7 +29,7 @@ export class OpenAiAsker {
   constructor(access: ApiAccess & { readonly clock?: Pick<Clock, 'now'> }, model: OpenAiModel) {
     const { clock = systemClock } = access;
     const keys = secretsIn(access);
-    this.#asking = { clients: new OpenAiClients(access), keys, model, clock, learned: new Map() };
+    this.#asking = { clients: openAiClients(access), keys, model, clock, learned: new Map() };
   }
 
   question(request: ModelRequest): Question {
@@ -41,7 +42,7 @@ export class OpenAiAsker {
 }
 
 type AskerDeps = {
-  readonly clients: OpenAiClients;
+  readonly clients: ReturnType<typeof openAiClients>;
   readonly keys: readonly string[];
   readonly model: OpenAiModel;
   readonly clock: Pick<Clock, 'now'>;
@@ -84,7 +85,8 @@ class Question {
         this.#isAnswered = true;
         return answer;
       } catch (error) {
-        const name = await clients.unsupportedIn(error, made);
+        const refusal = await clients.refusalIn(error);
+        const name = refusal && unsupportedIn(refusal, made);
         if (name === undefined || refused.has(name)) throw error;
         refused.add(name);
         learned.set(name, clock.now());

@@ -20,7 +20,7 @@ const tooLong =
   /maximum (?:context|prompt) length|context (?:length|window|size)|(?:prompt|input) is too long|too many tokens|exceeds the available context|exceeded model token limit|input token count (?:\(\d+\) )?exceeds/i;
 
 /** `keys` may be repeated by the platform's words and are taken out; `made`: the request that failed. */
-export function faultOf(error: APIError, keys: readonly string[], made: OpenAiRequest | undefined): ApiFault {
+export function faultOf(error: APIError, keys: readonly string[], made?: OpenAiRequest): ApiFault {
   const { status, code, type } = error;
   const said = saidBy(error);
   const detail = [statusOf(error), code ?? type, wordsOf(said, keys)].filter(Boolean).join(' ');
