@@ -10,29 +10,23 @@ import { hostileHosts, hostileOrigins } from './hostile-addresses.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 
-/** Every route but webhooks, which programs call that know no name of this server. */
-const routes = [
-  ...['/', '/healthz', '/readyz', '/metrics', '/page/main.js', '/signin?code=x', '/unknown'],
-  ...['/api/status', '/api/notices', '/api/sessions', '/api/commands', '/api/sign-ins', '/api/why?id=x'],
-  ...['/api/outbox', '/api/agent/wait?runId=x', '/channels/post/chat'],
-  ...['sign-in', 'sign-out', 'sign-ins/end', 'sign-in-links', 'agent', 'reload', 'notices/dismiss'].map(
-    (name) => `POST /api/${name}`,
-  ),
-  ...['POST /api/notices/answer', 'POST /api/outbox/retry', 'POST /api/outbox/discard'],
-  ...['POST /uploads/post', 'POST /uploads/post/drop'],
+/** Beside the routes that the API's own description names: those it doesn't, and those of parts that this server lacks. */
+const otherRoutes = [
+  ...['/', '/openapi.json', '/page/main.js', '/signin?code=x', '/unknown', '/channels/post/chat'],
+  ...['/api/notices', '/api/why?id=x', '/api/outbox', '/api/agent/wait?runId=x', 'POST /api/agent'],
+  ...['POST /api/reload', 'POST /api/notices/dismiss', 'POST /api/notices/answer', 'POST /api/outbox/retry'],
+  ...['POST /api/outbox/discard', 'POST /uploads/post', 'POST /uploads/post/drop'],
 ];
-
-/** What is asked under the nth form: every route in the long run, else four, others under the next form. */
-const routesFor = (n: number) =>
-  isLong ? routes : Array.from({ length: 4 }, (_, k) => routes[(n * 4 + k) % routes.length] ?? '/');
 
 describe('host and origin', () => {
   let running: RunningServer;
   let cookie: string;
+  let routes: readonly string[];
   let opened = 0;
   beforeAll(async () => {
     running = await aServer({ allowedHosts: ['parley.home:8443'] });
     cookie = await running.signIn();
+    routes = [...otherRoutes, ...(await describedRoutes(running, cookie))];
     running.server.routesFor(channelId('post')).socket('chat', (socket) => {
       opened += 1;
       socket.send('data');
@@ -42,6 +36,10 @@ describe('host and origin', () => {
 
   const refusal =
     /^\{"error":\{"code":"(?:host_not_allowed","text":"Parley doesn't answer to .*|origin_not_allowed")\}\}$/;
+
+  /** What is asked under the nth form: every route in the long run, else four, others under the next form. */
+  const routesFor = (n: number) =>
+    isLong ? routes : Array.from({ length: 4 }, (_, k) => routes[(n * 4 + k) % routes.length] ?? '/');
 
   const ask = (route: string, headers: Record<string, string>) => {
     const [path = '', method = 'GET'] = route.split(' ').reverse();
@@ -216,6 +214,14 @@ function open(running: RunningServer, cookie: string): Promise<WebSocket> {
     socket.once('open', () => resolve(socket));
     socket.on('error', reject);
   });
+}
+
+async function describedRoutes({ port }: RunningServer, cookie: string): Promise<readonly string[]> {
+  const { body } = await send({ port, path: '/openapi.json', headers: { cookie } });
+  const { paths } = JSON.parse(body) as { readonly paths: Readonly<Record<string, object>> };
+  return Object.entries(paths).flatMap(([path, calls]) =>
+    Object.keys(calls).map((method) => `${method.toUpperCase()} ${path.replaceAll(/[{}]/g, '')}`),
+  );
 }
 
 /** The status of an upgrade request with exactly these headers. */
