@@ -1,10 +1,15 @@
 import { cleanLabel } from '../../texts/clean-untrusted.ts';
 import type { InboxContent } from './json.ts';
 
-/** The beginning of a text, on one line. */
-export function oneLine(text: string): string {
+/** The beginning of a text, on one line of at most `longest` characters. */
+export function oneLine(text: string, longest = 160): string {
   const flat = text.replace(/\s+/g, ' ').trim();
-  return flat.length > 160 ? `${flat.slice(0, 159).toWellFormed()}…` : flat;
+  return flat.length > longest ? `${flat.slice(0, longest - 1).toWellFormed()}…` : flat;
+}
+
+/** The beginning of a text as a list of many shows it. */
+export function excerptOf(text: string): string {
+  return oneLine(text, 60);
 }
 
 /** A message as the cap shortens it: its beginning, and the names of its files, of which nothing else is left. */

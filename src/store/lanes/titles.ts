@@ -10,6 +10,7 @@ import { noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { changeRow, findRow, plus } from '../base/row-by-key.ts';
 import { newRowId } from '../base/row-id.ts';
+import { sumOf } from '../base/sum-of.ts';
 import { isChildLane } from '../children/child-rows.ts';
 import { innerContent } from '../children/inner-content.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
@@ -113,10 +114,10 @@ export async function endTitleRun(
   const title = endReason === 'natural' ? await readTitle(tx, lane.sessionId) : undefined;
   const { cost } = await tx.db
     .selectFrom('modelCalls')
-    .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('cost'), eb.lit(0)).as('cost'))
+    .select(sumOf('cost'))
     .where('runId', '=', runId)
     .executeTakeFirstOrThrow();
-  await changeRow(tx, 'sessions', id, { title, cost: plus(Number(cost)) });
+  await changeRow(tx, 'sessions', id, { title, cost: plus(cost) });
 }
 
 async function readTitle(tx: Tx, sessionId: string): Promise<string | undefined> {

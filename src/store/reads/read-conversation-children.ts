@@ -1,8 +1,8 @@
 import type { ChildUsage, ChildView } from '#contracts/child.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
+import { excerptOf } from '../base/one-line.ts';
 import { readLiveChildren } from '../children/child-rows.ts';
 import { readChildUsage } from '../children/child-usage.ts';
-import { excerptOf } from './why/excerpt.ts';
 
 /** So many sessions of a lane are looked at: `/new` makes another one. */
 const newestSessions = 3;

@@ -1,8 +1,10 @@
 import { type MessagePart, textOf } from '#contracts/message.ts';
+import type { Usage } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { findRow } from '../base/row-by-key.ts';
+import { sumOf } from '../base/sum-of.ts';
 
 /** State of an item whose run was promised under a reserved id. Times are ms since the epoch. */
 export type RunResult =
@@ -30,13 +32,7 @@ export type RunResult =
     };
 
 /** Sums over all model calls of the run; the cost in micro-dollars. */
-export type RunUsage = {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly cost: number;
-};
+export type RunUsage = Usage & { readonly cost: number };
 
 /** Longest text of a result, UTF-16 units. */
 const maxResultChars = 100_000;
@@ -97,25 +93,13 @@ async function readAnswer(tx: Tx, id: string): Promise<string> {
   return textOf(parts).slice(0, maxResultChars).toWellFormed();
 }
 
-async function readUsage(tx: Tx, runId: string): Promise<RunUsage> {
-  const row = await tx.db
+function readUsage(tx: Tx, runId: string): Promise<RunUsage> {
+  return tx.db
     .selectFrom('modelCalls')
-    .select((eb) => [
-      eb.fn.sum<number>('inputTokens').as('inputTokens'),
-      eb.fn.sum<number>('outputTokens').as('outputTokens'),
-      eb.fn.sum<number>('cacheReadTokens').as('cacheReadTokens'),
-      eb.fn.sum<number>('cacheWriteTokens').as('cacheWriteTokens'),
-      eb.fn.sum<number>('cost').as('cost'),
-    ])
+    .select([sumOf('inputTokens'), sumOf('outputTokens'), sumOf('cost')])
+    .select([sumOf('cacheReadTokens'), sumOf('cacheWriteTokens')])
     .where('runId', '=', runId)
-    .executeTakeFirst();
-  return {
-    inputTokens: Number(row?.inputTokens ?? 0),
-    outputTokens: Number(row?.outputTokens ?? 0),
-    cacheReadTokens: Number(row?.cacheReadTokens ?? 0),
-    cacheWriteTokens: Number(row?.cacheWriteTokens ?? 0),
-    cost: Number(row?.cost ?? 0),
-  };
+    .executeTakeFirstOrThrow();
 }
 
 async function readTimes(tx: Tx, runId: string) {

@@ -3,6 +3,7 @@ import type { Usage } from '#contracts/model.ts';
 import type { StoreQuery } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { findRow } from '../base/row-by-key.ts';
+import { sumOf } from '../base/sum-of.ts';
 import { titleSessionOf } from '../lanes/titles.ts';
 
 /** Calls of one model, with their tokens and their cost in micro-dollars. */
@@ -26,13 +27,11 @@ export const readUsage: StoreQuery<{ readonly sessionId: string }, SessionUsage 
   run: async (tx, { sessionId }) => {
     const session = await findRow(tx, 'sessions', sessionId, ['cost']);
     if (!session) return undefined;
-    const sum = (column: keyof Usage | 'cost' | 'calls' | 'unsure') =>
-      sql<number>`cast(sum(${sql.ref(column)}) as bigint)`.as(column);
     const rows = await tx.db
       .selectFrom('sessionUsage')
       .select('model')
-      .select([sum('calls'), sum('cost'), sum('inputTokens'), sum('outputTokens')])
-      .select([sum('cacheReadTokens'), sum('cacheWriteTokens'), sum('unsure')])
+      .select([sumOf('calls'), sumOf('cost'), sumOf('inputTokens'), sumOf('outputTokens')])
+      .select([sumOf('cacheReadTokens'), sumOf('cacheWriteTokens'), sumOf('unsure')])
       .where('sessionId', 'in', [sessionId, titleSessionOf(sessionId)])
       .groupBy('model')
       .orderBy('cost', 'desc')

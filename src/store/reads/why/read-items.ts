@@ -3,10 +3,10 @@ import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { Tx } from '../../base/command.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
 import { json } from '../../base/json.ts';
+import { excerptOf } from '../../base/one-line.ts';
 import type { LedgerTable } from '../../base/tables.ts';
 import { type RowOf, withoutNulls } from '../../base/without-nulls.ts';
 import { senderRef } from '../../items/item-change.ts';
-import { excerptOf } from './excerpt.ts';
 
 export type ItemRequest = {
   readonly ids?: readonly string[];

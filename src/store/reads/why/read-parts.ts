@@ -1,8 +1,8 @@
 import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
+import { excerptOf } from '../../base/one-line.ts';
 import { findRow } from '../../base/row-by-key.ts';
 import { type RowOf, withoutNulls } from '../../base/without-nulls.ts';
-import { excerptOf } from './excerpt.ts';
 import type { EventFacts, ItemFacts } from './read-items.ts';
 
 export type PartRequest = {

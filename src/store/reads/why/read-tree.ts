@@ -1,6 +1,6 @@
 import type { Tx } from '../../base/command.ts';
+import { excerptOf } from '../../base/one-line.ts';
 import { withoutNulls } from '../../base/without-nulls.ts';
-import { excerptOf } from './excerpt.ts';
 
 /** A sub-agent, as `why` shows it. */
 export type ChildFacts = Awaited<ReturnType<typeof readTree>>['children'][number];
