@@ -3,7 +3,6 @@ import type { MessageId } from '../../../src/contracts/ids.ts';
 import { skipped } from '../../../src/contracts/message.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import type { Store, Tx } from '../../../src/store/base/command.ts';
-import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
 import { commitToolTurn, storeToolResults } from '../../../src/store/lanes/commit-turn.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation } from '../a-conversation.ts';
@@ -20,14 +19,12 @@ const edit = (value: string): OutboundContent => ({
 const removal: OutboundContent = { kind: 'delete', messageId };
 const reaction: OutboundContent = { kind: 'reaction', messageId, emoji: '👍' };
 
-/** A conversation in which one message was said and these parts were sent for it. */
+/** A conversation in which one message was said and answered with these parts. */
 async function aTimeline(store: Store, contents: readonly OutboundContent[]) {
-  const { laneKey, worker, saying, claimRun } = aConversation(store);
-  await worker.accept(saying('question'));
-  const run = await claimRun();
-  const { epoch, runId } = run;
+  const { laneKey, worker, saying, begin, answer } = aConversation(store);
+  const run = await begin('question');
   const route = routeFor(run);
-  await store.write(storeToolParts, { laneKey, epoch, runId, key: unique('said'), route, contents });
+  await answer(run, 'said', { parts: contents.map((content) => ({ route, content, purpose: 'reply' })) });
   const say = (said: string) => worker.accept(saying(said));
   const read = (limit: number, after?: number) =>
     store.read(readTimeline, { laneKey, limit, ...(after === undefined ? {} : { after }) });
