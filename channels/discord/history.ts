@@ -271,12 +271,8 @@ export class History {
       const next = laterOf(snowflakeOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
       if (isMore && !isLater(next, after)) {
         // The same page would come for ever, and hold up what is new.
-        this.#gap(place, {
-          after,
-          code: 'history-refused',
-          reason: 'Discord gives the same part of it again and again',
-        });
-        return;
+        const reason = 'Discord gives the same part of it again and again';
+        return this.#gap(place, { after, code: 'history-refused', reason });
       }
       after = next;
     }
@@ -312,12 +308,8 @@ export class History {
   /** Without the right to read history Discord answers with an empty list, not with a refusal. */
   #maybeClosed(place: ChannelLocation, after: string): void {
     const { canReadHistory } = this.#deps.directory.access(place.id);
-    if (!canReadHistory)
-      this.#gap(place, {
-        after,
-        code: 'no-history',
-        reason: 'the bot may not read the message history there',
-      });
+    const reason = 'the bot may not read the message history there';
+    if (!canReadHistory) this.#gap(place, { after, code: 'no-history', reason });
   }
 
   /** A channel that is gone, or out of the bot's sight, has no gap: nobody could have called it there. */

@@ -28,13 +28,11 @@ export function fetchMedia(deps: MediaDeps, wanted: DownloadRequest): AsyncItera
 }
 
 async function open(deps: MediaDeps, located: AttachmentLocation, signal: AbortSignal): Promise<Response> {
-  const first = await download(deps, located.url, signal);
-  if (first.ok) return first;
-  const isExpired = first.status === 403 || first.status === 404 || first.status === 410;
-  if (!isExpired) throw unavailable(`Discord answered ${first.status} to the download`);
-  const second = await download(deps, await freshUrl(deps, located, signal), signal);
-  if (second.ok) return second;
-  throw unavailable(`Discord answered ${second.status} to the download`);
+  let answer = await download(deps, located.url, signal);
+  const isExpired = answer.status === 403 || answer.status === 404 || answer.status === 410;
+  if (isExpired) answer = await download(deps, await freshUrl(deps, located, signal), signal);
+  if (answer.ok) return answer;
+  throw unavailable(`Discord answered ${answer.status} to the download`);
 }
 
 /** Only from Discord itself: the handle came with a message, and messages are written by anybody. */

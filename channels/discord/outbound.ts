@@ -1,5 +1,11 @@
 /** Outbound → one call of the REST API. Pure. Our text pings nobody, in sends and in edits. */
-import { ButtonStyle, ComponentType, MessageFlags } from 'discord.js';
+import {
+  type APIActionRowComponent,
+  type APIButtonComponentWithCustomId,
+  ButtonStyle,
+  ComponentType,
+  MessageFlags,
+} from 'discord.js';
 import { uploadName } from '#channel-kit/upload.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Button, Outbound } from '#contracts/outbound.ts';
@@ -30,20 +36,13 @@ export type Call =
 export type TextBody = {
   readonly content: string;
   readonly allowed_mentions: typeof noMentions;
+  /** The model's text shows no previews of linked pages. */
   readonly flags: MessageFlags.SuppressEmbeds;
   /** Absent: an edit leaves those that are there. */
   readonly components?: readonly ButtonRow[];
 };
 
-type ButtonRow = {
-  readonly type: ComponentType.ActionRow;
-  readonly components: readonly {
-    readonly type: ComponentType.Button;
-    readonly style: ButtonStyle.Secondary;
-    readonly label: string;
-    readonly custom_id: string;
-  }[];
-};
+type ButtonRow = APIActionRowComponent<APIButtonComponentWithCustomId>;
 
 export type SendBody = TextBody & {
   /** Discord knows a repeated send by it, and answers with the existing message. */
@@ -59,7 +58,6 @@ const maxContent = 2000;
 const maxFileBytes = capabilities.media?.maxBytes ?? 0;
 
 const noMentions = { parse: [], replied_user: false } as const;
-/** The model's text shows no previews of linked pages. */
 
 /** `sizeBytes` is that of the file to send, where there is one. */
 export function toCall(outbound: Outbound, sizeBytes = 0): Call {
@@ -150,10 +148,9 @@ export function textBody(text: FormattedText, buttons?: readonly Button[]): Text
 
 function rowsOf(buttons: readonly Button[]): readonly ButtonRow[] {
   if (buttons.length === 0) return [];
-  const components = buttons.map(
-    ({ id, label }) =>
-      ({ type: ComponentType.Button, style: ButtonStyle.Secondary, label, custom_id: id }) as const,
-  );
+  const components = buttons.map(({ id, label }): APIButtonComponentWithCustomId => {
+    return { type: ComponentType.Button, style: ButtonStyle.Secondary, label, custom_id: id };
+  });
   return [{ type: ComponentType.ActionRow, components }];
 }
 

@@ -49,7 +49,8 @@ export async function findAci(search: AciSearch, signal: AbortSignal): Promise<O
     if (signal.aborted) throw error;
     const aci = (await contactAci(search, signal)) ?? (await keptAci(search));
     if (aci === undefined) throw error;
-    return { aci, doubt: `own identity not confirmed: ${messageOf(error)}` };
+    const reason = error instanceof Error ? error.message : String(error);
+    return { aci, doubt: `own identity not confirmed: ${reason}` };
   }
 }
 
@@ -95,8 +96,4 @@ const keptSchema = z.object({ number: z.string(), aci: z.string() });
 async function keptAci({ path, number }: AciSearch): Promise<string | undefined> {
   const kept = await readStateFile(path, keptSchema);
   return kept?.number === number ? readAci(kept.aci) : undefined;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

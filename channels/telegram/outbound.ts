@@ -1,5 +1,6 @@
 /** Outbound → one Bot API call. Pure. Markup goes as entities, so that no text can be misread as markup. */
-import type { MessageEntity, ReactionTypeEmoji } from 'grammy/types';
+import type { ReactionTypeEmoji } from 'grammy/types';
+import type { RawApi } from 'grammy/web';
 import { uploadName } from '#channel-kit/upload.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Button, Outbound } from '#contracts/outbound.ts';
@@ -8,39 +9,24 @@ import { capabilities } from './capabilities.ts';
 import { entitiesOf } from './entities.ts';
 import { generalTopic, numericId } from './ids.ts';
 
+type Payload<Method extends keyof RawApi> = Parameters<RawApi[Method]>[0];
+
 export type Call =
-  | { readonly method: 'sendMessage'; readonly payload: Target & TextPayload & ReplyPayload & Keyboard }
-  | { readonly method: 'editMessageText'; readonly payload: MessageTarget & TextPayload & Keyboard }
-  | { readonly method: 'deleteMessage'; readonly payload: MessageTarget }
+  | { readonly method: 'sendMessage'; readonly payload: Payload<'sendMessage'> }
   | {
-      readonly method: 'setMessageReaction';
-      readonly payload: MessageTarget & { readonly reaction: Reaction[] };
+      readonly method: 'editMessageText';
+      readonly payload: Payload<'editMessageText'> & { readonly message_id: number };
     }
+  | { readonly method: 'deleteMessage'; readonly payload: Payload<'deleteMessage'> }
+  | { readonly method: 'setMessageReaction'; readonly payload: Payload<'setMessageReaction'> }
   | {
       readonly method: 'sendPhoto' | 'sendDocument';
-      readonly payload: Target & ReplyPayload & CaptionPayload;
+      readonly payload: Omit<Payload<'sendDocument'>, 'document'>;
       readonly file: OutgoingFile;
     }
   /** A route or message id that is none of Telegram's. */
   | { readonly method: 'none'; readonly reason: string };
 
-type Target = { readonly chat_id: number; readonly message_thread_id?: number };
-type MessageTarget = { readonly chat_id: number; readonly message_id: number };
-type TextPayload = {
-  readonly text: string;
-  readonly entities: MessageEntity[];
-  readonly link_preview_options: { readonly is_disabled: true };
-};
-type CaptionPayload = { readonly caption?: string; readonly caption_entities?: MessageEntity[] };
-type ReplyPayload = {
-  readonly reply_parameters?: { readonly message_id: number; readonly allow_sending_without_reply: true };
-};
-type Keyboard = {
-  readonly reply_markup?: {
-    readonly inline_keyboard: { readonly text: string; readonly callback_data: string }[][];
-  };
-};
-type Reaction = ReactionTypeEmoji;
 export type OutgoingFile = { readonly path: string; readonly name: string };
 
 const maxFileBytes = capabilities.media?.maxBytes ?? 0;
@@ -104,12 +90,12 @@ function changeCall(chatId: number, content: Change): Call {
   }
 }
 
-function textPayload(text: FormattedText): TextPayload {
+function textPayload(text: FormattedText) {
   return { text: text.text, entities: entitiesOf(text), link_preview_options: { is_disabled: true } };
 }
 
 /** One row. An edit without a keyboard takes away the one that is there. */
-function keyboardOf(buttons: readonly Button[] = []): Keyboard {
+function keyboardOf(buttons: readonly Button[] = []) {
   if (buttons.length === 0) return {};
   const row = buttons.map(({ id, label }) => ({ text: label, callback_data: id }));
   return { reply_markup: { inline_keyboard: [row] } };
@@ -121,13 +107,13 @@ export function topicOf(route: ReplyRoute): { readonly message_thread_id?: numbe
   return topic === undefined || topic === generalTopic ? {} : { message_thread_id: topic };
 }
 
-function captionPayload(caption: FormattedText | undefined): CaptionPayload {
+function captionPayload(caption: FormattedText | undefined) {
   if (caption === undefined || caption.text === '') return {};
   return { caption: caption.text, caption_entities: entitiesOf(caption) };
 }
 
 /** A quoted message may be gone by now; that must not cost the answer. */
-function replyOf(route: ReplyRoute): ReplyPayload {
+function replyOf(route: ReplyRoute) {
   const number = route.replyTo === undefined ? undefined : numericId(route.replyTo);
   if (number === undefined) return {};
   return { reply_parameters: { message_id: number, allow_sending_without_reply: true } };
@@ -136,7 +122,7 @@ function replyOf(route: ReplyRoute): ReplyPayload {
 /** Telegram takes a fixed list without variation selectors; the nearest one stands for those it lacks. */
 const standIns: Readonly<Record<string, string>> = { '⚠': '😢', '✅': '👍', '❌': '👎', '⏳': '👀' };
 
-function reactionOf(emoji: string): Reaction[] {
+function reactionOf(emoji: string): ReactionTypeEmoji[] {
   const bare = emoji.replaceAll('\ufe0f', '');
   // Not checked against the list grammY knows: Telegram's grows, and it refuses what it does not take.
   const wanted = (standIns[bare] ?? bare) as ReactionTypeEmoji['emoji'];

@@ -13,6 +13,7 @@ import {
   stepConversation,
 } from './client-conversation.ts';
 import { ackOf, type EffectFrame, type ServerFrame } from './client-frames.ts';
+import { workingInTurn } from './in-turn.ts';
 
 /** How frames travel to and from one client: a WebSocket message or a line each. */
 export type ClientLink = {
@@ -122,7 +123,7 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
 /** Counts what a client waits for, and reads no more from it while that is too much. */
 function createHolds(link: ClientLink) {
   let waiting = 0;
-  let last = Promise.resolve();
+  const inTurn = workingInTurn();
   const hold = async (work: Promise<void>): Promise<void> => {
     waiting += 1;
     if (waiting === maxWaiting) link.setPaused(true);
@@ -130,11 +131,7 @@ function createHolds(link: ClientLink) {
     waiting -= 1;
     if (waiting === maxWaiting - 1) link.setPaused(false);
   };
-  const holdInOrder = (work: () => Promise<void>): Promise<void> => {
-    last = last.then(work);
-    return hold(last);
-  };
-  return { hold, holdInOrder };
+  return { hold, holdInOrder: (work: () => Promise<void>) => hold(inTurn(work)) };
 }
 
 type Watcher = { onEvent(event: TimelineEvent): void; push(frame: ServerFrame): void };

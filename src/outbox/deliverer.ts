@@ -39,7 +39,6 @@ export type DelivererDeps = {
   readonly mediaDir: string;
   /** The connection that serves a route in this process; undefined when another process has to. */
   adapterFor(route: Pick<ReplyRoute, 'channel' | 'account'>): HostedChannel | undefined;
-  /** Which channel and account a conversation key belongs to. */
   readonly settings: {
     readonly retries: number;
     readonly minBackoffMs: number;
