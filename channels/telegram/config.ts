@@ -15,7 +15,7 @@ export const telegramConfig = z.object({
   enabled: z.boolean().default(true),
   token: botToken,
   apiRoot: serverUrl.default('https://api.telegram.org'),
-  pollSeconds: z.int().min(1).max(50).default(30).describe('How long one call for updates waits for news.'),
+  pollSeconds: z.int().min(1).max(50).default(30).describe('How long one call waits for updates.'),
   callTimeoutMs: callTimeoutMs.default(30_000),
 });
 

@@ -16,7 +16,7 @@ export const filesConfigSchema = z.strictObject({
     .min(1024)
     .max(16_777_216)
     .default(2_097_152)
-    .describe('Largest file that is read or written whole, bytes.'),
+    .describe('Largest file that can be read or written, bytes.'),
 });
 
 export type FilesConfig = z.output<typeof filesConfigSchema>;

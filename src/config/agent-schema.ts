@@ -31,23 +31,33 @@ export const budgetLimits = {
 /** One agent, as written. */
 export const agent = z.strictObject({
   id: identifier.describe('Its name in session keys, bindings and commands.'),
-  name: z.string().min(1).max(100).exactOptional().describe('What it calls itself; default: Parley.'),
+  name: z.string().min(1).max(100).exactOptional().describe('The name it calls itself; default: Parley.'),
   workspace: z
     .string()
     .min(1)
     .exactOptional()
     .describe(
-      'Folder of its files, relative to the data folder. Default: workspace, or workspace-<id> for further agents. It may contain nothing of Parley’s own.',
+      'Folder of its files, relative to the data folder. Default: workspace, or workspace-<id> for further agents. It must not contain any of Parley’s own files.',
     ),
-  profile: z.string().exactOptional().describe('Text put before its instructions.'),
+  profile: z.string().exactOptional().describe('Text that precedes its instructions.'),
   model: z
     .string()
     .min(1)
     .max(200)
     .exactOptional()
-    .describe('Answers for it; default: model at the top level.'),
-  titleModel: z.string().min(1).max(200).exactOptional().describe('Writes the titles of its conversations.'),
-  summaryModel: z.string().min(1).max(200).exactOptional().describe('Summarises its conversations.'),
+    .describe('The model that answers for it; default: model at the top level.'),
+  titleModel: z
+    .string()
+    .min(1)
+    .max(200)
+    .exactOptional()
+    .describe('The model that writes the titles of its conversations.'),
+  summaryModel: z
+    .string()
+    .min(1)
+    .max(200)
+    .exactOptional()
+    .describe('The model that summarises its conversations.'),
   reasoning: z
     .enum(reasoningLevels)
     .default('off')
@@ -85,7 +95,9 @@ export const subagents = z
     authority: z
       .enum(['owner', 'member', 'guest'])
       .default('guest')
-      .describe('Least trusted person whose messages may start sub-agents, which never have more rights.'),
+      .describe(
+        'Least trusted person whose messages may start sub-agents, which never have more rights than that person.',
+      ),
     maxChildrenPerAgent: count(5, 100).describe('Sub-agents that one session may have at a time.'),
     tree: z
       .strictObject({

@@ -8,7 +8,7 @@ const accounts = z
   .record(
     identifier,
     z.looseObject({
-      enabled: z.boolean().exactOptional().describe('Default: on when it has its secret.'),
+      enabled: z.boolean().exactOptional().describe('Default: on when its secret is set.'),
       tokenEnv: z
         .string()
         .regex(/^[A-Z][A-Z0-9_]*$/, "isn't the name of a variable, for example WORK_BOT_TOKEN")

@@ -23,7 +23,7 @@ export const providers = z
       kind: z
         .enum(['anthropic', 'openai', 'demo'])
         .exactOptional()
-        .describe('API that it speaks. Default: its name if that is one, else openai.'),
+        .describe('Its API. Default: its name, if that is an API, otherwise openai.'),
       baseUrl: httpUrl.exactOptional().describe('Address of its API, for example http://127.0.0.1:11434/v1.'),
       keysEnv: variableName
         .exactOptional()
@@ -42,7 +42,7 @@ export const tracing = z
     endpoint: httpUrl
       .exactOptional()
       .describe(
-        'An OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. Absent = no traces.',
+        'An OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. Absent: no traces.',
       ),
     headersEnv: variableName
       .default('OTEL_EXPORTER_OTLP_HEADERS')
@@ -57,14 +57,9 @@ export const payloadLog = z
       .boolean()
       .default(false)
       .describe(
-        'Write each model request and answer to payloads.jsonl in the data folder, without secrets. It holds what people wrote.',
+        'Write each model request and answer to payloads.jsonl in the data folder, without secrets. It contains what people wrote.',
       ),
-    maxMb: z
-      .number()
-      .min(1)
-      .max(100_000)
-      .default(64)
-      .describe('Largest size, that of the earlier file included.'),
+    maxMb: z.number().min(1).max(100_000).default(64).describe('Maximum size, including the earlier file.'),
   })
   .prefault({});
 
@@ -98,7 +93,7 @@ export const models = z
       tools: z
         .boolean()
         .exactOptional()
-        .describe('Whether it is offered tools. Default: yes, until its server says that it takes none.'),
+        .describe('Whether it is offered tools. Default: yes, until its server says that it supports none.'),
       fallbacks: z
         .array(modelName)
         .default([])
@@ -106,4 +101,4 @@ export const models = z
     }),
   )
   .default({})
-  .describe('Models by names of your own. A provider/id such as openai/gpt-5-mini needs no entry.');
+  .describe('Models under names of your own. A provider/id such as openai/gpt-5-mini needs no entry.');

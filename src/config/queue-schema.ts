@@ -4,7 +4,7 @@ import { dropPolicies, longestWindows, queueModes } from '#contracts/queue-setti
 import { peer } from './peer.ts';
 
 const queueFields = {
-  mode: z.enum(queueModes).describe('What becomes of a message that arrives during a run.'),
+  mode: z.enum(queueModes).describe('What happens to a message that arrives during a run.'),
   debounceMs: z
     .int()
     .min(0)

@@ -22,9 +22,9 @@ const binding = z.strictObject({
   agent: identifier.describe('The agent that answers.'),
   channel: z.string().min(1).exactOptional().describe('The network, for example telegram.'),
   account: z.string().min(1).exactOptional().describe('The bot: its name under accounts, or its id.'),
-  conversation: z.string().min(1).exactOptional().describe('One group or chat: its id alone.'),
-  peer: z.string().min(1).exactOptional().describe('One person, in direct chats: their id alone.'),
-  parent: z.string().min(1).exactOptional().describe('Parent group or guild: its id alone.'),
+  conversation: z.string().min(1).exactOptional().describe('One group or chat, by its bare id.'),
+  peer: z.string().min(1).exactOptional().describe('One person in direct chats, by their bare id.'),
+  parent: z.string().min(1).exactOptional().describe('Parent group or guild, by its bare id.'),
 });
 
 const access = z
@@ -115,8 +115,8 @@ const run = z
       .min(1000)
       .max(longestSilenceMs)
       .default(120_000)
-      .describe('Longest silence of a model, ms.'),
-    turns: count(50, 1000).describe('Longest run, in turns: model calls with their tools.'),
+      .describe('Longest time without output from a model, ms.'),
+    turns: count(50, 1000).describe('Longest run, in turns (model calls with their tools).'),
     repeatedCalls: count(3, 100).describe('How many times in a row the same tool call may be made.'),
     steerTail: z
       .enum(['skip', 'finish'])
@@ -130,9 +130,9 @@ const run = z
       .enum(['auto', 'sequential', 'parallel'])
       .default('auto')
       .describe(
-        'Calls of one turn: at once if all of their tools allow it (auto), one after the other, or always at once.',
+        'Tool calls of one turn: in parallel if all of their tools allow it (auto), one after the other, or always in parallel.',
       ),
-    maxAttempts: count(3, 20).describe('Attempts at a run that crashes break off, the first included.'),
+    maxAttempts: count(3, 20).describe('Attempts at a run that crashes interrupt, including the first.'),
   })
   .prefault({});
 
@@ -143,7 +143,7 @@ const lanes = z
       .min(500)
       .max(600_000)
       .default(10_000)
-      .describe('Lease of a lane, ms: after it another process takes over from a dead one elsewhere.'),
+      .describe('Lease of a lane, ms, after which another process takes over from a dead one elsewhere.'),
     renewMs: z
       .int()
       .min(100)
@@ -163,7 +163,7 @@ const lanes = z
       })
       .prefault({})
       .describe(
-        'How many lanes of each class work at once: main, schedule and background in each process, those of sub-agents across all processes.',
+        'How many lanes of each class run at the same time: main, schedule and background in each process, sub-agents across all processes.',
       ),
     maxRunsPerClaim: count(5, 1000).describe('A lane lets others run after this many runs in a row …'),
     maxHoldMs: milliseconds(60_000).describe('… or after this time, ms.'),
@@ -179,8 +179,8 @@ const backoffMs = (byDefault: number) => z.int().min(1).max(longestWaitMs).defau
 
 const outbox = z
   .strictObject({
-    retries: count(3, 20).describe('Further attempts at a send that the network refused for now.'),
-    minBackoffMs: backoffMs(500).describe('Pause before the first of them, ms …'),
+    retries: count(3, 20).describe('Further attempts at a send that the network refused temporarily.'),
+    minBackoffMs: backoffMs(500).describe('Pause before the first further attempt, ms …'),
     maxBackoffMs: backoffMs(30_000).describe('… and before the last.'),
     sendTimeoutMs: z
       .int()
@@ -199,12 +199,15 @@ const replies = z
     replyToMode: z
       .enum(['off', 'first', 'all'])
       .default('off')
-      .describe('Which messages of an answer quote the one they answer.'),
-    preview: z.boolean().default(true).describe('Show an answer while it is written, where the network can.'),
+      .describe('Which messages of an answer quote the message they answer.'),
+    preview: z
+      .boolean()
+      .default(true)
+      .describe('Show an answer while it is being written, where the network supports it.'),
     ackSuppress: z
       .boolean()
       .default(true)
-      .describe('Drop a mere acknowledgement after the agent sent the answer itself.'),
+      .describe('Drop a mere acknowledgement when the agent has already sent the answer itself.'),
   })
   .prefault({});
 
@@ -245,7 +248,7 @@ export const fileSchema = z.strictObject({
     .string()
     .min(1)
     .default('127.0.0.1')
-    .describe('Address that the page listens on; 0.0.0.0 for other machines.'),
+    .describe('Address the page listens on; 0.0.0.0 for other machines.'),
   port: z.int().min(0).max(65_535).default(7411).describe('0 takes any free port.'),
   allowedHosts: z
     .array(
@@ -254,7 +257,9 @@ export const fileSchema = z.strictObject({
         .refine(isHost, "isn't a host as browsers send it, for example parley.home or parley.home:8443"),
     )
     .default([])
-    .describe('More host names of the page: `parley.home` on every port, `parley.home:8443` on that one.'),
+    .describe(
+      'Further host names of the page: `parley.home` on every port, `parley.home:8443` only on that one.',
+    ),
   trustedProxies: z
     .array(z.string().refine(isAddressRange, "isn't an IP address or CIDR range"))
     .max(100)
@@ -263,7 +268,7 @@ export const fileSchema = z.strictObject({
   logLevel: z
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')
-    .describe('Least severe log line written.'),
+    .describe('Least severe level that is logged.'),
   timeZone: z
     .string()
     .refine(isTimeZone, "isn't an IANA time zone, for example Europe/Berlin")
@@ -320,7 +325,7 @@ export const fileSchema = z.strictObject({
   dmScope: z
     .enum(['per-account-channel-peer', 'per-channel-peer', 'per-peer', 'main'])
     .default('per-account-channel-peer')
-    .describe('Which direct chats are conversations of their own; main = all are one.'),
+    .describe('Which direct chats are separate conversations; main: all of them are one.'),
   identityLinks: z
     .record(identifier, z.array(peer))
     .default({})
@@ -347,8 +352,8 @@ export const fileSchema = z.strictObject({
         .min(0.1)
         .max(1_000_000)
         .default(100)
-        .describe('Files that are fetched for one sender within an hour, megabytes.'),
-      keepDays: count(30, 36_500).describe('Days until the files of messages that are done are removed.'),
+        .describe('Files fetched for one sender within an hour, megabytes.'),
+      keepDays: count(30, 36_500).describe('Days until the files of finished messages are removed.'),
     })
     .prefault({}),
   rateLimit: z
@@ -361,13 +366,11 @@ export const fileSchema = z.strictObject({
   channels,
   plugins: z
     .strictObject({
-      files: z
-        .looseObject({ enabled: z.boolean().default(true).describe('The tools for files.') })
-        .prefault({}),
+      files: z.looseObject({ enabled: z.boolean().default(true).describe('The file tools.') }).prefault({}),
     })
     .prefault({}),
   shutdownMs: milliseconds(15_000).describe(
-    'Longest time that a stop takes, ms; what is unfinished then continues after the next start.',
+    'Longest time a stop may take, ms; unfinished work continues after the next start.',
   ),
 });
 

@@ -1,14 +1,14 @@
 import type { SettingsSchema } from '../../src/config/json-schema.ts';
 
 export type Setting = {
-  /** As people write it: `agents[].tools.deny`, `models.<name>.window`. */
+  /** In the form people write: `agents[].tools.deny`, `models.<name>.window`. */
   readonly path: string;
   readonly schema: SettingsSchema;
-  /** Its own, or that of the nearest group around it that has one. */
+  /** Its own description, or that of the nearest enclosing group with one. */
   readonly description: string | undefined;
 };
 
-/** Every setting of the schema, in its order. What an account takes over from its network is there once. */
+/** Lists every setting of the schema, in its order. Settings that accounts inherit from their network appear once. */
 export function settingsIn(
   schema: SettingsSchema,
   { path = '', description }: { readonly path?: string; readonly description?: string } = {},
@@ -28,7 +28,7 @@ export function settingsIn(
   return [{ path, schema, description: own }];
 }
 
-/** The document of all settings. */
+/** Renders the document of all settings. */
 export function renderSettings(settings: readonly Setting[]): string {
   const rows = settings.map(({ path, schema, description = '' }) => {
     const cells = [
@@ -40,7 +40,7 @@ export function renderSettings(settings: readonly Setting[]): string {
   });
   return `# Settings
 
-Every setting of \`parley.config.json\`, made from the schema that Parley checks the file with (\`npx vitest run test/docs -u\`).
+Every setting of \`parley.config.json\`, generated from the schema that Parley checks the file with (\`npx vitest run test/docs -u\`).
 [configuration.md](configuration.md) says where the file belongs and what comes from the environment instead.
 
 | setting | default | means |
