@@ -59,9 +59,9 @@ export class ExampleAdapter implements ChannelAdapter {
     const wanted = callOf(outbound, sizeBytes);
     if (wanted.kind === 'rejected')
       return { kind: 'failed', failure: { kind: 'rejected' }, reason: wanted.reason };
-    const { file, body, ...request } = wanted;
-    const bytes = file === undefined ? {} : { file: await readFile(file, 'base64') };
-    return resultOf(await call(this.#config, { ...request, body: { ...body, ...bytes } }, signal), content);
+    const { file, ...request } = wanted;
+    const bytes = file !== undefined && { body: { ...request.body, file: await readFile(file, 'base64') } };
+    return resultOf(await call(this.#config, { ...request, ...bytes }, signal), content);
   }
 
   async #receive(intake: Intake, signal: AbortSignal): Promise<Receiver> {
