@@ -1,7 +1,7 @@
 /*
- * Sub-agents: the lanes of a conversation and of the children below it, as far as one matters to another.
- * What happens within one lane is lane.pml's: here a lane has a run or none, items that wait, and a holder.
- * README.md beside this file says which step stands for which source file, and what is left out.
+ * Sub-agents: the lanes of a conversation and of the children below it, as far as they affect each other.
+ * lane.pml covers what happens within one lane: here a lane has a run or none, waiting items, and a holder.
+ * The README.md next to this file maps the steps to source files and says what is left out.
  *
  * One transaction of the store is one d_step or atomic here. Between two of them anything may happen until
  * the world is calm: processes are killed, runs fail or hang, holders sleep past their lease.
@@ -11,29 +11,29 @@
 #define CHILDREN 2              /* 1, 2 or 3; lane 0 is the conversation's, and lane c the child's c */
 #endif
 #ifndef MESSAGES
-#define MESSAGES 1              /* what people write to the conversation */
+#define MESSAGES 1              /* messages that people write to the conversation */
 #endif
 #ifndef SLOTS
 #define SLOTS 2                 /* 1 or 2 */
 #endif
 #ifndef NODES
-#define NODES 3                 /* how many children the tree may have at once */
+#define NODES 3                 /* how many live children the tree may have */
 #endif
 #ifdef SIBLINGS
 #define PARENT(c) 0             /* all are the conversation's children */
 #else
-#define PARENT(c) (c == 2)      /* the second is the first one's child */
+#define PARENT(c) (c == 2)      /* the second is a child of the first */
 #endif
 #define LANES (CHILDREN + 1)
 #define NOBODY 0
-#define DEAD 9                  /* a process that is gone; its lease runs on */
+#define DEAD 9                  /* a process that is gone; its lease keeps running */
 
 /* ---- The store ----------------------------------------------------------------------------------- */
 
-byte items[LANES];              /* what waits in the lane */
+byte items[LANES];              /* items waiting in the lane */
 bit openRun[LANES];                 /* it has an unfinished run, */
 bit cancel[LANES];              /* which was asked to stop, */
-bit parked[LANES];              /* or waits for its children's calls, without holder */
+bit parked[LANES];              /* or waits for its children's calls, without a holder */
 byte holder[LANES];             /* the slot that may write, plus one: lane.pml proves the epoch */
 bit lease[LANES];
 
@@ -49,14 +49,14 @@ bit awaited[LANES];             /* mode `wait` */
 #define DONE 3
 byte state[LANES];
 #define ASKED 1                 /* by the person, the parent's tool, or its own time limit */
-#define CASCADE 2               /* by a stop or an end above: nobody there waits for it any more */
+#define CASCADE 2               /* by a stop or an end above: nothing there awaits it any more */
 byte stopping[LANES];
 #define BY_TOOL 1
 #define BY_LANE 2
 #define TO_NOBODY 3
 byte told[LANES];
 
-/* ---- Beside the store ------------------------------------------------------------------------------ */
+/* ---- Outside the store ----------------------------------------------------------------------------- */
 
 bit calm;                       /* nothing goes wrong from here on */
 byte accepted;
@@ -64,18 +64,18 @@ bit steered;
 
 #define IDLE 0
 #define RECOVERS 1              /* has claimed a run that was begun before */
-#define WORKS 2                 /* the model thinks */
+#define WORKS 2                 /* the model is thinking */
 #define SPAWNS 3                /* its call is marked as started */
 #define SPAWNED 4               /* the child is in the store, or was refused */
-#define HANGS 5                 /* hears nothing any more, and keeps its lease */
-#define HALFWAY 6               /* only in broken variants: between two halves of a step */
+#define HANGS 5                 /* no longer responds, and keeps its lease */
+#define HALFWAY 6               /* only in broken variants: between the two halves of a step */
 byte at[SLOTS];
 byte on[SLOTS];                 /* the lane it works on */
 byte kid[SLOTS];                /* the child of its call */
 
-/* ---- What is watched -------------------------------------------------------------------------------- */
+/* ---- What is checked -------------------------------------------------------------------------------- */
 
-byte heard[LANES];              /* how often somebody above was told */
+byte heard[LANES];              /* how often something above was notified */
 bit bereft[LANES];              /* the run that spawned it has ended, and not naturally */
 
 hidden byte i, k;               /* only inside a d_step */
@@ -83,7 +83,7 @@ hidden byte i, k;               /* only inside a d_step */
 bit below[LANES];
 bit looked;
 #else
-hidden byte below[LANES];        /* what a stop has found */
+hidden byte below[LANES];        /* lanes that a stop has found */
 #endif
 
 #define live(c) (state[c] == QUEUED || state[c] == RUNNING)
@@ -115,7 +115,7 @@ hidden byte below[LANES];        /* what a stop has found */
 #endif
 #define live_of(c, l) (child_of(c, l) && live(c))
 
-/* A child that nobody above waits for, and that nobody has asked to stop. */
+/* A child that nothing above awaits, and that was not asked to stop. */
 #define orphaned(c) (live(c) && !stopping[c] && (bereft[c] || state[PARENT(c)] == DONE))
 #define free(l) (items[l] == 0 && !openRun[l] && !lease[l])
 #define over(c) (state[c] == NONE || (state[c] == DONE && told[c] != NONE))
@@ -148,7 +148,7 @@ inline settle_call(c) {
 
 #define waited_for(c) (awaited[c] && openRun[PARENT(c)] && ofRun[c] && call[c] == STARTED && !cancel[PARENT(c)])
 
-/* tellParent: the call that waits for it, or else an item in its parent's lane, or nobody. */
+/* tellParent: notifies the waiting call, or adds an item to its parent's lane, or neither. */
 inline tell(c) {
   if
   :: stopping[c] == CASCADE -> told[c] = TO_NOBODY
@@ -167,7 +167,7 @@ inline finish(c) {
   record(c); tell(c)
 }
 
-/* stopOne: what is queued or at rest ends at once, a run is asked to stop. */
+/* stopOne: a queued or idle child ends immediately, a run is asked to stop. */
 inline stop_one(c, why) {
   stopping[c] = (stopping[c] == CASCADE -> CASCADE : why);
   items[c] = 0;
@@ -177,7 +177,7 @@ inline stop_one(c, why) {
   fi
 }
 
-/* What stopTree finds below lane l; `own`: only what its open run has spawned. Parents come first. */
+/* The lanes that stopTree finds below lane l; `own`: only those its open run has spawned. Parents come first. */
 inline find_below(l, own) {
   k = 1;
   do
@@ -213,7 +213,7 @@ inline stop_branch(c) {
   stop_tree(c, 0); stop_one(c, ASKED)
 }
 
-/* endRunOfChild: it is done when nothing of it goes on. */
+/* endRunOfChild: the child is done when nothing of it continues. */
 inline end_child(l) {
   if
   :: l > 0 && stopping[l] -> items[l] = 0; finish(l)
@@ -228,7 +228,7 @@ inline end_child(l) {
   fi
 }
 
-/* closeRun: a run that ends unnaturally stops what it has spawned. */
+/* closeRun: a run that ends unnaturally stops the children it has spawned. */
 inline close_run(l, natural) {
   i = 1;
   do
@@ -303,11 +303,11 @@ inline park(s) {
 /* ---- A slot -------------------------------------------------------------------------------------------- */
 
 #define may_call(c) (PARENT(c) == on[s] && call[c] == NONE)
-/* A call that still has to be made, before its run may wait for the others. */
+/* A call that must still be made before its run may wait for the others. */
 #define unmade(c, l) (open_call(c, l) && (state[c] == NONE || !awaited[c]))
 #define repeats(c) (unmade(c, on[s]) || (open_call(c, on[s]) && !ANY_OF(unmade, on[s])))
 
-/* What its turn called besides. */
+/* The other calls of its turn. */
 inline next_call(s) {
   kid[s] = 0; at[s] = (ANY_OF(open_call, on[s]) -> RECOVERS : WORKS)
 }
@@ -332,7 +332,7 @@ end:
 #endif
   :: d_step { at[s] != IDLE && at[s] != HALFWAY && !may_write(s) -> rest(s) }
 
-  /* recoverRun: an open call is made again, under the same id, or told as unknown. */
+  /* recoverRun: an open call is made again, under the same id, or reported as unknown. */
   :: d_step { at[s] == RECOVERS && may_write(s) && cancel[on[s]] -> end_run(on[s], 0); rest(s) }
   :: d_step { at[s] == RECOVERS && may_write(s) && !cancel[on[s]] && !ANY_OF(open_call, on[s]) -> at[s] = WORKS }
   :: d_step { at[s] == RECOVERS && may_write(s) && !cancel[on[s]] && repeats(1) -> kid[s] = 1; at[s] = SPAWNS }
@@ -346,7 +346,7 @@ end:
   :: d_step { at[s] == RECOVERS && may_write(s) && !cancel[on[s]] && open_call(3, on[s]) -> call[3] = SETTLED }
 #endif
 
-  /* takeSteers: also what a child announces. */
+  /* takeSteers: including a child's announcements. */
   :: d_step { at[s] == WORKS && may_write(s) && items[on[s]] > 0 -> items[on[s]]-- }
 
   /* The model calls sessions_spawn; one turn may have several calls. */
@@ -382,7 +382,7 @@ end:
 #else
   :: d_step { at[s] == SPAWNS && may_write(s) && state[kid[s]] == NONE && NODES_NOW < NODES ->
        state[kid[s]] = QUEUED; items[kid[s]] = 1; at[s] = SPAWNED;
-       assert(NODES_NOW <= NODES) }                               /* the tree keeps its limit */
+       assert(NODES_NOW <= NODES) }                               /* the tree stays within its limit */
   :: d_step { at[s] == SPAWNS && may_write(s) && state[kid[s]] == NONE ->
        call[kid[s]] = SETTLED; next_call(s) }                     /* refused */
 #endif
@@ -406,7 +406,7 @@ end:
        fi }
   :: d_step { at[s] == HALFWAY -> tell(on[s]); rest(s) }
 #elif defined(PARENT_UNLOCKED)
-  /* What is read of the parent, its call and whether it is parked, has changed by the time it counts. */
+  /* What was read about the parent (its call, whether it is parked) has changed by the time it counts. */
   :: d_step { at[s] == WORKS && may_write(s) && !cancel[on[s]] && on[s] > 0 && !stopping[on[s]] && items[on[s]] == 0 && !ANY_OF(live_of, on[s]) ->
        how = (waited_for(on[s]) -> 1 + parked[PARENT(on[s])] : 0); at[s] = HALFWAY }
   :: d_step { at[s] == HALFWAY && (!may_write(s) || cancel[on[s]] || items[on[s]] > 0 || stopping[on[s]]) -> how = 0; rest(s) }
@@ -420,7 +420,7 @@ end:
           :: how == 2 -> unpark(PARENT(on[s]))
           :: else
           fi
-       :: else -> told[on[s]] = BY_TOOL           /* the call has a result that stands */
+       :: else -> told[on[s]] = BY_TOOL           /* the call already has a result */
        fi;
        how = 0; rest(s) }
   :: d_step { at[s] == WORKS && may_write(s) && !cancel[on[s]] && (on[s] == 0 || items[on[s]] > 0 || ANY_OF(live_of, on[s])) ->
@@ -445,7 +445,7 @@ end:
   :: d_step { accepted < MESSAGES && openRun[0] && !cancel[0] -> accepted++; items[0]++; cancel[0] = 1; unpark(0) }
   /* steerChild */
   :: d_step { !steered && unmarked(1) -> steered = 1; items[1]++ }
-  /* /stop: everything below is asked to stop in the same step. */
+  /* /stop: everything below it is asked to stop in the same step. */
 #ifdef STOP_UNLOCKED
   :: d_step { may_stop && !looked -> find_below(0, 0); looked = 1 }
   :: d_step { looked -> looked = 0; stop_found(); items[0] = 0;
@@ -453,7 +453,7 @@ end:
        :: openRun[0] -> cancel[0] = 1; unpark(0)
        :: else
        fi;
-       assert(!ANY(unmarked)) }                                   /* nothing below goes on */
+       assert(!ANY(unmarked)) }                                   /* nothing below continues */
 #else
   :: d_step { may_stop && (items[0] > 0 || (openRun[0] && !cancel[0]) || ANY(unmarked)) ->
        items[0] = 0; stop_tree(0, 0);
@@ -478,7 +478,7 @@ inline fence(c) {
 #else
 #define hung(c) ((at[0] == HANGS && on[0] == c) || (at[1] == HANGS && on[1] == c))
 #endif
-/* In the end only what hangs runs out of time: what is stuck must not be freed by that. */
+/* In the end only hanging children run out of time, so that this can't free a stuck one. */
 #define overdue(c) (unmarked(c) && (!calm || hung(c)))
 #define late(c) (live(c) && stopping[c])
 #define at_rest(c) (live(c) && !stopping[c] && !openRun[c] && items[c] == 0 && !ANY_OF(live_of, c))
@@ -517,7 +517,7 @@ end:
   od
 }
 
-/* The parent is told once, or not at all if the stop came from above it. */
+/* The parent is notified once, or not at all if the stop came from above. */
 #define misinformed(c) (told[c] != NONE && (heard[c] != (told[c] != TO_NOBODY) || (told[c] == TO_NOBODY && stopping[c] != CASCADE)))
 /* Nothing waits in the lane of a child that has ended. */
 #define haunted(c) (state[c] == DONE && (openRun[c] || items[c] > 0))

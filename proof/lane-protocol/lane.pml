@@ -1,6 +1,6 @@
 /*
- * The lane protocol: one lane, its messages, the slots that work it, and everything that may go wrong.
- * README.md beside this file says which step stands for which source file, and what is left out.
+ * The lane protocol: one lane, its messages, the slots that run it, and everything that may go wrong.
+ * The README.md next to this file maps the steps to source files and says what is left out.
  *
  * One transaction of the store is one d_step or atomic here. Between two of them anything may happen,
  * in any order and any number of times, until the world is calm: processes are killed, steps throw,
@@ -11,103 +11,103 @@
 #define MESSAGES 3              /* events that the platform has for this lane: 2, 3 or 4 */
 #endif
 #ifndef SLOTS
-#define SLOTS 2                 /* how many can work a lane at once: 2 or 3 */
+#define SLOTS 2                 /* how many slots can run the lane: 2 or 3 */
 #endif
 #ifndef TRIES
 #define TRIES 2                 /* a run that is found unfinished again after this many is given up */
 #endif
 #ifdef ONE_PROCESS
-#define PROCESS(s) 1            /* what one slot of a process keeps, another of its slots may claim */
+#define PROCESS(s) 1            /* another slot of the same process may claim what one slot keeps */
 #else
 #define PROCESS(s) (s + 1)
 #endif
 #define NOBODY 0
-#define DEAD 9                  /* a boot that is gone; its lease runs on */
+#define DEAD 9                  /* a process that is gone; its lease keeps running */
 
 /* ---- The store --------------------------------------------------------------------------------- */
 
 #define NONE 0
 #define WAITING 1
 #define TAKEN 2
-#define ENDED 3                 /* answered exactly if `said`, else cancelled or failed */
+#define ENDED 3                 /* answered exactly if `said`, otherwise cancelled or failed */
 byte accepted;                  /* rows 1..accepted, numbered in the order of their acceptance */
 byte state[MESSAGES + 1];
 byte takenBy[MESSAGES + 1];     /* the run of a taken row */
 bit due[MESSAGES + 1];          /* the time of a waiting row has come */
 
-byte epoch;                     /* compared for equality only, so a number that nobody holds may come again */
+byte epoch;                     /* only compared for equality, so a number that nothing holds may be reused */
 byte holder;                    /* the process that has the lease */
-bit lease;                      /* it has not run out */
-byte openRun;                   /* the unfinished run; like the epoch, a number nobody knows may come again */
+bit lease;                      /* it has not expired */
+byte openRun;                   /* the unfinished run; like the epoch, a number nothing knows may be reused */
 byte tries;
 bit cancel;                     /* the run was asked to stop */
-bit handedOver;                 /* the run was left on purpose: going on with it is no further try */
-bit parked;                     /* it waits for its call, without holder, until its lease ends */
+bit handedOver;                 /* the run was handed over: continuing it is no further attempt */
+bit parked;                     /* it waits for its call, without a holder, until its lease ends */
 
 #define PENDING 1
 #define STARTED 2
 #define DONE 3
-byte call;                      /* the one tool call of this world; it must not be repeated */
+byte call;                      /* the only tool call of this world; it must not be repeated */
 byte callOf;                    /* its run, until it is done */
-bit callWaits;                  /* somebody outside is to settle it */
+bit callWaits;                  /* it is to be settled from outside */
 
 byte last;                      /* the last message of the transcript */
-byte readFrom;                  /* the last one in front of what the open run has still to answer */
+byte readFrom;                  /* the last one before those the open run has still to answer */
 byte decided;                   /* the last one that the open run began with, or has read and decided on */
 
-/* ---- Beside the store --------------------------------------------------------------------------- */
+/* ---- Outside the store -------------------------------------------------------------------------- */
 
 #ifdef FAULTLESS
 bit calm = 1;
 #else
 bit calm;                       /* nothing goes wrong from here on */
 #endif
-bit wake;                       /* a wake job in Redis: one per lane however often it is woken */
-bit timer;                      /* a delayed wake in the memory of a process */
-/* Before it is calm any wake may be lost, and a slot may look at any time: then neither is worth a state. */
+bit wake;                       /* a wake job in Redis: one per lane, however often it is woken */
+bit timer;                      /* a delayed wake in a process's memory */
+/* Until the world is calm, any wake may be lost and a slot may look at any time, so neither needs a state. */
 #define set(it) it = calm
 
 #define IDLE 0
 #define WOKEN 1                 /* claims (again) */
 #define RECOVERS 2              /* has claimed a run that was begun before */
 #define REDOES 3                /* about to run a call that had not started */
-#define REDONE 4                /* it has run, its result is not stored */
+#define REDONE 4                /* it has run, its result isn't stored yet */
 #define READS 5                 /* about to read the history */
-#define BOUNDARY 6              /* in front of the first model call */
-#define THINKS 7                /* the model writes */
+#define BOUNDARY 6              /* before the first model call */
+#define THINKS 7                /* the model is writing */
 #define CALLS 8                 /* its call is on record */
 #define ACTS 9                  /* the call is marked as started */
-#define ACTED 10                /* it has had its effect, its result is not stored */
+#define ACTED 10                /* it has had its effect, its result isn't stored yet */
 #define STOPS 11                /* knows that it was asked to stop */
-#define GRABS 12                /* only in broken variants: between two halves of a step */
+#define GRABS 12                /* only in broken variants: between the two halves of a step */
 byte at[SLOTS];
 byte held[SLOTS];               /* the epoch it has claimed */
 byte mine[SLOTS];               /* the run it works on */
-byte from[SLOTS];               /* its context: what is answered, */
-byte upTo[SLOTS];               /* and what is read */
+byte from[SLOTS];               /* its context: up to here answered, */
+byte upTo[SLOTS];               /* and up to here read */
 
-/* What a step may decide either way; 0 between steps. */
-byte pick;                      /* rows that the mode, the routes and the rights let it take */
-bit extendAnsweredRun;                       /* mayKeepLane: the holder has not had enough yet */
-bit kept;                       /* steer-backlog: what was steered in and not read goes back */
+/* Choices that a step may make either way; 0 between steps. */
+byte pick;                      /* how many rows the mode, the routes and the rights let it take */
+bit extendAnsweredRun;          /* mayKeepLane: the holder may keep the lane */
+bit kept;                       /* steer-backlog: steers that were not read are requeued */
 bit later;                      /* the new row waits for its file, its bundle, the quiet window */
-bit quiet;                      /* and the quiet window begins anew for all that wait */
-bit interrupts;                 /* the new row aborts what runs */
+bit quiet;                      /* and the quiet window restarts for all waiting rows */
+bit interrupts;                 /* the new row aborts the active run */
 
-/* ---- What is watched ----------------------------------------------------------------------------- */
+/* ---- What is checked ----------------------------------------------------------------------------- */
 
 #ifdef WITHOUT_LEDGER
-byte event[MESSAGES + 1];       /* what the platform delivers again gets a row again */
+byte event[MESSAGES + 1];       /* an event delivered again gets another row */
 bit again;
 #define EVENT(m) event[m]
 #else
 #define EVENT(m) m
 #endif
 bit said[MESSAGES + 1];         /* an answer to it was committed */
-bit gone[MESSAGES + 1];         /* in the transcript, or ended without */
+bit gone[MESSAGES + 1];         /* in the transcript, or ended without it */
 bit acted;                      /* the tool call has had its effect */
 byte owner;                     /* the slot that claimed last, plus one: only it may write */
-#ifdef JUDGE_BY_HARM            /* for variants that must do harm beyond a write out of turn */
+#ifdef JUDGE_BY_HARM            /* for variants that must do more harm than a write out of turn */
 #define in_turn(s) true
 #else
 #define in_turn(s) (owner == s + 1)
@@ -168,7 +168,7 @@ inline append(m) {
   gone[EVENT(m)] = 1; last = m
 }
 
-/* takeRows: the first rows that wait, at most `count`, as far as they are due. Leaves in j how many. */
+/* takeRows: takes the first waiting rows that are due, at most `count`. Leaves their number in j. */
 inline take(count, r) {
   i = 1; j = 0;
   do
@@ -207,7 +207,7 @@ inline mark_next(s) {
 }
 #endif
 
-/* The outcome of what run `r` has taken and not answered before. */
+/* The outcome of the messages that run `r` has taken and not yet answered. */
 inline end_taken(r, answered) {
   i = 1;
   do
@@ -236,7 +236,7 @@ inline forget_run(r) {
   openRun = 0; tries = 0; cancel = 0; handedOver = 0; parked = 0; decided = 0; readFrom = 0
 }
 
-/* requeueRetained: back into the queue, to their old places, and out of the transcript. */
+/* requeueRetained: steers go back into the queue, to their old places, and out of the transcript. */
 inline return_kept(r) {
   i = decided + 1;
   do
@@ -257,7 +257,7 @@ inline return_kept(r) {
   kept = 0
 }
 
-/* cancelRun: a parked run is claimed once more, to end. */
+/* cancelRun: a parked run is claimed once more in order to end. */
 inline cancel_run() {
   cancel = 1;
 #ifndef PARKED_STAYS
@@ -276,7 +276,7 @@ inline settle_call() {
   fi
 }
 
-/* closeRun: the lane is left going on, armed, or resting. */
+/* closeRun: leaves the lane continuing, armed, or idle. */
 inline close_run(s) {
   forget_run(mine[s]);
   if
@@ -316,7 +316,7 @@ inline new_run() {
   openRun = i; i = 0
 }
 
-/* All that an overtaken slot does is to be refused, so what it knows is worth no state: only its epoch is. */
+/* An overtaken slot can only be refused, so its knowledge needs no state, only its epoch does. */
 inline overtake(t) {
 #ifndef WITHOUT_EPOCH
   if
@@ -384,7 +384,7 @@ inline claim(s) {
      :: else ->
         if
         :: SOME(waits) -> set(timer)              /* armed */
-        :: else                                   /* resting */
+        :: else                                   /* idle */
         fi;
         free_lane();
         rest(s)
@@ -393,9 +393,9 @@ inline claim(s) {
   pick = 0; kept = 0
 }
 
-/* What of the context has no answer yet is answered now. */
+/* Answers the messages of the context that have no answer yet. */
 inline say(s) {
-  assert(!cancel);                                /* what a person has stopped is not said */
+  assert(!cancel);                                /* a stopped answer is not sent */
   i = from[s] + 1;
   do
   :: i <= upTo[s] ->
@@ -442,7 +442,7 @@ inline park(s) {
 #endif
   rest(s);
   raise_epoch();
-  at[s] = (parked -> IDLE : WOKEN)                /* parked, or given back and looked at again */
+  at[s] = (parked -> IDLE : WOKEN)                /* parked, or given back and checked again */
 }
 
 /* ---- A slot ------------------------------------------------------------------------------------------ */
@@ -454,7 +454,7 @@ end:
   :: atomic { (at[s] == IDLE && (wake || !calm)) || at[s] == WOKEN -> choose_rows(); choose_to_keep();
        d_step { wake = (at[s] == IDLE -> 0 : wake); claim(s) } }
 
-  /* recoverRun: a call that never started runs, every other open call is told as unknown. */
+  /* recoverRun: a call that never started runs, every other open call is reported as unknown. */
   :: d_step { at[s] == RECOVERS && !may_write(s) -> rest(s) }
   :: d_step { at[s] == RECOVERS && may_write(s) ->
        assert(in_turn(s));
@@ -467,7 +467,7 @@ end:
 #endif
        :: else -> at[s] = READS
        fi }
-  /* One that waits for somebody may be asked for again, if that does no harm. */
+  /* A call that waits for an outside result may be requested again if that does no harm. */
   :: d_step { at[s] == RECOVERS && may_write(s) && callOf == mine[s] && call == STARTED && callWaits -> at[s] = REDONE }
   :: d_step { at[s] == REDOES -> assert(!acted); acted = 1; at[s] = REDONE }
   :: d_step { at[s] == REDONE && !may_write(s) -> rest(s) }
@@ -475,7 +475,7 @@ end:
        assert(in_turn(s)); call = DONE; callOf = 0; at[s] = READS }
   :: d_step { at[s] == REDONE && may_write(s) && callWaits -> park(s) }
 
-  /* readHistory: no read asks for the epoch. */
+  /* readHistory: no read checks the epoch. */
   :: d_step { at[s] == READS -> from[s] = readFrom; upTo[s] = last; at[s] = BOUNDARY }
 
   /* takeSteers */
@@ -540,7 +540,7 @@ end:
          fi;
          pick = 0; extendAnsweredRun = 0 } }
 
-  /* endRun: the model failed, or the run has heard that it was asked to stop. */
+  /* endRun: the model failed, or the run has learned that it was asked to stop. */
   :: atomic { at[s] == THINKS && may_write(s) -> choose_to_go_on(); choose_to_keep();
        d_step { assert(in_turn(s)); return_kept(mine[s]); end_taken(mine[s], false); close_cut(s); extendAnsweredRun = 0 } }
   :: d_step { at[s] == THINKS && cancel && mine[s] == openRun -> at[s] = STOPS }
@@ -549,7 +549,7 @@ end:
        d_step { assert(in_turn(s)); return_kept(mine[s]); end_taken(mine[s], false); close_cut(s); extendAnsweredRun = 0 } }
 
 #ifdef CLAIM_UNLOCKED
-  /* What was read as free and waiting is claimed and taken a moment later. */
+  /* Rows that were read as free and waiting are claimed and taken a moment later. */
   :: d_step { at[s] == GRABS ->
        new_run();
        raise_epoch();
@@ -575,14 +575,14 @@ end:
        i = 0; upTo[s] = last; at[s] = THINKS }
 #endif
 #ifdef CLOSE_IN_TWO
-  /* It saw that nothing waits; what it does now is what that calls for. */
+  /* It saw that nothing waits, and now acts accordingly. */
   :: d_step { at[s] == GRABS -> forget_run(mine[s]); free_lane(); rest(s) }
 #endif
 
-  /* renewLeases: a lease that has run out is renewed as long as nobody else has claimed. */
+  /* renewLeases: an expired lease is renewed as long as no other slot has claimed. */
   :: d_step { at[s] > WOKEN && !lease && holder == PROCESS(s) && held[s] == epoch && mine[s] == openRun -> lease = 1 }
 
-  /* The process is to stop: handOver of a run, releaseLane between two of them. */
+  /* The process is asked to stop: handOver of a run, or releaseLane between two runs. */
   :: d_step { at[s] > WOKEN && !calm && may_write(s) ->
        assert(in_turn(s)); free_lane(); handedOver = 1; rest(s) }
   :: d_step { at[s] == WOKEN && !calm ->
@@ -616,10 +616,10 @@ inline store_row() {
   later = 0; quiet = 0; interrupts = 0
 }
 
-/* Who works on the lane looks at what waits before it closes; if it is gone, the sweep does. */
+/* The slot that runs the lane checks for waiting rows before it closes; if the slot is gone, the sweep does. */
 #define nobody_looks (openRun == 0 || !lease)
 
-/* acceptItem, and a wake that nobody waits for. */
+/* acceptItem, and a wake that isn't awaited. */
 inline accept() {
   if
   :: nobody_looks && later -> set(timer)
@@ -720,15 +720,15 @@ end:
 #ifndef NOBODY_ANSWERS
   :: d_step { callWaits && call == STARTED && !cancel -> settle_call() }
 #endif
-  /* Earlier it would only be set again: `busy` says when the lease ends, `armed` when the head is due. */
+  /* An earlier timer would only be set again: `busy` says when the lease ends, `armed` when the head is due. */
   :: d_step { timer && !lease && (openRun != 0 || !SOME(waits) || head_is_due) -> timer = 0; wake = 1 }
   :: timeout -> assert(settled); break            /* nothing moves any more: nothing may be left */
   od
 }
 
 /*
- * readSweep, once it is calm: before, a slot looks at any time anyway. The real one also finds a lane
- * where something is due behind a head that is not; the claim then says `armed`, and nothing has changed.
+ * readSweep, once the world is calm: before that, a slot looks at any time anyway. The real sweep also finds a lane
+ * whose head isn't due but a later row is; the claim then returns `armed`, and nothing changes.
  */
 #ifndef WITHOUT_SWEEP
 active proctype Sweeper() {
@@ -741,7 +741,7 @@ end:
 
 /* ---- What goes wrong --------------------------------------------------------------------------------------- */
 
-/* A step that throws leaves everything as it stands; a kill does so in the whole process. */
+/* A step that throws leaves everything as it is; a kill does so for the entire process. */
 inline kill(s) {
   rest(s);
   holder = (holder == PROCESS(s) -> DEAD : holder)
