@@ -243,7 +243,7 @@ function sayRedeemed(
 
 type ListFacts = { readonly own?: string; readonly accounts: readonly LinkedAccount[] };
 
-/** Lists a person's accounts, each with who has linked it; `own` is the one that asks. */
+/** Lists a person's accounts, each with the origin of its link; `own` is the asking account. */
 export function describeAccounts({ own, accounts }: ListFacts, texts: Notices): string {
   if (accounts.length < 2) return texts.linkNone;
   const lines = accounts.map(({ ref, source }) => {

@@ -90,7 +90,7 @@ type NewText = {
   readonly timeZone: string;
 };
 
-/** The new words keep the name and the rights of the message's sender; undefined without such a message. */
+/** Renders the new words with the name and rights of the message's sender; undefined without such a message. */
 export async function wordsFor(
   store: Pick<Store, 'read'>,
   { laneKey, number, text, timeZone }: NewText,

@@ -34,7 +34,7 @@ export type OutboundContent =
   | { readonly kind: 'reaction'; readonly messageId: MessageId; readonly emoji: string }
   | {
       readonly kind: 'media';
-      /** Absolute for a channel. A row names a file of the media folder, which may be moved with the data folder. */
+      /** Absolute for a channel. A row names a file in the media folder, which may be moved with the data folder. */
       readonly path: string;
       readonly mimeType: string;
       readonly name: string;

@@ -1,7 +1,7 @@
 type AlertTraits = { readonly isLasting: boolean; readonly avoids?: 'account' | 'conversation' };
 
 /**
- * Notices to the owner, by one direct message and on the page. The subject says which one: two troubles of one
+ * Notices to the owner, in one direct message and on the page. The subject identifies a notice: two alerts of the same
  * kind and subject are one alert.
  */
 const kinds = {
@@ -43,7 +43,7 @@ export function isLasting(kind: AlertKind): boolean {
   return kinds[kind].isLasting;
 }
 
-/** Where a notice cannot be told: by the account, or in the conversation, that is its subject. */
+/** Returns where a notice can't be sent: through the account, or in the conversation, that is its subject. */
 export function avoidedPlace(kind: AlertKind): AlertTraits['avoids'] {
   const traits: AlertTraits = kinds[kind];
   return traits.avoids;

@@ -27,7 +27,7 @@ export interface PluginApi {
   };
   /** Makes file calls on workspaces, so that a disk that is gone holds up nothing else. */
   readonly disks: DiskCalls;
-  /** Lets the gateway's own tools read files of workspaces. One plugin may, in its setup. */
+  /** Lets the gateway's own tools read workspace files. Only one plugin may serve them, in its setup. */
   readonly workspaces: { serve(reader: WorkspaceReader): void };
   /** Settles a parked call of one of its tools, including one from before a restart. */
   readonly settle: SettleCall;

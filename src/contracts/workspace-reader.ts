@@ -1,12 +1,12 @@
 import type { Authority } from './outcome.ts';
 
-/** Reads files of workspaces for other tools, in the way and with the bounds of the file tools. */
+/** Reads workspace files for other tools, with the same rules and limits as the file tools. */
 export interface WorkspaceReader {
   /** The least trusted authority that may cause a file to be read. */
   readonly authority: Authority;
   /**
-   * Reads a regular file inside the workspace, never through a link. Throws ParleyError `tool_failed`, for the model,
-   * for one of more than `maxBytes` and for what is outside.
+   * Reads a regular file inside the workspace, never through a link. Throws ParleyError `tool_failed`, with a message for
+   * the model, for a file of more than `maxBytes` or outside the workspace.
    */
   read(
     workspace: string,
