@@ -84,7 +84,7 @@ export function measureCrowd(repeats: number): Promise<readonly Figure[]> {
         ...{ name: `${name}: sub-agents per second`, unit: '/s', target: '' },
         parley: of(({ startMs, endMs }) => (crowd / (startMs + endMs)) * 1000),
       },
-      { name: `${name}: more memory at work`, unit: 'MB', parley: of((one) => one.moreMb), target: '' },
+      { name: `${name}: additional memory`, unit: 'MB', parley: of((one) => one.moreMb), target: '' },
     ];
   };
   return withParley(['telegram'], measure, settings);
