@@ -118,7 +118,7 @@ const maxImages = 20;
 const maxImagesLength = 20 * 1024 * 1024;
 /** Older images are dropped from requests in steps of this many, because each drop invalidates the provider's cache. */
 const imageStep = 10;
-const earlierImage: UserBlock = { type: 'text', text: '[an earlier image, not shown any more]' };
+const earlierImage: UserBlock = { type: 'text', text: '[an earlier image, no longer shown]' };
 
 function shownImages(messages: readonly LlmMessage[]): number {
   const blocks = messages.flatMap(({ role, content }) => (role === 'user' ? content : []));
@@ -233,9 +233,9 @@ async function binaryBlock(file: Binary, loadImage: LoadImage): Promise<UserBloc
   const name = cleanText(basename(file.path));
   if (!isImage(file)) return { type: 'text', text: `[attached file: ${name}, ${file.mime_type}]` };
   const image = await loadOrNothing(file.path, loadImage);
-  if (image === undefined) return { type: 'text', text: `[attached image, not available any more: ${name}]` };
+  if (image === undefined) return { type: 'text', text: `[attached image, no longer available: ${name}]` };
   if (image === 'unfit')
-    return { type: 'text', text: `[attached image, too large to be shown or damaged: ${name}]` };
+    return { type: 'text', text: `[attached image, too large to show or damaged: ${name}]` };
   return { type: 'image', ...image };
 }
 

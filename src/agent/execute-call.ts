@@ -95,7 +95,7 @@ function cutResult({ hasBegun }: ReadyCall, { scope }: Execution): ToolResult {
   return errorResult(hasBegun ? begunText(text) : text);
 }
 
-/** A tool's error message is written for the model. */
+/** Returns the tool's own error message if it has one, since that is written for the model. */
 function toolErrorText(error: unknown): string {
   return error instanceof Error && error.message !== '' ? error.message : faultText(error);
 }

@@ -33,14 +33,14 @@ export function fitContext(
   }
   if (start === summary.length) return messages;
   const first = messages.findIndex((message, index) => index >= start && message.role === 'user');
-  // Not even the newest turn fits: it is sent complete, and the provider decides.
+  // Not even the newest turn fits: it is sent in full, and the provider decides.
   const from = first === -1 ? messages.findLastIndex((message) => message.role === 'user') : first;
   if (from <= summary.length) return messages;
   return [...summary, leftOut(from - summary.length, messages[from]), ...messages.slice(from)];
 }
 
 function leftOut(count: number, next: AgentMessage | undefined): AgentMessage {
-  const text = `${count} earlier messages of this conversation do not fit here; sessions_history shows them.`;
+  const text = `${count} earlier messages of this conversation don't fit here; sessions_history shows them.`;
   return {
     id: transcriptId('left-out'),
     role: 'system',

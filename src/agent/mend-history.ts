@@ -83,7 +83,7 @@ function holdersOfImages(messages: readonly AgentMessage[]): readonly AgentMessa
   return fresh.length > 0 ? fresh : all;
 }
 
-/** Content already omitted doesn't count, except text. */
+/** Says whether the message still contains any of these kinds; content that is already omitted doesn't count. */
 function holdsAnyOf({ parts, unsendable }: AgentMessage, kinds: readonly Kind[]): boolean {
   if (unsendable === 'content' || unsendable === 'text') return false;
   return parts.some(({ type }) => kinds.includes(type) && (unsendable === undefined || type !== 'reasoning'));

@@ -30,7 +30,7 @@ export type PreparedCall =
       readonly kind: 'answered';
       readonly call: ToolCallData;
       readonly result: ToolResult;
-      /** Nothing further of the batch runs, for this reason. */
+      /** Set if nothing else in the batch runs, with the reason. */
       readonly halt?: Halt;
     }
   /** Its result was recorded by an earlier attempt. */
@@ -41,7 +41,7 @@ export type PreparedCall =
       readonly halt?: Halt;
     };
 
-/** Why nothing further of a batch runs. */
+/** Why nothing else in a batch runs. */
 export type Halt = 'denied' | 'loop_guard';
 
 /** A call that doesn't run now. */

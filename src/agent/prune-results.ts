@@ -5,7 +5,7 @@
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { messageTokens } from './context-size.ts';
 
-/** The newest part of the context, which stays complete, tokens. */
+/** The newest part of the context, which is kept in full, tokens. */
 const whole = 40_000;
 /** How far the point moves in one step, tokens. */
 const step = 25_000;

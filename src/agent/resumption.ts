@@ -26,7 +26,7 @@ export type OpenBatch = {
   readonly message: AgentMessage;
   /** By call id; a missing call is `fresh`. */
   readonly states: ReadonlyMap<string, CallState>;
-  /** A steer was taken in after the message. */
+  /** True if a steer was taken after the message. */
   readonly isOvertaken: boolean;
 };
 

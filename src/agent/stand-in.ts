@@ -2,9 +2,9 @@
 import { type AgentMessage, isImage, type MessagePart, toolCallsOf } from '#contracts/message.ts';
 
 const notKept = {
-  call: 'this tool call could not be kept: the model took no request with it',
-  image: '[an image was left out: the model took no request with it]',
-  text: '[a message was left out: the model took no request with it]',
+  call: 'this tool call could not be kept: the model accepted no request with it',
+  image: '[an image was left out: the model accepted no request with it]',
+  text: '[a message was left out: the model accepted no request with it]',
 } as const;
 
 /**

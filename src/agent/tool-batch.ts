@@ -34,7 +34,7 @@ export type BatchHalt =
   | { readonly kind: 'denied' }
   | { readonly kind: 'loop_guard' }
   | { readonly kind: 'parked' }
-  /** Asking for steering messages threw. */
+  /** Polling for steers threw. */
   | { readonly kind: 'failed'; readonly error: unknown };
 
 /** Runs the calls as the configuration and their tools allow. Never throws. */
@@ -42,7 +42,7 @@ export async function* runToolBatch(batch: ToolBatch): AsyncGenerator<AgentEvent
   const results = new Map<string, AgentMessage>();
   let steering: readonly AgentMessage[] = [];
   let halt: BatchHalt | undefined;
-  /** Set once nothing further runs: the result text of the remaining calls. */
+  /** Set once nothing else runs: the result text of the remaining calls. */
   let rest: string | undefined;
   const isTailSkipped = batch.config.steerTail === 'skip';
 

@@ -20,7 +20,7 @@ export function argumentProblem(tool: Tool, given: unknown): string | undefined 
   const known = Object.keys(properties ?? {});
   const unknown = Object.keys(given).find((name) => !known.includes(name));
   if (unknown === undefined) return undefined;
-  return `there is no argument ${unknown.slice(0, 64)}; it takes ${known.join(', ') || 'none'}`;
+  return `unknown argument ${unknown.slice(0, 64)}; the tool takes ${known.join(', ') || 'none'}`;
 }
 
 type ToolDescription = { readonly spec: ToolSpec; readonly length: number };

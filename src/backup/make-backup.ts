@@ -60,7 +60,10 @@ export async function makeBackup(options: BackupOptions): Promise<FoundBackup> {
   }
 }
 
-/** Rejects a running restore, which changes database and files one after the other: a copy would mix both states. */
+/**
+ * Returns the restores seen so far. Throws during a restore, which changes database and files one after the other: a
+ * copy would mix both states.
+ */
 async function seenUndisturbed(dataDir: string): Promise<string> {
   if (isRestoreUnfinished(dataDir)) throw interfering(dataDir);
   return restoresSeen(dataDir);
@@ -73,7 +76,7 @@ function interfering(dataDir: string): ParleyError {
   );
 }
 
-/** Rejects a folder among the copied entries: the backup would contain itself, over and over. */
+/** Throws if the folder is among the copied entries: the backup would contain itself, over and over. */
 async function assertCopiesNoBackup(dataDir: string, to: string): Promise<void> {
   const [first] = relative(await realPlace(dataDir), await realPlace(to)).split('/');
   if (first === '..' || first === basename(backupsIn(dataDir))) return;

@@ -162,7 +162,7 @@ end $$;
 function checkRows(schema: string, rows: Readonly<Record<string, number>>): string {
   const checks = Object.entries(rows).map(
     ([table, count]) =>
-      `if (select count(*) from "${schema}"."${table}") <> ${count} then raise 'table ${table} lacks rows'; end if;`,
+      `if (select count(*) from "${schema}"."${table}") <> ${count} then raise 'table ${table} is missing rows'; end if;`,
   );
   return `\ndo $$ begin\n${checks.join('\n')}\nend $$;\n`;
 }

@@ -59,7 +59,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
   if (manifest.kind === 'replaced' && databaseUrl !== undefined)
     throw new ParleyError(
       'invalid_input',
-      "A replaced state of PostgreSQL is a schema of its database (\\dn in psql); this command can't bring it back.",
+      "A replaced PostgreSQL state is a schema of its database (\\dn in psql); this command can't restore it.",
     );
   await verifyBackup(backup);
   const staging = stagingIn(dataDir);
@@ -116,7 +116,7 @@ function checkDatabase(file: string, { kind, database }: Manifest): void {
   if (lacking.length > 0)
     throw new ParleyError(
       'invalid_input',
-      `The backup's table ${lacking[0]?.[0]} lacks rows. Nothing was replaced.`,
+      `The backup's table ${lacking[0]?.[0]} is missing rows. Nothing was replaced.`,
     );
 }
 
@@ -127,10 +127,12 @@ function refuseOtherKind({ database }: Manifest, databaseUrl: string | undefined
     needed === 'sqlite'
       ? 'set DATABASE_URL to the database it belongs to'
       : `unset DATABASE_URL, or bring it into PostgreSQL with: ${parleyCommand} import sqlite`;
-  throw new ParleyError('invalid_input', `This backup is of ${database.kind}; ${fix}.`);
+  throw new ParleyError('invalid_input', `This is a backup of ${database.kind}; ${fix}.`);
 }
 
-/** Fate of an interrupted restore: `ended`, or `undone` because it had replaced nothing; `none` existed. */
+/**
+ * Outcome of an interrupted restore: `ended`, or `undone` because it had replaced nothing; `none` if there was none.
+ */
 export type RestoreEnd = 'none' | 'ended' | 'undone';
 
 /**

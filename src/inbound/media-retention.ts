@@ -16,7 +16,7 @@ type OldMediaDeps = Pick<MediaRetentionDeps, 'store' | 'clock' | 'log' | 'mediaD
 /** Also delays the first look, so that it doesn't slow the start down. */
 const intervalMs = 60_000;
 const tidyEveryMs = 6 * 3_600_000;
-/** By then a download has ended for good and a row would name its file, ms. */
+/** By this age, ms, a download has ended for good, and a row would name its file. */
 const leftoverMs = 86_400_000;
 /** Files read and marked per step, so that work that people wait for can come between. */
 const atOnce = 20;

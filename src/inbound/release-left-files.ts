@@ -13,9 +13,7 @@ export type LeftFilesDeps = {
 };
 
 const atOnce = 100;
-/**
- * A network that isn't connected by then or still refuses may do so forever, while other files wait behind these, ms.
- */
+/** Time limit, ms: a network may stay unconnected or refuse forever, while other files wait behind these. */
 const patienceMs = 30 * 86_400_000;
 
 /**

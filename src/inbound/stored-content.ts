@@ -121,7 +121,7 @@ const leastReactions = 10;
 
 export function reactionOf({ gate, envelope, event }: Omit<ChangeEvent<'reaction'>, 'authority'>): Decision {
   const { emoji, isRemoved, messageId } = event;
-  const verb = isRemoved ? 'took back the reaction' : 'reacted with';
+  const verb = isRemoved ? 'removed the reaction' : 'reacted with';
   const prompt = `${nameOf(envelope)} ${verb} ${cleanLabel(emoji) || 'something'} to {message}.`;
   const note = { kind: 'reaction', of: messageId } as const;
   const content = { ...contentOf(envelope, { ...emptyMessage, text: emoji }), prompt, note };

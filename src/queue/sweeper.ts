@@ -32,7 +32,7 @@ export type SweeperDeps = {
   start(effects: Effects): void;
   /** Notifies people whose messages have waited for long; absent if nobody is notified. */
   notifyWaiting?(): Promise<void>;
-  /** Called once per alarm when a lane's first item has waited this long, ms, and nothing works on the lane. */
+  /** Called once per alarm: the lane's first item has waited this long, ms, while nothing works on the lane. */
   onAlarm(laneKey: string, waitedMs: number): void;
   onAlarmOver(laneKey: string): void;
   /** Returns the lanes whose alarm is open, whichever process raised it; absent if nobody is notified. */

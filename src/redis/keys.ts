@@ -12,7 +12,7 @@ export type RedisKeys = {
   readonly eventsTopic: string;
 };
 
-/** Returns the names. `installation`, a stable id of the database, separates Parleys that share one Redis. */
+/** Returns the names. `installation`, a stable id of the database, separates installations that share a Redis. */
 export function redisKeys(installation?: string): RedisKeys {
   const prefix = installation === undefined ? '{parley}' : `{parley-${installation}}`;
   return { prefix, eventsTopic: `${prefix}:events` };

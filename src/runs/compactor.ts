@@ -71,7 +71,7 @@ export async function compactSession(
   if (plan === undefined) return { kind: 'too-short' };
   order.begin?.(plan.oldTokens);
   using progress = tellProgress(deps, order.run);
-  // The forked part has positions of another session, so it is always summarised completely.
+  // The forked part has positions of another session, so it is always summarised in full.
   const index = Math.max(plan.index, context.forked);
   const kept = context.messages.slice(index);
   const { hint, onWait } = order;

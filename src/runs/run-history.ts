@@ -14,7 +14,7 @@ export async function childRunOf(store: Store, run: ClaimedRun): Promise<ChildRu
 
 /** The stored context of a run's session, without messages cut off by a crash. */
 export type RunContext = {
-  /** Replaces everything before the messages. */
+  /** The summary that replaces everything before the messages. */
   readonly summary: TranscriptMessage | undefined;
   readonly messages: readonly TranscriptMessage[];
   /** How many of the first messages belong to the parent session that this one was forked from. */

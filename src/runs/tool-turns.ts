@@ -46,7 +46,7 @@ export class ToolTurns {
     this.#toolSends = [...toolSends, ...this.#toolSends];
   }
 
-  /** Deeds of the tools since the last answer. */
+  /** Returns what the tools have sent, and whether one failed, since the last answer. */
   get deeds(): Deeds {
     const { suppressAcknowledgements } = this.#deps;
     return { toolSends: this.#toolSends, toolFailure: this.#toolFailure, suppressAcknowledgements };

@@ -1,6 +1,4 @@
-/**
- * Starts the gateway, or serves its page at the same address until the blocker is gone and the start succeeds.
- */
+/** Starts the gateway, or serves its page at the same address until the blocker is gone and the start succeeds. */
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 import { configuredModel } from '../models/configured-model.ts';

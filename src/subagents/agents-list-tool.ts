@@ -5,7 +5,7 @@ import { spawnableAgents } from './tool-policy.ts';
 
 const nothing = z.object({});
 
-/** Creates the tool that lists the agents which the run's agent may start as sub-agents. */
+/** Creates the tool that lists the agents that the run's agent may start as sub-agents. */
 export function createAgentsListTool(agents: readonly AgentSettings[], run: ToolRun): Tool {
   return defineTool<z.infer<typeof nothing>>({
     name: 'agents_list',

@@ -139,7 +139,7 @@ function refusal(reason: SpawnRefusal, limit: number, names: readonly string[] =
   return answer({ status: 'refused', reason, limit, note: adviceFor(reason, limit, names.join(', ')) });
 }
 
-/** Names the limit, and what to do without reaching it again. */
+/** Names the limit and a way forward that doesn't run into it again. */
 function adviceFor(reason: SpawnRefusal, limit: number, names: string): string {
   switch (reason) {
     case 'too_deep':

@@ -171,7 +171,7 @@ describe('the provider’s shape', () => {
     );
     expect(loaded).toEqual(paths.slice(-20));
     // They leave ten at a time.
-    const earlier = { type: 'text', text: '[an earlier image, not shown any more]' };
+    const earlier = { type: 'text', text: '[an earlier image, no longer shown]' };
     expect(blocks.map(({ type }) => type)).toEqual(paths.map((_, index) => (index < 30 ? 'text' : 'image')));
     expect(blocks[0]).toEqual(earlier);
     expect(blocks[29]).toEqual(earlier);
@@ -193,8 +193,8 @@ describe('the provider’s shape', () => {
     const [user] = await convert([message]);
     expect(user?.content).toEqual([
       { type: 'image', mimeType: 'image/png', base64: 'AAAA' },
-      { type: 'text', text: '[attached image, not available any more: gone.png]' },
-      { type: 'text', text: '[attached image, too large to be shown or damaged: large.png]' },
+      { type: 'text', text: '[attached image, no longer available: gone.png]' },
+      { type: 'text', text: '[attached image, too large to show or damaged: large.png]' },
       { type: 'text', text: '[attached file: notes.pdf, application/pdf]' },
       { type: 'image', ...aPng },
       { type: 'text', text: '[an image that cannot be shown]' },

@@ -96,7 +96,7 @@ describe('order of a batch', () => {
       ],
     );
     expect(results).toEqual([
-      '1: invalid input for message: there is no argument target; it takes text, to',
+      '1: invalid input for message: unknown argument target; the tool takes text, to',
       '2: sent 1',
     ]);
     expect(sent).toEqual([{ text: 'for Ann alone', to: 'ann' }]);

@@ -135,7 +135,7 @@ it('replaces nothing by a backup that was changed', async () => {
   );
   expect(stateOf(dataDir)).toEqual(['second', 'second', 'second']);
   await expect(restoreBackup({ dataDir, backup, databaseUrl: 'postgres://nowhere/x' })).rejects.toThrow(
-    'backup is of sqlite',
+    'backup of sqlite',
   );
 });
 

@@ -47,7 +47,7 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     const lying = { ...manifest, database: { ...manifest.database, rows: { lockouts: 7 } } };
     await expect(
       restoreBackup({ dataDir, databaseUrl: url, backup: { ...backup, manifest: lying } }),
-    ).rejects.toThrow(/psql failed .*table lockouts lacks rows/);
+    ).rejects.toThrow(/psql failed .*table lockouts is missing rows/);
     const other = new pg.Client({ connectionString: url });
     await other.connect();
     await expect(restoreBackup({ dataDir, databaseUrl: url, backup })).rejects.toThrow(

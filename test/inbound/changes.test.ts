@@ -239,7 +239,7 @@ describeEachDatabase('a reaction', (open) => {
         '<context>',
         `${name} reacted with 👍 to your message “Red it is.”.`,
         `${name} reacted with bx to the message “red”.`,
-        `${name} took back the reaction 👍 to your message “Red it is.”.`,
+        `${name} removed the reaction 👍 to your message “Red it is.”.`,
         '</context>',
       ].join('\n'),
       'next',
