@@ -48,7 +48,7 @@ export function watchFreeSpace(deps: {
   };
 }
 
-/** Whether the folder's disk stays usable with so many more bytes on it. True where nobody can tell. */
+/** Says whether the folder's disk stays usable with this many more bytes on it. True if that can't be determined. */
 export async function hasRoom(folder: string, bytes: number): Promise<boolean> {
   const stats = await statfs(folder).catch(() => undefined);
   return stats === undefined || stats.bavail * stats.bsize >= leastBytes + bytes;

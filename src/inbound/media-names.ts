@@ -11,7 +11,7 @@ export function newMediaName(inboxId: string): string {
   return `${inboxId}.${crypto.randomUUID().slice(0, 8)}`;
 }
 
-/** Makes up a name for the copy of a file to send. */
+/** Creates a name for the copy of a file to send. */
 export function newOutgoingName(): string {
   return newMediaName(`${outgoingPrefix}${crypto.randomUUID()}`);
 }

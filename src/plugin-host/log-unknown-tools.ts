@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { unknownTools } from '../subagents/tool-policy.ts';
 import type { PluginReport } from './plugin-host.ts';
 
-/** Logs the tools that agents' lists name and no plugin has brought. Returns the reports. */
+/** Logs tools that agents' lists name but no plugin provides. Returns the reports. */
 export function logUnknownTools(
   { config, log }: { readonly config: Config; readonly log: Log },
   reports: readonly PluginReport[],

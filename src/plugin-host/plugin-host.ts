@@ -23,7 +23,7 @@ export interface PluginHost {
   load(entries: readonly PluginEntry[]): Promise<readonly PluginReport[]>;
   /** Returns the tools of one run, in the order of the plugins and of their registration. */
   toolsFor(run: ToolRun): readonly Tool[];
-  /** The reader that a plugin has brought; undefined without one. */
+  /** Returns the workspace reader provided by a plugin, if there is one. */
   workspaceReader(): WorkspaceReader | undefined;
   /** Runs the disposers, last loaded first. Safe to call twice; a failing one is logged. */
   close(): Promise<void>;

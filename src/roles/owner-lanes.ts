@@ -13,21 +13,21 @@ export type OwnerLanesDeps = {
   readonly log: Log;
   readonly closers: Closers;
   readonly timelines: Pick<Timelines, 'publish' | 'watchAll'>;
-  /** How long leases on lanes are, ms. */
+  /** Duration of leases on lanes, ms. */
   readonly leaseMs: number;
 };
 
-/** Lanes on a page of the list. */
+/** Lanes per page of the list. */
 const listed = 25;
 
-/** The page's lanes. A caller that waits for a change costs no reads until there is one. */
+/** Provides the lanes for the page. A caller waiting for a change causes no reads until there is one. */
 export function ownerLanes(deps: OwnerLanesDeps): OwnerLanes {
   const { store, timelines, leaseMs } = deps;
   const versions = countChanges(deps);
   return {
     list: async ({ after, since, waitMs }, signal) => {
       if (since !== undefined) await versions.waitAfter(since, waitMs, signal);
-      // Before reading: what changes meanwhile is read again.
+      // Taken before reading, so that a change in the meantime causes another read.
       const version = versions.current();
       return { ...(await store.read(readLiveLanes, { after, limit: listed, leaseMs })), version };
     },
@@ -40,7 +40,10 @@ export function ownerLanes(deps: OwnerLanesDeps): OwnerLanes {
   };
 }
 
-/** Counts what this process hears of lanes. It begins with the time, so that no earlier process has had the number. */
+/**
+ * Counts the lane changes that this process hears of. Starts at the current time, so no earlier process used the
+ * number.
+ */
 function countChanges({ clock, timelines, closers }: OwnerLanesDeps) {
   let version = clock.now();
   const waiting = new Set<() => void>();

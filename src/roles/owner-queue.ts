@@ -12,17 +12,17 @@ const mostItems = 500;
 export type OwnerQueueDeps = {
   readonly store: Store;
   readonly notices: Notices;
-  /** IANA name; a reload changes it. */
+  /** The IANA name of the time zone, which a reload may change. */
   readonly gate: { readonly timeZone: string };
   /** The accounts of the machine's user, `<channel>:<peer>`: those of the page and the terminal. */
   readonly people: readonly string[];
-  /** Begins what a commit made due. */
+  /** Dispatches the effects of a commit. */
   start(effects: Effects): void;
-  /** A lane stands otherwise, though no effect tells its clients. */
+  /** Called when a lane has changed, since no effect notifies its clients. */
   onChange(laneKey: string): void;
 };
 
-/** The calls on what waits, as `parley queue` has them. */
+/** Provides the page's actions on waiting items, the same as `parley queue`. */
 export function ownerQueue({ store, notices, gate, people, start, onChange }: OwnerQueueDeps): OwnerQueue {
   const change = async (id: string, order: ItemOrder): Promise<QueueChange> => {
     const item = await changeQueuedItem(store, { id, order, people, ref: atPage });

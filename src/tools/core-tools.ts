@@ -15,7 +15,7 @@ import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListT
 type CoreDeps = Pick<MessageToolDeps, 'post' | 'shaper' | 'capabilitiesFor'> & {
   readonly store: Store;
   readonly config: Pick<Config, 'dataDir' | 'media'>;
-  /** The reader that a plugin has brought, once all are set up. */
+  /** Returns the workspace reader provided by a plugin, if there is one; call it once all plugins are set up. */
   workspaceReader(): WorkspaceReader | undefined;
   readonly agents: { settingsOf(id: AgentId): Pick<AgentSettings, 'tools'> };
 };

@@ -11,7 +11,7 @@ const to = z.string().max(2_048).optional();
 const written = z.object({
   action: z.enum(['send', 'react', 'edit', 'delete']).default('send'),
   text: text.optional().describe('For send and edit: what to say, in Markdown.'),
-  files: files.optional().describe('For send: paths of files of the workspace, which go along.'),
+  files: files.optional().describe('For send: paths of workspace files to send along.'),
   replyTo: reference
     .optional()
     .describe(

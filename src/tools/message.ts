@@ -94,7 +94,7 @@ async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
   const text = silence.kind === 'silent' ? '' : silence.text;
   const quotes = action.replyTo === undefined ? undefined : quotedBy(call, action.replyTo);
   const isRepeat = ctx.isRepeat === true && (await call.post.isPosted(callOf(call)));
-  // An earlier attempt's message stays as it was stored, whatever has become of its files.
+  // A message stored by an earlier attempt stays unchanged, whatever has happened to its files.
   const contents = isRepeat ? [] : await contentsOf(call, { text, paths });
   const end = await post(call, { contents, ...(quotes !== undefined && { quotes }) });
   if (end.state === 'failed') throw refused(failureOf(end));
@@ -106,7 +106,7 @@ async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
 
 type Written = { readonly text: string; readonly paths: readonly string[] };
 
-/** The text, then the files; a short text is the caption of the first file. */
+/** Builds the contents: the text, then the files. A short text becomes the caption of the first file. */
 async function contentsOf(call: Call, { text, paths }: Written): Promise<readonly OutboundContent[]> {
   const { shaper, abilities, run, ctx } = call;
   const limits = abilities?.text ?? { maxLength: 2000 };

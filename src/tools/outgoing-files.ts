@@ -1,6 +1,6 @@
 /**
- * Copies files of a workspace into the media folder before the part that sends them is stored: what becomes of a file
- * afterwards changes nothing of what is sent. Copies that no part names any more go with old media.
+ * Copies files of a workspace into the media folder before the part that sends them is stored, so that later changes to
+ * a file don't affect what is sent. Copies that no part names any longer are removed with old media.
  */
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -15,9 +15,9 @@ import { sniffType } from '../inbound/sniff-type.ts';
 
 export type OutgoingFilesDeps = {
   readonly mediaDir: string;
-  /** Largest file that is sent, bytes; a network may take less. */
+  /** Largest file that may be sent, bytes; a network's limit may be lower. */
   readonly maxFileBytes: number;
-  /** Undefined where the run may read no files. */
+  /** Returns the reader for a run; undefined if the run may not read files. */
   readerFor(run: ToolRun): WorkspaceReader | undefined;
 };
 
@@ -30,16 +30,18 @@ type CopyInput = {
 
 export type OutgoingFile = Extract<OutboundContent, { kind: 'media' }>;
 
-/** Throws ParleyError `tool_failed` for the first that can't be sent; then none is. */
+/**
+ * Copies the files to send. Throws ParleyError `tool_failed` for the first one that can't be sent, and then sends none.
+ */
 export async function copyOutgoing(
   { mediaDir, maxFileBytes, readerFor }: OutgoingFilesDeps,
   { run, paths, maxBytes, signal }: CopyInput,
 ): Promise<readonly OutgoingFile[]> {
   const reader = readerFor(run);
   if (!reader)
-    throw new ParleyError('tool_failed', 'Files of the workspace cannot be read here, so none is sent.');
+    throw new ParleyError('tool_failed', "The workspace's files can't be read here, so none are sent.");
   if (leastTrusted(run.authority, reader.authority) !== reader.authority)
-    throw new ParleyError('tool_failed', 'The person of this turn may not have files read, so none is sent.');
+    throw new ParleyError('tool_failed', 'The person you answer may not have files read, so none are sent.');
   await mkdir(mediaDir, { recursive: true, mode: 0o700 });
   const limits = { maxBytes: Math.min(maxBytes, maxFileBytes), signal };
   const files: OutgoingFile[] = [];
@@ -57,7 +59,7 @@ export async function copyOutgoing(
   }
 }
 
-/** Whole and on the disk, or not at all. Returns the name that it has in the media folder. */
+/** Stores the file on disk, either completely or not at all. Returns its name in the media folder. */
 async function keep(mediaDir: string, bytes: Buffer): Promise<string> {
   if (!(await hasRoom(mediaDir, bytes.length)))
     throw new ParleyError('tool_failed', 'The disk is too full to send files.');
