@@ -7,7 +7,7 @@ export const filesConfigSchema = z.strictObject({
   enabled: z.boolean().default(true),
   readAuthority: authority
     .default('member')
-    .describe('Least trusted person whose message may cause a file to be read.'),
+    .describe('Least trusted person whose message may cause a file to be read, or sent.'),
   writeAuthority: authority
     .default('owner')
     .describe('Least trusted person whose message may cause a file to be written.'),

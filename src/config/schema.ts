@@ -346,7 +346,12 @@ export const fileSchema = z.strictObject({
   reset,
   media: z
     .strictObject({
-      maxMb: z.number().min(0.1).max(2000).default(20).describe('Largest file that is accepted, megabytes.'),
+      maxMb: z
+        .number()
+        .min(0.1)
+        .max(2000)
+        .default(20)
+        .describe('Largest file that is accepted, or sent by an agent, megabytes.'),
       maxMbPerHour: z
         .number()
         .min(0.1)
