@@ -15,7 +15,7 @@ const written = z.object({
   replyTo: reference
     .optional()
     .describe(
-      'For send: the message to quote. A message is named by its id; "current" is the one you answer, "last" your newest.',
+      'For send: the message to quote. A message is named by its id (sessions_history tells it); "current" is the one you answer, "last" your newest.',
     ),
   message: reference
     .optional()

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type TranscriptMessage, textOf } from '#contracts/message.ts';
 import { defineTool, maxResultBytes, type Tool, type ToolRun } from '#contracts/tool.ts';
 import type { Store } from '../store/base/command.ts';
+import { type MessageIds, readMessageIds } from '../store/reads/read-message-ids.ts';
 import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 
@@ -66,7 +67,9 @@ export function createSessionsHistoryTool(store: Store, run: ToolRun): Tool {
         limit,
         ...(before !== undefined && { before }),
       });
-      return { text: page.length === 0 ? 'There are no such messages.' : newestOf(page) };
+      if (page.length === 0) return { text: 'There are no such messages.' };
+      const ids = await store.read(readMessageIds, { ids: page.map(({ id }) => id) });
+      return { text: newestOf(page, ids) };
     },
   });
 }
@@ -75,11 +78,12 @@ export function createSessionsHistoryTool(store: Store, run: ToolRun): Tool {
 const noteBytes = 200;
 
 /** Joins the messages in order, without the oldest ones if not all fit into a result. The newest is always included. */
-function newestOf(page: readonly TranscriptMessage[]): string {
+function newestOf(page: readonly TranscriptMessage[], ids: MessageIds): string {
   const lines: string[] = [];
   let room = maxResultBytes - noteBytes;
-  for (const { position, role, parts } of page.toReversed()) {
-    const line = `#${position} ${role}: ${textOf(parts)}`;
+  for (const { id, position, role, parts } of page.toReversed()) {
+    const name = ids.get(id)?.length ? `[message ${ids.get(id)?.join(', ')}] ` : '';
+    const line = `#${position} ${role}: ${name}${textOf(parts)}`;
     room -= Buffer.byteLength(line) + 1;
     if (room < 0 && lines.length > 0) break;
     lines.unshift(line);

@@ -15,6 +15,7 @@ import { voidProcesses } from '../../src/store/processes/process-records.ts';
 import { readArrivalFacts } from '../../src/store/reads/arrival-facts.ts';
 import { readIsSeen } from '../../src/store/reads/read-is-seen.ts';
 import { readLiveLanes } from '../../src/store/reads/read-live-lanes.ts';
+import { readMessageIds } from '../../src/store/reads/read-message-ids.ts';
 import { readOpenCounts } from '../../src/store/reads/read-open-counts.ts';
 import { findSession } from '../../src/store/reads/read-session-reports.ts';
 import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
@@ -91,6 +92,14 @@ it('tells whether a message was seen without reading all that was overheard', as
   await store.read(readIsSeen, { run: { laneKey: 'any', sessionId: 'any', target }, messageId: 'any' });
   const plans = [...asked].flatMap(planOf).filter((detail) => detail.includes('groupContext'));
   expect(plans).toEqual([expect.stringContaining('INDEX groupContextMessage')]);
+});
+
+it('names the messages of a page without reading those of others', async () => {
+  asked.clear();
+  await store.read(readMessageIds, { ids: ['any', 'other'] });
+  const plans = [...asked].flatMap(planOf);
+  expect(plans.filter((detail) => /^SCAN (?:inbox|outbox|transcript)/.test(detail))).toEqual([]);
+  expect(plans).toContainEqual(expect.stringContaining('INDEX inboxRun'));
 });
 
 it('accounts for a message without reading the history', async () => {
