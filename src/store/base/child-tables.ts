@@ -16,7 +16,7 @@ export type ChildrenTable = {
   label: string | null;
   task: string;
   mode: ChildMode;
-  /** Where its result is announced, and with whose authority: the parent run's, from the time of the spawn. */
+  /** Where its result is announced, and with what authority: those of the parent run at the time of the spawn. */
   route: string | null;
   authority: string;
   state: ChildState;
@@ -30,7 +30,7 @@ export type ChildrenTable = {
   /** Why it was asked to stop; the first reason stays. */
   stopReason: string | null;
   stopAt: number | null;
-  /** How long it may take from its first claim on; null: as long as its tree. */
+  /** Longest time from its first claim, ms; null: as long as its tree. */
   timeoutMs: number | null;
   deadlineAt: number;
   createdAt: number;
@@ -39,18 +39,18 @@ export type ChildrenTable = {
   archivedAt: number | null;
 };
 
-/** Budget of everything below one top-level run, whose id it has. Its row lock guards the counts. */
+/** Budget of everything below one top-level run; has that run's id. Its row lock guards the counts. */
 export type TreesTable = {
   id: string;
   /** Session of the top-level run. */
   sessionId: string;
   /** Children that have not ended. */
   live: number;
-  /** Children that there ever were. */
+  /** All children, ended ones included. */
   total: number;
   createdAt: number;
   deadlineAt: number;
 };
 
-/** Rows to lock while the running lanes of a class are counted. */
+/** Rows that are locked while the running lanes of a class are counted. */
 export type LaneClassesTable = { name: string };

@@ -7,47 +7,47 @@ import type { Effects } from './effects.ts';
 import type { LaneSpec } from './lane-spec.ts';
 import type { LanesTable, Tables } from './tables.ts';
 
-/** One open transaction, or one look at the last commit. */
+/** One open transaction, or one read of the last commit. */
 export type Tx = {
   readonly db: Kysely<Tables>;
   /**
-   * The database's clock when the transaction began or last locked a row, ms since the epoch. What
-   * decides is decided by it.
+   * The database's clock when the transaction began or last locked a row, ms since the epoch. Every decision about time
+   * uses it.
    */
   readonly now: number;
   readonly dialect: 'sqlite' | 'postgres';
-  /** Moves `now` on after a wait for a row; undefined where nothing waits for rows. */
+  /** Advances `now` after a wait for a row; undefined where nothing waits for rows. */
   readonly advanceNow: ((now: number) => void) | undefined;
-  /** Absent where a statement has run when it is asked for. */
+  /** Absent where statements run in this thread as they are issued. */
   readonly remote?: RemoteStatements;
-  /** Absent where statements travel to a server. */
+  /** Absent where statements are sent to a server. */
   readonly inPlace?: InPlaceStatements;
 };
 
-/** A statement's text, and the name under which a server keeps it prepared; without one it is parsed anew each time. */
+/** A statement's text, and the name under which a server keeps it prepared; without a name it is parsed every time. */
 export type NamedStatement = { readonly sql: string; readonly statement?: string | undefined };
 
-/** Sends statements to a server in the order in which they are asked for. A promise rejects with what it says. */
+/** Sends statements to a server in the order of the calls. A promise rejects with the server's error. */
 export type RemoteStatements = {
   ask(statement: NamedStatement, parameters: readonly unknown[]): Promise<RemoteAnswer>;
   /** Sends a write without waiting for its answer. */
   post(statement: NamedStatement, parameters: readonly unknown[]): void;
 };
 
-/** A server's answer: rows, and how many a write has changed. */
+/** A server's answer: rows, and how many rows a write has changed. */
 export type RemoteAnswer = { readonly rows: readonly unknown[]; readonly changed: number };
 
-/** Runs statements in this thread, without a promise for each. They throw what the database throws. */
+/** Runs statements in this thread, without a promise for each. The methods throw the database's errors. */
 export type InPlaceStatements = {
   all(sql: string, parameters: readonly unknown[]): readonly unknown[];
   first(sql: string, parameters: readonly unknown[]): unknown;
-  /** How many rows it has changed. */
+  /** Returns how many rows it has changed. */
   run(sql: string, parameters: readonly unknown[]): number;
 };
 
 /** One open transaction of a step. */
 export type StepTx = Tx & {
-  /** Parley's own words, in the operator's language. */
+  /** Parley's own texts, in the operator's language. */
   readonly texts: Notices;
   readonly chatCommands: ReadonlyMap<string, CommandStep>;
 };
@@ -62,18 +62,18 @@ export type CommandScene = {
   readonly laneKey: string;
   /** The lane's row, locked. */
   lane(): Promise<Selectable<LanesTable>>;
-  /** Key of a part that the command sends: the same when the step is repeated. */
+  /** Returns the key of a part that the command sends: the same one when the step is repeated. */
   partKey(name: string): string;
   readonly effects: Effects;
   /** Number of the command's own row, when it runs in its lane's order. */
   readonly number?: number;
 };
 
-/** Where a command came in, for its locks. */
+/** Where a command was received, for its locks. */
 export type CommandPlace = Pick<CommandScene, 'account' | 'conversationKey'> & { readonly lane: LaneSpec };
 
 export type CommandAnswer = {
-  /** Absent: nothing is said. */
+  /** Absent: there is no reply. */
   readonly text?: string | undefined;
   /** The sender may not do this, so the ledger records a refusal. */
   readonly isRefused?: boolean;
@@ -83,12 +83,13 @@ export type CommandAnswer = {
 export type CommandStep = {
   readonly name: string;
   /**
-   * Locks all that it needs but conversations, its account and its lane among it, in the order of all steps: approvals or
-   * links, accounts, lanes, the lanes below them, a question. Called before its batch has locked anything; one without finds
-   * its account and its lane locked. Returns its input, with what it has found.
+   * Locks all rows that it needs except conversations, including its account and lane, in the order common to all
+   * steps: approvals or links, accounts, lanes, the lanes below them, a question. Called before its batch has locked
+   * anything; a command without this method finds its account and lane locked. Returns its input, completed with what
+   * it has found.
    */
   lock?(tx: StepTx, place: CommandPlace, input: unknown): Promise<unknown>;
-  /** The kind of run that it begins in its lane's order, in place of `run`. */
+  /** The kind of run that it begins in its lane's order, instead of calling `run`. */
   readonly begins?: Exclude<RunKind, 'turn'>;
   /** `input` is plain data, made by the same command's `load`. */
   run(tx: StepTx, scene: CommandScene, input: unknown): Promise<CommandAnswer>;
@@ -98,11 +99,11 @@ export type CommandStep = {
 export type StoreProgram = {
   readonly steps: readonly StoreCommand<never, unknown>[];
   readonly chatCommands: ReadonlyMap<string, CommandStep>;
-  /** Steps of the schema by their names, in their order. Default: this version's. */
+  /** Schema migrations by name, in order. Default: this version's. */
   readonly migrations?: Readonly<Record<string, Migration>>;
 };
 
-/** The layers above the store give this to it when it opens. */
+/** Passed to the store by the layers above when it opens. */
 export type StoreSetup = StoreProgram & {
   readonly texts: Notices;
   /** Module that SQLite's writer thread starts with; it runs the same program. */
@@ -110,24 +111,26 @@ export type StoreSetup = StoreProgram & {
 };
 
 /**
- * A named step. Input and output are plain data: on SQLite they cross to the writer thread. Each runs whole or
- * not at all, never spans a model, tool or network call, and may be repeated after a fault, so its comment
- * names its idempotency key. It may ask for several things at once (`Promise.all`) if each of them is one statement:
- * they run in that order, and none goes on when another has failed.
+ * A named step. Input and output are plain data, because on SQLite they cross to the writer thread. A step runs
+ * completely or not at all, never spans a model, tool or network call, and may be repeated after a fault, so its
+ * comment names its idempotency key. It may issue several statements at once (`Promise.all`) if each call is a single
+ * statement: they run in that order, and none continues after another has failed.
  */
 export type StoreCommand<Input, Output> = {
   readonly name: string;
   readonly run: (tx: StepTx, input: Input) => Promise<Output>;
 };
 
-/** A question that changes nothing; answered from the last commit. */
+/** A read-only query, answered from the last commit. */
 export type StoreQuery<Input, Output> = {
   readonly query: string;
-  /** True when `tx.now` decides: it is then the database's clock, which costs PostgreSQL a round trip. */
+  /**
+   * True when the answer depends on `tx.now`, which then is the database's clock; on PostgreSQL it costs a round trip.
+   */
   readonly usesClock?: true;
   /**
-   * True for a few rows by their keys that every message asks for: on PostgreSQL such reads share a connection and its
-   * round trips with others that are under way.
+   * True for reads of a few rows by key that every message needs: on PostgreSQL they share a connection and its round
+   * trips with others in progress.
    */
   readonly isShared?: true;
   readonly run: (tx: Tx, input: Input) => Promise<Output>;
@@ -141,13 +144,13 @@ export interface Store {
   /** Runs the step in a transaction; resolves after its commit. */
   write<Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output>;
   /**
-   * Runs the step with the next commit that somebody else forces; for freshness only, so it may be
-   * lost in a crash.
+   * Runs the step as part of the next commit that another write forces. Only for freshness: the write may be lost in a
+   * crash.
    */
   writeAlong<Input, Output>(command: StoreCommand<Input, Output>, input: Input): void;
   read<Input, Output>(query: StoreQuery<Input, Output>, input: Input): Promise<Output>;
-  /** Resolves when it can never be used again in this process; a database that is only away does not count. */
+  /** Resolves when the store can never be used again in this process; an unreachable database doesn't count. */
   readonly broken: Promise<void>;
-  /** Resolves when what was asked before has been committed. */
+  /** Resolves when everything requested before has been committed. */
   close(): Promise<void>;
 }

@@ -11,16 +11,16 @@ export type Effects = {
   readonly fetches: string[];
   /** Messages dropped because the cap was reached. */
   readonly overflows: { readonly laneKey: string; readonly drop: DropPolicy }[];
-  /** Runs that ended without their process, and why. */
+  /** Runs that another process has ended, and why. */
   readonly gaveUp: { readonly laneKey: string; readonly runId: string; readonly reason: string }[];
-  /** Duplicates with another date and another text: the platform seems to give ids twice. */
+  /** Duplicates with a different date and text: the platform seems to assign ids twice. */
   readonly reusedKeys: string[];
   /** Sub-agents that have ended, and those that were asked to stop. */
   readonly endedChildren: string[];
   readonly stoppedChildren: string[];
 };
 
-/** Effects of a commit that makes nothing due. */
+/** Returns the effects of a commit that makes nothing due. */
 export function noEffects(): Effects {
   return {
     wakes: [],
@@ -38,6 +38,6 @@ export function noEffects(): Effects {
 
 /** Adds what another step of the same commit makes due. */
 export function addEffects(to: Effects, from: Effects): void {
-  // Each list gets what its namesake holds.
+  // Each list receives the entries of its namesake.
   for (const [name, list] of Object.entries(from)) (to[name as keyof Effects] as unknown[]).push(...list);
 }

@@ -1,6 +1,6 @@
 import type { Effects } from './effects.ts';
 
-/** The platform event that a step answers, and where the step's effects are collected. */
+/** The platform event that a step handles, and where the step's effects are collected. */
 export type EventStep = {
   readonly input: { readonly account: string };
   readonly proposal: { readonly eventKey: string; readonly conversationKey: string };

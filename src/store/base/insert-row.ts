@@ -5,7 +5,7 @@ import type { Tables } from './tables.ts';
 
 type Row<Table extends keyof Tables> = Insertable<Tables[Table]>;
 
-/** Columns that the database computes as it inserts the row, from the row's other values. */
+/** Columns that the database computes on insertion, from the row's other values. */
 export type ComputedColumns = Readonly<
   Record<string, (of: QueryParams<Record<string, unknown>>) => RawBuilder<unknown>>
 >;
@@ -20,7 +20,7 @@ export async function insertRow<Table extends keyof Tables, Name extends keyof R
   await insertOf(table, row, 'throw', computed).post(tx, row);
 }
 
-/** Inserts the row; false when its key was taken. `computed` must be a constant. */
+/** Inserts the row; returns false when its key is taken. `computed` must be a constant. */
 export async function insertNewRow<Table extends keyof Tables, Name extends keyof Row<Table> = never>(
   tx: Tx,
   table: Table,
@@ -48,7 +48,7 @@ type Insert = {
   readonly query: PreparedQuery<object, unknown>;
 };
 
-/** One for each table and set of columns, of which the callers have few. */
+/** One query for each table and set of columns; callers use only a few sets. */
 const inserts = new Map<keyof Tables, Insert[]>();
 
 function insertOf(
@@ -65,7 +65,7 @@ function insertOf(
   );
   if (known) return known.query;
   const query = prepared((db, of: QueryParams<Record<string, unknown>>) => {
-    // Row has said that these are the table's columns and their types.
+    // `Row` has checked the columns and their types.
     const values = Object.fromEntries([
       ...columns.map((column) => [column, of[column]]),
       ...Object.entries(computed ?? {}).map(([column, compute]) => [column, compute(of)]),

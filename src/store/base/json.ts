@@ -11,38 +11,38 @@ import type { ReplyRoute, RunTarget } from '#contracts/route.ts';
 import type { LaneSpec } from './lane-spec.ts';
 
 /**
- * The JSON columns. Only the store writes them, from typed values, inside its transactions, so they
- * are read back by type: the schema check belongs where text enters, not where our own rows return. Of a
- * row that another hand has changed the guard refuses at least what would exhaust the stack.
+ * The JSON columns. Only the store writes them, from typed values, inside its transactions, so they are read back
+ * without a schema check: that belongs where text enters, not where our own rows return. If something else has changed
+ * a row, the guard at least refuses input that would exhaust the stack.
  */
 export type InboxContent = {
   readonly text: string;
-  /** The text as the model reads it: labelled, with quote and forward marks, rendered at intake. */
+  /** The text as the model reads it: labelled, with quote and forward markers, rendered at intake. */
   readonly prompt: string;
   readonly sender: { readonly id: string; readonly name: string };
   readonly sentAt: number;
-  /** The quote as the model reads it: an edit changes the text after it. */
+  /** The quote as the model reads it; an edit changes only the text after it. */
   readonly lead?: string;
   /** Absent: the sender's own words. */
   readonly provenance?: Provenance;
   readonly attachments: readonly AttachmentRef[];
   readonly stored?: readonly StoredAttachment[];
-  /** Why this is no plain message: a correction of an earlier one, a reaction, a lane command. */
+  /** Set when this isn't a plain message: it corrects an earlier one, or is a reaction. */
   readonly note?: { readonly kind: 'correction' | 'reaction'; readonly of: string };
   /** A command that waits in its lane's order, with the input of its step. */
   readonly command?: {
     readonly name: string;
     readonly input: unknown;
-    /** It ends what runs in the lane; otherwise it waits for that. */
+    /** It ends the lane's active run instead of waiting for it. */
     readonly abortsRun?: true;
   };
 };
 
-/** An edit of the message that another part became: its platform id is looked up when the edit is claimed. */
+/** An edit of the message that another part became; its platform id is looked up when the edit is claimed. */
 export type PartEdit = {
   readonly kind: 'edit-part';
   readonly part: string;
-  /** The platform's id where a press has named it, in case the part itself has none. */
+  /** The platform id, if a button press has named it, in case the part itself has none. */
   readonly messageId?: MessageId;
   readonly text: FormattedText;
 };
@@ -50,7 +50,7 @@ export type PartEdit = {
 /** The content of an outbox row. */
 export type StoredContent = OutboundContent | PartEdit;
 
-/** A message that is answered if its sender is let in. */
+/** A message that is answered once its sender is admitted. */
 export type KeptMessage = {
   /** Becomes the id of its item. */
   readonly id: string;
@@ -61,10 +61,10 @@ export type KeptMessage = {
   readonly messageId: string;
 };
 
-/** A message that the cap made into one line, until a run has been shown it. */
+/** A message that the cap reduced to one line, until a run has read it. */
 export type Summary = { readonly inboxId: string; readonly seq: number; readonly line: string };
 
-/** Reads the columns that hold JSON. Throws for text that isn't valid JSON. */
+/** Reads the JSON columns. Throws for text that isn't valid JSON. */
 export const json = {
   route: (text: string | null) => routeIn(text),
   target: (text: string | null): RunTarget => (text === null ? 'record' : routeIn(text)),
@@ -78,13 +78,13 @@ export const json = {
   strings: (text: string | null) => (text === null ? [] : (parseJson(text) as readonly string[])),
 };
 
-/** The route of a row that came from a conversation; only `record` items and runs have none. */
+/** Reads the route of a row that came from a conversation; only `record` items and runs have none. */
 function routeIn(text: string | null): ReplyRoute {
   if (text !== null) return parseJson(text) as ReplyRoute;
-  throw new ParleyError('internal', 'What is only on record has no route.');
+  throw new ParleyError('internal', 'An item or run that is only on record has no route.');
 }
 
-/** As stored in a `route` column. */
+/** Returns the target as stored in a `route` column. */
 export function targetText(target: RunTarget): string | null {
   return target === 'record' ? null : JSON.stringify(target);
 }

@@ -1,6 +1,6 @@
 import { ParleyError } from '#contracts/errors.ts';
 
-/** Says that Kysely has asked to share a connection whose one user begins and ends its transactions himself. */
+/** Returns the fault for Kysely trying to share a connection whose one user begins and ends its own transactions. */
 export function notShared(): ParleyError {
   return new ParleyError(
     'internal',

@@ -1,18 +1,18 @@
 import { cleanLabel } from '../../texts/clean-untrusted.ts';
 import type { InboxContent } from './json.ts';
 
-/** The beginning of a text, on one line of at most `longest` characters. */
+/** Returns the beginning of a text, on one line of at most `longest` characters. */
 export function oneLine(text: string, longest = 160): string {
   const flat = text.replace(/\s+/g, ' ').trim();
   return flat.length > longest ? `${flat.slice(0, longest - 1).toWellFormed()}…` : flat;
 }
 
-/** The beginning of a text as a list of many shows it. */
+/** Returns the beginning of a text, short enough for a list of many. */
 export function excerptOf(text: string): string {
   return oneLine(text, 60);
 }
 
-/** A message as the cap shortens it: its beginning, and the names of its files, of which nothing else is left. */
+/** Returns a message as the cap shortens it: its beginning, and the names of its files, which are dropped. */
 export function summaryLineOf({ prompt, attachments }: Pick<InboxContent, 'prompt' | 'attachments'>): string {
   const files = attachments.map(({ name, kind }) => `[attachment ${cleanLabel(name ?? kind)}, left out]`);
   return [oneLine(prompt), ...files].filter((part) => part !== '').join(' ');

@@ -2,9 +2,9 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Tx } from './command.ts';
 
 /**
- * Operator and operand of "is one of the texts of a JSON list": the query is the same however many there are.
- * PostgreSQL takes an array for a few, and looks them up; of a set it expects a hundred, and reads a table of some
- * thousands from end to end.
+ * Returns operator and operand of "is one of the texts of a JSON list", so that the query text doesn't depend on their
+ * number. PostgreSQL assumes few elements in an array and looks them up; for a set it assumes a hundred and scans a
+ * table of a few thousand rows.
  */
 export function oneOf(
   list: RawBuilder<string>,

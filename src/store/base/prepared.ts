@@ -4,23 +4,24 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { NamedStatement, RemoteStatements, Tx } from './command.ts';
 import type { Tables } from './tables.ts';
 
-/** Placeholder in a prepared query for the value of that name. */
+/** Placeholders in a prepared query, one for each named value. */
 export type QueryParams<Values> = { readonly [Name in keyof Values]: RawBuilder<Values[Name]> };
 
-/** A query of Kysely's, or raw SQL. */
+/** A Kysely query, or raw SQL. */
 type BuiltQuery<Row> = { compile(db: Kysely<Tables>): CompiledQuery<Row> };
 
-/** A query whose text is made once; afterwards only the values change. Throws what the database throws. */
+/** A query whose text is built once; afterwards only the values change. Throws the database's errors. */
 export type PreparedQuery<Values, Row> = {
   all(tx: Tx, values: Values): Promise<readonly Row[]>;
   first(tx: Tx, values: Values): Promise<Row | undefined>;
-  /** The first row; a query that must have one throws `internal` without. */
+  /** Returns the first row; throws `internal` when there is none. */
   one(tx: Tx, values: Values): Promise<Row>;
-  /** How many rows it has changed. */
+  /** Returns how many rows it has changed. */
   run(tx: Tx, values: Values): Promise<number>;
   /**
-   * Writes, and nobody needs to know how many rows: PostgreSQL gets it in its order with what follows, and isn't
-   * waited for. What it throws fails the transaction at its next answer, at the latest at the commit.
+   * Writes without reporting how many rows have changed: the statement is sent to PostgreSQL in order with the
+   * following ones, and its answer isn't awaited. Its error fails the transaction at the next answer, at the latest at
+   * the commit.
    */
   post(tx: Tx, values: Values): Promise<void>;
 };
@@ -36,7 +37,7 @@ type NamedQuery<Row> = CompiledQuery<Row> & NamedStatement;
  *     );
  *     const lane = await laneByKey.first(tx, { key });
  *
- * `build` runs once for each dialect. What it reads besides its slots must never change.
+ * `build` runs once for each dialect. Anything it reads besides its parameters must never change.
  */
 export function prepared<Values, Row>(
   build: (db: Kysely<Tables>, of: QueryParams<Values>, dialect: Tx['dialect']) => BuiltQuery<Row>,
@@ -48,7 +49,7 @@ export function prepared<Values, Row>(
     plans[tx.dialect] = plan;
     return plan;
   };
-  // Its rows are those of the query it was built as.
+  // The casts hold: the rows are those of the query that `build` returned.
   const all = async (tx: Tx, values: Values) => {
     const plan = planFor(tx);
     const parameters = bind(plan, values);
@@ -101,10 +102,10 @@ class Slot {
   }
 }
 
-/** Every name has its slot; which names there are is a matter of types. */
+/** Provides a slot for every name; types restrict which names are used. */
 const slots: unknown = new Proxy({}, { get: (_, name) => sql.val(new Slot(name)) });
 
-/** Parameters of the query, each slot replaced by its value. */
+/** Returns the query's parameters, with each slot replaced by its value. */
 function bind<Values>({ parameters }: CompiledQuery, values: Values): readonly unknown[] {
   return parameters.map((parameter) =>
     parameter instanceof Slot ? values[parameter.name as keyof Values] : parameter,

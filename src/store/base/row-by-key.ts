@@ -1,10 +1,10 @@
-/** Single rows by the column that each is known by. */
+/** Reads and changes single rows by their key column. */
 import { type Kysely, type Selectable, sql, type Updateable } from 'kysely';
 import type { Tx } from './command.ts';
 import { type PreparedQuery, prepared, type QueryParams } from './prepared.ts';
 import type { Tables } from './tables.ts';
 
-/** The column that each row is known by. */
+/** The key column of each table. */
 export const keyColumns = {
   ...{ inbox: 'id', outbox: 'key', runs: 'id', transcript: 'id', children: 'id', approvals: 'id' },
   ...{ sessions: 'id', lanes: 'key', laneAliases: 'key', conversations: 'key', accounts: 'key' },
@@ -14,7 +14,7 @@ export const keyColumns = {
 type KeyedTable = keyof typeof keyColumns;
 type Row<Table extends KeyedTable> = Selectable<Tables[Table]>;
 
-/** Reads these columns of the row; undefined when there is none of that key. */
+/** Reads these columns of the row; undefined when no row has that key. */
 export function findRow<Table extends KeyedTable, Name extends keyof Row<Table> & string>(
   tx: Tx,
   table: Table,
@@ -24,7 +24,7 @@ export function findRow<Table extends KeyedTable, Name extends keyof Row<Table> 
   return selectOf<Pick<Row<Table>, Name>>(table, columns).first(tx, { key });
 }
 
-/** The same of a row that has to be there. Throws `internal`. */
+/** Does the same for a row that must exist. Throws `internal` if it doesn't. */
 export function readRow<Table extends KeyedTable, Name extends keyof Row<Table> & string>(
   tx: Tx,
   table: Table,
@@ -34,7 +34,7 @@ export function readRow<Table extends KeyedTable, Name extends keyof Row<Table> 
   return selectOf<Pick<Row<Table>, Name>>(table, columns).one(tx, { key });
 }
 
-/** An amount that is added to what a column holds. */
+/** An amount that is added to a column's value. */
 class Plus {
   readonly amount: number;
 
@@ -43,7 +43,7 @@ class Plus {
   }
 }
 
-/** In a change: adds the amount, which may be negative, to what the column holds. */
+/** Makes a change add the amount, which may be negative, to the column's value. */
 export function plus(amount: number): Plus {
   return new Plus(amount);
 }
@@ -52,7 +52,7 @@ type Change<Table extends KeyedTable> = {
   readonly [Name in keyof Updateable<Tables[Table]>]: Updateable<Tables[Table]>[Name] | Plus;
 };
 
-/** Changes columns of the row, if it is there; those that are undefined stay. */
+/** Changes columns of the row, if it exists; undefined ones stay as they are. */
 export async function changeRow<Table extends KeyedTable>(
   tx: Tx,
   table: Table,
@@ -67,20 +67,20 @@ export async function changeRow<Table extends KeyedTable>(
   await updateOf(table, Object.keys(values)).post(tx, { ...values, key });
 }
 
-/** Begins the name of a value that is added. */
+/** Prefix for the name of a value that is added. */
 const added = '+';
 
 type ByKey<Found> = PreparedQuery<{ readonly key: string | null }, Found>;
 type Slots = QueryParams<Record<string, unknown> & { readonly key: string | null }>;
 
-/** One for each table and list of columns, of which the callers have few. */
+/** One query for each table and list of columns; callers use only a few lists. */
 const selects = new Map<string, ByKey<unknown>>();
 const updates = new Map<string, ByKey<unknown>>();
 
 function selectOf<Found>(table: KeyedTable, columns: readonly string[]): ByKey<Found> {
   const name = `${table} ${columns}`;
   const build = (db: Kysely<Tables>, of: Slots) =>
-    // The caller's types have said that these are the table's columns.
+    // The caller's types have checked that these are columns of the table.
     db
       .selectFrom(table)
       .select(columns as never)

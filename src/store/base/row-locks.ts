@@ -1,8 +1,8 @@
 /**
- * Rows that a transaction has until its end. All steps lock them in one order, or two could wait for each other until
- * PostgreSQL undoes one of them, a second later: the row of all approvals or of all links; accounts by key; lanes by depth and
- * key, where one that is made counts as locked; classes and trees of sub-agents; questions; conversations; parts. A step that
- * has a conversation already waits for no lane.
+ * Rows that a transaction locks until its end. All steps lock them in one order; otherwise two steps could wait for
+ * each other until PostgreSQL aborts one of them, a second later. The order: the row of all approvals or of all links;
+ * accounts by key; lanes by depth and key, where making a lane counts as locking it; classes and trees of sub-agents;
+ * questions; conversations; parts. A step that has already locked a conversation waits for no lane.
  */
 import type { Compilable, CompiledQuery, Kysely, SelectQueryBuilder } from 'kysely';
 import type { Tx } from './command.ts';
@@ -14,9 +14,9 @@ type Rows<Row> = Compilable<Row> & Pick<SelectQueryBuilder<Tables, keyof Tables,
 export type LockingQuery<Values, Row> = Pick<PreparedQuery<Values, Row>, 'all' | 'first' | 'one'>;
 
 /**
- * Like `prepared`, and the rows belong to the transaction until its end. The one writer of SQLite has
- * them all anyway. PostgreSQL may block on the lock, so `tx.now` is refreshed once it is granted: a lease
- * that is judged or begun by an earlier time would be over as it begins.
+ * Does the same as `prepared`, and also locks the rows until the transaction ends. SQLite's single writer has all rows
+ * anyway. PostgreSQL may block on the lock, so `tx.now` is refreshed once it is granted: by an earlier time, a new
+ * lease could already have expired when it begins.
  */
 export function locking<Values, Row>(
   build: (db: Kysely<Tables>, of: QueryParams<Values>, dialect: Tx['dialect']) => Rows<Row>,
@@ -34,13 +34,13 @@ export function locking<Values, Row>(
   };
 }
 
-/** The same for a query that is another one each time. */
+/** Does the same for a query whose text changes from call to call. */
 export async function lockRows<Row>(tx: Tx, query: Rows<Row>): Promise<readonly Row[]> {
   const { rows } = await tx.db.executeQuery(planOf(tx.dialect, query));
   return rows.map((row) => withLockTime(tx, row));
 }
 
-/** The clock stands outside of the part that locks: PostgreSQL computes a column before it waits for the row. */
+/** Reads the clock outside the locking query, since PostgreSQL computes a column before it waits for the row. */
 function planOf<Row>(dialect: Tx['dialect'], query: Rows<Row>): CompiledQuery<Row> {
   if (dialect !== 'postgres') return query.compile();
   const plan = query.forUpdate().compile() as CompiledQuery<Row>;
@@ -50,7 +50,7 @@ function planOf<Row>(dialect: Tx['dialect'], query: Rows<Row>): CompiledQuery<Ro
   };
 }
 
-/** The row as it was asked for, and `tx.now` at the time it was locked. */
+/** Returns the row as requested, and sets `tx.now` to the time it was locked. */
 function withLockTime<Row>(tx: Tx, row: Row): Row {
   if (tx.advanceNow === undefined) return row;
   const { lockedAt, ...asked } = row as Row & { readonly lockedAt: number };

@@ -4,7 +4,7 @@ import type { RunKind } from '#contracts/run-kind.ts';
 export type SessionsTable = {
   id: string;
   key: string;
-  /** The session whose sub-agent it is of. */
+  /** The session that it is a sub-agent of. */
   parentSessionId: string | null;
   agentId: string;
   title: string | null;
@@ -13,17 +13,17 @@ export type SessionsTable = {
   completionTokens: number;
   /** The message shown to the model in place of those before `keptFrom`. */
   summaryMessageId: string | null;
-  /** Position of the first message that it is shown as it was written; 0 without a summary. */
+  /** Position of the first message that the model sees as it was written; 0 without a summary. */
   keptFrom: Generated<number>;
-  /** About how many tokens instructions and tools took in its last run; 0 before the first. */
+  /** Approximate tokens of instructions and tools in its last run; 0 before the first. */
   instructionTokens: Generated<number>;
   toolTokens: Generated<number>;
   /** Micro-dollars. */
   cost: number;
-  /** Chosen by `/model` and `/think`, or at a sub-agent's spawn; null: as its agent has it. */
+  /** Chosen by `/model` and `/think`, or when a sub-agent is spawned; null: its agent's. */
   model: string | null;
   reasoning: string | null;
-  /** JSON of `ChildRole`, of the sessions above it, root first, and of `ForkPoint`: of children only. */
+  /** JSON, for children only: `ChildRole`; the sessions above it, root first; `ForkPoint`. */
   role: string | null;
   ancestors: string | null;
   forkedFrom: string | null;
@@ -39,15 +39,15 @@ export type TranscriptTable = {
   position: number;
   role: string;
   parts: string;
-  /** Sentence for the model beside a person's message: when it was taken, and from whom. */
+  /** Sentence for the model along with a person's message: when it was taken, and from whom. */
   note: string | null;
   model: string | null;
   /** Content omitted from requests (`Unsendable`), since one was rejected for it. */
   unsendable: string | null;
   runId: string | null;
-  /** 0 while an assistant message streams: it does not count until it has its finish part. */
+  /** 0 while an assistant message streams: it doesn't count until it has its finish part. */
   isFinished: number;
-  /** 1 when it stands for the messages before it: only the session's latest one is ever shown. */
+  /** 1 when it summarises the messages before it; only the session's latest summary is ever shown. */
   isSummary: Generated<number>;
   createdAt: number;
   updatedAt: number;
@@ -58,13 +58,13 @@ export type RunsTable = {
   id: string;
   laneKey: string;
   sessionId: string;
-  /** `turn` answers messages; `compact` summarises the session because somebody asked; `title` names another one. */
+  /** `turn` answers messages; `compact` summarises the session on request; `title` names another session. */
   kind: Generated<RunKind>;
   state: 'active' | 'parked' | 'finished';
   epoch: number;
-  /** How often a process began or resumed it after a crash; planned hand-overs don't count. */
+  /** How often a process has begun it, or resumed it after a crash; planned hand-overs don't count. */
   attempts: number;
-  /** 1 when the last holder handed it over on purpose: that is no failed attempt. */
+  /** 1 when the last holder handed it over on purpose, so that the attempt doesn't count as failed. */
   isHandedOver: number;
   route: string | null;
   authority: string;
@@ -77,23 +77,23 @@ export type RunsTable = {
   nextOrdinal: number;
   endReason: string | null;
   detail: string | null;
-  /** Since when it waits for something outside, without slot or lease; null while it does not. */
+  /** Since when it has waited for an outside result, without slot or lease; null while it isn't parked. */
   parkedAt: number | null;
   parkReason: string | null;
   /** JSON of `BudgetWait` while it is parked because a budget has no room. */
   budgetWait: string | null;
-  /** How long it had worked when it was parked last: what counts against its time limit, ms. */
+  /** How long it had worked when it was last parked, ms; counts against its time limit. */
   workedMs: number;
-  /** Budget that its children count against: its own id, or its child's or its announcement's tree. */
+  /** Id of the tree whose budget its children count against: its own id, or its child's or its announcement's tree. */
   treeId: string;
   startedAt: number;
   endedAt: number | null;
 };
 
-/** Calls of tools, from the message that makes one to its result. */
+/** Tool calls, from the message that makes one to its result. */
 export type ToolCallsTable = {
   runId: string;
-  /** The assistant message and the call id: servers repeat call ids. */
+  /** The assistant message, which is part of the key because servers repeat call ids. */
   messageId: string;
   callId: string;
   ordinal: number;
@@ -106,9 +106,9 @@ export type ToolCallsTable = {
   endedAt: number | null;
 };
 
-/** The ledger: one row per try of a model call. `open` until its one end. */
+/** The ledger of model calls: one row per attempt, `open` until its one end. */
 export type ModelCallsTable = {
-  /** Epoch of the claim and number within it. */
+  /** Epoch of the claim, and the call's number within it. */
   id: string;
   runId: string;
   sessionId: string;
@@ -116,11 +116,11 @@ export type ModelCallsTable = {
   provider: string;
   model: string;
   purpose: string;
-  /** Micro-dollars that `budgetKeys` hold for it, or its bound where no budget applies. */
+  /** Micro-dollars that the budgets in `budgetKeys` reserve for it, or its upper bound if no budget applies. */
   reserved: number;
-  /** JSON of the keys in `budgets`; null where none applies. */
+  /** JSON of the keys in `budgets`; null if none applies. */
   budgetKeys: string | null;
-  /** JSON of `CallRate`, while the bound isn't computed. */
+  /** JSON of `CallRate` until the bound is computed. */
   rate: string | null;
   inputTokens: number;
   outputTokens: number;
@@ -128,20 +128,20 @@ export type ModelCallsTable = {
   cacheWriteTokens: number;
   cost: number;
   latencyMs: number;
-  /** The model takes no tools, and was asked without those of the request. */
+  /** 1 when the model takes no tools and was called without those of the request. */
   withoutTools: number;
   openedAt: number;
-  /** When it ended, or was opened. */
+  /** When it ended; until then, when it was opened. */
   at: number;
 };
 
-/** Sums of the model calls that a session has made and that have ended, for each model and purpose. */
+/** Totals of a session's ended model calls, for each model and purpose. */
 export type SessionUsageTable = {
   sessionId: string;
   model: string;
   purpose: string;
   calls: number;
-  /** Those among them whose cost nobody knows. */
+  /** How many of them have an unknown cost. */
   unsure: number;
   inputTokens: number;
   outputTokens: number;
@@ -151,13 +151,13 @@ export type SessionUsageTable = {
   cost: number;
 };
 
-/** Money spent and held, micro-dollars: by run, session, tree, person and day, or day. */
+/** Money spent and reserved, micro-dollars: by run, session, tree, person and day, or day. */
 export type BudgetsTable = {
   key: string;
   spent: number;
   reserved: number;
   /** Set by `/budget`, in place of the configured limit. */
   raisedTo: number | null;
-  /** When a call last ended in it, it was raised, or it began. */
+  /** The latest of: a call in it ended, it was raised, it began. */
   touchedAt: number;
 };

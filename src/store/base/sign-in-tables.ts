@@ -3,9 +3,9 @@ export type SignInsTable = {
   id: string;
   /** Hash of the cookie, keyed with the access token. The cookie itself is not stored. */
   secretHash: string;
-  /** Names the access token that it was made under. */
+  /** Identifies the access token that was used. */
   issuer: string;
-  /** The browser's name, as printable text. */
+  /** The browser's name as printable text. */
   browser: string;
   createdAt: number;
   lastSeenAt: number;

@@ -13,7 +13,7 @@ import type {
 } from './run-tables.ts';
 import type { LockoutsTable, SignInsTable } from './sign-in-tables.ts';
 
-/** The one schema of both databases. Times are ms since the epoch by the database's clock, booleans 0 or 1, JSON is text. */
+/** The schema of both databases. Times are ms since the epoch by the database's clock, booleans 0 or 1, JSON text. */
 export type Tables = {
   boots: BootsTable;
   accounts: AccountsTable;
@@ -54,7 +54,7 @@ export type Tables = {
 /** A process that has opened the store. */
 export type BootsTable = { id: string; folder: string; startedAt: number; role: string };
 
-/** A bot account: who receives for it, and how far the platform was acknowledged. */
+/** A bot account: which process receives for it, and up to where the platform's events are acknowledged. */
 export type AccountsTable = {
   /** `<channel>/<account>`. */
   key: string;
@@ -69,27 +69,27 @@ export type AccountsTable = {
 export type ConversationsTable = {
   /** `<channel>/<account>/<conversation>`. */
   key: string;
-  /** The id its session key is made of: an earlier one, after a migration. */
+  /** The id that its session key is made from: an earlier one after a migration. */
   canonicalId: string | null;
-  /** The id it lives on under. */
+  /** The id under which it continues. */
   movedTo: string | null;
   activation: string | null;
-  /** The owner who has let this group in, besides those that the configuration names. */
+  /** The owner who has admitted this group, if the configuration doesn't. */
   admittedBy: string | null;
   unreachableAt: number | null;
-  /** The id of who sent the latest command here; of direct conversations only. */
+  /** The id of the latest command's sender; only for direct conversations. */
   commandedBy: string | null;
   commandedAt: number | null;
   /** Next place in the conversation's delivery order. */
   nextPart: number;
   deliveryEpoch: number;
   deliveryHolder: string | null;
-  /** Names the claim that the holder has by it: `DeliveryPolicy`. */
+  /** Identifies the holder's claim: `DeliveryPolicy`. */
   deliveryClaim: string | null;
   deliveryUntil: number;
 };
 
-/** One row per platform event, whatever became of it; no content of what was read. Kept for ever. */
+/** One row per platform event, whatever its outcome, without the content of readable events. Kept forever. */
 export type LedgerTable = {
   account: string;
   eventKey: string;
@@ -102,39 +102,39 @@ export type LedgerTable = {
   laneKey: string | null;
   conversationKey: string;
   messageId: string | null;
-  /** Only for events that nobody could read. */
+  /** Only for events that couldn't be read. */
   raw: string | null;
   /** Fingerprint of messages and edits; see `fingerprintOf`. */
   fingerprint: string | null;
   at: number;
 };
 
-/** A session's serial queue: who runs it, and how it treats what arrives. */
+/** A session's serial queue: which process runs it, and how it treats new messages. */
 export type LanesTable = {
   key: string;
   class: string;
   agentId: string;
   chatKind: string;
   sessionId: string;
-  /** Fences every write of a run: grows with each claim. */
+  /** Fences every write of a run; grows with each claim. */
   epoch: number;
   holder: string | null;
   leaseUntil: number;
-  /** The run that is not finished, if there is one. */
+  /** The unfinished run, if there is one. */
   runId: string | null;
-  /** Next sequence number; shared by the inbox and the replies, so that both sort into one timeline. */
+  /** Next sequence number, shared by inbox items and replies, so that both form one timeline. */
   nextSeq: number;
   mode: string;
   debounceMs: number;
   quietMs: number;
   cap: number;
   drop: string;
-  /** JSON of exactly what `/queue` has named; everything else follows the configuration. */
+  /** JSON of exactly the settings made with `/queue`; all others follow the configuration. */
   overrides: string | null;
-  /** JSON list of the messages that the cap made into one line each, shown before the next run. */
+  /** JSON list of the messages that the cap reduced to one line each, shown before the next run. */
   overflow: string | null;
   lastActivityAt: number;
-  /** When an owner wrote last, some minutes off (`noteOwner`); null but in an owner's direct conversation. */
+  /** When an owner last wrote, to within minutes (`noteOwner`); only set in an owner's direct conversation. */
   ownerAt: number | null;
 };
 
@@ -143,7 +143,7 @@ export type InboxTable = {
   id: string;
   laneKey: string;
   seq: number;
-  /** Before seq in the order; changed by promote and interrupt only. */
+  /** Sorts before `seq`; only changed by promote and interrupt. */
   rank: number;
   kind: 'message' | 'command';
   state: 'held' | 'waiting' | 'taken' | 'ended';
@@ -156,7 +156,7 @@ export type InboxTable = {
   messageId: string | null;
   senderId: string;
   authority: string;
-  /** Null here and of runs: only on record. */
+  /** Null for items that are only on record, as for runs. */
   route: string | null;
   source: Generated<ItemSource>;
   /** Unique, as `reservedRunId` is. */
@@ -164,16 +164,16 @@ export type InboxTable = {
   reach: Generated<Reach>;
   reservedRunId: string | null;
   content: string;
-  /** Files still to fetch: 1 until the download ended. */
+  /** 1 while it has files still to fetch. */
   isFetching: number;
   dueAt: number;
   runId: string | null;
   transcriptId: string | null;
   /** The assistant message that answered it, whose parts decide its final outcome. */
   answer: string | null;
-  /** 1 when it was steered into its run and goes back should the run end without having consumed it. */
+  /** 1 when it was steered into its run and is requeued if the run ends without having used it. */
   isKept: Generated<number>;
-  /** When its sender was told that it waits, 0 when nobody is told; null while nobody was. */
+  /** When its sender was notified that it waits; 0 when no notice is due, null until notified. */
   notifiedAt: number | null;
   createdAt: number;
 };
@@ -182,7 +182,7 @@ export type InboxTable = {
 export type GroupContextTable = {
   laneKey: string;
   seq: number;
-  /** Conversation in which it was said; empty for what the gateway notes. */
+  /** Conversation of the message; empty for the gateway's own notes. */
   conversationKey: string;
   messageId: string | null;
   content: string;
@@ -191,7 +191,7 @@ export type GroupContextTable = {
 
 /** Outbox parts: one platform action each, in the delivery order of its conversation. */
 export type OutboxTable = {
-  /** Run, ordinal and target: a second insert is a no-op. */
+  /** Run, ordinal and target, so that a second insert is a no-op. */
   key: string;
   conversationKey: string;
   /** Order within the conversation. */
@@ -209,22 +209,22 @@ export type OutboxTable = {
   attempts: number;
   dueAt: number;
   sendingAt: number | null;
-  /** Since when the platform asks to wait before it is sent, and until when at last; null while it never did. */
+  /** When the platform first asked to delay this part, and the latest time it asked for; null if it never did. */
   waitAskedSince: number | null;
   waitAskedUntil: number | null;
   receipts: string | null;
-  /** Why it failed, is unknown, or has to be sent again. */
+  /** Why it failed, is unknown, or must be sent again. */
   problem: string | null;
   createdAt: number;
   endedAt: number | null;
 };
 
-/** From a platform message id back to the part that made it. */
+/** Maps a platform message id to the part that made it. */
 export type ReceiptsTable = { conversationKey: string; messageId: string; partKey: string };
 
 /**
- * The restores of this database, from the commit or rename that brought it; `madeAt` is the time of the backup, ISO 8601,
- * `isActed` 1 once a start has acted on it.
+ * The restores of this database, each recorded with the commit or rename that put it in place. `madeAt` is the time of
+ * the backup, ISO 8601; `isActed` is 1 once a start has acted on it.
  */
 export type RestoresTable = { id: string; madeAt: string; isActed: number };
 
@@ -234,35 +234,35 @@ export type OwnerNoticesTable = {
   kind: AlertKind;
   /** The channel, lane, account or conversation that it is about. */
   subject: string;
-  /** JSON of what fills in its text. */
+  /** JSON of the values for its text. */
   details: string;
-  /** How often it happened. */
+  /** How often it has happened. */
   count: number;
   raisedAt: number;
   lastAt: number;
   /** 1 while the alert, or its end, is still to be reported. */
   isPending: number;
   toldAt: number | null;
-  /** The part that told the owner; null when there was no way to. */
+  /** The part that notified the owner; null if there was no way to. */
   partKey: string | null;
   dismissedAt: number | null;
   endedAt: number | null;
 };
 
 /**
- * Questions that a person with the right to may decide, each once: by a button, a command, the page or the
- * console. What was asked, and what a decision does, is the kind's.
+ * Questions that an authorized person decides, each once: by a button, a command, the page or the console. The kind
+ * determines what is asked and what a decision does.
  */
 export type ApprovalsTable = {
   /** Short enough to type. */
   id: string;
   kind: 'pairing' | 'group';
-  /** The matter; one open question each. Pairing: the request's id. Group: its conversation's key. */
+  /** The matter to decide; one open question each. Pairing: the request's id. Group: its conversation's key. */
   subject: string;
   /** JSON of what the kind needs. */
   details: string;
   state: 'open' | 'approved' | 'denied' | 'expired';
-  /** `<channel>:<peer>` with the name they had, `console` or `page`. */
+  /** `<channel>:<peer>` with the name at that time, `console` or `page`. */
   decidedBy: string | null;
   createdAt: number;
   expiresAt: number;
@@ -282,31 +282,31 @@ export type PeopleTable = {
   approvedBy: string;
 };
 
-/** Who asks to be let in: one row per person and bot account, until it expires. */
+/** Pending requests for access: one row per person and bot account, until it expires. */
 export type PairingsTable = {
   account: string;
   peerId: string;
   id: string;
   ref: string;
   name: string;
-  /** Null, as `code` is, once an owner has turned the request down. */
+  /** Null, like `code`, once an owner has denied the request. */
   codeHash: string | null;
   /** Shown to the owner. */
   code: string | null;
-  /** JSON of the message that is answered once its sender is let in (`KeptMessage`). */
+  /** JSON of the message that is answered once its sender is admitted (`KeptMessage`). */
   kept: string | null;
-  /** JSON of where the person is told. */
+  /** JSON of the route by which the person is notified. */
   route: string;
-  /** The part of the outbox that shows the code, blanked as soon as the code is worth nothing. */
+  /** The outbox part that shows the code, blanked as soon as the code is void. */
   noticeKey: string;
-  /** Who was named the person in chat and may confirm (`<channel>:<peer>`), and in which conversation. */
+  /** Who was shown the person's name in chat and may confirm (`<channel>:<peer>`), and in which conversation. */
   offeredTo: string | null;
   offeredIn: string | null;
   createdAt: number;
   expiresAt: number;
 };
 
-/** Files of one message that lie with its network and that nobody will fetch, until the network was asked to remove them. */
+/** Files of a message that remain with its network and won't be fetched, until the network is asked to remove them. */
 export type LeftFilesTable = {
   id: string;
   /** JSON of where the message came from. */
@@ -319,7 +319,7 @@ export type LeftFilesTable = {
 /** The times of the last attempts to approve a code, JSON. */
 export type PairingTriesTable = { name: string; recent: string };
 
-/** How far a conversation was accepted without a gap, on networks whose history is read by conversation. */
+/** Up to where a conversation is accepted without a gap, on networks whose history is read by conversation. */
 export type AnchorsTable = { account: string; conversation: string; anchor: string };
 
 /** Accounts that a person has linked in chat. Links of the configuration have no row. */
@@ -327,12 +327,12 @@ export type LinksTable = {
   /** `<channel>:<peer>`. */
   peer: string;
   identity: string;
-  /** Its direct conversation, JSON: where it is told what becomes of the link. */
+  /** JSON of the route to its direct conversation, where it is notified about the link. */
   route: string;
   linkedAt: number;
 };
 
-/** Session keys that lead to a lane of another key: what was begun before the link goes on under its own. */
+/** Session keys that lead to a lane with another key; what began before the link continues under its own key. */
 export type LaneAliasesTable = {
   key: string;
   laneKey: string;
@@ -341,14 +341,14 @@ export type LaneAliasesTable = {
   peer: string;
 };
 
-/** At most one per account that asks. The code itself is not stored. */
+/** Link codes, at most one per requesting account. The code itself isn't stored. */
 export type LinkCodesTable = {
   peer: string;
   codeHash: string;
-  /** JSON of who asks, and from where. */
+  /** JSON of the requesting account and the conversation it asked in. */
   asked: string;
   answerKey: string;
-  /** Who was told whom the code joins and may confirm (`<channel>:<peer>`), and in which conversation. */
+  /** Who was shown which account the code links and may confirm (`<channel>:<peer>`), and in which conversation. */
   offeredTo: string | null;
   offeredIn: string | null;
   /** The part that asks that account to confirm. */
@@ -356,10 +356,10 @@ export type LinkCodesTable = {
   expiresAt: number;
 };
 
-/** Codes tried within a window; the row of the peer `*` counts for all together. */
+/** Codes tried within a window; the row of the peer `*` counts the attempts of all. */
 export type LinkGuessesTable = { peer: string; since: number; count: number };
 
-/** Changes of waiting messages: recorded, since they change an order or an outcome. */
+/** Changes to waiting messages, recorded because they change an order or an outcome. */
 export type ItemChangesTable = {
   id: string;
   laneKey: string;
