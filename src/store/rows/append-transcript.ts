@@ -15,11 +15,11 @@ export type NewMessage = {
   readonly runId?: string | undefined;
   readonly isFinished: boolean;
   readonly isSummary?: true;
-  /** Cost of writing it, counted with it. */
+  /** Usage of the model call that wrote it, added to the session's. */
   readonly charge?: Charge | undefined;
 };
 
-/** Usage of one model call: micro-dollars, and the tokens of the whole prompt and of the answer. */
+/** Usage of one model call: micro-dollars, and the tokens of the complete prompt and of the answer. */
 export type Charge = {
   readonly cost: number;
   readonly promptTokens: number;
@@ -53,12 +53,12 @@ export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> 
   await insertRow(tx, 'transcript', row, atTheEnd);
 }
 
-/** The count includes the message. */
+/** `messageCount` already includes the message. */
 const atTheEnd = {
   position: (of) => sql`(select "messageCount" from "sessions" where "id" = ${of.sessionId})`,
 } satisfies ComputedColumns;
 
-/** A note for the agent that starts nothing: an edit or a delete after the run. */
+/** Appends a note for the agent that starts no run: about an edit or a delete after the run. */
 export async function appendNote(
   tx: Tx,
   note: { readonly sessionId: string; readonly text: string },

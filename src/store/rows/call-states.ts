@@ -1,6 +1,6 @@
 /**
- * Writes what becomes of a tool call, and nothing else does: `pending → started → waiting → done`. The
- * callers hold the lane's lock.
+ * Writes the states of tool calls; no other file does: `pending → started → waiting → done`. The callers hold the
+ * lane's lock.
  */
 
 import { type MessagePart, waitExpired } from '#contracts/message.ts';
@@ -13,14 +13,14 @@ export type NewCall = {
   readonly runId: string;
   readonly messageId: string;
   readonly sessionId: string;
-  /** Its place among the calls of the message. */
+  /** Its position among the calls of the message. */
   readonly ordinal: number;
   readonly callId: string;
   readonly name: string;
   readonly input: string;
 };
 
-/** Stores a call with the reserved place of its result. Repeating it changes nothing. */
+/** Stores a call and reserves the place of its result. Repeating it changes nothing. */
 export async function insertCall(tx: Tx, { sessionId, ...call }: NewCall): Promise<void> {
   const { messageId, ordinal, runId } = call;
   if (!(await insertNewRow(tx, 'toolCalls', { ...call, state: 'pending', isError: 0 }))) return;
@@ -30,7 +30,7 @@ export async function insertCall(tx: Tx, { sessionId, ...call }: NewCall): Promi
 
 export type CallOf = { readonly messageId: string; readonly callId: string };
 
-/** Records that the call may have its effect from now on. */
+/** Records that the call may take effect from now on. */
 export async function startCall(tx: Tx, { messageId, callId }: CallOf): Promise<void> {
   await tx.db
     .updateTable('toolCalls')
@@ -41,7 +41,7 @@ export async function startCall(tx: Tx, { messageId, callId }: CallOf): Promise<
     .execute();
 }
 
-/** Lets the run's started calls wait for their results from outside. Returns whether there are any. */
+/** Makes the run's started calls wait for their outside results. Returns whether there are any. */
 export async function awaitCalls(tx: Tx, runId: string): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('toolCalls')
@@ -52,7 +52,7 @@ export async function awaitCalls(tx: Tx, runId: string): Promise<boolean> {
   return numUpdatedRows > 0n;
 }
 
-/** Whether a call of the run still waits for its result from outside. */
+/** Says whether a call of the run still waits for its outside result. */
 export async function hasWaitingCall(tx: Tx, runId: string): Promise<boolean> {
   const open = await tx.db
     .selectFrom('toolCalls')
@@ -64,7 +64,7 @@ export async function hasWaitingCall(tx: Tx, runId: string): Promise<boolean> {
   return open !== undefined;
 }
 
-/** Ends the calls of the run whose results have not come in time; the model reads that they expired. */
+/** Ends the run's calls whose results didn't come in time; the model reads that they expired. */
 export async function expireCalls(tx: Tx, runId: string): Promise<void> {
   const waiting = await tx.db
     .selectFrom('toolCalls')
@@ -78,7 +78,7 @@ export async function expireCalls(tx: Tx, runId: string): Promise<void> {
   }
 }
 
-/** The result of a tool call, as it is stored. */
+/** The result of a tool call as it is stored. */
 export type StoredResult = {
   readonly callId: string;
   readonly isError: boolean;
@@ -86,7 +86,7 @@ export type StoredResult = {
   readonly parts: readonly MessagePart[];
 };
 
-/** Writes the result into its reserved place. A result that is there is never overwritten. */
+/** Writes the result into its reserved place. An existing result is never overwritten. */
 export async function endCall(tx: Tx, messageId: string, result: StoredResult): Promise<void> {
   const parts = JSON.stringify(result.parts);
   const call = await tx.db

@@ -12,8 +12,8 @@ export type SummariesEnd = {
 };
 
 /**
- * Takes the summary lines of these senders out of the lane and ends their messages so: a line that no run has read
- * waits like any other message. Returns how many there were. The caller holds the lane's lock.
+ * Removes the summary lines of these senders from the lane and ends their messages as given, because a line that no run
+ * has read waits like any other message. Returns how many there were. The caller holds the lane's lock.
  */
 export async function endSummaries(
   tx: Tx,

@@ -1,6 +1,6 @@
 /**
- * Writes what becomes of inbox items, and nothing else does: `held → waiting → taken → ended`, back to `waiting`
- * from `taken`, or from a summary line that no run has read, and the one outcome of each item with the ledger entry
+ * Writes the states of inbox items; no other file does: `held → waiting → taken → ended`, and back to `waiting` from
+ * `taken` or from a summary line that no run has read. Also writes the one outcome of each item, with the ledger entry
  * that follows from it. The callers hold the lane's lock; amending an answered item's outcome needs the run's.
  */
 import { type Insertable, sql } from 'kysely';
@@ -18,13 +18,13 @@ type NewItem = Omit<Insertable<Tables['inbox']>, 'state' | 'seq' | 'sourceKey'> 
 };
 
 /**
- * Stores an item, waiting or held, under the number that its lane has just taken. False when its source key was used
- * before: the item exists.
+ * Stores an item, waiting or held, under the sequence number that its lane has just taken. Returns false when its
+ * source key was used before, so that the item already exists.
  */
 export async function insertItem(tx: Tx, { isHeld, ...item }: NewItem): Promise<boolean> {
   const row = { ...item, state: isHeld ? ('held' as const) : ('waiting' as const) };
   if (item.sourceKey !== null) return insertNewRow(tx, 'inbox', row, lastTaken);
-  // Without a key nobody repeats it: what can't be stored must not look as if it were.
+  // An insert without a source key isn't a repeat, so a conflict must throw instead of looking like success.
   await insertRow(tx, 'inbox', row, lastTaken);
   return true;
 }
@@ -37,8 +37,8 @@ const lastTaken = {
 export type ItemEnd = { readonly outcome: Outcome; readonly outcomeReason: string };
 
 /**
- * Ends those of the items that nobody has taken; a held one then counts as accepted in the ledger, since it
- * has an outcome. Returns how many it has ended.
+ * Ends those of the items that no run has taken. A held one then counts as accepted in the ledger, since it has an
+ * outcome. Returns how many were ended.
  */
 export async function endItems(tx: Tx, ids: readonly string[], end: ItemEnd): Promise<number> {
   if (ids.length === 0) return 0;
@@ -52,7 +52,7 @@ export async function endItems(tx: Tx, ids: readonly string[], end: ItemEnd): Pr
   return Number(numUpdatedRows);
 }
 
-/** Gives items that the cap has summarised another outcome than `merged`: their line was taken out unread. */
+/** Replaces the outcome `merged` of items that the cap has summarised, since their line was removed unread. */
 export async function endSummarized(tx: Tx, ids: readonly string[], end: ItemEnd): Promise<void> {
   if (ids.length === 0) return;
   await tx.db
@@ -63,7 +63,7 @@ export async function endSummarized(tx: Tx, ids: readonly string[], end: ItemEnd
     .execute();
 }
 
-/** Lets an item wait again that the cap has summarised, and whose line no run has read. */
+/** Makes an item wait again that the cap has summarised and whose line no run has read. */
 export async function reopenSummarized(tx: Tx, id: string): Promise<void> {
   await tx.db
     .updateTable('inbox')
@@ -74,10 +74,10 @@ export async function reopenSummarized(tx: Tx, id: string): Promise<void> {
     .execute();
 }
 
-/** The reason of an item that the cap made into one line before the next run. */
+/** The outcome reason of an item that the cap reduced to one line before the next run. */
 export const summarized = 'summarized';
 
-/** Lets held items run: a sibling of their bundle has passed the mention gate. */
+/** Lets held items run, because another item of their bundle has passed the mention gate. */
 export async function openHeld(tx: Tx, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await acceptHeld(tx, ids);
@@ -89,7 +89,7 @@ export async function openHeld(tx: Tx, ids: readonly string[]): Promise<void> {
     .execute();
 }
 
-/** Removes a held item that was not addressed to the agent, and says so in the ledger. */
+/** Removes a held item that wasn't addressed to the agent, and records so in the ledger. */
 export async function dropHeld(tx: Tx, id: string): Promise<void> {
   await settleHeld(tx, [id], () => ({ outcome: 'ignored', reason: 'not-mentioned' }));
   await tx.db.deleteFrom('inbox').where('id', '=', id).where('state', '=', 'held').execute();
@@ -125,7 +125,7 @@ async function settleHeld(
   }
 }
 
-/** Turns the entry of a message that was kept back into one that was accepted. */
+/** Marks the ledger entry of a message that was kept back as accepted. */
 export async function acceptEntry(
   tx: Tx,
   { account, eventKey }: { readonly account: string; readonly eventKey: string },
@@ -144,13 +144,13 @@ export type TakenItem = {
   readonly runId: string;
   /** Null: it stays out of the transcript. */
   readonly transcriptId: string | null;
-  /** Merged into the last item of its batch, whose answer is its own. */
+  /** Merged into the last item of its batch, whose answer also counts as its own. */
   readonly isMerged: boolean;
-  /** Goes back should the run end without having consumed it. */
+  /** Is requeued if the run ends without having used it. */
   readonly isKept: boolean;
 };
 
-/** Gives the item to a run. One that has ended since it was read is the run's too, which then ends it. */
+/** Assigns the item to a run, even if the item has ended since it was read; the run then ends it. */
 export async function takeItem(tx: Tx, { id, isMerged, isKept, ...taken }: TakenItem): Promise<void> {
   await changeRow(tx, 'inbox', id, {
     ...taken,
@@ -161,7 +161,7 @@ export async function takeItem(tx: Tx, { id, isMerged, isKept, ...taken }: Taken
   });
 }
 
-/** Puts items that a run has taken and not used back into the queue, in their old places. */
+/** Requeues items that a run has taken but not used, in their old places. */
 export async function returnItems(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx.db
     .updateTable('inbox')
@@ -171,7 +171,7 @@ export async function returnItems(tx: Tx, ids: readonly string[]): Promise<void>
     .execute();
 }
 
-/** Ends what a run has taken and not answered. */
+/** Ends the items that a run has taken but not answered. */
 export async function endTaken(
   tx: Tx,
   runId: string,
@@ -185,7 +185,7 @@ export async function endTaken(
     .execute();
 }
 
-/** One answer of a run: what it answers has its message's id. */
+/** One answer of a run. The items that it answers store its message id. */
 export type AnswerOf = { readonly runId: string; readonly answer: string };
 
 export type AnsweredItems = AnswerOf & {
@@ -194,8 +194,8 @@ export type AnsweredItems = AnswerOf & {
 };
 
 /**
- * Ends everything that the run has taken and not answered before, with the answer's provisional outcome;
- * what becomes of the answer's parts amends it. What was merged into another item keeps that outcome.
+ * Ends all items that the run has taken and not yet answered, with the answer's provisional outcome, which the delivery
+ * of its parts may amend. Items that were merged into another keep that outcome.
  */
 export async function endAnswered(tx: Tx, { outcomeReason, ...rows }: AnsweredItems): Promise<void> {
   await answerTaken.post(tx, { ...rows, outcomeReason: outcomeReason ?? null });
@@ -221,11 +221,11 @@ const answerTaken = prepared((db, of: QueryParams<AnsweredRun>) =>
     .where('state', '=', 'taken'),
 );
 
-/** Why an answered item counts as failed, or may not have been answered. */
+/** The outcome reason of an answered item that counts as failed, or that may not have been answered. */
 export const deliveryFailed = 'delivery failed';
 const deliveryUnknown = 'delivery unknown';
 
-/** Amends the provisional outcome of what was answered: a part of the answer did not arrive, or may not have. */
+/** Amends the provisional outcome of answered items: a part of the answer didn't arrive, or may not have. */
 export async function amendAnswered(
   tx: Tx,
   { runId, answer }: AnswerOf,
@@ -243,7 +243,7 @@ export async function amendAnswered(
     .execute();
 }
 
-/** Takes back what `amendAnswered` has said: the operator has changed a part that had ended. */
+/** Undoes `amendAnswered`, because the operator has changed a part that had ended. */
 export async function restoreAnswered(tx: Tx, { runId, answer }: AnswerOf): Promise<void> {
   await tx.db
     .updateTable('inbox')

@@ -1,6 +1,6 @@
 /**
- * Writes who may work a lane and until when (`holder`, `leaseUntil`, `epoch`, `runId`), and nothing else
- * does. A lane with a run and no live lease is what the sweep looks for. The callers hold the lane's lock.
+ * Writes who may work a lane and until when (`holder`, `leaseUntil`, `epoch`, `runId`); no other file does. The sweep
+ * looks for lanes with a run and no live lease. The callers hold the lane's lock.
  */
 
 import type { Tx } from '../base/command.ts';
@@ -24,8 +24,8 @@ export async function holdLane(tx: Tx, { laneKey, ...hold }: LaneHold): Promise<
 }
 
 /**
- * False when the lane isn't the holder's any more. A sub-agent's lease that is over can't come back: its place in
- * the class may have gone to another.
+ * Extends the lease; returns false when the lane no longer belongs to the holder. A sub-agent's expired lease can't be
+ * renewed, since its place in the class may have gone to another.
  */
 export async function renewLease(tx: Tx, { laneKey, epoch, ...lease }: LaneHold): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
@@ -40,15 +40,15 @@ export async function renewLease(tx: Tx, { laneKey, epoch, ...lease }: LaneHold)
   return numUpdatedRows > 0n;
 }
 
-/** Gives up the lease: the lane may be claimed from `leaseUntil` on, its run first. */
+/** Gives up the lease: from `leaseUntil` on the lane may be claimed, starting with its run. */
 export async function giveUpLease(tx: Tx, laneKey: string, leaseUntil: number): Promise<void> {
   await changeRow(tx, 'lanes', laneKey, { holder: null, leaseUntil });
 }
 
-/** No lane is given up for longer, ms: what seems to be was given up under a clock that has been set back since. */
+/** Longest pause of a lane that was given up, ms; a longer one means that the clock has been set back since. */
 const longestPauseMs = 60_000;
 
-/** Frees the lanes of runs that were given up under such a clock. Parked runs wait as long as they have to. */
+/** Frees the lanes of runs that were given up before the clock was set back. Parked runs keep waiting. */
 export async function endStalePauses(tx: Tx): Promise<void> {
   await tx.db
     .updateTable('lanes')
@@ -68,12 +68,12 @@ export async function endStalePauses(tx: Tx): Promise<void> {
     .execute();
 }
 
-/** Counts the caller's epoch as over: nothing that it writes counts from here on. */
+/** Raises the lane's epoch, so that writes under the old one are rejected from here on. */
 export async function raiseEpoch(tx: Tx, laneKey: string, epoch: number): Promise<void> {
   await changeRow(tx, 'lanes', laneKey, { epoch });
 }
 
-/** Lets go of a lane without a run. Changes nothing when it has one, or is somebody else's. */
+/** Releases a lane without a run. Changes nothing if it has one, or if another process holds it. */
 export async function releaseFreeLane(tx: Tx, laneKey: string, holder: string): Promise<void> {
   await tx.db
     .updateTable('lanes')
@@ -86,7 +86,7 @@ export async function releaseFreeLane(tx: Tx, laneKey: string, holder: string): 
 
 type LaneExit = { readonly laneKey: string; readonly parts: number };
 
-/** Takes the ended run from the lane. `isKept`: the holder keeps the lane, to go on with what is due. */
+/** Removes the ended run from the lane. `isKept`: the holder keeps the lane, to continue with what is due. */
 export async function endLaneRun(tx: Tx, { laneKey, parts }: LaneExit, isKept: boolean): Promise<void> {
   const free = isKept ? {} : { holder: null, leaseUntil: 0 };
   const ended = { runId: null, lastActivityAt: tx.now, nextSeq: plus(parts) };
@@ -104,10 +104,10 @@ export async function voidLaneLeases(tx: Tx, holders: readonly string[]): Promis
       held.map(({ key }) => key),
     );
   }
-  // Two updates, each over an index of its own: lanes with a run, and those kept between two runs.
+  // Two updates, each using its own index: lanes with a run, and those kept between two runs.
   await tx.db
     .updateTable('lanes')
-    // Ended now: from here on the sweep counts how long an unfinished run has waited.
+    // Ended now, because the sweep counts from here how long an unfinished run has waited.
     .set({ holder: null, leaseUntil: tx.now })
     .where('runId', 'is not', null)
     .where('holder', 'in', holders)

@@ -10,23 +10,23 @@ import { locking } from '../base/row-locks.ts';
 import type { LanesTable } from '../base/tables.ts';
 import { followConfiguration } from './lane-settings.ts';
 
-/** A row of the lanes. */
+/** A lane's row. */
 export type Lane = Selectable<LanesTable>;
 
-/** Every lane step begins here: the row lock is what makes the steps of one lane one after the other. */
+/** Locks the lane's row. Every lane step begins here, because the row lock serialises the steps of one lane. */
 export async function lockLane(tx: Tx, key: string): Promise<Lane | undefined> {
   return lockedLane.first(tx, { key });
 }
 
 /**
- * Several lanes are locked by depth and key, so that two steps never wait for each other: a sub-agent's key
- * holds its parent's after an `@`, which no segment of a key has. One writer has no order to keep.
+ * Locks several lanes by depth and key, so that two steps never wait for each other. A sub-agent's key contains its
+ * parent's after an `@`, which doesn't occur in any segment of a key. A single writer (SQLite) needs no order.
  */
 export async function lockLanes(tx: Tx, keys: readonly string[]): Promise<void> {
   if (tx.dialect === 'postgres' && keys.length > 0) await lockAndReadLanes(tx, keys);
 }
 
-/** The same, and returns those that there are. */
+/** Does the same, and returns those that exist. */
 export function lockAndReadLanes(tx: Tx, keys: readonly string[]): Promise<readonly Lane[]> {
   const [key = ''] = keys;
   return keys.length === 1
@@ -35,9 +35,9 @@ export function lockAndReadLanes(tx: Tx, keys: readonly string[]): Promise<reado
 }
 
 /**
- * Locks the lanes and returns those that there are. Of several, those that are described and missing are made in the same
- * order: another step waits for one that is being made as for one that is locked. A single one is left to `makeLane`, and
- * so are all where one writer has no order to keep.
+ * Locks the lanes and returns those that exist. If there are several, missing ones with a description are made in the
+ * same order, since other steps wait for a lane that is being made as for a locked one. A single lane is left to
+ * `makeLane`, and so are all lanes on SQLite, whose single writer needs no order.
  */
 export async function lockOrMakeLanes(tx: Tx, refs: readonly LaneRef[]): Promise<readonly Lane[]> {
   const specs = new Map<string, LaneSpec>();
@@ -53,8 +53,8 @@ export async function lockOrMakeLanes(tx: Tx, refs: readonly LaneRef[]): Promise
 }
 
 /**
- * Does nothing while none of the described lanes is missing. Otherwise it goes through all of the keys in the order of
- * `lockLanes`: a lane that is there conflicts with itself, which locks it and leaves it as it is.
+ * Does nothing if none of the described lanes is missing. Otherwise it goes through all keys in the order of
+ * `lockLanes`; an existing lane conflicts with itself, which locks it without changing it.
  */
 const makeMissingLanes = prepared((_, of: QueryParams<{ keys: string; described: string }>) => {
   const now = sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
@@ -93,8 +93,8 @@ const lockedLanes = locking((db, of: QueryParams<{ keys: string }>, dialect) =>
 );
 
 /**
- * Locks those of the lanes that nobody else has locked, and returns their keys. It never waits, so a step that has
- * a conversation already, which comes after the lanes, may call it.
+ * Locks those of the lanes that no other transaction has locked, and returns their keys. It never waits, so it may also
+ * be called by a step that has already locked a conversation, although lanes come before conversations.
  */
 export async function tryLockLanes(tx: Tx, keys: readonly string[]): Promise<readonly string[]> {
   if (tx.dialect !== 'postgres' || keys.length === 0) return keys;
@@ -107,8 +107,8 @@ const lockedLane = locking((db, of: QueryParams<{ key: string }>) =>
 );
 
 /**
- * Locks the lane and proves that the caller still holds it. Throws `stale_epoch`: another worker has
- * the lane, and nothing this caller writes may count any more.
+ * Locks the lane and proves that the caller still holds it. Throws `stale_epoch` when another worker has the lane, so
+ * that nothing this caller writes may count any more.
  */
 export async function lockLaneAt(tx: Tx, key: string, epoch: number): Promise<Lane> {
   const lane = await lockLane(tx, key);
@@ -119,13 +119,13 @@ export async function lockLaneAt(tx: Tx, key: string, epoch: number): Promise<La
   );
 }
 
-/** Locks the lane, making it and its first session when they do not exist. */
+/** Locks the lane; makes it and its first session when they don't exist. */
 export async function ensureLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
   const known = await lockLane(tx, spec.key);
   return known ? followConfiguration(tx, known, spec.settings) : makeLane(tx, spec);
 }
 
-/** Makes the lane with its first session, and locks it: also when another step has just made it. */
+/** Makes the lane with its first session, and locks it, even when another step has just made it. */
 export async function makeLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
   const isNew = await insertNewRow(tx, 'lanes', { ...newLaneOf(spec), lastActivityAt: tx.now });
   if (isNew) await insertSession(tx, { id: spec.newSessionId, key: spec.key, agentId: spec.agentId });
@@ -180,7 +180,7 @@ const advanceSeq = prepared((db, of: QueryParams<{ laneKey: string }>) =>
     .returning('nextSeq'),
 );
 
-/** Takes the number for what somebody has sent, whose row reads it: the lane's last activity is now. */
+/** Takes a sequence number for a new arrival, whose row reads it, and sets the lane's last activity to now. */
 export async function takeSeqOfArrival(tx: Tx, laneKey: string): Promise<void> {
   await changeRow(tx, 'lanes', laneKey, { nextSeq: plus(1), lastActivityAt: tx.now });
 }

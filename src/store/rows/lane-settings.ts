@@ -1,5 +1,5 @@
 /**
- * The effective settings of a lane. Settings of `/queue` come first, one by one; all others follow the
+ * The effective settings of a lane. Each setting made with `/queue` takes precedence; all others follow the
  * configuration, which intake reads for every event.
  */
 
@@ -12,7 +12,7 @@ import type { LanesTable } from '../base/tables.ts';
 
 type Lane = Selectable<LanesTable>;
 
-/** The lane as the configuration has it by now, under what was named for it in chat. */
+/** Returns the lane as currently configured, with the settings made for it in chat taking precedence. */
 export async function followConfiguration(tx: Tx, lane: Lane, configured: QueueSettings): Promise<Lane> {
   const settings = { ...configured, ...json.queueSettings(lane.overrides) };
   const isSame =
@@ -27,8 +27,8 @@ export async function followConfiguration(tx: Tx, lane: Lane, configured: QueueS
 }
 
 /**
- * Names settings for the lane, beside those that were named before; `reset` leaves all to the
- * configuration. The caller holds the lane's lock. Repeating it changes nothing.
+ * Overrides settings of the lane, in addition to earlier overrides; `reset` leaves all settings to the configuration.
+ * The caller holds the lane's lock. Repeating it changes nothing.
  */
 export async function changeSettings(
   tx: Tx,

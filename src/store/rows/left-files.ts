@@ -1,4 +1,4 @@
-/** Files that lie with a network and that nobody will fetch: their message was never let in. */
+/** Files that remain with a network and won't be fetched, since their message was never admitted. */
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -14,7 +14,7 @@ export type LeftFiles = {
   readonly at: number;
 };
 
-/** Notes that nobody will fetch the files of a message, in the step that gives the message up. */
+/** Records that a message's files won't be fetched, in the step that gives the message up. */
 export async function leaveFiles(
   tx: Tx,
   { route, files }: Pick<LeftFiles, 'route' | 'files'>,
@@ -24,24 +24,24 @@ export async function leaveFiles(
   await tx.db.insertInto('leftFiles').values(row).execute();
 }
 
-/** Reads those that were left first. */
+/** Reads the files that were left first. */
 export const readLeftFiles: StoreQuery<{ readonly limit: number }, readonly LeftFiles[]> = {
   query: 'readLeftFiles',
   run: async (tx, { limit }) => {
     const rows = await tx.db.selectFrom('leftFiles').selectAll().orderBy('id').limit(limit).execute();
     return rows.flatMap(({ id, route, files, at }) => {
       try {
-        // Our own words.
+        // Only the store writes this column.
         return [{ id, at, route: json.route(route), files: parseJson(files) as readonly AttachmentRef[] }];
       } catch {
-        // Something has damaged the row: the others are read without it.
+        // A damaged row must not keep the others from being read.
         return [];
       }
     });
   },
 };
 
-/** The network was asked to remove them. Repeating it changes nothing. */
+/** Forgets files that the network was asked to remove. Repeating it changes nothing. */
 export const forgetLeftFiles: StoreCommand<{ readonly ids: readonly string[] }, void> = {
   name: 'forgetLeftFiles',
   run: async (tx, { ids }) => {

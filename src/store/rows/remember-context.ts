@@ -4,7 +4,7 @@ import { takeSeq } from './lane-row.ts';
 
 type ContextEntry = {
   readonly laneKey: string;
-  /** Empty for what the gateway notes: nobody changes that. */
+  /** Empty for the gateway's own notes, which can't be edited. */
   readonly conversationKey: string;
   readonly messageId: string | undefined;
   readonly content: InboxContent;

@@ -1,4 +1,4 @@
-/** Writes what becomes of a run, and nothing else does: `active ⇄ parked`, then `finished`. */
+/** Writes the states of runs; no other file does: `active ⇄ parked`, then `finished`. */
 
 import { ParleyError } from '#contracts/errors.ts';
 import type { RunKind } from '#contracts/run-kind.ts';
@@ -12,7 +12,7 @@ export type NewRun = {
   readonly sessionId: string;
   readonly kind: RunKind;
   readonly epoch: number;
-  /** JSON of the reply route; null: nothing but its record is wanted. */
+  /** JSON of the reply route; null: it only goes on record. */
   readonly route: string | null;
   readonly authority: string;
   /** The tree that the run's children belong to. */
@@ -28,7 +28,7 @@ export async function beginRun(tx: Tx, run: NewRun): Promise<void> {
   await insertRow(tx, 'runs', { ...run, ...fresh, startedAt: tx.now });
 }
 
-/** Another attempt at the run begins, be it that the run was parked. */
+/** Begins another attempt at the run, whether it was parked or active. */
 export async function resumeRun(
   tx: Tx,
   { id, attempts, epoch }: { readonly id: string; readonly attempts: number; readonly epoch: number },
@@ -37,12 +37,12 @@ export async function resumeRun(
   await changeRow(tx, 'runs', id, { ...fresh, state: 'active', attempts, epoch });
 }
 
-/** Records why the run's attempt broke off, until the next one begins. */
+/** Records why the run's attempt broke off; kept until the next one begins. */
 export async function noteFailure(tx: Tx, id: string, detail: string): Promise<void> {
   await changeRow(tx, 'runs', id, { detail });
 }
 
-/** Marks the unfinished run as handed over on purpose: its next attempt is not one that failed. */
+/** Marks the unfinished run as handed over on purpose, so that this attempt doesn't count as failed. */
 export async function handOverRun(tx: Tx, id: string): Promise<void> {
   await tx.db
     .updateTable('runs')
@@ -56,13 +56,13 @@ export type RunPause = {
   readonly id: string;
   /** Names the outside result that the run is parked for. */
   readonly parkReason: string;
-  /** How long it has worked in all, ms. */
+  /** How long it has worked in total, ms. */
   readonly workedMs: number;
-  /** JSON of the budget without room that it is parked for. */
+  /** JSON of the budget whose lack of room it is parked for. */
   readonly budgetWait?: string;
 };
 
-/** Stops the run's clock and hands it over. It is parked if it has something to wait for. */
+/** Stops the run's clock and hands it over, parked if it has something to wait for. */
 export async function pauseRun(
   tx: Tx,
   { id, budgetWait, ...pause }: RunPause,
@@ -78,7 +78,7 @@ export async function pauseRun(
   });
 }
 
-/** Ends the run's waiting, so that the next claim resumes it. False when it isn't parked. */
+/** Ends the run's waiting, so that the next claim resumes it. Returns false when it isn't parked. */
 export async function unparkRun(tx: Tx, id: string): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('runs')
@@ -100,8 +100,8 @@ export async function markCancelled(tx: Tx, id: string, cancelReason: string): P
 }
 
 /**
- * Throws `invalid_input` for a run that was asked to stop, or is over: a tool that outlasts its run has no effect in its
- * name any more. The caller holds the lane's lock, as a stop and the end do.
+ * Throws `invalid_input` for a run that was asked to stop or has ended, so that a tool that outlasts its run can't act
+ * in its name. The caller holds the lane's lock, as the steps that stop or end a run do.
  */
 export async function assertGoesOn(tx: Tx, id: string): Promise<void> {
   const { state, cancelReason } = await readRow(tx, 'runs', id, ['state', 'cancelReason']);
@@ -109,7 +109,7 @@ export async function assertGoesOn(tx: Tx, id: string): Promise<void> {
   if (state === 'finished') throw new ParleyError('invalid_input', 'This run has ended.');
 }
 
-/** `parts`: how many its last step has stored, under the next ordinals. */
+/** How a run ends. `parts`: how many its last step has stored, under the next ordinals. */
 export type RunEnd = {
   readonly runId: string;
   readonly endReason: string;
@@ -117,7 +117,7 @@ export type RunEnd = {
   readonly parts: number;
 };
 
-/** Ends the run for good, with its reason. */
+/** Ends the run permanently, with its reason. */
 export async function finishRun(tx: Tx, { runId, endReason, detail, parts }: RunEnd): Promise<void> {
   const end = { endReason, detail, endedAt: tx.now, nextOrdinal: plus(parts) };
   await changeRow(tx, 'runs', runId, { ...end, state: 'finished' });
