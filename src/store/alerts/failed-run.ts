@@ -14,7 +14,7 @@ export type FailedRun = {
   }[];
 };
 
-/** Tells the owner why a run failed of which its group sees a reaction only; does nothing for any other end. */
+/** Alerts the owner to why a run failed if its group only sees a reaction; does nothing for any other end. */
 export async function alertFailedRun(tx: Tx, { runId, outcomeReason = '', parts }: FailedRun): Promise<void> {
   const sign = parts.find(({ content, purpose }) => purpose === 'notice' && content.kind === 'reaction');
   if (sign === undefined) return;

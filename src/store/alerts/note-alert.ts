@@ -1,6 +1,6 @@
 /**
- * Writes what becomes of alerts to the owner, and nothing else does: opened, told, dismissed, ended. Part of the
- * transaction in which the trouble happens, where that is the store's own; the outbox tells it afterwards
+ * Writes the states of alerts to the owner; no other file does: opened, told, dismissed, ended. If the condition arises
+ * in the store, the alert is part of the same transaction; the outbox reports it to the owner afterwards
  * (`delivery/queue-alert-message.ts`).
  */
 
@@ -9,12 +9,12 @@ import { type Alert, type AlertKind, isLasting } from '#contracts/owner-alert.ts
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { changeRow } from '../base/row-by-key.ts';
 
-/** An event that happens so long after the last notice about its kind and subject gets another one, ms. */
+/** Once an alert was reported this long ago, ms, another event of its kind and subject opens a new one. */
 const tellAgainMs = 86_400_000;
 
 /**
- * Opens a notice, or counts the trouble on the one that is open. A problem that returns before its end was
- * reported continues under the same notice. True when a notice was opened.
+ * Opens an alert, or counts the event on the open one. A condition that returns before its end was reported continues
+ * under the same alert. Returns true when an alert was opened.
  */
 export async function openAlert(tx: Tx, { kind, subject, values = {} }: Alert): Promise<boolean> {
   const details = JSON.stringify(values);
@@ -32,7 +32,7 @@ export async function openAlert(tx: Tx, { kind, subject, values = {} }: Alert): 
         .doUpdateSet((eb) => ({
           details,
           lastAt: tx.now,
-          // A state that is reported again is the same state.
+          // A lasting condition that is reported again is still the same one.
           count: eb('ownerNotices.count', '+', isState ? 0 : 1),
         })),
     )
@@ -41,7 +41,7 @@ export async function openAlert(tx: Tx, { kind, subject, values = {} }: Alert): 
   return row.id === id;
 }
 
-/** Ends a notice that was sent to the owner long ago; returns how often its event had happened. */
+/** Ends an alert that was reported to the owner long ago; returns how often its event had happened. */
 async function endOld(tx: Tx, { kind, subject }: Pick<Alert, 'kind' | 'subject'>): Promise<number> {
   const row = await tx.db
     .updateTable('ownerNotices')
@@ -70,16 +70,16 @@ async function reopen(tx: Tx, { kind, subject, details }: ReopenInput): Promise<
   return row !== undefined;
 }
 
-/** Kind and subject of an alert: two that share them are the same. */
+/** Kind and subject of an alert, which identify it. */
 export type AlertName = Pick<Alert, 'kind' | 'subject'>;
 
-/** Names an alert that is over. */
+/** An alert that is over. */
 export type TroubleEnd = AlertName & {
-  /** The owner knows, or need not. */
+  /** True if the owner knows already, or doesn't need to. */
   readonly isSilent?: boolean;
 };
 
-/** Ends the notice, if one is open. The owner is notified of the end of a reported state. */
+/** Ends the alert, if it is open. The owner is notified of the end of a lasting condition that was reported. */
 export async function closeAlert(tx: Tx, { kind, subject, isSilent = false }: TroubleEnd): Promise<void> {
   const isTold = isLasting(kind) && !isSilent;
   await tx.db
@@ -103,7 +103,7 @@ export async function closeAlert(tx: Tx, { kind, subject, isSilent = false }: Tr
 
 type ToldAlert = { readonly id: string; readonly toldAt: number | null; readonly partKey: string | null };
 
-/** Records that the step was told to the owner. `partKey`: the part that tells it, if one does; the first one stays. */
+/** Records that the owner was notified of the step. `partKey`: the part that does so, if any; the first one stays. */
 export async function markTold(tx: Tx, alert: ToldAlert, partKey: string | undefined): Promise<void> {
   await changeRow(tx, 'ownerNotices', alert.id, {
     isPending: 0,
@@ -112,21 +112,21 @@ export async function markTold(tx: Tx, alert: ToldAlert, partKey: string | undef
   });
 }
 
-/** The parts that tell an owner are named so. */
+/** Key prefix of the parts that notify an owner. */
 export const ownerPartPrefix = 'owner:';
 
-/** As the partial index says it, word for word. */
+/** Matches pending alerts, with the condition of the partial index word for word. */
 export function isPending() {
   return sql<boolean>`"ownerNotices"."isPending" = 1`;
 }
 
-/** Safe to repeat: a trouble has one open notice. True when it was opened by this. */
+/** Opens an alert; returns false when it was open. Safe to repeat: a kind and subject have one open alert. */
 export const raiseAlert: StoreCommand<Alert, boolean> = {
   name: 'raiseAlert',
   run: openAlert,
 };
 
-/** Whether a trouble is noted and has not ended; dismissed ones count. */
+/** Says whether an alert has been opened and not ended; dismissed ones count. */
 export const isAlertOpen: StoreQuery<Pick<Alert, 'kind' | 'subject'>, boolean> = {
   query: 'isAlertOpen',
   run: async (tx, { kind, subject }) => {
@@ -141,20 +141,20 @@ export const isAlertOpen: StoreQuery<Pick<Alert, 'kind' | 'subject'>, boolean> =
   },
 };
 
-/** The alerts that have not ended; dismissed ones count. */
+/** Reads the alerts that haven't ended, including dismissed ones. */
 export const readOpenAlerts: StoreQuery<Record<never, never>, readonly AlertName[]> = {
   query: 'readOpenAlerts',
   run: (tx) =>
     tx.db.selectFrom('ownerNotices').select(['kind', 'subject']).where('endedAt', 'is', null).execute(),
 };
 
-/** Closes an alert that is over; the owner hears of it unless it is silent. */
+/** Closes an alert that is over; the owner is notified unless `isSilent`. */
 export const resolveAlert: StoreCommand<TroubleEnd, void> = {
   name: 'resolveAlert',
   run: closeAlert,
 };
 
-/** The owner has read it. A state stays noted until it ends, so that it is not told anew meanwhile. */
+/** Marks an alert as read by the owner. A lasting condition stays open until it ends, so it isn't reported again. */
 export const dismissNotice: StoreCommand<{ readonly id: string }, 'done' | 'not-found'> = {
   name: 'dismissNotice',
   run: async (tx, { id }) => {

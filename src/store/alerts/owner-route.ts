@@ -7,32 +7,32 @@ import { json } from '../base/json.ts';
 import { changeRow, readRow } from '../base/row-by-key.ts';
 import type { LanesTable } from '../base/tables.ts';
 
-/** Owners, and the accounts, channels and conversations by which one of them may be reached. */
+/** Owners, and the accounts, channels and conversations through which one of them may be reached. */
 export type OwnerSearch = {
-  /** Owners by configuration, `<channel>:<peer>`; those who were approved as owners are added. */
+  /** Owners named in the configuration, `<channel>:<peer>`; approved owners are added. */
   readonly owners: readonly string[];
-  /** Keys of the bot accounts that may carry it; absent: any. */
+  /** Keys of the bot accounts that may be used; absent: any. */
   readonly accounts?: readonly string[];
-  /** Channels that may carry it; absent: any. */
+  /** Channels that may be used; absent: any. */
   readonly channels?: readonly string[];
-  /** A bot account that must not be used, by its key. */
+  /** Key of a bot account that must not be used. */
   readonly notBy?: string | undefined;
-  /** A conversation that must not be used, by its key. */
+  /** Key of a conversation that must not be used. */
   readonly notIn?: string;
 };
 
 const mostLanes = 200;
-/** How far back a conversation of several accounts is searched for one that can be used. */
+/** How many messages of a conversation shared by several accounts are searched for a usable account. */
 const mostMessages = 1000;
 
-/** The direct conversation in which an owner wrote last, be it a command, by an account that can be used. */
+/** Reads the direct conversation in which an owner last wrote a message or a command, among those that may be used. */
 export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
   query: 'readOwnerRoute',
   run: async (tx, search) => {
     const known = new Set([...search.owners, ...(await approvedOwners(tx))]);
     let newest: Written | undefined;
     for (const { key, ownerAt } of await lanesOfOwners(tx)) {
-      // None of the rest can have a newer message.
+      // None of the remaining lanes can have a newer message.
       if (newest && newest.createdAt >= Number(ownerAt) + stalenessMs) break;
       const found = (await writtenIn(tx, key)).find(
         (row) =>
@@ -49,7 +49,7 @@ export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
   },
 };
 
-/** Commands leave no message behind: the newest conversation first. */
+/** Reads where commands were sent, newest first; commands leave no message behind. */
 function commandedSince(tx: Tx, since: number) {
   return tx.db
     .selectFrom('conversations')
@@ -61,7 +61,7 @@ function commandedSince(tx: Tx, since: number) {
     .execute();
 }
 
-/** Notes that somebody has sent a command in a direct conversation, which has a row. */
+/** Records that somebody has sent a command in a direct conversation, whose row exists. */
 export function noteCommand(tx: Tx, of: { readonly key: string; readonly by: string }): Promise<void> {
   return changeRow(tx, 'conversations', of.key, { commandedBy: of.by, commandedAt: tx.now });
 }
@@ -71,26 +71,26 @@ async function approvedOwners(tx: Tx): Promise<readonly string[]> {
   return rows.map(({ ref }) => ref);
 }
 
-/** How far `ownerAt` may lie from an owner's latest message in the lane, ms: it has an index, so it isn't written for each. */
+/** How far `ownerAt` may be from an owner's latest message, ms: it is indexed, so not every message writes it. */
 const stalenessMs = 600_000;
 
 /**
- * Notes that somebody has written in a direct conversation. Nobody but its owner writes in one, so its newest message tells
- * whose it is. The caller holds the lane's lock.
+ * Records that somebody has written in a direct conversation. Only one person writes there, so the newest message shows
+ * whether it is an owner's. The caller holds the lane's lock.
  */
 export async function noteOwner(tx: Tx, lane: Lane, authority: string): Promise<void> {
   const { key, ownerAt } = lane;
   if (lane.chatKind !== 'dm' || lane.class !== 'main') return;
   if (authority !== 'owner')
     return ownerAt === null ? undefined : changeRow(tx, 'lanes', key, { ownerAt: null });
-  // A clock may have been set back since.
+  // `abs`, because the clock may have been set back since.
   const isStale = ownerAt === null || Math.abs(tx.now - ownerAt) > stalenessMs;
   if (isStale) await changeRow(tx, 'lanes', key, { ownerAt: tx.now });
 }
 
 type Lane = Pick<Selectable<LanesTable>, 'key' | 'chatKind' | 'class' | 'ownerAt'>;
 
-/** Direct conversations of owners, those first in which one wrote last. */
+/** Reads direct conversations of owners, the latest written in first. */
 function lanesOfOwners(tx: Tx) {
   return tx.db
     .selectFrom('lanes')
@@ -103,7 +103,7 @@ function lanesOfOwners(tx: Tx) {
 
 type Written = Awaited<ReturnType<typeof writtenIn>>[number];
 
-/** The newest first. */
+/** Reads the lane's messages, newest first. */
 function writtenIn(tx: Tx, laneKey: string) {
   return tx.db
     .selectFrom('inbox')
