@@ -1,7 +1,7 @@
 /**
- * Writes what budgets have spent and hold, and nothing else does. A call is judged and held in one statement, so
- * that calls which race for the last dollar can't both have it: PostgreSQL judges the row anew under its lock,
- * SQLite has one writer. Callers hold their lane; keys are taken in order, after sessions and before conversations.
+ * Writes what budgets have spent and reserved; no other file does. One statement checks and reserves a call, so that
+ * two calls racing for the last dollar can't both get it: PostgreSQL checks the row again under its lock, and SQLite
+ * has one writer. Callers hold their lane's lock; keys are locked in order, after sessions and before conversations.
  */
 import { type SqlBool, sql } from 'kysely';
 import type { BudgetScope } from '#contracts/model.ts';
@@ -16,18 +16,18 @@ export type BudgetLimit = {
   readonly scope: BudgetScope;
   readonly key: string;
   readonly limit: number;
-  /** When the day that it holds for is over, ms since the epoch; absent: it holds for no day. */
+  /** When the day that it applies to ends, ms since the epoch; absent: it isn't a daily budget. */
   readonly endsAt?: number;
 };
 
-/** A budget without room for a call that needs so many micro-dollars. */
+/** A budget without room for a call that needs this many micro-dollars. */
 export type BudgetRefusal = BudgetLimit & {
   readonly needs: number;
-  /** There was room but for what other calls hold, and they give some of it back. */
+  /** True if only the reservations of other calls leave no room; they will return some of it. */
   readonly isHeld: boolean;
 };
 
-/** Holds the amount in every budget, or in none: then gives the one without room. */
+/** Reserves the amount in every budget, or in none if one has no room, and then returns that one. */
 export async function reserveBudgets(
   tx: Tx,
   limits: readonly BudgetLimit[],
@@ -63,7 +63,7 @@ const budgetByKey = prepared((db, of: QueryParams<{ key: string }>) =>
   db.selectFrom('budgets').selectAll().where('key', '=', of.key),
 );
 
-/** Turns what a call held into what it cost. */
+/** Replaces a call's reservation with its actual cost. */
 export async function settleBudgets(
   tx: Tx,
   keys: readonly string[],
@@ -85,7 +85,7 @@ const settle = prepared((db, of: QueryParams<BudgetSettlement>) =>
     .where('key', '=', of.key),
 );
 
-/** Sets another limit in place of the configured one, micro-dollars. Repeating it changes nothing. */
+/** Overrides the configured limit, micro-dollars. Repeating it changes nothing. */
 export async function raiseBudget(tx: Tx, { key, limit }: Omit<BudgetLimit, 'scope'>): Promise<void> {
   await openBudget(tx, key);
   await tx.db
@@ -95,10 +95,10 @@ export async function raiseBudget(tx: Tx, { key, limit }: Omit<BudgetLimit, 'sco
     .execute();
 }
 
-/** Money of one budget, micro-dollars. */
+/** Amounts of one budget, micro-dollars. */
 export type BudgetState = { readonly spent: number; readonly reserved: number; readonly limit: number };
 
-/** Reads the budgets of the limits, by key; one that nothing has counted against is empty. */
+/** Reads the budgets that the limits name; one that nothing has counted against is empty. */
 export const readBudgets: StoreQuery<
   { readonly limits: readonly BudgetLimit[] },
   readonly (BudgetLimit & BudgetState)[]
@@ -115,19 +115,19 @@ export const readBudgets: StoreQuery<
   },
 };
 
-/** Whether anything was ever counted against a budget, or it was raised. */
+/** Says whether a call has ever counted against the budget, or it was raised. */
 export const hasBudget: StoreQuery<{ readonly key: string }, boolean> = {
   query: 'hasBudget',
   run: async (tx, { key }) => (await budgetByKey.first(tx, { key })) !== undefined,
 };
 
 const dayMs = 86_400_000;
-/** So long after its last call a budget may be deleted, ms; by then a day is over in every time zone. */
+/** How long after its last call a budget may be deleted, ms; by then its day has ended in every time zone. */
 const keptMs = 2 * dayMs;
 
 /**
- * Deletes budgets that no call can count against any more: of former days, of runs and trees that have ended, of
- * sessions that others have replaced. Returns how many; repeating it deletes the rest.
+ * Deletes budgets that calls can no longer count against: of past days, of ended runs and trees, and of sessions that
+ * were replaced. Returns how many; repeating it deletes the rest.
  */
 export const deleteOldBudgets: StoreCommand<{ readonly limit: number }, number> = {
   name: 'deleteOldBudgets',
@@ -145,7 +145,7 @@ export const deleteOldBudgets: StoreCommand<{ readonly limit: number }, number> 
   },
 };
 
-/** Whether calls may still count against it. A key is its scope and a row's id: `run:<id>`, `tree:<id>`, `session:<id>`. */
+/** Matches budgets that calls may still count against. A key is its scope and a row's id, such as `run:<id>`. */
 function isInUse(column: 'budgets.key' | 'ownerNotices.subject', since: number) {
   const key = sql.ref(column);
   return sql<SqlBool>`(
@@ -156,8 +156,8 @@ function isInUse(column: 'budgets.key' | 'ownerNotices.subject', since: number) 
 }
 
 /**
- * Ends alerts of budgets that nobody has to raise any more: their day is over, or their run, tree or session, and for a day the
- * owner could read of it. Safe to repeat.
+ * Ends alerts whose budgets no longer need to be raised, because their day has ended, or because their run, tree or
+ * session has ended and the owner has had a day to read the alert. Safe to repeat.
  */
 export const endBudgetAlerts: StoreCommand<Record<never, never>, void> = {
   name: 'endBudgetAlerts',

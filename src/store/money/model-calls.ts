@@ -1,12 +1,12 @@
 /**
  * The ledger of model calls, and its only writer: `open`, then once `settled`, `unknown` or `void`.
  *
- * A row is opened in the commit before its call leaves. The first try of a turn has it in the claim, in the boundary
- * after a tool turn or in the answer that a steer extends, so it costs no commit of its own; every other try, and
- * each under a budget, in `reserveCall`. It is closed in the commit that stores what the call said, or that ends or
- * hands over its run. A process that is killed in between leaves it open: the next claim of the lane, or the step
- * that gives the run up, closes it as `unknown` at its bound, since the provider may have counted it. Ids hold the
- * claim's epoch, so a repeated step finds the row that it has written; an end that is there stays.
+ * A row is opened by a commit before its call is sent. For the first attempt of a turn, the claim, the boundary after a
+ * tool turn, or the answer that a steer extends opens it, so it needs no extra commit; every other attempt, and each
+ * attempt under a budget, uses `reserveCall`. The row is closed in the commit that stores the call's output, or that
+ * ends or hands over its run. A process killed in between leaves it open. The next claim of the lane, or the step that
+ * gives the run up, then closes it as `unknown` at its upper bound, since the provider may have counted it. Ids contain
+ * the claim's epoch, so a repeated step finds the row that it has written; an existing end stays.
  */
 import { sql } from 'kysely';
 import type { CallEnd, CallRate } from '#contracts/call-ledger.ts';
@@ -17,24 +17,24 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow, plus } from '../base/row-by-key.ts';
 import { settleBudgets } from './budgets.ts';
 
-/** A try that is about to leave. */
+/** An attempt that is about to be sent. */
 export type NewModelCall = {
   readonly id: string;
   readonly runId: string;
   readonly sessionId: string;
   readonly purpose: ModelPurpose;
   readonly rate: CallRate;
-  /** Its bound in micro-dollars; absent: computed by the rate, should nobody ever know its cost. */
+  /** Upper bound of its cost, micro-dollars; absent: computed from the rate if its cost turns out to be unknown. */
   readonly reserved?: number;
   readonly budgetKeys?: readonly string[];
 };
 
-/** Opens the row; one that was open before stays as it is. */
+/** Opens the row; an existing row stays as it is. */
 export async function openModelCall(tx: Tx, call: NewModelCall): Promise<void> {
   await ensureRow(tx, 'modelCalls', rowOf(tx, call));
 }
 
-/** The same. False when it was open before: this is then a repeat. */
+/** Does the same; returns false when the row exists, which means that this is a repeat. */
 export async function openNewModelCall(tx: Tx, call: NewModelCall): Promise<boolean> {
   return insertNewRow(tx, 'modelCalls', rowOf(tx, call));
 }
@@ -55,7 +55,7 @@ function rowOf(tx: Tx, call: NewModelCall) {
 
 const noTokens: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-/** Removes the row of a call that may not leave, in the transaction that opened it. */
+/** Removes the row of a call that must not be sent, in the transaction that opened it. */
 export async function dropModelCall(
   tx: Tx,
   { runId, id }: Pick<NewModelCall, 'runId' | 'id'>,
@@ -63,7 +63,7 @@ export async function dropModelCall(
   await tx.db.deleteFrom('modelCalls').where('runId', '=', runId).where('id', '=', id).execute();
 }
 
-/** Id of the n-th try of a claim. */
+/** Returns the id of a claim's n-th attempt. */
 export function callIdOf(epoch: number, n: number): string {
   return `${epoch}.${n}`;
 }
@@ -73,20 +73,20 @@ export type ModelCallEnd = {
   readonly id: string;
   readonly latencyMs: number;
   readonly end: CallEnd;
-  /** Most that a call with an unknown end can have cost, micro-dollars; absent: by its row. */
+  /** The most that a call with an unknown end can have cost, micro-dollars; absent: computed from its row. */
   readonly bound?: number;
 };
 
-/** Cost of the calls that were closed, micro-dollars, and the usage of the last one that was counted or estimated. */
+/** Cost of the closed calls, micro-dollars, and the usage of the last one that was counted or estimated. */
 export type Spent = { readonly cost: number; readonly usage: Usage | undefined };
 
-/** Open calls of a run by their ids, and amounts that they hold in budgets. */
+/** Open calls of a run by id, with the amounts that they reserve in budgets. */
 export type OpenCalls = ReadonlyMap<
   string,
   { readonly reserved: number; readonly budgetKeys: string | null }
 >;
 
-/** Reads the run's open calls. The caller holds the lane's lock, and so they stay open until it closes them. */
+/** Reads the run's open calls. The caller holds the lane's lock, so they stay open until it closes them. */
 async function readOpenCalls(tx: Tx, runId: string): Promise<OpenCalls> {
   const rows = await openCalls.all(tx, { runId });
   return new Map(rows.map(({ id, ...held }) => [id, held]));
@@ -101,8 +101,8 @@ const openCalls = prepared((db, of: QueryParams<{ runId: string }>) =>
 );
 
 /**
- * Closes the calls that are still open, and what their budgets held. The caller charges the session; `known` is what
- * it has read of the run.
+ * Closes those of the calls that are still open, and settles their reservations. The caller charges the session.
+ * `known`: the run's open calls, if the caller has read them.
  */
 export async function closeModelCalls(
   tx: Tx,
@@ -163,7 +163,7 @@ const closeRow = prepared((db, of: QueryParams<CallEndRow>) =>
     .where('state', '=', 'open'),
 );
 
-/** Adds the call that has just ended to the sums of its session: who asks for them reads no call. */
+/** Adds the call that has just ended to its session's totals, so that reading those doesn't scan the calls. */
 const addToUsage = prepared((db, of: QueryParams<{ id: string; runId: string }>) =>
   db
     .insertInto('sessionUsage')
@@ -202,7 +202,7 @@ async function settleRow(
   await settleBudgets(tx, JSON.parse(budgetKeys) as readonly string[], amounts);
 }
 
-/** Closes what the run has left open as `unknown` and charges its session: nobody works on these calls any more. */
+/** Closes the run's open calls as `unknown` and charges their sessions, since no process works on them any more. */
 export async function closeLostCalls(tx: Tx, runId: string): Promise<void> {
   const open = await tx.db
     .selectFrom('modelCalls')
@@ -220,19 +220,19 @@ export async function closeLostCalls(tx: Tx, runId: string): Promise<void> {
   }
 }
 
-/** Adds what was spent beside an answer to the session. */
+/** Adds to the session what was spent on calls other than the answer. */
 export async function chargeCost(tx: Tx, sessionId: string, { cost }: Spent): Promise<void> {
   if (cost > 0) await changeRow(tx, 'sessions', sessionId, { cost: plus(cost) });
 }
 
 /**
- * About the system prompt, the tools and the images of a call, which are in no row, tokens: no bound, since long
- * bootstrap files and many images are more. Only for a call without a reservation whose process died; a process that
- * lives bounds it by its request.
+ * Estimated tokens of a call's system prompt, tools and images, which no row contains. It isn't an upper bound, since
+ * long bootstrap files and many images take more. Only used for a call without a reservation whose process died; a live
+ * process computes the bound from its request.
  */
 const promptOverhead = 30_000;
 
-/** Bounds by their rows the calls whose cost nobody knows, by id, in one read. */
+/** Computes upper bounds, by id, for the calls with an unknown cost, from their rows in one read. */
 async function readBounds(
   tx: Tx,
   runId: string,
@@ -250,7 +250,7 @@ async function readBounds(
         .selectFrom('transcript')
         .select(sql<number>`cast(coalesce(sum(octet_length(parts)), 0) as bigint)`.as('bytes'))
         .whereRef('transcript.sessionId', '=', 'modelCalls.sessionId');
-      // Only a call without a reservation is bound by what its session has said.
+      // The bound of a call depends on its session's transcript only if it has no reservation.
       return eb.case().when('rate', 'is', null).then(0).else(said).end().as('bytes');
     })
     .where('runId', '=', runId)
@@ -269,7 +269,7 @@ function boundOfRow({ reserved, rate, bytes }: BoundRow): number {
   return boundOf(terms, { prompt, answer: terms.answerTokens });
 }
 
-/** Bounds the cost of a call with such a prompt and answer, micro-dollars. */
+/** Returns an upper bound for the cost of a call with such a prompt and answer, micro-dollars. */
 export function boundOf(
   rate: CallRate,
   tokens: { readonly prompt: number; readonly answer: number },

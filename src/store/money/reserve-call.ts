@@ -14,30 +14,30 @@ import {
 } from './model-calls.ts';
 
 export type ReserveInput = RunFence & {
-  /** `reserved` is held in each of the budgets. */
+  /** Its `reserved` amount is reserved in each of the budgets. */
   readonly call: NewModelCall & { readonly reserved: number };
   readonly limits: readonly BudgetLimit[];
-  /** Earlier tries, which are over. */
+  /** Ends of earlier attempts. */
   readonly ends: readonly ModelCallEnd[];
 };
 
-/** Whether the call may leave. */
+/** Whether the call may be sent. */
 export type Reservation =
   | { readonly kind: 'open' }
   | { readonly kind: 'spent'; readonly refusal: BudgetRefusal };
 
 /**
- * Opens a try's row and holds its bound in every budget that applies, before the call leaves. Without room in one
- * of them nothing is held, and the owner hears of one that is spent. The call's id makes it safe to repeat. Throws
- * `stale_epoch`, also for a run that has ended.
+ * Opens an attempt's row and reserves its upper bound in every budget that applies, before the call is sent. If one of
+ * them has no room, nothing is reserved, and the owner is alerted if that budget is spent. The call's id makes it safe
+ * to repeat. Throws `stale_epoch`, also for a run that has ended.
  */
 export const reserveCall: StoreCommand<ReserveInput, Reservation> = {
   name: 'reserveCall',
   run: async (tx, { laneKey, epoch, runId, call, limits, ends }) => {
     const lane = await lockLaneAt(tx, laneKey, epoch);
-    // Overtaken by the end of its run, after which nobody would close the row.
+    // Its run has ended meanwhile, so nothing would close the row.
     if (lane.runId !== runId)
-      throw new ParleyError('stale_epoch', `Run ${runId} has ended: no call is made for it.`);
+      throw new ParleyError('stale_epoch', `Run ${runId} has ended, so no call is made for it.`);
     await chargeCost(tx, call.sessionId, await closeModelCalls(tx, runId, ends));
     const budgetKeys = limits.map(({ key }) => key);
     const isNew = await openNewModelCall(tx, { ...call, ...(budgetKeys.length > 0 && { budgetKeys }) });
@@ -46,7 +46,7 @@ export const reserveCall: StoreCommand<ReserveInput, Reservation> = {
     await dropModelCall(tx, call);
     const { key, scope, isHeld, endsAt } = refusal;
     const values = { scope, ...(endsAt !== undefined && { endsAt: String(endsAt) }) };
-    // Nobody misses a title; the sender of the next message hears of the budget.
+    // A missing title is harmless; the next message's sender is notified about the budget.
     if (!isHeld && call.purpose !== 'title')
       await openAlert(tx, { kind: 'budget-spent', subject: key, values });
     return { kind: 'spent', refusal };
