@@ -1,4 +1,4 @@
-/** Writes what becomes of a question that a person decides, and nothing else does: `open`, then one end. */
+/** Writes the states of questions that a person decides; no other file does: `open`, then one end. */
 import type { Selectable } from 'kysely';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
@@ -7,15 +7,15 @@ import { insertNewRow } from '../base/insert-row.ts';
 import { lockRows } from '../base/row-locks.ts';
 import type { ApprovalsTable } from '../base/tables.ts';
 
-/** Kinds of questions. A new one is a name here and its steps in `decide-approval.ts`. */
+/** Kinds of questions. A new kind needs its name here and its steps in `decide-approval.ts`. */
 export type ApprovalKind = ApprovalsTable['kind'];
 
 export type NewApproval = {
   readonly id: string;
   readonly kind: ApprovalKind;
-  /** The matter; one open question each. */
+  /** The matter to decide; one open question each. */
   readonly subject: string;
-  /** The question, and what the kind needs to carry out the answer. Dropped with the decision. */
+  /** The question, and what its kind needs to carry out the decision. Dropped with the decision. */
   readonly details: { readonly question: string; readonly [name: string]: string };
   readonly validMs: number;
 };
@@ -25,7 +25,7 @@ export type Approval = Omit<Selectable<ApprovalsTable>, 'details'> & {
   readonly details: Readonly<Record<string, string | undefined>>;
 };
 
-/** Opens a question; false when one is open about the same matter. */
+/** Opens a question; returns false when one about the same subject is open. */
 export async function openApproval(tx: Tx, { details, validMs, ...asked }: NewApproval): Promise<boolean> {
   return insertNewRow(tx, 'approvals', {
     ...asked,
@@ -36,7 +36,7 @@ export async function openApproval(tx: Tx, { details, validMs, ...asked }: NewAp
   });
 }
 
-/** The end of a question; `by`: who decided, as others read it. */
+/** The end of a question; `by`: who decided, as shown to others. */
 export type ApprovalEnd = {
   readonly id: string;
   readonly state: 'approved' | 'denied' | 'expired';
@@ -44,8 +44,9 @@ export type ApprovalEnd = {
 };
 
 /**
- * Decides a question by compare and set: of several decisions one finds it open. Approval and refusal come in time,
- * expiry after it. False when the question is decided already, or not to be decided so.
+ * Decides a question by compare and set, so that only one of several decisions finds it open. Approval and denial must
+ * come before its expiry, and `expired` after it. Returns false when the question is already decided, or this decision
+ * isn't possible at this time.
  */
 export async function closeApproval(tx: Tx, { id, state, by }: ApprovalEnd): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
@@ -69,7 +70,7 @@ export async function readApproval(tx: Tx, id: string): Promise<Approval | undef
   return row && approvalOf(row);
 }
 
-/** Open questions, newest first; `isDue`: those whose time is over. */
+/** Reads open questions, newest first; `isDue`: those that are past their expiry. */
 export const readOpenApprovals: StoreQuery<
   { readonly limit: number; readonly isDue: boolean },
   readonly Approval[]
@@ -80,7 +81,7 @@ export const readOpenApprovals: StoreQuery<
     const rows = await tx.db
       .selectFrom('approvals')
       .selectAll()
-      // A literal, as the partial index has it.
+      // A literal, as in the partial index.
       .where(isOpenApproval())
       .where('expiresAt', isDue ? '<=' : '>', tx.now)
       .orderBy('createdAt', 'desc')
@@ -91,6 +92,6 @@ export const readOpenApprovals: StoreQuery<
 };
 
 function approvalOf(row: Selectable<ApprovalsTable>): Approval {
-  // Written by `openApproval` alone.
+  // Only `openApproval` writes it.
   return { ...row, details: parseJson(row.details) as Approval['details'] };
 }

@@ -1,4 +1,4 @@
-/** Asking a question in a conversation, and telling there who decided it. */
+/** Asks a question in a conversation, and shows there who decided it. */
 import { plainText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import type { Button } from '#contracts/outbound.ts';
@@ -20,7 +20,7 @@ export type Question = {
   readonly timeline?: { readonly laneKey: string; readonly seq: number };
 };
 
-/** Stores the message that asks; returns its conversation's key. Safe to repeat: a question is asked in one message. */
+/** Stores the question's message; returns its conversation's key. Safe to repeat: a question has one message. */
 export async function askQuestion(tx: Tx, question: Question): Promise<string> {
   const { id, route, text, choices, timeline } = question;
   const buttons = choices.map(
@@ -41,8 +41,8 @@ export async function askQuestion(tx: Tx, question: Question): Promise<string> {
 }
 
 /**
- * Puts the result in the place of the question, wherever that was asked; returns the conversation to deliver in.
- * `pressed`: the message whose button decided, as its network calls it.
+ * Replaces the question with its result, wherever it was asked; returns the conversation to deliver in. `pressed`: the
+ * platform id of the message whose button decided.
  */
 export function tellResult(
   tx: Tx,
@@ -55,12 +55,12 @@ export function tellResult(
   return changePart(tx, { key: partKeyOf(id), text, messageId: pressed });
 }
 
-/** The button that answers the question so. */
+/** Returns the id of the button that gives this answer to the question. */
 function buttonId(id: string, verdict: Verdict): string {
   return `a:${id}:${verdict === 'approve' ? 'y' : 'n'}`;
 }
 
-/** The question and the answer that a button stands for; undefined for any other id. */
+/** Returns the question and answer that a button id encodes; undefined for any other id. */
 export function readButton(data: string): { readonly id: string; readonly verdict: Verdict } | undefined {
   const [, id, answer] = /^a:([a-z0-9]{1,32}):([yn])$/.exec(data) ?? [];
   return id === undefined ? undefined : { id, verdict: answer === 'y' ? 'approve' : 'deny' };
