@@ -1,7 +1,7 @@
 /**
- * Runs that wait for room in a budget. There is room when somebody raises it, or when calls give back what they held
- * and didn't cost; the sweep finds it. A wait for a day's budget is over at midnight, and the next day's is tried.
- * Until then they are parked as runs are that wait for a result.
+ * Runs that wait for room in a budget. Room appears when somebody raises the budget, or when calls return the unused
+ * part of their reservations; the sweep finds it. A wait for a daily budget ends at midnight, and the next day's is
+ * tried. Until then the runs are parked like runs that wait for a result.
  */
 
 import { sql } from 'kysely';
@@ -14,7 +14,7 @@ import type { BudgetLimit, BudgetRefusal } from '../money/budgets.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { unpark } from './parked.ts';
 
-/** A run that waits for room, or may go on. */
+/** A run that waits for room, or may continue. */
 export type RunOutOfBudget = { readonly runId: string; readonly laneKey: string };
 
 type BudgetWait = RunOutOfBudget & Pick<BudgetRefusal, 'key' | 'limit' | 'needs' | 'isHeld'>;
@@ -26,7 +26,7 @@ type Budget = {
   readonly raisedTo: number | null;
 };
 
-/** How far the waiting runs were read, and how much of each budget those before have been given. */
+/** Up to where the waiting runs were read, and how much of each budget they have been given. */
 export type WaitPlace = {
   readonly parkedAt: number;
   readonly id: string;
@@ -34,8 +34,8 @@ export type WaitPlace = {
 };
 
 /**
- * Reads which of the waiting runs may go on, those that wait longest first, a page at a time: all of the first may wait for
- * one budget. Nothing is read but an empty index while none waits.
+ * Reads which of the waiting runs may continue, longest wait first. It reads a page at a time, since all runs of a page
+ * may wait for the same budget. While no run waits, it only reads an empty index.
  */
 export async function readRunsWithRoom(
   tx: Tx,
@@ -45,10 +45,10 @@ export async function readRunsWithRoom(
   return { ready: ready.map(({ runId, laneKey }) => ({ runId, laneKey })), next };
 }
 
-/** Effect of a budget's new limit on runs that wait for room in it: `none` waits, some `resume`, or all `wait` on. */
+/** Effect of a budget's new limit on runs that wait for room: `none` waits, some `resume`, or all still `wait`. */
 export type RaiseResult = 'none' | 'resume' | 'wait';
 
-/** Judges the new limits of these budgets. */
+/** Returns the effect of new limits of these budgets on waiting runs. */
 export async function judgeRaise(tx: Tx, keys: readonly string[]): Promise<RaiseResult> {
   const isOfThem = ({ key }: BudgetWait) => keys.includes(key);
   let isAwaited = false;
@@ -101,9 +101,9 @@ const outOfBudget = prepared((db, of: QueryParams<{ parkedAfter: number; idAfter
 );
 
 /**
- * Chooses the runs that may go on, given by how long they have waited: no room is given twice. One that waited for
- * what others held goes on as well when that room was spent, so that its person is told. `given`: of each budget, by those
- * before and with these. Pure.
+ * Chooses the runs that may continue, longest wait first, so that no room is given twice. A run that waited for the
+ * reservations of others also continues once that room is spent, so that its person is notified. `given`: how much of
+ * each budget was given, on earlier pages and on this one. Pure.
  */
 export function withRoom<Wait extends BudgetWait>(
   waiting: readonly Wait[],
@@ -124,8 +124,8 @@ export function withRoom<Wait extends BudgetWait>(
 }
 
 /**
- * Whether a run has waited long enough, now that its wait for this budget is over. A new day has a budget of its own,
- * which is tried like any other, unless the call is larger than all of it.
+ * Says whether a run's wait for this budget, which is over, was in vain. A new day has its own budget, which is tried
+ * like any other unless the call needs more than its limit.
  */
 export function hasWaitedInVain(budgetWait: string | null): boolean {
   if (budgetWait === null) return false;
@@ -133,7 +133,7 @@ export function hasWaitedInVain(budgetWait: string | null): boolean {
   return endsAt === undefined || needs > limit;
 }
 
-/** Reads the budget that the lane's run is parked for; undefined when it is parked for none. */
+/** Reads the budget that the lane's run is parked for; undefined when it isn't parked for one. */
 export const readBudgetWait: StoreQuery<{ readonly laneKey: string }, BudgetLimit | undefined> = {
   query: 'readBudgetWait',
   run: async (tx, { laneKey }) => {
@@ -152,7 +152,7 @@ function refusalIn(budgetWait: string): BudgetRefusal {
   return JSON.parse(budgetWait) as BudgetRefusal;
 }
 
-/** Lets a run go on that waits for room in a budget. Repeating it changes nothing. */
+/** Lets a run continue that waits for room in a budget. Repeating it changes nothing. */
 export const resumeWithRoom: StoreCommand<RunOutOfBudget, Effects> = {
   name: 'resumeWithRoom',
   run: async (tx, { runId, laneKey }) => {

@@ -1,7 +1,7 @@
 /**
- * A run that waits for something outside is parked, until an expiry. Its lane keeps the run, so that no
- * other begins, without a holder; the lane's lease ends with the wait, so the sweep finds it then and the
- * claim ends the wait. Setting a cancel flag, and settling the last call, ends it before.
+ * A run that waits for an outside result is parked until an expiry. Its lane has no holder but keeps the run, so that
+ * no other run begins. The lane's lease expires together with the wait; the sweep then finds the lane, and the claim
+ * ends the wait. Cancelling the run, or settling its last call, ends the wait earlier.
  */
 
 import type { StoreQuery, Tx } from '../base/command.ts';
@@ -13,7 +13,7 @@ import { markCancelled, unparkRun } from '../rows/run-states.ts';
 
 export type ParkedRun = { readonly runId: string; readonly reason: string };
 
-/** The run that the lane has parked, and what it waits for. */
+/** Reads the lane's parked run, and what it waits for. */
 export const readParked: StoreQuery<{ readonly laneKey: string }, ParkedRun | undefined> = {
   query: 'readParked',
   run: async (tx, { laneKey }) => {
@@ -28,14 +28,14 @@ export const readParked: StoreQuery<{ readonly laneKey: string }, ParkedRun | un
   },
 };
 
-/** Whether the lane's run waits for something outside. A lane with a holder has none that does. */
+/** Says whether the lane's run waits for an outside result. A lane with a holder has no such run. */
 export async function isParked(tx: Tx, { runId, holder }: Lane): Promise<boolean> {
   if (runId === null || holder !== null) return false;
   const run = await findRow(tx, 'runs', runId, ['state']);
   return run?.state === 'parked';
 }
 
-/** Lets the lane's run be claimed and go on, if it is parked. The caller holds the lane's lock. */
+/** Lets the lane's run be claimed and continue, if it is parked. The caller holds the lane's lock. */
 export async function unpark(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): Promise<void> {
   if (lane.runId === null || !(await unparkRun(tx, lane.runId))) return;
   await giveUpLease(tx, lane.key, tx.now);
@@ -43,8 +43,8 @@ export async function unpark(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>
 }
 
 /**
- * Asks the lane's run to stop; the first reason stays. A parked run is claimed once more, to end. The
- * caller holds the lane's lock: a flag that is set beside it could be missed by the step that parks.
+ * Asks the lane's run to stop; the first reason stays. A parked run is claimed once more, to end it. The caller holds
+ * the lane's lock, because the step that parks a run could miss a flag set without it.
  */
 export async function cancelRun(
   tx: Tx,

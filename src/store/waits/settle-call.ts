@@ -10,14 +10,14 @@ export type CallAnswer = {
   readonly runId: string;
   readonly callId: string;
   readonly isError: boolean;
-  /** The parts of the result's own message, for a tool of that name. */
+  /** Returns the parts of the result's own message, for a tool of that name. */
   partsFor(tool: string): readonly MessagePart[];
 };
 
 /**
- * Writes the result of a call that waits for one into its reserved place, and lets the run continue when it
- * was the last. The call is the idempotency key: an existing result is never overwritten, and a run that
- * was asked to stop answers its calls itself. The caller holds the lane's lock.
+ * Writes the result of a waiting call into its reserved place, and lets the run continue if this was the last one. The
+ * call is the idempotency key: an existing result is never overwritten, and a run that was asked to stop answers its
+ * calls itself. The caller holds the lane's lock.
  */
 export async function settleCall(
   tx: Tx,
