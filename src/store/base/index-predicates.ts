@@ -56,7 +56,7 @@ export function isReservedLane(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"lanes"."leaseUntil" > 0`;
 }
 
-/** Matches lanes of people, that is neither a sub-agent's nor Parley's own. */
+/** Matches people's lanes, not those of sub-agents or Parley's own. */
 export function isPeoplesLane(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"lanes"."class" = 'main'`;
 }

@@ -1,6 +1,6 @@
 /**
- * Resolves an interrupted send. In this order: it is repeated while the platform recognises the repeat, then
- * looked for, else it is `unknown` and stays so unless the owner chose otherwise.
+ * Resolves an interrupted send: it is repeated while the platform recognises the repeat, else looked up, else it
+ * becomes `unknown` and stays so unless the owner chose otherwise.
  */
 
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
@@ -14,15 +14,15 @@ export type Ambiguous = {
   readonly partKey: string;
   readonly repeatSafeMs: number;
   readonly canLookUp?: boolean;
-  /** The owner's choice to repeat sends whose result is unknown. */
+  /** The owner has chosen to repeat sends whose result is unknown. */
   readonly resendUnknown: boolean;
 };
 
 const firstPauseMs = 1_000;
 const longestPauseMs = 15_000;
-/** A part that its platform drops each time would hold up its conversation for ever. */
+/** Limits sends of a part that its platform drops every time, since it would hold up its conversation forever. */
 const mostSends = 100;
-/** Looking that fails for other reasons than an outage ends this long after the send. */
+/** How long after the send a lookup that fails for reasons other than an outage is given up, ms. */
 const lookupPatienceMs = 600_000;
 
 export async function settleUnknown(tx: Tx, ambiguous: Ambiguous, problem: string): Promise<void> {
@@ -61,7 +61,7 @@ export async function settleLookup(tx: Tx, ambiguous: Ambiguous, found: Found): 
   }
 }
 
-/** The first of the messages that no other part left there is this part; none: it never arrived. */
+/** Returns the part's message, the first one that no other part made; undefined: the part never arrived. */
 export async function ownOf(
   tx: Tx,
   { conversationKey, partKey }: Pick<Ambiguous, 'conversationKey' | 'partKey'>,

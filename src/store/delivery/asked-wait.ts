@@ -1,7 +1,7 @@
 /**
- * A platform that asks to wait before a part is sent is asked again after five minutes at the latest, whatever
- * it named, and that does not count as an attempt. Since when it asks and until when is kept with the part. A wait
- * that is longer than those five minutes, as named or as it has turned out, raises an alert until the part has
+ * If a platform asks to wait before a part is sent, it is called again after five minutes at the latest, whatever time
+ * it asked for, and that doesn't count as an attempt. The part stores when the platform first asked and until when. A
+ * wait of more than five minutes, whether requested at once or in total, raises an alert that lasts until the part has
  * ended.
  */
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
@@ -29,10 +29,10 @@ export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): P
   await openAlert(tx, { kind: 'delivery-waits', subject: conversationKey, values });
 }
 
-/** Since when a part's platform asks to wait, ms; null when it doesn't. */
+/** When a part's platform first asked to wait, ms; null when it hasn't. */
 export type AskedWait = { readonly conversationKey: string; readonly waitAskedSince: number | null };
 
-/** The same, and how far the part is. */
+/** A part's wait, with the part's state and attempts. */
 export type AskedPart = AskedWait & { readonly state: string; readonly attempts: number };
 
 /** Reads the part's wait; undefined when there is no such part. */
@@ -40,7 +40,7 @@ export function readAskedWait(tx: Tx, partKey: string): Promise<AskedPart | unde
   return findRow(tx, 'outbox', partKey, ['conversationKey', 'waitAskedSince', 'state', 'attempts']);
 }
 
-/** The part has ended, or goes elsewhere: the owner is told once nothing else there has to wait. */
+/** Ends the wait of a part that has ended or moved; the alert closes once no other part there has to wait. */
 export async function endAskedWait(tx: Tx, conversationKey: string, isSilent = false): Promise<void> {
   const other = await tx.db
     .selectFrom('outbox')

@@ -24,18 +24,18 @@ import { isObsolete } from './waiting-notice-part.ts';
 /** How a channel's parts are delivered; times in ms. */
 export type DeliveryPolicy = {
   readonly holder: string;
-  /** Names the commit that may claim. The holder begins no call before the commit has answered. */
+  /** Identifies the commit that may claim. The holder begins no call before that commit has returned. */
   readonly claimId?: string;
   readonly leaseMs: number;
   /** How long the platform recognises a repeat by its key; 0 = never. */
   readonly repeatSafeMs: number;
-  /** The platform can be asked whether a message arrived. */
+  /** Whether the platform can be asked if a message arrived. */
   readonly canLookUp?: boolean;
-  /** The owner's choice to repeat sends whose result is unknown. */
+  /** The owner has chosen to repeat sends whose result is unknown. */
   readonly resendUnknown: boolean;
 };
 
-/** Next step of a claimed conversation. */
+/** The next step for a conversation that is claimed. */
 export type Delivery =
   | {
       readonly kind: 'part';
@@ -43,34 +43,34 @@ export type Delivery =
       readonly part: Outbound;
       readonly attempts: number;
       readonly purpose: string;
-      /** How long it had been stored when it was claimed, ms. */
+      /** Its age when it was claimed, ms. */
       readonly ageMs: number;
-      /** The session whose timeline holds it. */
+      /** The lane whose timeline contains it. */
       readonly laneKey: string | undefined;
-      /** Start of an earlier attempt that may have arrived. */
+      /** When an earlier attempt that may have arrived began. */
       readonly mayStandSince: number | undefined;
-      /** Whether to send it, or first to look for the earlier attempt. */
+      /** Whether to send it, or to look for the earlier attempt first. */
       readonly step: 'send' | 'look-up';
     }
   | { readonly kind: 'busy'; readonly delayMs: number }
   | { readonly kind: 'later'; readonly delayMs: number }
   | { readonly kind: 'empty' };
 
-/** A delivery claimed by a commit besides its main effect. */
+/** A delivery claimed by a commit in addition to its main effect. */
 export type ClaimedDelivery = { readonly conversationKey: string; readonly delivery: Delivery };
 
 export type DeliveryClaim = DeliveryPolicy & {
   readonly conversationKey: string;
-  /** Ids of commits of this holder that failed: they may have claimed the conversation. */
+  /** Ids of this holder's failed commits, which may have claimed the conversation. */
   readonly unanswered?: readonly string[];
 };
 
 /**
- * Step 10, deliver: claims the conversation's head part under a lease and marks it `sending`, all committed
- * before the platform is called. A part found in `sending` belongs to a holder that is gone, and one that waits
- * with a `sendingAt` was cut off: either may have arrived. It is repeated where that is safe (the platform
- * recognises the repeat, or the part only changes an existing message), else looked for, else `unknown`. A claim whose
- * answer never reached its holder is taken over at once: no call of it was begun.
+ * Step 10, deliver: claims the conversation's head part under a lease and marks it `sending`, all committed before the
+ * platform is called. A part found in `sending` belongs to a holder that is gone, and a waiting part with a `sendingAt`
+ * was cut off; either may have arrived. Such a part is repeated if that is safe (the platform recognises the repeat, or
+ * the part only changes an existing message), else looked up, else it becomes `unknown`. A claim whose answer never
+ * reached its holder is taken over immediately, since no call was begun under it.
  */
 export const claimDelivery: StoreCommand<DeliveryClaim, Delivery> = {
   name: 'claimDelivery',
@@ -91,18 +91,18 @@ export type RecordDeliveryInput = DeliveryPolicy & {
   readonly conversationKey: string;
   readonly epoch: number;
   readonly partKey: string;
-  /** At claim time. */
+  /** As claimed. */
   readonly attempts?: number;
-  /** At claim time: an earlier attempt may have arrived. */
+  /** As claimed: when an earlier attempt that may have arrived began. */
   readonly mayStandSince?: number | undefined;
   readonly result: SendOutcome;
-  /** False when the holder is about to stop: the conversation is left to the next one. */
+  /** False when the holder is about to stop and leaves the conversation to another one. */
   readonly claimsNext: boolean;
 };
 
 /**
- * Records what became of the part and claims the next one. Throws `stale_epoch` when the lease moved on. Safe to repeat:
- * a result counts once, whatever the part was made into for its next attempt.
+ * Records the result of the part's attempt and claims the next part. Throws `stale_epoch` when another holder has the
+ * lease. Safe to repeat: a result counts once, however the part has been changed for its next attempt.
  */
 export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
   name: 'recordDelivery',
@@ -116,26 +116,26 @@ export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
     if (row?.deliveryEpoch !== input.epoch) {
       throw new ParleyError(
         'stale_epoch',
-        `Conversation ${input.conversationKey} is delivered by another worker now.`,
+        `Another worker now delivers conversation ${input.conversationKey}.`,
       );
     }
     const isRecorded = isAhead(input, asked);
     if (!isRecorded) await recordSend(tx, input, asked);
     if (!input.claimsNext) return leave(tx, input, { kind: 'empty' });
-    // Anything else that has become of the part may have changed what comes after it.
+    // Any other result may have changed which part is next.
     const head = input.result.kind === 'sent' ? next : await headPart.first(tx, input);
     return claimPart(tx, input, head && asUnclaimed(head, isRecorded ? input : undefined));
   },
 };
 
-/** Whether the part is further than when its attempt began: a commit whose answer was lost has recorded the result. */
+/** Says whether the result is already recorded: by a commit whose answer was lost, the part has moved on. */
 function isAhead({ attempts }: RecordDeliveryInput, part: AskedPart | undefined): boolean {
   return attempts !== undefined && (part?.state !== 'sending' || part.attempts !== attempts);
 }
 
 /**
- * Locks the lanes that the result may reach, before the conversation, as every step of a lane does: the
- * agent learns about a failure, and waiting messages of a person who has blocked the bot end.
+ * Locks the lanes that the result may affect, before the conversation, as every step of a lane does: the agent learns
+ * about a failure, and the waiting messages of a person who has blocked the bot end.
  */
 async function lockReached(tx: Tx, { conversationKey, partKey, result }: RecordDeliveryInput): Promise<void> {
   if (tx.dialect !== 'postgres' || result.kind === 'sent' || result.kind === 'retry') return;
@@ -154,19 +154,19 @@ const lockedConversation = locking((db, of: QueryParams<{ conversationKey: strin
 type Head = DeliveryPolicy & { readonly conversationKey: string; readonly epoch: number };
 
 /**
- * Frees a part in `sending` whose claim never reached its holder: it follows the one that is recorded now, and was
- * claimed as that one was recorded before, or its claim has no answer. Nobody has begun to send it. A repeat may be of a
- * send that arrived.
+ * Frees a part in `sending` whose claim never reached its holder, so that nothing has begun to send it. Either the
+ * claim's commit got no answer, or an earlier commit that recorded `recorded` had already claimed this part as the next
+ * one. A repeated attempt isn't freed, since an earlier send may have arrived.
  */
 function asUnclaimed(part: HeadPart, recorded?: RecordDeliveryInput): HeadPart {
   if (part.state !== 'sending') return part;
-  // Claimed once more by the commit that recorded its result.
+  // The commit that recorded its result has claimed it again.
   const before = { attempts: part.attempts - 1, sendingAt: recorded?.mayStandSince ?? null };
   if (part.key === recorded?.partKey) return { ...part, state: 'pending', ...before };
   return part.attempts >= firstRepeat ? part : { ...part, state: 'pending', attempts: 0, sendingAt: null };
 }
 
-/** Claims the part if it is to be sent now, else the next one that is. */
+/** Claims the part if it is to be sent now, or else the next one that is. */
 async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promise<Delivery> {
   for (let part = first; ; part = await headPart.first(tx, head)) {
     if (!part) return leave(tx, head, { kind: 'empty' });
@@ -175,7 +175,7 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
       continue;
     }
     const delayMs = part.dueAt - tx.now;
-    // Nothing is ever made to wait for longer: it was stored by a clock that was wrong.
+    // No part has to wait longer: a later time was stored by a wrong clock.
     if (part.state === 'pending' && delayMs > 0 && delayMs <= longestWaitMs)
       return leave(tx, head, { kind: 'later', delayMs });
     const content = await outboundOf(tx, json.outbound(part.content));
@@ -185,7 +185,7 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
     }
     const step = stepFor(tx, head, { ...part, content });
     if (step === 'give-up') {
-      // The agent learns about it in its lane, which comes before the conversation in the order of locks.
+      // The agent learns about it in its lane, which precedes the conversation in the lock order.
       if (part.laneKey !== null && (await tryLockLanes(tx, [part.laneKey])).length === 0)
         return leave(tx, head, { kind: 'later', delayMs: lockedLaneMs });
       const problem = part.state === 'sending' ? 'interrupted while sending' : part.problem;
@@ -209,10 +209,10 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
   }
 }
 
-/** How long to wait for a lane that a step has locked: steps take some milliseconds. */
+/** How long to wait for a lane that a step has locked, ms; steps take a few milliseconds. */
 const lockedLaneMs = 50;
 
-/** The next part of a conversation's order; previews are outside the order. */
+/** The first open part in a conversation's order; previews aren't part of the order. */
 export const headPart = prepared((db, of: QueryParams<{ conversationKey: string }>) =>
   partsOf(db, of).limit(1),
 );
@@ -234,7 +234,7 @@ const partsOf = (db: Kysely<Tables>, of: QueryParams<{ conversationKey: string }
     .where('purpose', '<>', 'preview')
     .orderBy('place');
 
-/** However long a repeat is safe, a call that never gets an answer ends. */
+/** Limits the sends of a part whose call never gets an answer, however long repeats are safe. */
 const mostRepeats = 10;
 
 type Candidate = {
@@ -243,7 +243,7 @@ type Candidate = {
   readonly attempts: number;
 };
 
-/** The action for a due part. */
+/** Returns the action for a due part. */
 function stepFor(
   tx: Tx,
   head: Head,
@@ -252,7 +252,7 @@ function stepFor(
   if (sendingAt === null) return 'send';
   const mayRepeat = attempts < mostRepeats;
   if (isChange(content)) return mayRepeat ? 'send' : 'give-up';
-  // A clock that was set back since doesn't tell how long ago that was.
+  // `abs`, because the clock may have been set back since.
   if (Math.abs(tx.now - sendingAt) < head.repeatSafeMs && mayRepeat) return 'send';
   if (head.canLookUp) return 'look-up';
   return head.resendUnknown ? 'send' : 'give-up';

@@ -1,4 +1,4 @@
-/** Writes who delivers a conversation's parts, and nothing else does. The callers hold the conversation's lock. */
+/** Writes who delivers a conversation's parts; no other file does. The callers hold the conversation's lock. */
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 import { changeRow } from '../base/row-by-key.ts';
@@ -9,7 +9,7 @@ type DeliveryLease = {
   readonly holder: string;
   readonly claim: string | null;
   readonly until: number;
-  /** Given with a reply whose first part begins the lease: one statement for both. */
+  /** Set for a reply whose first part begins the lease, so that one statement writes both. */
   readonly nextPart?: number;
 };
 
@@ -29,7 +29,7 @@ export function releaseDelivery(
   return changeRow(tx, 'conversations', conversationKey, released);
 }
 
-/** Voids the leases of processes that have ended, where something is left to deliver. */
+/** Voids the leases of ended processes on conversations with something left to deliver. */
 export async function voidDeliveryLeases(tx: Tx, holders: readonly string[]): Promise<void> {
   await tx.db
     .updateTable('conversations')

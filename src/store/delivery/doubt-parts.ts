@@ -4,20 +4,20 @@ import { lockLanes } from '../rows/lane-row.ts';
 import { endPart } from './end-part.ts';
 import { distrustSending } from './part-states.ts';
 
-/** A restore that was acted on: the time of the backup, ISO 8601, and how many parts it has made unknown. */
+/** A restore that was acted on: the time of its backup, ISO 8601, and how many parts became unknown. */
 export type ActedRestore = { readonly madeAt: string; readonly parts: number };
 
 /**
- * Ends what waits to be sent as unknown, once after a restore: it may have been sent since the backup was made. The operator
- * decides about each. Parts in `sending` are looked for or end likewise when they are claimed: the journals of their processes
- * are later than the backup and no longer name a call that has ended. The database itself says that it was restored, so
- * the first process to open it acts, on whichever machine. Every browser has to sign in anew: one that was signed out since
- * the backup is signed in there. Undefined without a restore.
+ * Ends all pending parts as unknown, once after a restore, because they may have been sent since the backup was made.
+ * The operator decides about each. Parts in `sending` are looked up, or also end as unknown, when they are claimed:
+ * their processes' journals are newer than the backup and no longer contain calls that have ended. The database itself
+ * records that it was restored, so the first process to open it acts, on whichever machine. Every browser has to sign
+ * in again, because the backup may contain sessions that were signed out since. Returns undefined without a restore.
  */
 export const doubtParts: StoreCommand<Record<never, never>, ActedRestore | undefined> = {
   name: 'doubtParts',
   run: async (tx) => {
-    // Processes that start together wait here for the first one's commit, and find nothing then.
+    // Processes that start together wait here for the first one's commit, and then find nothing.
     const restores = await tx.db
       .updateTable('restores')
       .set({ isActed: 1 })

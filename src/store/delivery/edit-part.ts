@@ -1,4 +1,4 @@
-/** Changes what an earlier part says, wherever that part is: still waiting, on its way, or shown. */
+/** Changes the text of an earlier part, whether it is still waiting, on its way, or shown. */
 
 import { plainText } from '#contracts/formatted-text.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
@@ -13,13 +13,13 @@ import { insertPart, lockConversation } from './insert-part.ts';
 export type PartChange = {
   readonly key: string;
   readonly text: string;
-  /** The platform's id of the part's message, where an event has named it. */
+  /** The platform id of the part's message, if an event has named it. */
   readonly messageId?: MessageId | undefined;
 };
 
 /**
- * Gives the part another text, without buttons. What has not been tried yet goes out with the new text; anything
- * else is followed by an edit, in the order of the conversation. Returns the conversation to deliver in; undefined
+ * Replaces the part's text and removes its buttons. A part that hasn't been tried yet is sent with the new text; any
+ * other is followed by an edit, in the order of the conversation. Returns the conversation to deliver in; undefined
  * when there is no such part. Safe to repeat: a part is changed once.
  */
 export async function changePart(tx: Tx, change: PartChange): Promise<string | undefined> {
@@ -30,7 +30,7 @@ export async function changePart(tx: Tx, change: PartChange): Promise<string | u
   const part = (await readPart(tx, key)) ?? known;
   const text = plainText(change.text);
   const isUntried = part.state === 'pending' && part.sendingAt === null;
-  // A part on its way keeps its text: its channel may look for it by that.
+  // A part on its way keeps its text, since its channel may search for it by that text.
   if (isUntried || part.endedAt !== null) {
     const content = JSON.stringify({ kind: 'text', text } satisfies OutboundContent);
     await changeRow(tx, 'outbox', key, { content });
@@ -52,8 +52,8 @@ function readPart(tx: Tx, key: string) {
 }
 
 /**
- * A row's content as its channel gets it. An edit of a part is that of the message the part became; undefined when
- * it became none, so there is nothing to edit.
+ * Returns a row's content as its channel receives it. An edit of a part becomes an edit of that part's message;
+ * undefined when the part became no message, so that there is nothing to edit.
  */
 export async function outboundOf(tx: Tx, content: StoredContent): Promise<OutboundContent | undefined> {
   if (content.kind !== 'edit-part') return content;

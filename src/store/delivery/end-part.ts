@@ -1,4 +1,4 @@
-/** How a part ends, or waits to be repeated, and what follows from that for the rest of its answer. */
+/** Ends a part, or lets it wait for another attempt, with the consequences for the rest of its answer. */
 
 import { openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
@@ -15,7 +15,7 @@ export type Repeat = {
   readonly partKey: string;
   readonly dueAt: number;
   readonly problem: string;
-  /** When it may have arrived; undefined when it certainly did not. */
+  /** When an attempt that may have arrived began; undefined when the part certainly hasn't arrived. */
   readonly mayStandSince: number | undefined;
   /** The wait that the platform asks for, ms. */
   readonly askedMs?: number | undefined;
@@ -33,7 +33,7 @@ type End = {
   readonly receipts?: readonly string[];
 };
 
-/** `asked`: the part's wait, if the caller has read it. */
+/** Ends the part. `asked`: its wait, if the caller has read it. */
 export async function endPart(
   tx: Tx,
   { key, state, problem, receipts }: End,
@@ -52,15 +52,15 @@ export async function endPart(
     'content',
     'conversationKey',
   ]);
-  // A message that couldn't be removed was sent before: no message of the agent's is missing.
+  // A message that couldn't be removed was sent before, so no message of the agent is missing.
   if (!row || isRemoval(row)) return;
   const { runId, answer } = row;
   if (runId && answer && row.purpose === 'reply') await amendOutcome(tx, { runId, answer });
   if (row.purpose === 'preview') return;
-  // A notice is Parley's own: no message of the agent's is missing.
+  // A notice is Parley's own, so no message of the agent is missing.
   if (row.laneKey && row.purpose !== 'notice')
     await tellAgent(tx, { laneKey: row.laneKey, state, problem, isChange: isToolChange(row) });
-  // A notice to the owner that may not have arrived is no reason for another one.
+  // A notice to the owner that may not have arrived is no reason for another alert.
   if (state === 'unknown' && !key.startsWith(ownerPartPrefix))
     await openAlert(tx, { kind: 'delivery-unknown', subject: row.conversationKey });
 }
@@ -69,11 +69,11 @@ type UndeliveredPart = {
   readonly laneKey: string;
   readonly state: 'unknown' | 'failed';
   readonly problem: string | undefined;
-  /** The agent wanted a message changed, and none said. */
+  /** The agent wanted to change an existing message, not to send one. */
   readonly isChange: boolean;
 };
 
-/** A failed delivery is an event: the agent reads of it at its next turn. */
+/** Reports a failed delivery to the agent, which reads about it in its next turn. */
 async function tellAgent(
   tx: Tx,
   { laneKey, state, problem = 'no reason known', isChange }: UndeliveredPart,
@@ -94,7 +94,7 @@ async function tellAgent(
 
 const deliveryNotes = 50;
 
-/** A permanent failure ends the rest of that answer: its end without its beginning helps nobody. */
+/** Fails the part and the rest of its answer, whose end is useless without its beginning. */
 export async function failAnswer(
   tx: Tx,
   { partKey, problem }: { partKey: string; problem: string },
@@ -107,7 +107,7 @@ export async function failAnswer(
 
 type StoredPart = { readonly content: string; readonly purpose: string };
 
-/** One of Parley's own, which nobody waits for. */
+/** Says whether the part is one of Parley's own removals, which nothing awaits. */
 function isRemoval({ content, purpose }: StoredPart): boolean {
   return purpose !== 'tool' && json.outbound(content).kind === 'delete';
 }

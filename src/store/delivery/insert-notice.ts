@@ -13,7 +13,7 @@ export type NewNotice = {
   readonly runId?: string;
 };
 
-/** Queues a text of Parley's own; returns its conversation's key. Safe to repeat: a key is sent once. */
+/** Queues one of Parley's own texts; returns its conversation's key. Safe to repeat: a key is sent once. */
 export async function insertNotice(tx: Tx, { text, laneKey, ...notice }: NewNotice): Promise<string> {
   const timeline = laneKey === undefined ? {} : { timeline: { laneKey, seq: await takeSeq(tx, laneKey) } };
   const content = { kind: 'text', text: { text, spans: [] } } as const;

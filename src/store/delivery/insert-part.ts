@@ -23,8 +23,8 @@ export type NewPart<Content extends StoredContent = OutboundContent> = {
 };
 
 /**
- * Puts a part into its conversation's delivery order and returns the conversation's key. A second
- * insert under the same key is a no-op. A conversation that moved is followed.
+ * Puts a part into its conversation's delivery order and returns the conversation's key. Follows a conversation that
+ * has moved. A second insert under the same key is a no-op.
  */
 export async function insertPart(tx: Tx, part: NewPart<StoredContent>): Promise<string> {
   const known = await findRow(tx, 'outbox', part.key, ['conversationKey']);
@@ -65,7 +65,7 @@ type DeliverySlot = {
   readonly isUnreachable: boolean;
 };
 
-/** A group moves once or twice in its life; more moves mean ids that lead in a circle. */
+/** Limits how many moves are followed: a group moves once or twice in its life; more mean that ids form a cycle. */
 export const maxMoves = 8;
 
 export async function takePlace(tx: Tx, route: ReplyRoute, moves = 0): Promise<DeliverySlot> {
@@ -100,15 +100,15 @@ export async function ensureConversation(tx: Tx, key: string): Promise<void> {
   await ensureRow(tx, 'conversations', { key, nextPart: 1, deliveryEpoch: 0, deliveryUntil: 0 });
 }
 
-/** Locks the conversation's row: nothing of it is claimed or recorded until the transaction ends. */
+/** Locks the conversation's row, so that none of its parts is claimed or recorded until the transaction ends. */
 export async function lockConversation(tx: Tx, key: string): Promise<void> {
   if (tx.dialect !== 'postgres') return;
   await lockRows(tx, tx.db.selectFrom('conversations').select('key').where('key', '=', key));
 }
 
 /**
- * Locks the conversations in the order of their keys, and makes those that are missing in their places: for a step that says
- * something in several.
+ * Locks the conversations in the order of their keys, and makes missing ones in that order too. Meant for a step that
+ * sends to several of them.
  */
 export async function lockConversations(tx: Tx, keys: readonly string[]): Promise<void> {
   const several = [...new Set(keys)];
@@ -116,7 +116,7 @@ export async function lockConversations(tx: Tx, keys: readonly string[]): Promis
   await lockOrMake.post(tx, { keys: JSON.stringify(several) });
 }
 
-/** One that is there conflicts with itself, which locks it and leaves it as it is. */
+/** An existing conversation conflicts with itself, which locks it without changing it. */
 const lockOrMake = prepared(
   (_, of: QueryParams<{ keys: string }>) => sql`
     insert into conversations (key, "nextPart", "deliveryEpoch", "deliveryUntil")

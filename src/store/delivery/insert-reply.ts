@@ -11,11 +11,11 @@ import { holdDelivery } from './delivery-leases.ts';
 import { ensureConversation, maxMoves, type NewPart, writePart } from './insert-part.ts';
 
 export type StoredReply = {
-  /** The conversation that somebody has to begin delivering; undefined when there is nothing to begin. */
+  /** The conversation whose delivery must be started; undefined when there is nothing to start. */
   readonly waiting: string | undefined;
   /** Claimed for the sender. */
   readonly claimed: ClaimedDelivery | undefined;
-  /** Nobody can be reached there: the parts have failed. */
+  /** The conversation can't be reached, so the parts have failed. */
   readonly isUnreachable: boolean;
 };
 
@@ -25,10 +25,10 @@ type ReplyDelivery = {
 };
 
 /**
- * Stores the parts of one reply, all to one conversation and stored by no step before, in that conversation's order.
- * With a `sender` the conversation's head part is claimed for it in the same step: one commit less between the answer
- * and its delivery. When nothing stands before the reply, that part is stored as claimed. `seen` is its conversation
- * if the caller has locked it.
+ * Stores the parts of one reply in their conversation's order. All parts go to one conversation, and no earlier step
+ * has stored them. With a `sender`, the conversation's head part is claimed for it in the same step, which saves a
+ * commit between the answer and its delivery. If nothing precedes the reply, its first part is stored as claimed.
+ * `seen`: its conversation, if the caller has locked it.
  */
 export async function insertReply(
   tx: StepTx,
@@ -72,7 +72,7 @@ export async function insertReply(
   return { waiting: undefined, claimed: { conversationKey, delivery }, isUnreachable };
 }
 
-/** Something stands before the reply: that is what the sender goes on with. */
+/** Claims the part that precedes the reply, which the sender continues with. */
 async function claimAhead(tx: StepTx, sender: DeliveryPolicy, conversationKey: string): Promise<StoredReply> {
   const delivery = await claimDelivery.run(tx, { ...sender, conversationKey });
   return delivery.kind === 'part'
@@ -80,13 +80,13 @@ async function claimAhead(tx: StepTx, sender: DeliveryPolicy, conversationKey: s
     : { waiting: conversationKey, claimed: undefined, isUnreachable: false };
 }
 
-/** A conversation as a reply finds it, and what stands first in it; no row when it is new. */
+/** A conversation as found by a reply, and its head part; without a row when it is new. */
 export type Conversation = {
   readonly row: ConversationRow | undefined;
   readonly head: Awaited<ReturnType<typeof headPart.first>>;
 };
 
-/** Locks the route's conversation and reads what stands first in it, in one go. The caller has locked its lanes. */
+/** Locks the route's conversation and reads its head part, in one round trip. The caller has locked its lanes. */
 export async function lockForReply(tx: Tx, route: ReplyRoute): Promise<Conversation> {
   const conversationKey = conversationKeyOf(route);
   const [row, head] = await Promise.all([
@@ -96,7 +96,7 @@ export async function lockForReply(tx: Tx, route: ReplyRoute): Promise<Conversat
   return { row, head };
 }
 
-/** Locks the conversation, made when it is new and followed when it has moved, and reads what stands first in it. */
+/** Locks the conversation and reads its head part; makes it when it is new, and follows it when it has moved. */
 async function findConversation(tx: Tx, route: ReplyRoute, seen: Conversation | undefined, moves = 0) {
   const conversationKey = conversationKeyOf(route);
   let { row, head } = seen ?? (await lockForReply(tx, route));

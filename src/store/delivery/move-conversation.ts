@@ -15,12 +15,12 @@ export type Move = {
   readonly to: string;
 };
 
-/** Moves everything pending of a conversation to its new id. */
+/** Moves a conversation's pending parts to its new id. */
 export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Move): Promise<void> {
   await ensureConversation(tx, fromKey);
   await ensureConversation(tx, toKey);
   const [old, next] = [await readPlace(tx, fromKey), await readPlace(tx, toKey)];
-  // Two ids that name each other would send what waits there in a circle.
+  // Two ids that name each other would pass pending parts back and forth forever.
   if (fromKey === toKey || next?.movedTo === from) return;
   if (old?.movedTo !== to) {
     await openAlert(tx, { kind: 'conversation-moved', subject: fromKey, values: { to } });
@@ -58,17 +58,17 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   await endAskedWait(tx, fromKey, true);
 }
 
-/** There its message's id is that of some other one. */
-const idsAreGone = { state: 'failed', problem: 'its group has a new id by now', receipts: null } as const;
+/** The end of a change to a message, whose id belongs to a different message in the new conversation. */
+const idsAreGone = { state: 'failed', problem: 'its group has a new id now', receipts: null } as const;
 
 type MovedPart = {
   readonly part: { readonly answer: string | null };
   readonly conversationKey: string;
-  /** Moved together with the part, in their order. */
+  /** Keys of the parts that this move has already moved. */
   readonly isMoved: ReadonlySet<string>;
 };
 
-/** A part in flight during the move still precedes the rest of its answer. */
+/** Returns a place for a part that was in flight during the move, so that it still precedes the rest of its answer. */
 async function placeBeforeRest(
   tx: Tx,
   { part, conversationKey, isMoved }: MovedPart,
@@ -89,7 +89,7 @@ function readPlace(tx: Tx, key: string) {
   return findRow(tx, 'conversations', key, ['canonicalId', 'activation', 'admittedBy', 'movedTo']);
 }
 
-/** Where a conversation lives on, as its own network calls it. */
+/** Reads the platform id under which a conversation continues. */
 export async function movedTo(tx: Tx, key: string): Promise<string | undefined> {
   return (await readPlace(tx, key))?.movedTo ?? undefined;
 }

@@ -17,15 +17,15 @@ export type UndeliveredPart = {
   readonly attempts: number;
   readonly problem: string | undefined;
   readonly createdAt: number;
-  /** The beginning of its text, for the operator to know it by. */
+  /** The beginning of its text, by which the operator recognises it. */
   readonly excerpt: string;
 };
 
-/** Parts that are not delivered: waiting, on their way, unknown or failed; the newest first. */
+/** Reads parts that aren't delivered: waiting, on their way, unknown or failed; newest first. */
 export const readUndelivered: StoreQuery<{ readonly limit: number }, readonly UndeliveredPart[]> = {
   query: 'readUndelivered',
   run: async (tx, { limit }) => {
-    // Each by an index of its own: most parts are sent, and a history is read whole for none of them.
+    // Each state has its own index, so that the history, which consists mostly of sent parts, isn't scanned.
     const found = await Promise.all(
       [isOpenPart(), isUnknownPart(), isFailedPart()].map((isOfState) =>
         tx.db
@@ -57,7 +57,7 @@ function excerptOf(stored: string): string {
 /** The result of an operator's action on a part. */
 export type OperatorResult = 'done' | 'not-found' | 'not-possible';
 
-/** The operator sends an unknown or failed part once more, knowing that it may arrive twice. */
+/** Sends an unknown or failed part again for the operator, who knows that it may arrive twice. */
 export const retryPart: StoreCommand<{ readonly key: string }, OperatorResult> = {
   name: 'retryPart',
   run: async (tx, { key }) => {
@@ -66,7 +66,7 @@ export const retryPart: StoreCommand<{ readonly key: string }, OperatorResult> =
   },
 };
 
-/** The operator gives up a part that waits, or takes note of an unknown one. What was sent stays sent. */
+/** Gives up a pending part for the operator, or acknowledges an unknown one. A sent part stays sent. */
 export const dropPart: StoreCommand<{ readonly key: string }, OperatorResult> = {
   name: 'dropPart',
   run: async (tx, { key }) => {
@@ -76,8 +76,9 @@ export const dropPart: StoreCommand<{ readonly key: string }, OperatorResult> = 
 };
 
 /**
- * A failed delivery has the lane too when it changes the parts of an answer and what the answer is to. A claim has the
- * conversation from before it reads a part until it has marked it: what is dropped is sent by none.
+ * Locks the lane, as a failed delivery does when it changes an answer's parts and the items that it answers. Then locks
+ * the conversation, as a claim does from before it reads a part until it has marked it, so that no dropped part is
+ * sent.
  */
 async function lockPlaceOf(tx: Tx, key: string): Promise<void> {
   const part = await findRow(tx, 'outbox', key, ['laneKey', 'conversationKey']);
@@ -103,7 +104,7 @@ async function operated(tx: Tx, key: string, changed: ChangedPart | undefined): 
   return row ? 'not-possible' : 'not-found';
 }
 
-/** The owner has looked after every part of the conversation whose delivery was unknown. */
+/** Closes the alert once the operator has dealt with every unknown part of the conversation. */
 async function endNoticeIfSettled(tx: Tx, conversationKey: string): Promise<void> {
   const unknown = await tx.db
     .selectFrom('outbox')

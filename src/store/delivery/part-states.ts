@@ -1,4 +1,4 @@
-/** Writes what becomes of a part, and nothing else does: `pending ⇄ sending`, then `sent`, `unknown` or `failed`. */
+/** Writes the states of parts; no other file does: `pending ⇄ sending`, then `sent`, `unknown` or `failed`. */
 
 import type { Insertable } from 'kysely';
 import type { Tx } from '../base/command.ts';
@@ -12,7 +12,7 @@ type NewRow = Omit<
   'state' | 'problem' | 'attempts' | 'dueAt' | 'sendingAt' | 'endedAt'
 >;
 
-/** `failed`: the conversation is unreachable; `sending`: claimed for its first attempt as it is stored. */
+/** `failed`: the conversation is unreachable; `sending`: claimed for its first attempt in the step that stores it. */
 export type FirstPartState = 'pending' | 'sending' | 'failed';
 
 /** Stores a part; throws when its key is taken. */
@@ -29,7 +29,7 @@ export async function storePart(tx: Tx, row: NewRow, state: FirstPartState): Pro
   });
 }
 
-/** Stores a preview as what it is until its platform id is known; a second one under its key adds nothing. */
+/** Stores a preview, `unknown` until its platform id is known; a second insert under its key changes nothing. */
 export async function storePreview(tx: Tx, row: NewRow): Promise<void> {
   const attempt = { attempts: 1, dueAt: tx.now, sendingAt: tx.now };
   await ensureRow(tx, 'outbox', { ...row, ...attempt, state: 'unknown' });
@@ -47,12 +47,12 @@ export function beginSending(
 }
 
 /**
- * The number of an attempt before which there was another. A part in `sending` below it is requeued when its process is known
- * not to have begun the call.
+ * The number of the first attempt that is a repeat. A part in `sending` with a lower number is requeued if its process
+ * is known not to have begun the call.
  */
 export const firstRepeat = 2;
 
-/** Counts every part in `sending` as repeated, so that no process's journal can tell that it was not sent. */
+/** Marks every part in `sending` as repeated, so that no process's journal counts as proof that it wasn't sent. */
 export async function distrustSending(tx: Tx): Promise<void> {
   await tx.db
     .updateTable('outbox')
@@ -81,7 +81,7 @@ export async function returnPart(tx: Tx, next: NextAttempt): Promise<void> {
   });
 }
 
-/** However long the platform was away, or asked to wait, the part has all its attempts when it is back. */
+/** Takes back an attempt: outages and requested waits don't consume attempts. */
 export async function refundAttempt(tx: Tx, partKey: string): Promise<void> {
   await changeRow(tx, 'outbox', partKey, { attempts: plus(-1) });
 }
@@ -107,12 +107,12 @@ export function closePart(tx: Tx, key: string, { state, problem, receipts }: Par
   return changeRow(tx, 'outbox', key, { state, problem, receipts, endedAt: tx.now });
 }
 
-/** Fails the parts of the answer that nobody has begun to send. */
+/** Fails the parts of the answer that are still pending. */
 export async function failRestOf(tx: Tx, answer: string): Promise<void> {
   await failPending(tx, 'an earlier part of the answer failed').where('answer', '=', answer).execute();
 }
 
-/** Fails everything that waits to be sent in a conversation that can't be reached. */
+/** Fails all pending parts of a conversation that can't be reached. */
 export function failUnreachable(tx: Tx, conversationKey: string) {
   return failPending(tx, unreachable)
     .where('conversationKey', '=', conversationKey)
@@ -136,7 +136,7 @@ const freshAttempt = {
   waitAskedUntil: null,
 };
 
-/** Sends an unknown or failed part once more. Undefined when it is in another state, or isn't there. */
+/** Makes an unknown or failed part pending again. Returns undefined when it is in another state or doesn't exist. */
 export function reopenPart(tx: Tx, key: string) {
   return tx.db
     .updateTable('outbox')
@@ -148,7 +148,7 @@ export function reopenPart(tx: Tx, key: string) {
     .executeTakeFirst();
 }
 
-/** Gives up a pending part, or takes note of an unknown one. Undefined when it is in another state, or isn't there. */
+/** Fails a pending or unknown part. Returns undefined when it is in another state or doesn't exist. */
 export function dismissPart(tx: Tx, key: string) {
   return tx.db
     .updateTable('outbox')
@@ -159,7 +159,7 @@ export function dismissPart(tx: Tx, key: string) {
     .executeTakeFirst();
 }
 
-/** The preview stands, under its platform id. False when that is known, or an answer has taken the preview over. */
+/** Records a shown preview's platform id. Returns false when it is known, or an answer has taken the preview over. */
 export async function confirmPreview(tx: Tx, key: string, messageId: string): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('outbox')
@@ -171,18 +171,18 @@ export async function confirmPreview(tx: Tx, key: string, messageId: string): Pr
   return numUpdatedRows > 0;
 }
 
-/** The preview could not be shown. */
+/** Records that the preview couldn't be shown. */
 export async function failPreview(tx: Tx, key: string, problem: string): Promise<void> {
   await changeRow(tx, 'outbox', key, { state: 'failed', problem, endedAt: tx.now });
 }
 
-/** The answer took the preview over, or takes it away: in the transaction that says so. */
+/** Ends the preview, in the transaction in which the answer takes it over or removes it. */
 export async function closePreview(tx: Tx, key: string | undefined): Promise<void> {
   if (key === undefined) return;
   await changeRow(tx, 'outbox', key, { endedAt: tx.now });
 }
 
-/** Removes a part that nobody misses: a waiting notice, whose message's own row says what became of it. */
+/** Deletes a part that needs no record: a waiting notice, or an edit of a message that was never shown. */
 export async function removePart(tx: Tx, key: string): Promise<void> {
   await tx.db.deleteFrom('outbox').where('key', '=', key).execute();
 }

@@ -13,17 +13,17 @@ import { assertGoesOn } from '../rows/run-states.ts';
 import { insertPart } from './insert-part.ts';
 import { findQuoted, isChange, refuseMoved, withTarget } from './tool-target.ts';
 
-/** A message that a tool sends, as its step gets it. */
+/** A message sent by a tool, as its step receives it. */
 export type PostInput = RunFence & {
-  /** Made of run and call: a repeated call re-attaches to the part it made before. */
+  /** Made from run and call, so that a repeated call finds the parts it made before. */
   readonly key: string;
   readonly route: ReplyRoute;
-  /** Another session to speak in; absent = the run's own conversation. */
+  /** Lane of another session to send to; absent: the run's own conversation. */
   readonly toLane?: string;
   readonly contents: readonly OutboundContent[];
-  /** The message that the first of them quotes, or `lastOwn`. */
+  /** The message that the first of the contents quotes, or `lastOwn`. */
   readonly quotes?: MessageId;
-  /** Only messages that this run has sent may be changed. */
+  /** True if only messages that this run has sent may be changed. */
   readonly changesOwnOnly?: boolean;
 };
 
@@ -35,10 +35,9 @@ export type PostResult = {
 };
 
 /**
- * Sends from a tool, in one transaction: the parts and, for another conversation, the line in that
- * conversation's transcript, so that the recipient's reply makes sense. Throws `invalid_input` when
- * nobody has ever written there or the message it refers to isn't one of that conversation, and for a run that was
- * asked to stop or has ended.
+ * Stores a tool send in one transaction: the parts and, for another conversation, a line in its transcript, so that the
+ * recipient's reply makes sense. Throws `invalid_input` when nobody has ever written there, when the message it refers
+ * to isn't one of that conversation, and for a run that was asked to stop or has ended.
  */
 export const storeToolParts: StoreCommand<PostInput, PostResult> = {
   name: 'storeToolParts',
@@ -89,7 +88,7 @@ function readToolParts(tx: Tx, { runId, key }: Pick<PostInput, 'runId' | 'key'>)
     .execute();
 }
 
-/** Whether the call has stored its parts: then `storeToolParts` finds them again, whatever it is given. */
+/** Says whether the call has stored its parts; if so, `storeToolParts` finds them again, whatever its input. */
 export const readIsPosted: StoreQuery<Pick<PostInput, 'runId' | 'key'>, boolean> = {
   query: 'readIsPosted',
   run: async (tx, call) => (await readToolParts(tx, call)).length > 0,
@@ -100,7 +99,7 @@ async function requireLane(tx: Tx, key: string): Promise<Lane> {
   if (lane) return lane;
   throw new ParleyError(
     'invalid_input',
-    `There is no conversation ${key}; sessions_list shows those there are.`,
+    `There is no conversation ${key}; sessions_list shows the existing ones.`,
   );
 }
 
@@ -113,7 +112,7 @@ async function lastRoute(tx: Tx, { key: laneKey }: Lane): Promise<ReplyRoute> {
   );
 }
 
-/** Where a message goes that is sent to a lane: where somebody wrote last. Undefined when nobody ever has. */
+/** Reads the route for messages sent to a lane: where somebody last wrote. Undefined when nobody ever has. */
 export const readLastRoute: StoreQuery<{ readonly laneKey: string }, ReplyRoute | undefined> = {
   query: 'readLastRoute',
   run: async (tx, { laneKey }) => {
@@ -133,8 +132,8 @@ export const readLastRoute: StoreQuery<{ readonly laneKey: string }, ReplyRoute 
 async function noteSpoken(tx: Tx, lane: Lane, { contents, key }: PostInput): Promise<void> {
   const said = contents.flatMap(wordsOf).join('\n');
   if (said === '') return;
-  // No turn of this conversation: a run that is at work here must not take it for its own answer.
-  const text = `From another conversation you have said here: ${said}`;
+  // Not an assistant message: a run that is active here must not take it for its own answer.
+  const text = `From another conversation, you sent this message here: ${said}`;
   const parts: readonly MessagePart[] = [{ type: 'text', data: { text } }];
   await appendMessage(tx, {
     id: `${key}:said`,

@@ -16,7 +16,7 @@ export type StoredNotice = Omit<AlertRow, 'details' | 'endedAt'> & {
 
 const columns = ['id', 'kind', 'subject', 'details', 'count', 'raisedAt', 'lastAt', 'endedAt'] as const;
 
-/** Alerts to report to the owner, and their ends. Oldest first. */
+/** Reads alerts, and ends of alerts, that are still to be reported to the owner; oldest first. */
 export const readPendingNotices: StoreQuery<{ readonly limit: number }, readonly StoredNotice[]> = {
   query: 'readPendingNotices',
   run: async (tx, { limit }) => {
@@ -31,7 +31,7 @@ export const readPendingNotices: StoreQuery<{ readonly limit: number }, readonly
   },
 };
 
-/** Open alerts that weren't dismissed; newest first. */
+/** Reads open alerts that weren't dismissed; newest first. */
 export const readOpenNotices: StoreQuery<{ readonly limit: number }, readonly StoredNotice[]> = {
   query: 'readOpenNotices',
   run: async (tx, { limit }) => {
@@ -54,7 +54,7 @@ function storedNotice(row: AlertRow): StoredNotice {
   return { ...rest, values: valuesIn(details), endedAt: endedAt ?? undefined };
 }
 
-/** An alert is told without its values rather than not at all. */
+/** Reads the values; an alert with damaged values is reported without them rather than not at all. */
 function valuesIn(details: string): StoredNotice['values'] {
   try {
     return json.values(details);
@@ -66,15 +66,15 @@ function valuesIn(details: string): StoredNotice['values'] {
 export type AlertMessageInput = {
   readonly id: string;
   readonly step: 'raised' | 'ended';
-  /** Absent: nothing is said. */
+  /** Absent: no message is sent. */
   readonly text?: string;
-  /** Where the owner is told; absent: nowhere, the page and the log have it. An end goes where its beginning went. */
+  /** Where to notify the owner; absent: only on the page and in the log. An end goes where its beginning went. */
   readonly route?: ReplyRoute;
 };
 
 /**
- * Puts the message to the owner into the outbox and marks the notice told, in one transaction. Safe to
- * repeat: each step is told once. Returns the conversation to deliver in, if there is one.
+ * Puts the message to the owner into the outbox and marks the alert as told, in one transaction. Safe to repeat: each
+ * step is reported once. Returns the conversation to deliver in, if there is one.
  */
 export const queueAlertMessage: StoreCommand<AlertMessageInput, string | undefined> = {
   name: 'queueAlertMessage',

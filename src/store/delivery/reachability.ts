@@ -12,9 +12,9 @@ import { failUnreachable } from './part-states.ts';
 import { amendOutcome } from './reply-outcome.ts';
 
 /**
- * Blocked or removed: queue and outbox of the conversation end with a recorded outcome. The caller has locked
- * `readWaitingLanes`. A lane that came after that is left alone if a step has it: what waits there is answered, and
- * the answer is recorded as failed.
+ * Marks a conversation from which the bot was blocked or removed: its waiting items and pending parts end with a
+ * recorded outcome. The caller has locked the lanes that `readWaitingLanes` returned. A lane added since is skipped if
+ * another step has locked it: its items are answered, and the answer is recorded as failed.
  */
 export async function markUnreachable(tx: Tx, key: string): Promise<void> {
   const lanes = await tryLockLanes(tx, await readWaitingLanes(tx, [key]));
@@ -48,7 +48,7 @@ async function endWaiting(tx: Tx, key: string, lanes: readonly string[]): Promis
     await endSummaries(tx, lane, { isTheirs, end });
 }
 
-/** The lanes with items of the conversations that wait. */
+/** Reads the lanes with waiting items of the conversations. */
 export async function readWaitingLanes(tx: Tx, keys: readonly string[]): Promise<readonly string[]> {
   if (keys.length === 0) return [];
   const lanes = await tx.db
@@ -61,7 +61,7 @@ export async function readWaitingLanes(tx: Tx, keys: readonly string[]): Promise
   return lanes.map(({ laneKey }) => laneKey);
 }
 
-/** Those of the conversations that can't be reached. */
+/** Returns those of the conversations that can't be reached. */
 export async function readUnreachable(tx: Tx, keys: readonly string[]): Promise<readonly string[]> {
   const rows = await unreachable.all(tx, { keys: JSON.stringify(keys) });
   return rows.map(({ key }) => key);
@@ -76,8 +76,8 @@ const unreachable = prepared((db, of: QueryParams<{ keys: string }>, dialect) =>
 );
 
 /**
- * Who writes can be written to, whatever an earlier failure said. False when the conversation was reachable. Otherwise it
- * is locked from then on: the caller has locked every lane that it needs.
+ * Marks the conversation as reachable, since somebody has written in it. Returns false when it already was. Otherwise
+ * its row is locked from then on, so the caller must already have locked every lane that it needs.
  */
 export async function markReachable(tx: Tx, key: string): Promise<boolean> {
   if ((await clear.run(tx, { key })) === 0) return false;

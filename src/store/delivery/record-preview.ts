@@ -14,19 +14,20 @@ export type PreviewStep =
   | ({ readonly kind: 'sent' } & ShownPreview)
   | { readonly kind: 'lost'; readonly key: string; readonly problem: string };
 
-/** A preview that its platform has taken, as it is recorded. */
+/** A preview that its platform has accepted, as it is recorded. */
 export type ShownPreview = {
   readonly key: string;
   readonly messageId: string;
-  /** The lane and epoch of the holder that has shown it. */
+  /** Lane and epoch of the holder that has shown it. */
   readonly laneKey: string;
   readonly epoch: number;
 };
 
 /**
- * A preview is a part beside the order: stored before it is shown, its platform id after. False when it must not be shown
- * yet, and is not stored: what is still to be sent in the conversation was said before it. Safe to repeat, by its key: its
- * platform id counts once, and not when an answer has taken it over without.
+ * Records a step of a preview, which is a part outside the delivery order: it is stored before it is shown, and its
+ * platform id afterwards. Returns false, without storing it, when it must not be shown yet because earlier parts of the
+ * conversation are still to be sent. Safe to repeat by its key: its platform id counts once, and not at all once an
+ * answer has ended the preview.
  */
 export const recordPreview: StoreCommand<PreviewStep, boolean> = {
   name: 'recordPreview',
@@ -59,7 +60,10 @@ export const recordPreview: StoreCommand<PreviewStep, boolean> = {
   },
 };
 
-/** Another holder, which has not found it, writes its answer anew: the message would stay beside that. */
+/**
+ * Records that the preview was shown. Removes it if another holder has the lane: that one didn't find the preview and
+ * writes the answer again, so both would be shown.
+ */
 async function settleSent(
   tx: Tx,
   { key, messageId: shown, laneKey, epoch }: ShownPreview,
@@ -74,10 +78,10 @@ async function settleSent(
   return 'removed';
 }
 
-/** A preview that its platform may have; `since` when it was sent, ms. */
+/** A preview that its platform may have; `since`: when it was sent, ms. */
 export type UnknownPreview = { readonly part: Outbound; readonly since: number };
 
-/** Reads the run's latest preview of which nobody knows whether it stands, and that no answer has taken over. */
+/** Reads the run's latest preview that may or may not be shown and that no answer has taken over. */
 export const readUnknownPreview: StoreQuery<{ readonly runId: string }, UnknownPreview | undefined> = {
   query: 'readUnknownPreview',
   run: async (tx, { runId }) => {
@@ -91,7 +95,7 @@ export const readUnknownPreview: StoreQuery<{ readonly runId: string }, UnknownP
       .orderBy('createdAt', 'desc')
       .executeTakeFirst();
     if (!row) return undefined;
-    // `storePreview` has written it: a text.
+    // `storePreview` has written it, so it is a text.
     const content = json.outbound(row.content) as Outbound['content'];
     return {
       part: { key: partKey(row.key), route: json.route(row.route), content },
@@ -102,11 +106,11 @@ export const readUnknownPreview: StoreQuery<{ readonly runId: string }, UnknownP
 
 /** A preview that was looked for. */
 export type FoundPreview = Omit<ShownPreview, 'messageId'> & {
-  /** Messages of the bot that may be it, oldest first; none: it never arrived. */
+  /** The bot's messages that may be the preview, oldest first; none: it never arrived. */
   readonly messageIds: readonly string[];
 };
 
-/** Records what was found; returns the preview if it stands and is the holder's. Safe to repeat, as `recordPreview` is. */
+/** Records what was found; returns the preview if it is shown and still the holder's. Safe to repeat by its key. */
 export const adoptPreview: StoreCommand<
   FoundPreview,
   { readonly key: string; readonly messageId: string } | undefined

@@ -1,6 +1,6 @@
 /**
- * Records the result of a part's call: sent, unknown, ended, or mended and repeated. The provisional outcome of
- * the message it answers follows it.
+ * Records the result of a part's call: sent, unknown, ended, or repaired and repeated. The provisional outcome of the
+ * message it answers is amended accordingly.
  */
 
 import type { Found } from '#contracts/channel-abilities.ts';
@@ -23,21 +23,21 @@ import { isWaitingNotice } from './waiting-notice-part.ts';
 export type SendOutcome =
   | Exclude<SendResult, { readonly kind: 'retry' }>
   | Retry
-  /** Tried often enough: what was `retry` is final. */
+  /** All attempts are used up, so a `retry` became final. */
   | { readonly kind: 'exhausted'; readonly reason: string }
   /** The result of looking for an earlier attempt. */
   | { readonly kind: 'looked-up'; readonly found: Found };
 
-/** `afterMs` is how long to wait now, `askedMs` what the platform asked for, if it did; at most 30 days. */
+/** `afterMs`: how long to wait now; `askedMs`: the wait requested by the platform, if any, at most 30 days. */
 type Retry = Extract<SendResult, { readonly kind: 'retry' }> & { readonly askedMs?: number };
 
 export type PartEnd = Ambiguous & {
   readonly result: SendOutcome;
-  /** An earlier attempt may have arrived. */
+  /** When an earlier attempt that may have arrived began. */
   readonly mayStandSince?: number | undefined;
 };
 
-/** `asked`: the part's wait, if the caller has read it. */
+/** Records the result of the part's call. `asked`: its wait, if the caller has read it. */
 export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWait): Promise<void> {
   const { conversationKey, partKey, result, mayStandSince } = settling;
   if (result.kind !== 'sent' && isWaitingNotice(partKey)) return removePart(tx, partKey);
@@ -59,7 +59,7 @@ export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWai
     case 'looked-up':
       return settleLookup(tx, settling, result.found);
     case 'exhausted':
-      // These attempts did not arrive; the one that was cut off before them may have.
+      // These attempts didn't arrive, but the one that was cut off before them may have.
       if (mayStandSince !== undefined) return settleUnknown(tx, settling, result.reason);
       return failAnswer(tx, { partKey, problem: result.reason });
     case 'failed':
@@ -71,17 +71,17 @@ export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWai
 
 type FailedSend = Extract<SendResult, { kind: 'failed' }>;
 
-/** How a failed part can still be delivered; undefined when it cannot. */
+/** How a failed part can still be delivered. */
 type Repair =
   | {
       readonly kind: 'part';
       readonly content?: StoredContent;
       readonly route?: ReplyRoute;
-      /** A message in place of a change: none of it was sent before. */
+      /** A message replaces a change, so no earlier attempt can have sent it. */
       readonly isUnsent?: true;
     }
   | { readonly kind: 'move'; readonly to: ReplyRoute['conversation'] }
-  /** Nothing is wrong with the part: it waits for the account to be put in order. */
+  /** Nothing is wrong with the part; it waits until the account works again. */
   | { readonly kind: 'wait'; readonly delayMs: number };
 
 const unauthorisedRetryMs = 30_000;
@@ -109,12 +109,13 @@ function mendOf(
     case 'migrated':
       return { kind: 'move', to: failure.to };
     case 'rejected':
-      // The tool tells the agent, who decides what is said instead.
+      // The tool reports it to the agent, which decides what to send instead.
       if (purpose === 'tool') return undefined;
-      // The message to edit is gone (its preview, say): the text is still owed.
+      // The message to edit, such as a preview, is gone, but the text must still be sent.
       if (content.kind === 'edit' || content.kind === 'edit-part')
         return { kind: 'part', content: { kind: 'text', text: content.text }, isUnsent: true };
-      // A group may allow no reactions, or not this one. Ours says that a run has failed: then a line does.
+      // A group may allow no reactions, or not this one. Parley's reaction means that a run has failed, so a line of
+      // text says that instead.
       if (content.kind === 'reaction') {
         const line = { kind: 'text', text: plainText(texts.internalFailure) } as const;
         return {
@@ -132,14 +133,14 @@ function mendOf(
   }
 }
 
-/** A conversation that moved while the part was on its way is not gone: what is owed follows it. */
+/** Follows a conversation that moved while the part was on its way: it is not gone, so the part must still be sent. */
 async function followMove(
   tx: Tx,
   failure: SendFailure,
   conversationKey: string,
 ): Promise<Repair | undefined> {
   const to = failure.kind === 'unreachable' ? await movedTo(tx, conversationKey) : undefined;
-  // The store keeps the platform's own id as plain text.
+  // The store keeps the platform id as plain text.
   return to === undefined ? undefined : { kind: 'move', to: to as ReplyRoute['conversation'] };
 }
 

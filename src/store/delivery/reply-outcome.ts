@@ -4,9 +4,8 @@ import { lockRows } from '../base/row-locks.ts';
 import { type AnswerOf, amendAnswered, restoreAnswered } from '../rows/item-states.ts';
 
 /**
- * The provisional outcome of what was answered is amended by what became of the answer's parts:
- * `answered` holds only while none of them failed. Called whenever a part has ended; repeating it changes
- * nothing.
+ * Amends the provisional outcome of the answered items according to the answer's parts: `answered` is only kept while
+ * none of them has failed. Called whenever a part has ended; repeating it changes nothing.
  */
 export async function amendOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
   await lockRun(tx, answer.runId);
@@ -25,14 +24,14 @@ const troubledReplies = prepared((db, of: QueryParams<AnswerOf>) =>
     .where('state', 'in', ['failed', 'unknown']),
 );
 
-/** The operator has changed a part that had ended: what it answers is judged anew. */
+/** Determines the outcome of the answered items again, after the operator has changed a part that had ended. */
 export async function reviseOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
   await lockRun(tx, answer.runId);
   await restoreAnswered(tx, answer);
   await amendOutcome(tx, answer);
 }
 
-/** Two parts of one answer may end at once: the second sees the other's row. */
+/** Locks the run, so that of two parts of one answer that end at the same time, the second sees the first one's row. */
 async function lockRun(tx: Tx, runId: string): Promise<void> {
   if (tx.dialect !== 'postgres') return;
   await lockRows(tx, tx.db.selectFrom('runs').select('id').where('id', '=', runId));

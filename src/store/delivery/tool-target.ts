@@ -1,6 +1,6 @@
 /**
- * Which messages a tool may refer to: those of the conversation it speaks in, and of the session that has heard or said
- * them. An id may come from anywhere, so whatever else it names is refused.
+ * Decides which messages a tool may refer to: those in the conversation it sends to that its session has received or
+ * sent. An id may come from anywhere, so any other message is refused.
  */
 import { ParleyError } from '#contracts/errors.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
@@ -8,32 +8,32 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Tx } from '../base/command.ts';
 import { json, type StoredContent } from '../base/json.ts';
 
-/** Stands for the newest message of the agent's own; no network has such an id. */
+/** Represents the agent's own newest message; no network has such an id. */
 export const lastOwn = messageId('last');
 
-/** Where a tool speaks: a conversation, and the lane whose session speaks there. */
+/** Where a tool sends: a conversation, and the lane whose session sends there. */
 export type ToolPlace = {
   readonly laneKey: string;
   readonly conversationKey: string;
-  /** The run whose messages alone may be changed. */
+  /** If set, only this run's messages may be changed. */
   readonly onlyRun?: string | undefined;
 };
 
-/** Returns the message that a new one may quote: somebody's, or the agent's own. Throws `invalid_input` for any other. */
+/** Returns the message that a new one may quote: a person's or the agent's own. Throws `invalid_input` otherwise. */
 export async function findQuoted(tx: Tx, place: ToolPlace, named: MessageId): Promise<MessageId> {
   const id = await resolve(tx, place, named);
   if ((await isHeard(tx, place, id)) || (await findOwn(tx, place, id))) return id;
   throw notHere(id);
 }
 
-/** Whether it is about a message that exists, and making it twice has the same result. */
+/** Says whether the content changes an existing message, so that repeating it has the same result. */
 export function isChange({ kind }: StoredContent): boolean {
   return kind === 'edit' || kind === 'delete' || kind === 'reaction';
 }
 
 /**
- * The content with the id of the message that it is about, once that may be changed so: somebody's by a reaction, the
- * agent's own by an edit or removal. Throws `invalid_input` for any other.
+ * Returns the content with the id of the message that it changes, provided that the change is allowed: reactions to
+ * people's messages, edits and removals of the agent's own. Throws `invalid_input` for any other.
  */
 export async function withTarget(
   tx: Tx,
@@ -60,21 +60,21 @@ type OwnChange = Extract<OutboundContent, { kind: 'edit' | 'delete' }>;
 async function findChangeable(tx: Tx, place: ToolPlace, change: OwnChange): Promise<MessageId> {
   const id = await resolve(tx, place, change.messageId);
   const own = await findOwn(tx, place, id);
-  if (!own) throw new ParleyError('invalid_input', `Message ${id} is none that you have sent here.`);
-  // Others may rely on what was said to them: no stranger has it changed.
+  if (!own) throw new ParleyError('invalid_input', `Message ${id} isn't one that you have sent here.`);
+  // Others may rely on earlier messages, so a stranger can't have them changed.
   if (place.onlyRun !== undefined && own.runId !== place.onlyRun)
-    throw new ParleyError('invalid_input', 'A guest may have only messages of this turn changed or removed.');
+    throw new ParleyError('invalid_input', 'A guest can only have messages of this turn changed or removed.');
   if (change.kind === 'edit' && json.outbound(own.content).kind === 'media')
     throw new ParleyError('invalid_input', `Message ${id} is a file, which cannot be edited.`);
   return id;
 }
 
-/** A group that became another one counts its messages anew: there the id would be that of some other message. */
+/** Refuses an id from before the group moved: message ids start over there, so it would name a different message. */
 export function refuseMoved(place: ToolPlace, conversationKey: string): void {
   if (conversationKey === place.conversationKey) return;
   throw new ParleyError(
     'invalid_input',
-    'This group has a new id by now; its earlier messages stay as they are.',
+    'This group has a new id now; its earlier messages stay as they are.',
   );
 }
 
@@ -86,7 +86,7 @@ function notHere(id: MessageId): ParleyError {
   return new ParleyError('invalid_input', `There is no message ${id} in this conversation.`);
 }
 
-/** Somebody's message, for the agent or shown to it beside one. */
+/** Says whether it is a person's message, sent to the agent or shown to it as context. */
 async function isHeard(tx: Tx, { laneKey, conversationKey }: ToolPlace, id: MessageId): Promise<boolean> {
   const item = await tx.db
     .selectFrom('inbox')
@@ -106,7 +106,7 @@ async function isHeard(tx: Tx, { laneKey, conversationKey }: ToolPlace, id: Mess
   return context !== undefined;
 }
 
-/** The part that became this message, if the agent said it in this lane. Parley's own notices aren't the agent's. */
+/** Finds the part that became this message, if the agent sent it in this lane. Parley's notices aren't the agent's. */
 function findOwn(tx: Tx, { laneKey, conversationKey }: ToolPlace, id: MessageId) {
   return tx.db
     .selectFrom('receipts')
@@ -119,7 +119,7 @@ function findOwn(tx: Tx, { laneKey, conversationKey }: ToolPlace, id: MessageId)
     .executeTakeFirst();
 }
 
-/** So many of the newest parts are looked through. */
+/** How many of the newest parts are searched. */
 const lookedThrough = 50;
 
 async function readLastOwn(tx: Tx, { laneKey, conversationKey }: ToolPlace): Promise<MessageId> {

@@ -73,7 +73,7 @@ describeEachDatabase('a message that a tool refers to', (open) => {
       const change = (id: MessageId) =>
         post({ contents: [{ kind, messageId: id, text: plainText('better') }] });
       for (const id of [theirs.own, theirs.first, ids.first, ids.notice, messageId('unknown')])
-        await expect(change(id)).rejects.toThrow('none that you have sent here');
+        await expect(change(id)).rejects.toThrow("isn't one that you have sent here");
       await change(lastOwn);
       expect((await deliver()).part.content).toMatchObject({ kind, messageId: ids.own });
       const again = change(lastOwn);
