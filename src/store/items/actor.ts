@@ -1,15 +1,15 @@
-/** Who asks for a change of what waits. */
+/** Who asks for a change to waiting items. */
 export type Actor = {
-  /** `<channel>:<peer>`, or `console`: as it goes on record. */
+  /** `<channel>:<peer>` or `console`, as recorded. */
   readonly ref: string;
-  /** Whose messages are their own: every account of theirs, `<channel>:<peer>`. */
+  /** All of their accounts, `<channel>:<peer>`, whose messages count as their own. */
   readonly people: readonly string[];
-  /** Owners and, in groups, administrators: they change anybody's messages. */
+  /** True for owners and, in groups, administrators, who may change anybody's messages. */
   readonly mayChangeAny: boolean;
-  /** Administrators who are no owners: the words of others have their writer's rights, so they may not be theirs. */
+  /** True for administrators who aren't owners, since other people's messages run with their senders' rights. */
   readonly mayRewordOwnOnly?: true;
-  /** In a direct conversation one's own may be put in front; in a group that pushes others back. */
+  /** True in a direct conversation, where one's own messages may be moved up; in a group that would delay others. */
   readonly mayPromoteOwn: boolean;
-  /** Where the change was asked for, so that everybody there sees it; absent on page and command line. */
+  /** Where the change was requested, so that everybody there sees it; absent on the page and the command line. */
   readonly conversationKey?: string;
 };

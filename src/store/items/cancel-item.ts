@@ -31,9 +31,8 @@ export type CancelInput = {
 type InTransaction = { readonly effects: Effects };
 
 /**
- * Ends a waiting message as cancelled, with who did it. One that the active run has taken is not torn
- * out of it: corrections of it that nobody has read are taken back, and the caller offers a stop. The
- * caller holds the lane's lock.
+ * Ends a waiting message as cancelled, and records by whom. A message that the active run has taken isn't removed from
+ * it: its unread corrections are withdrawn, and the caller offers a stop. The caller holds the lane's lock.
  */
 export async function cancel(
   tx: StepTx,
@@ -59,7 +58,7 @@ export async function cancel(
   return tooLateResult(found.row);
 }
 
-/** Everything that waits, or what of it is the actor's own; what the cap has summarised too. Returns how many. */
+/** Cancels all waiting items that the actor may change, including summarised ones. Returns how many. */
 export async function cancelAll(
   tx: StepTx,
   lane: Lane,
@@ -101,11 +100,11 @@ function ending({ ref }: Actor) {
 
 type CancelledRow = CancelInput & InTransaction & { readonly row: ItemRow };
 
-/** On record; told to a sender who did not ask for it and cannot see it; and what waited after it may be due. */
+/** Records the cancellation, wakes the lane for later items, and notifies a sender who neither asked nor sees it. */
 async function finishCancel(tx: StepTx, lane: Lane, { row, actor, effects }: CancelledRow): Promise<void> {
   await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'cancel', by: actor.ref });
   wakeIfIdle(tx, lane, effects);
-  // Nobody in a conversation waits for what Parley has put in by itself.
+  // Nobody in a conversation waits for items that Parley itself has put in.
   if (row.source !== 'platform') return;
   if (isOwn(actor, row) || row.conversationKey === actor.conversationKey) return;
   const text = fillNotice(tx.texts.itemCancelledTold, { excerpt: excerptOf(row) });
@@ -113,10 +112,10 @@ async function finishCancel(tx: StepTx, lane: Lane, { row, actor, effects }: Can
   effects.deliveries.push(await insertNotice(tx, notice));
 }
 
-/** Safe to repeat: a message is cancelled once. */
+/** Cancels one item. Safe to repeat: a message is cancelled once. */
 export const cancelItem = itemStep<ItemAsked & CancelInput>('cancelItem', cancel);
 
-/** Safe to repeat: what is cancelled waits no more. */
+/** Cancels all waiting items that the actor may change. Safe to repeat: cancelled items no longer wait. */
 export const cancelItems: StoreCommand<
   CancelInput & { readonly laneKey: string },
   { readonly count: number; readonly effects: Effects }

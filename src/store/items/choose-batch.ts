@@ -1,6 +1,6 @@
 /**
- * Which waiting rows the next run takes. Pure, so that a small reference model can check it by the
- * thousand. Order is (rank, sequence) whatever the mode; nothing is skipped over.
+ * Decides which waiting rows the next run takes. Pure, so that a small reference model can check thousands of cases.
+ * The order is (rank, sequence) in every mode, and no row is skipped.
  */
 import type { Reach } from '#contracts/inbox-item.ts';
 import { isSteering, type QueueMode } from '#contracts/queue-settings.ts';
@@ -16,7 +16,7 @@ export type QueuedRow = {
   readonly reach: Reach;
 };
 
-/** How many waiting steers a boundary takes in; `none` at the last turn that a run may have. */
+/** How many waiting steers a boundary takes; `none` at the last turn that a run may have. */
 export type SteerDelivery = 'one-at-a-time' | 'all' | 'none';
 
 /** The lane's next work: nothing, nothing yet, a command, or rows for a run. */
@@ -26,7 +26,7 @@ export type Choice<Row> =
   | { readonly kind: 'command'; readonly row: Row }
   | { readonly kind: 'run'; readonly rows: readonly Row[] };
 
-/** `rows`: everything waiting in the lane, in order. */
+/** Chooses the lane's next work. `rows`: everything waiting in the lane, in order. */
 export function chooseBatch<Row extends QueuedRow>(
   rows: readonly Row[],
   mode: QueueMode,
@@ -41,7 +41,7 @@ export function chooseBatch<Row extends QueuedRow>(
   return { kind: 'run', rows: end === -1 ? rows : rows.slice(0, end) };
 }
 
-/** The rows that a boundary of the active run takes in. */
+/** Chooses the rows that a boundary of the active run takes. */
 export function chooseSteers<Row extends QueuedRow>(
   rows: readonly Row[],
   run: {
@@ -59,7 +59,7 @@ export function chooseSteers<Row extends QueuedRow>(
     row.authority === run.authority &&
     isSameTarget(row.target, run.target);
   if (run.delivery === 'none') return [];
-  // A correction of what the run has already read, say: it reaches the run past what waits for another one.
+  // Such as a correction of a message that the run has read: it overtakes messages that wait for another run.
   const always = rows.filter((row) => row.reach === 'always' && fits(row));
   if (!isSteering(run.mode)) return always;
   const end = rows.findIndex((row) => !fits(row));
@@ -82,7 +82,7 @@ function isCompatible(head: QueuedRow, row: QueuedRow, now: number): boolean {
   return row.kind === 'message' && row.dueAt <= now && isAlike(head, row);
 }
 
-/** One target and one authority: nobody's text runs with another's rights, or is answered elsewhere. */
+/** Says whether two rows may share a run: only with one target and authority, so no text gets another's rights. */
 export function isAlike(
   head: Pick<QueuedRow, 'authority' | 'target' | 'reach'>,
   row: Pick<QueuedRow, 'authority' | 'target' | 'reach'>,

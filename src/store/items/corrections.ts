@@ -1,6 +1,6 @@
 /**
- * Changes words that a run has read, or that a summary line shows: a steer corrects the run, a line is
- * replaced, withdrawn words are not repeated.
+ * Changes a message that a run has read or that a summary line shows: a steer corrects the run, a line is replaced, and
+ * withdrawn messages aren't taken again.
  */
 
 import type { Selectable } from 'kysely';
@@ -15,15 +15,15 @@ import { type PlacedItem, placeItem } from './enqueue-item.ts';
 import { dropRetained } from './retained-steers.ts';
 import { isCorrectionOf, readWaiting, type WaitingRow } from './waiting-rows.ts';
 
-/** A message as it stands now, and its lane, whose lock the caller holds. */
+/** A message in its current state, and its lane, whose lock the caller holds. */
 export type LockedItem = { readonly row: Selectable<InboxTable>; readonly lane: Lane };
 
-/** The message's quote stays before its new words. */
+/** Returns the message's new text with its quote before it. */
 export function withQuotePrefix({ lead }: InboxContent, prompt: string): string {
   return lead === undefined ? prompt : `${lead}\n${prompt}`;
 }
 
-/** Read by the run that is at work, be it that the run has answered it already and goes on. */
+/** Says whether the active run has read the message, even if the run has already answered it and continues. */
 export function isInActiveRun({ row, lane }: LockedItem): boolean {
   return row.transcriptId !== null && row.runId === lane.runId;
 }
@@ -40,7 +40,7 @@ type CorrectionInput = {
   readonly effects: Effects;
 };
 
-/** The newest wording is what counts: a correction that has not been read yet is replaced, not followed. */
+/** Sends the run a correction. The newest wording counts, so an unread correction is replaced. */
 export async function correct(
   tx: Tx,
   { found, text, prompt, newId, effects }: CorrectionInput,
@@ -76,19 +76,19 @@ export async function correct(
   await placeItem(tx, lane, correction, effects);
 }
 
-/** Read by the active run, or by an earlier one while a correction of it still waits. */
+/** Says whether the active run has read the message, or an earlier one has and a correction of it still waits. */
 export async function canBeCorrected(tx: Tx, found: LockedItem): Promise<boolean> {
   return isInActiveRun(found) || (await correctionsOf(tx, found)).length > 0;
 }
 
-/** The corrections of a message that nobody has taken yet. */
+/** Reads the message's corrections that no run has taken yet. */
 async function correctionsOf(tx: Tx, { row, lane }: LockedItem): Promise<readonly WaitingRow[]> {
   return (await readWaiting(tx, lane.key)).filter((waiting) => isCorrectionOf(waiting, row));
 }
 
 /**
- * Somebody wants a message undone that a run has read: its corrections that nobody has read end as
- * cancelled, and neither it nor one that was read is taken again after its run. A run at work goes on.
+ * Withdraws a message that a run has read: its unread corrections end as cancelled, and neither the message nor a
+ * correction that was read is taken again after the run. An active run continues.
  */
 export async function withdrawCorrections(tx: Tx, found: LockedItem, reason: string): Promise<void> {
   const { row, lane } = found;
@@ -102,7 +102,7 @@ export async function withdrawCorrections(tx: Tx, found: LockedItem, reason: str
   );
 }
 
-/** Replaces a message's summary line that no run has read yet. Without a line it is removed. */
+/** Replaces a message's summary line that no run has read yet, or removes it if `line` is undefined. */
 export async function changeSummary(
   tx: Tx,
   { row, lane }: LockedItem,

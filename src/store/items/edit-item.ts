@@ -18,18 +18,18 @@ import {
   tooLateResult,
 } from './item-change.ts';
 
-/** New words for an item. */
+/** A new text for an item. */
 export type NewWords = {
   readonly text: string;
-  /** The text as the model reads it, in the name and with the rights of the message's own sender. */
+  /** The text as the model reads it, under the name and with the rights of the message's sender. */
   readonly prompt: string;
-  /** Id of the correction, should the message have been taken. */
+  /** Id of the correction, in case a run has taken the message. */
   readonly newId: string;
 };
 
 /**
- * Gives a waiting message other words; sender, rights, place and files stay. One that the active run
- * works on is corrected by a steer, as if its sender had edited it. The caller holds the lane's lock.
+ * Changes the text of a waiting message; its sender, rights, place and files stay. If the active run has taken it, a
+ * steer corrects it, as if its sender had edited it. The caller holds the lane's lock.
  */
 export async function edit(
   tx: Tx,
@@ -73,10 +73,10 @@ async function reword(tx: Tx, lane: Lane, { row, words, effects }: RewordInput):
   return { kind: 'done', excerpt };
 }
 
-/** Safe to repeat: the same words change nothing more. */
+/** Edits one item. Safe to repeat: the same text changes nothing more. */
 export const editItem = itemStep<ItemAsked & NewWords>('editItem', edit);
 
-/** The fixed part of a message: whose words the model reads. */
+/** Whose text the model reads: the part of a message that an edit keeps. */
 export type Author = {
   readonly name: string;
   readonly authority: Authority;
@@ -84,7 +84,7 @@ export type Author = {
   readonly isGroup: boolean;
 };
 
-/** Reads who wrote a waiting item; undefined when there is none of that number. */
+/** Reads who wrote an item; undefined when no item has that number. */
 export const readAuthor: StoreQuery<
   { readonly laneKey: string; readonly number: number },
   Author | undefined
@@ -100,7 +100,7 @@ export const readAuthor: StoreQuery<
       .executeTakeFirst();
     if (!row) return undefined;
     const { sender, sentAt } = json.content(row.content);
-    // Written by us when the message was accepted.
+    // The store wrote it when the message was accepted.
     const authority = row.authority as Authority;
     return { name: sender.name, authority, sentAt, isGroup: row.chatKind === 'group' };
   },

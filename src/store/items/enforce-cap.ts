@@ -21,16 +21,15 @@ type CapInput = {
 };
 
 /**
- * Keeps the lane under its cap. Overflow is never silent: the sender is told, and the dropped message's outcome
- * says so.
+ * Keeps the lane under its cap. Overflow is never silent: the sender is notified, and the dropped message's outcome
+ * records it.
  */
 export async function enforceCap(
   tx: StepTx,
   { lane, item, accepting, open }: CapInput,
 ): Promise<'room' | 'refused'> {
   if (item.kind === 'command') return 'room';
-  // Parley's own items are never dropped and don't count. The oldest is dropped, also in favor of a promoted
-  // one.
+  // Parley's own items are never dropped and don't count. The oldest message is dropped, even if it was promoted.
   const waiting = open
     .filter((row) => row.kind === 'message' && row.source === 'platform' && row.state === 'waiting')
     .toSorted((a, b) => a.seq - b.seq);
@@ -38,7 +37,7 @@ export async function enforceCap(
   const { proposal, input, effects } = accepting;
   effects.overflows.push({ laneKey: lane.key, drop: lane.drop as DropPolicy });
   const tell = async (text: string, route: ReplyRoute) => {
-    // One line per event: a second overflow by the same redelivered event changes nothing.
+    // One notice per event: a second overflow by the same redelivered event changes nothing.
     const key = `${input.account}:${proposal.eventKey}:overflow`;
     effects.deliveries.push(await insertNotice(tx, { key, route, text }));
   };
@@ -70,18 +69,18 @@ const dropped = { outcome: 'refused', outcomeReason: 'queue-full' } as const;
 
 type Said = { readonly content: InboxContent; readonly route: ReplyRoute };
 
-/** The sender of a dropped message is told in the same chat. */
+/** Reads the content and route of a dropped message, whose sender is notified in the same chat. */
 async function readContentAndRoute(tx: Tx, id: string): Promise<Said> {
   const row = await readRow(tx, 'inbox', id, ['content', 'route']);
   return { content: json.content(row.content), route: json.route(row.route) };
 }
 
-/** The next run reads no more than so many lines, however long it is waited for. */
+/** The most summary lines that the next run reads, however long it takes to begin. */
 const mostSummaries = 200;
 
 /**
- * The row becomes one line before the next run and ends merged into it. Returns the oldest line when there are
- * too many: it is taken out.
+ * Reduces the row to one line before the next run, into which it ends merged. When there are too many lines, removes
+ * the oldest one and returns it.
  */
 async function summarize(
   tx: Tx,

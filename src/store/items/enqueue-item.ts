@@ -1,7 +1,7 @@
 /**
- * The one way into a lane. A platform's event, the API and whatever else has something for an agent end
- * here: the row takes its place, the run at work is touched as the lane's mode and the item's reach say,
- * and the lane is woken.
+ * The only way into a lane, for platform events, the API and everything else that has something for an agent. The row
+ * takes its place, the active run is notified or aborted, depending on the lane's mode and the item's reach, and the
+ * lane is woken.
  */
 import { ParleyError } from '#contracts/errors.ts';
 import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
@@ -25,7 +25,7 @@ import { dropRetained } from './retained-steers.ts';
 export type InnerItem = {
   readonly id: string;
   readonly source: Exclude<ItemSource, 'platform'>;
-  /** Unique: repeats under one key return the same row; `<source>:<id>`. */
+  /** Unique, `<source>:<id>`: repeats under one key return the same row. */
   readonly sourceKey: string;
   readonly reach: Reach;
   /** Becomes the id of the run that the item begins. */
@@ -35,7 +35,7 @@ export type InnerItem = {
   readonly content: InboxContent;
 };
 
-/** An item's row as the first call under its source key stored it; `enqueuedAt` in ms. */
+/** An item's row as stored by the first call under its source key; `enqueuedAt` in ms. */
 export type EnqueuedItem = {
   readonly id: string;
   readonly laneKey: string;
@@ -45,9 +45,9 @@ export type EnqueuedItem = {
 };
 
 /**
- * Puts the item into its lane and returns the row under its source key: a repeat adds nothing. The lane's cap
- * never drops it, and is nobody's to stop. Throws `invalid_input` for a lane that is not there. The caller
- * dispatches the effects after the commit.
+ * Puts the item into its lane and returns the row under its source key; a repeat adds nothing. The lane's cap never
+ * drops the item, and no person can cancel it as their own. Throws `invalid_input` when the lane doesn't exist. The
+ * caller dispatches the effects after the commit.
  */
 export async function enqueueItem(
   tx: Tx,
@@ -72,7 +72,7 @@ export async function enqueueItem(
     dueAt: tx.now,
   };
   await placeItem(tx, lane, placed, effects);
-  // The first row counts, even one in another lane or by another process.
+  // The first row counts, even if it is in another lane or another process stored it.
   const enqueued = await readEnqueued(tx, item.sourceKey);
   if (!enqueued) throw new ParleyError('internal', `Item ${item.sourceKey} was not stored.`);
   return enqueued;
@@ -97,7 +97,7 @@ const enqueuedItem = prepared((db, of: QueryParams<{ sourceKey: string }>) =>
     .where('sourceKey', '=', of.sourceKey),
 );
 
-/** An item with all that decides when it is taken. */
+/** An item with everything that decides when it is taken. */
 export type PlacedItem = {
   readonly id: string;
   readonly kind: 'message' | 'command';
@@ -114,13 +114,13 @@ export type PlacedItem = {
   /** Empty when no person sent it. */
   readonly senderId: string;
   readonly bundle: string | null;
-  /** Whether its bundle's mention gate is still undecided: it can't be taken yet. */
+  /** True while its bundle's mention gate is undecided, so that it can't be taken yet. */
   readonly isHeld: boolean;
   readonly isFetching: boolean;
   readonly dueAt: number;
 };
 
-/** Inserts the row, touches the run at work and wakes the lane. The caller holds the lane's lock. */
+/** Inserts the row, notifies or aborts the active run, and wakes the lane. The caller holds the lane's lock. */
 export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
   const { id, kind, source, reach, account, conversationKey, senderId, authority, bundle, dueAt } = item;
   await takeSeqOfArrival(tx, lane.key);
@@ -136,7 +136,7 @@ export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: E
     route: targetText(item.target),
     content: JSON.stringify(item.content),
     isFetching: item.isFetching ? 1 : 0,
-    // Nobody is to be told that what no person sent has to wait.
+    // An item that no person sent needs no waiting notice.
     notifiedAt: source === 'platform' ? null : 0,
     createdAt: tx.now,
   };
@@ -144,18 +144,18 @@ export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: E
   if (item.isHeld) return;
   if (item.isFetching) effects.fetches.push(id);
   await touchActiveRun(tx, lane, item, effects);
-  // The run that works on the lane looks at what waits before it closes; if it is gone, the sweep does.
+  // The active run checks for waiting items before it closes; if its process is gone, the sweep finds the lane.
   if (lane.runId === null || lane.leaseUntil <= tx.now)
     effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: Math.max(0, dueAt - tx.now) });
 }
 
-/** `interrupt` and a fresh start abort what runs; everything else only tells the run that something came. */
+/** Aborts the active run for `interrupt` and a fresh start; otherwise only notifies it that something arrived. */
 async function touchActiveRun(tx: Tx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
   if (lane.runId === null) return;
   effects.arrivals.push(lane.key);
   if (item.kind === 'command' && !item.content.command?.abortsRun) return;
   if (item.kind === 'command') {
-    // A direct conversation is one person's, whichever of their accounts they write from.
+    // A direct conversation belongs to one person, whichever of their accounts they write from.
     const isTheirs = (row: { readonly account: string; readonly senderId: string }) =>
       lane.chatKind === 'dm' || (row.account === item.account && row.senderId === item.senderId);
     await dropRetained(tx, lane.runId, isTheirs);

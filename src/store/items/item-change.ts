@@ -1,8 +1,8 @@
 /**
- * Changes of waiting messages: cancel, promote, edit. Each step locks the lane's row first, and each is a
- * conditional update of the waiting row; one that finds the row taken or ended says so, or does what a deletion
- * or an edit of the message would do, in the same transaction. Chat, page and command line use the same steps.
- * Every change of a message is on record in `itemChanges`.
+ * Changes to waiting messages: cancel, promote, edit. Each step locks the lane's row first and is a conditional update
+ * of the waiting row. A step that finds the row taken or ended reports so, or has the effect of a platform deletion or
+ * edit of the message, in the same transaction. Chat, page and command line use the same steps. Every change to a
+ * message is recorded in `itemChanges`.
  */
 
 import type { Selectable } from 'kysely';
@@ -16,7 +16,7 @@ import type { Actor } from './actor.ts';
 
 export type ItemRow = Selectable<InboxTable>;
 
-/** A message by its number: its place in the lane's count, which never changes and is never given twice. */
+/** A message by its number, which is its sequence number in the lane: it never changes and is never reused. */
 export type ItemAsked = { readonly number: number; readonly actor: Actor };
 
 /** Result of a change to an item. */
@@ -24,12 +24,12 @@ export type ItemChangeResult =
   | { readonly kind: 'done'; readonly excerpt: string }
   /** The active run works on it and receives the correction. */
   | { readonly kind: 'steered' }
-  /** The active run works on it: only a stop would still help. */
+  /** The active run works on it, so only a stop would still help. */
   | { readonly kind: 'working' }
   | { readonly kind: 'ended'; readonly outcome: string }
-  /** A command of the lane keeps its words and its place; it can be cancelled. */
+  /** A lane command keeps its text and place; it can only be cancelled. */
   | { readonly kind: 'kept' }
-  /** A `/new` waits before it, which nothing passes. */
+  /** A `/new` waits before it, which no item overtakes. */
   | { readonly kind: 'behind' }
   | { readonly kind: 'not-permitted' }
   | { readonly kind: 'unknown' };
@@ -39,7 +39,7 @@ export type ItemStep<Asked> = StoreCommand<
   { readonly changed: ItemChangeResult; readonly effects: Effects }
 >;
 
-/** The step of its own for what `act` does within one, under the lane's lock. */
+/** Makes a separate step of `act`, which runs inside a step under the lane's lock. */
 export function itemStep<Asked>(
   name: string,
   act: (tx: StepTx, lane: Lane, asked: Asked & { readonly effects: Effects }) => Promise<ItemChangeResult>,
@@ -66,7 +66,9 @@ export function findItem(tx: Tx, lane: Lane, number: number): Promise<ItemRow | 
     .executeTakeFirst();
 }
 
-/** `<channel>:<peer>`; an account's key begins with its channel. Of what no person sent, its source: `api`. */
+/**
+ * Returns `<channel>:<peer>`, or the source, such as `api`, if no person sent it. Account keys begin with the channel.
+ */
 export function senderRef({ account, senderId }: Pick<ItemRow, 'account' | 'senderId'>): string {
   return senderId === '' ? account : `${account.split('/')[0]}:${senderId}`;
 }
@@ -79,7 +81,7 @@ export function mayChange(actor: Actor, row: Pick<ItemRow, 'account' | 'senderId
   return actor.mayChangeAny || isOwn(actor, row);
 }
 
-/** The result for an item that was no longer waiting. */
+/** Returns the result for an item that is no longer waiting. */
 export function tooLateResult(row: Pick<ItemRow, 'state' | 'outcome'>): ItemChangeResult {
   return row.state === 'taken' ? { kind: 'working' } : { kind: 'ended', outcome: row.outcome ?? 'ended' };
 }
@@ -91,7 +93,7 @@ export async function recordChange(
   await insertRow(tx, 'itemChanges', { id: newRowId(), ...change, at: tx.now });
 }
 
-/** An idle lane's items may be due by now. A working lane checks by itself. */
+/** Wakes an idle lane, whose items may now be due. A working lane checks on its own. */
 export function wakeIfIdle(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): void {
   if (lane.runId !== null && lane.leaseUntil > tx.now) return;
   effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });

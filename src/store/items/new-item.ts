@@ -13,19 +13,19 @@ export type NewItem = {
   readonly content: InboxContent;
   readonly bundle?: Bundle;
   /**
-   * Whether it passes the mention gate by itself. One that does not is remembered as context, unless
-   * a sibling of its bundle passes.
+   * Whether it passes the mention gate on its own. If it doesn't, it is remembered as context, unless another item of
+   * its bundle passes.
    */
   readonly passesGate: boolean;
-  /** Unmentioned messages remembered per lane. */
+  /** How many unmentioned messages are remembered per lane. */
   readonly contextLimit: number;
 };
 
-/** Parts that belong together: an album, a text the client split. */
+/** Parts that belong together: an album, or a text that the client has split. */
 export type Bundle = {
   readonly name: string;
-  /** Parts are waited for until this long after the last one, ms. */
+  /** How long to wait for more parts after the last one, ms. */
   readonly windowMs: number;
-  /** The name is used for one message only: a part that comes after the others were taken belongs to it too. */
+  /** The name is used for one message only, so a part that comes after the others were taken still belongs to it. */
   readonly isOneMessage?: true;
 };

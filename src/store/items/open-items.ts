@@ -20,12 +20,12 @@ const columns = [
 /** Items not taken yet: held for their bundle, or waiting. */
 export type OpenItem = Readonly<Pick<Selectable<InboxTable>, (typeof columns)[number]>>;
 
-/** In the lane's order. Read once for all that is decided about an arrival; the cap keeps it short. */
+/** Reads open items in the lane's order, once for all decisions about an arrival; the cap keeps the list short. */
 export function readOpenItems(tx: Tx, laneKey: string): Promise<readonly OpenItem[]> {
   return readOpenItemsOf(tx, [laneKey]);
 }
 
-/** The same for several lanes, in one read; each lane's are in its order. */
+/** Reads those of several lanes at once, each lane's in its order. */
 export function readOpenItemsOf(
   tx: Tx,
   laneKeys: readonly string[],

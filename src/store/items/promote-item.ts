@@ -17,9 +17,9 @@ import { type OpenItem, readOpenItems } from './open-items.ts';
 import { putAhead } from './put-ahead.ts';
 
 /**
- * Puts a waiting message before all else that waits; its number stays. Nothing passes a `/new` that waits:
- * what was sent after it belongs to the new conversation, what was sent before it to the old one. Parts of
- * one album or text go together. The caller holds the lane's lock.
+ * Moves a waiting message before all other waiting items; its number stays. No message overtakes a waiting `/new`,
+ * since messages sent after it belong to the new conversation and those before it to the old one. Parts of one album or
+ * text move together. The caller holds the lane's lock.
  */
 export async function promote(
   tx: Tx,
@@ -43,7 +43,7 @@ export async function promote(
   return { kind: 'done', excerpt: excerptOf(row) };
 }
 
-/** A command keeps its place, so later items stay after it. */
+/** Says whether the item comes after a command, which it can't overtake. */
 function isBehindCommand(open: readonly OpenItem[], { seq }: { readonly seq: number }): boolean {
   return open.some((item) => item.kind === 'command' && item.seq < seq);
 }
@@ -54,5 +54,5 @@ function partsOf(open: readonly OpenItem[], row: ItemRow): readonly string[] {
   return open.filter((item) => isPart(item) && !isBehindCommand(open, item)).map(({ id }) => id);
 }
 
-/** Safe to repeat: what stands first is left there. */
+/** Promotes one item. Safe to repeat: an item that is already first stays there. */
 export const promoteItem = itemStep<ItemAsked>('promoteItem', promote);

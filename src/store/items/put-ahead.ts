@@ -6,9 +6,9 @@ import { recordChange } from './item-change.ts';
 import { readWaiting } from './waiting-rows.ts';
 
 /**
- * Gives waiting rows a rank before everything that waits; among themselves they keep the order of arrival. The
- * rank is the next number of the lane, negated, so that the latest promotion comes first, also before items
- * returned by a run. Returns how many rows still waited. The caller holds the lock.
+ * Gives waiting rows a rank before all others; among themselves they keep their order of arrival. The rank is the
+ * lane's next sequence number, negated, so that the latest promotion comes first, even before items that a run has
+ * returned. Returns how many rows were still waiting. The caller holds the lane's lock.
  */
 export async function putAhead(tx: Tx, lane: Lane, ids: readonly string[]): Promise<number> {
   const rank = -(await takeSeq(tx, lane.key));
@@ -22,9 +22,9 @@ export async function putAhead(tx: Tx, lane: Lane, ids: readonly string[]): Prom
 }
 
 /**
- * `interrupt`: the newest message runs next, and those that waited with it come along as its context.
- * What has another route or authority keeps its order after them. After a `/new` that waits nobody is
- * put ahead: that run ends by the command, and what was sent after it is read in the order of arrival.
+ * For `interrupt`: makes the newest message run next, together with waiting ones of the same route and authority as its
+ * context. Others keep their order after them. If a `/new` waits, no message is moved: the command ends the active run,
+ * and messages after it are read in their order of arrival.
  */
 export async function putNewestAhead(
   tx: Tx,

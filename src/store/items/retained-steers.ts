@@ -1,6 +1,6 @@
 /**
- * `steer-backlog`: what was steered into a run is consumed when something that was decided after reading
- * it is on record. A run that ends before that gives it back.
+ * For `steer-backlog`: a message steered into a run counts as used once the run has recorded a decision made after
+ * reading it. If the run ends before that, the message is requeued.
  */
 import type { Selectable } from 'kysely';
 import { finishReasonOf } from '#contracts/message.ts';
@@ -12,9 +12,9 @@ import { endItems, returnItems } from '../rows/item-states.ts';
 import { isCorrectionOf, readWaiting } from './waiting-rows.ts';
 
 /**
- * Puts the run's kept steers that were not consumed back into the queue, in their old places, and takes them
- * out of the transcript: they return to it when they are taken again. Called under the lane's lock by each step
- * that ends the run, before it writes the interrupted message, which nobody read.
+ * Requeues the run's retained steers that weren't used, in their old places, and removes them from the transcript; they
+ * return to it when they are taken again. Called under the lane's lock by each step that ends the run, before it writes
+ * the interrupted message, which nobody has read.
  */
 export async function requeueRetained(
   tx: Tx,
@@ -52,7 +52,7 @@ const keptSteers = prepared((db, of: QueryParams<{ runId: string }>) =>
 
 type Since = { readonly runId: string; readonly sessionId: string; readonly position: number };
 
-/** Where the run's last message stands that was decided after `position`; -1 when there is none. */
+/** Returns the position of the run's last decision after `position`; -1 when there is none. */
 async function lastDecision(tx: Tx, { runId, sessionId, position }: Since): Promise<number> {
   const messages = await tx.db
     .selectFrom('transcript')
@@ -78,10 +78,10 @@ async function lastDecision(tx: Tx, { runId, sessionId, position }: Since): Prom
   return last?.position ?? -1;
 }
 
-/** A message that was cut off counts only if a tool of it was begun. */
+/** Finish reasons of a decision. A message that was cut off only counts if one of its tools was started. */
 const isDecision: ReadonlySet<string> = new Set(['end_turn', 'tool_use', 'max_tokens', 'permission_denied']);
 
-/** A requeued message has its newest wording, so its correction adds nothing. */
+/** Merges waiting corrections of requeued messages, which already have their newest wording. */
 async function joinCorrections(tx: Tx, laneKey: string, ids: ReadonlySet<string>): Promise<void> {
   const waiting = await readWaiting(tx, laneKey);
   const requeued = waiting.filter(({ id, isCorrection }) => ids.has(id) && !isCorrection);
@@ -97,7 +97,7 @@ async function joinCorrections(tx: Tx, laneKey: string, ids: ReadonlySet<string>
 const columns = ['id', 'account', 'senderId', 'conversationKey', 'content'] as const;
 type KeptSteer = Pick<Selectable<InboxTable>, (typeof columns)[number]>;
 
-/** Keeps those steers of the run no longer that match: somebody has withdrawn them. The caller holds the lane's lock. */
+/** Stops retaining the run's steers that somebody has withdrawn. The caller holds the lane's lock. */
 export async function dropRetained(
   tx: Tx,
   runId: string,

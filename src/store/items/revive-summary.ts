@@ -8,9 +8,9 @@ import { wakeIfIdle } from './item-change.ts';
 import { readOpenItems } from './open-items.ts';
 
 /**
- * Lets the newest message wait again that the cap has made a line of, when no message is left before which a run would
- * be shown the lines: else they would be read when somebody happens to write. Call it after each step that withdraws
- * what waits. The caller holds the lane's lock.
+ * Makes the newest summarised message wait again when no other message is waiting. Otherwise no run would begin that
+ * reads the summary lines until somebody happens to write. Call it after each step that withdraws waiting messages. The
+ * caller holds the lane's lock.
  */
 export async function reviveSummary(
   tx: Tx,

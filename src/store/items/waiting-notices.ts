@@ -1,6 +1,6 @@
 /**
- * Who waits for longer than a moment is told once. The row says that it happened (`notifiedAt`), in the
- * transaction that stores what is said; what is said is dropped when the message waits no more.
+ * A sender whose message waits for longer than a moment is notified once. The row records that (`notifiedAt`) in the
+ * transaction that stores the notice, and the notice is dropped if the message no longer waits.
  */
 
 import type { OutboundContent } from '#contracts/outbound.ts';
@@ -15,20 +15,20 @@ import { insertPart, lockConversations } from '../delivery/insert-part.ts';
 import { waitingNoticeKeyOf } from '../delivery/waiting-notice-part.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 
-/** A message whose sender has heard nothing yet. */
+/** A waiting message whose sender hasn't been notified yet. */
 export type UnnotifiedItem = {
   readonly inboxId: string;
   readonly laneKey: string;
   readonly chatKind: 'dm' | 'group';
-  /** Undefined for a row that something has damaged. */
+  /** Undefined for a damaged row. */
   readonly route: ReplyRoute | undefined;
-  /** Absent for what is no message of its own on the platform: a correction, say. */
+  /** Absent for an item that isn't a message on the platform, such as a correction. */
   readonly messageId: string | undefined;
 };
 
 const page = 200;
 
-/** Messages that have waited for longer than `afterMs` without a word, the oldest first. */
+/** Reads messages that have waited for longer than `afterMs` without a notice, oldest first. */
 export const readUnnotified: StoreQuery<{ readonly afterMs: number }, readonly UnnotifiedItem[]> = {
   query: 'readUnnotified',
   usesClock: true,
@@ -44,7 +44,7 @@ export const readUnnotified: StoreQuery<{ readonly afterMs: number }, readonly U
   },
 };
 
-/** One row that can't be read must not keep the others from being told. */
+/** Reads the route, or undefined if it is damaged: one such row must not keep other senders from being notified. */
 function readableRoute(text: string | null): ReplyRoute | undefined {
   try {
     return json.route(text);
@@ -64,18 +64,18 @@ const unnotified = prepared((db, of: QueryParams<{ before: number }>) =>
     .limit(page),
 );
 
-/** The words, or the reaction, for the sender of a message that waits. */
+/** The text or reaction for the sender of a waiting message. */
 export type WaitingNotice = {
   readonly inboxId: string;
   readonly laneKey: string;
-  /** Undefined where nothing is said. */
+  /** Undefined where no notice is sent. */
   readonly content: OutboundContent | undefined;
 };
 
 /**
- * Tells the senders of messages that still wait. The parts of one album get one notice, and somebody who has
- * been sent a line about one message gets no line about the next while the first one waits. Safe to repeat:
- * each message gets one notice.
+ * Stores notices for the senders of messages that still wait. The parts of one album get one notice, and somebody who
+ * was sent a text about one message gets none about the next while the first one waits. Safe to repeat: each message
+ * gets one notice.
  */
 export const storeWaitingNotices: StoreCommand<{ readonly notices: readonly WaitingNotice[] }, Effects> = {
   name: 'storeWaitingNotices',
@@ -106,7 +106,7 @@ async function tell(tx: Tx, { inboxId, content }: WaitingNotice, effects: Effect
     'state',
     'notifiedAt',
   ]);
-  // Judged here: by statistics from when little waited, PostgreSQL would read all that waits to find this one.
+  // Checked here, not in the query: with statistics from when few items waited, PostgreSQL would scan all waiting ones.
   if (row?.state !== 'waiting' || row.notifiedAt !== null) return;
   const isSaid = content !== undefined && !(await knowsAlready(tx, row, content));
   const notifiedAt = isSaid ? tx.now : 0;

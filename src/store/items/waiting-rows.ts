@@ -14,8 +14,8 @@ export type WaitingRow = QueuedRow &
   };
 
 /**
- * Everything that waits in a lane, in its order. The cap keeps this short. The parts of a bundle are
- * due together: when the last of them has come and has its files.
+ * Reads all waiting items of a lane, in its order; the cap keeps the list short. The parts of a bundle are due
+ * together, when the last of them has arrived and has its files.
  */
 export async function readWaiting(tx: Tx, laneKey: string): Promise<readonly WaitingRow[]> {
   return dueTogether(await waitingRows.all(tx, { laneKey })).map(waitingRow);
@@ -30,7 +30,7 @@ function dueTogether<Row extends DueRow>(rows: readonly Row[]): readonly Row[] {
   return rows.map((row) => ({ ...row, dueAt: dueAt.get(row.bundle ?? '') ?? row.dueAt }));
 }
 
-/** Whether it corrects that message. A lane may serve several conversations, in which ids of messages may be alike. */
+/** Says whether it corrects that message. A lane may serve several conversations with overlapping message ids. */
 export function isCorrectionOf(
   { content: { note }, conversationKey }: Pick<WaitingRow, 'content' | 'conversationKey'>,
   message: Pick<Selectable<InboxTable>, 'id' | 'messageId' | 'conversationKey'>,
@@ -40,15 +40,15 @@ export function isCorrectionOf(
 }
 
 /**
- * When the lane's head may be taken, by the database's clock; undefined when nothing waits. Later items may be
- * due before it. No contents are read: one that is damaged keeps nobody from asking.
+ * Reads when the lane's head may be taken, by the database's clock; undefined when nothing waits. Later items may be
+ * due before it. Contents aren't read, so damaged ones don't matter here.
  */
 export const readHeadDue: StoreQuery<{ readonly laneKey: string }, number | undefined> = {
   query: 'readHeadDue',
   run: async (tx, { laneKey }) => dueTogether(await waitingDues.all(tx, { laneKey }))[0]?.dueAt,
 };
 
-/** More than the greatest cap that the configuration takes, since corrections and commands don't count. */
+/** Larger than the highest cap that the configuration accepts, since corrections and commands don't count. */
 const mostRead = 2_000;
 
 const columns = [
