@@ -1,4 +1,4 @@
-/** Writes what becomes of a child, and nothing else does: `queued → running → done`, and its one end. */
+/** Writes the states of children; no other file does: `queued → running → done`, and their one end. */
 
 import { createHash } from 'node:crypto';
 import type { Selectable } from 'kysely';
@@ -9,14 +9,14 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow } from '../base/row-by-key.ts';
 import type { Tables } from '../base/tables.ts';
 
-/** A row of the sub-agents. */
+/** A sub-agent's row. */
 export type Child = Selectable<Tables['children']>;
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /**
- * Id of the child of that call, and of its session: 80 bits of a hash, in base32. The run is part of it, since
- * servers repeat call ids.
+ * Returns the id of the call's child, and of its session: 80 bits of a hash, in base32. The run is part of the hash,
+ * since servers repeat call ids.
  */
 export function childIdOf(call: {
   readonly sessionId: string;
@@ -31,12 +31,12 @@ export function childIdOf(call: {
   return Array.from({ length: 16 }, (_, n) => alphabet[Number((bits >> BigInt(75 - 5 * n)) & 31n)]).join('');
 }
 
-/** Whether the lane is a child's: only their keys begin with the codec's reserved word. */
+/** Says whether the lane is a child's: only those keys begin with the codec's reserved word. */
 export function isChildLane(laneKey: string): boolean {
   return laneKey.startsWith('agent:');
 }
 
-/** The child of that id; undefined when there is none. */
+/** Reads the child with that id; undefined when there is none. */
 export function readChild(tx: Tx, id: string): Promise<Child | undefined> {
   return childById.first(tx, { id });
 }
@@ -45,7 +45,7 @@ const childById = prepared((db, of: QueryParams<{ id: string }>) =>
   db.selectFrom('children').selectAll().where('id', '=', of.id),
 );
 
-/** The child that works in the lane. */
+/** Reads the child that works in the lane. */
 export function readChildIn(tx: Tx, laneKey: string): Promise<Child | undefined> {
   return childByLane.first(tx, { laneKey });
 }
@@ -54,7 +54,7 @@ const childByLane = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db.selectFrom('children').selectAll().where('laneKey', '=', of.laneKey),
 );
 
-/** Children of the sessions that have not ended, oldest first; of these runs only, if they are named. */
+/** Reads the sessions' children that haven't ended, oldest first; with `runIds`, only those of these runs. */
 export function readLiveChildren(
   tx: Tx,
   {
@@ -77,7 +77,7 @@ type Fresh = 'state' | 'status' | 'result' | 'told' | 'stopReason' | 'stopAt';
 type Times = 'createdAt' | 'startedAt' | 'endedAt' | 'archivedAt';
 export type NewChild = Omit<Child, Fresh | Times | keyof ChildUsage>;
 
-/** Stores a new child, queued. Throws when there is one of that id. */
+/** Stores a new child, queued. Throws when one with that id exists. */
 export async function insertChild(tx: Tx, spawned: NewChild): Promise<Child> {
   const child = {
     ...spawned,
@@ -89,7 +89,7 @@ export async function insertChild(tx: Tx, spawned: NewChild): Promise<Child> {
   return child;
 }
 
-/** The first claim of its lane: from here on its own time limit counts. Repeating it changes nothing. */
+/** Marks the child as running at its lane's first claim, which starts its time limit. Repeating changes nothing. */
 export async function startChild(tx: Tx, { id, timeoutMs, deadlineAt }: Child): Promise<void> {
   const ownDeadline = timeoutMs === null ? deadlineAt : tx.now + timeoutMs;
   await tx.db
@@ -102,7 +102,7 @@ export async function startChild(tx: Tx, { id, timeoutMs, deadlineAt }: Child): 
 
 export type StopMark = { readonly reason: string; readonly stopAt: number };
 
-/** Records that the child has to stop. `overrides`: the reason counts even if there was one before. */
+/** Records that the child has to stop. `overrides`: the reason replaces an earlier one. */
 export async function markStopping(
   tx: Tx,
   child: Child,
@@ -121,7 +121,7 @@ export type ChildEnd = {
   readonly told: ChildTold;
 };
 
-/** Writes the child's one record. */
+/** Ends the child, which writes its final record. */
 export async function endChild(tx: Tx, id: string, { status, result, usage, told }: ChildEnd): Promise<void> {
   await tx.db
     .updateTable('children')
@@ -131,7 +131,7 @@ export async function endChild(tx: Tx, id: string, { status, result, usage, told
     .execute();
 }
 
-/** Takes an ended child from the lists of what is recent. Its row and transcript stay. */
+/** Removes an ended child from the lists of recent ones. Its row and transcript stay. */
 export async function archiveChild(tx: Tx, id: string): Promise<void> {
   await tx.db
     .updateTable('children')

@@ -4,8 +4,8 @@ import type { Tx } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /**
- * Sums the model calls of all runs in the child's lane, so far. What its own children cost is theirs: it is charged to
- * the sessions above them as they end.
+ * Sums the model calls so far of all runs in the child's lane. The cost of its own children isn't included; it is
+ * charged to the sessions above them as they end.
  */
 export function readChildUsage(tx: Tx, laneKey: string): Promise<ChildUsage> {
   return usageOf.one(tx, { laneKey });

@@ -1,6 +1,6 @@
 /**
- * How many children of one depth run at once, over all processes. Live leases are counted, none is reserved:
- * a crash gives its place back by itself.
+ * Limits how many children of one depth run at once, over all processes. It counts live leases instead of reserving
+ * places, so that a crash releases its place automatically.
  */
 import { sql } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
@@ -12,7 +12,7 @@ import { locking, lockRows } from '../base/row-locks.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { isChildLane } from './child-rows.ts';
 
-/** Whether one more lane of the class may run. The class's row stays locked, so nobody else counts meanwhile. */
+/** Says whether one more lane of the class may run. The class's row stays locked, so no other step counts meanwhile. */
 export async function hasRoom(tx: Tx, lane: Lane, cap: number): Promise<boolean> {
   await ensureRow(tx, 'laneClasses', { name: lane.class });
   await lockedClass.one(tx, { name: lane.class });
@@ -21,8 +21,8 @@ export async function hasRoom(tx: Tx, lane: Lane, cap: number): Promise<boolean>
 }
 
 /**
- * Locks the classes of those lanes that are sub-agents'. Who renews leases comes after or before a count, never
- * between it and its commit: a lease that was counted as over can't come back.
+ * Locks the classes of those lanes that are sub-agents'. Leases are therefore renewed before a count or after its
+ * commit, never in between, so a lease that was counted as expired can't come back.
  */
 export async function lockClassesOf(tx: Tx, laneKeys: readonly string[]): Promise<void> {
   const keys = laneKeys.filter(isChildLane);
@@ -49,7 +49,7 @@ const runningLanes = prepared((db, of: QueryParams<{ name: string; except: strin
     .where('key', '<>', of.except),
 );
 
-/** Whether lanes of a sub-agents' class are at work: what waits in another of them may wait for a place. */
+/** Says whether other lanes of a sub-agent's class are running, so that waiting items may be waiting for a place. */
 export const isClassBusy: StoreQuery<{ readonly laneKey: string; readonly class: string }, boolean> = {
   query: 'isClassBusy',
   usesClock: true,
@@ -57,7 +57,7 @@ export const isClassBusy: StoreQuery<{ readonly laneKey: string; readonly class:
     isChildLane(laneKey) && (await runningLanes.one(tx, { name, except: laneKey, now: tx.now })).running > 0,
 };
 
-/** Classes of sub-agents, of those named, in which as many lanes run as may. */
+/** Returns those of the named sub-agent classes that have reached their cap of running lanes. */
 export async function readFullClasses(
   tx: Tx,
   names: Iterable<string>,
@@ -74,7 +74,7 @@ export async function readFullClasses(
 }
 
 /**
- * Wakes the lane that waits longest for a place in the class, as a sub-agent's lane gives its own back: the sweep
+ * Wakes the lane that has waited longest for a place in the class, when a sub-agent's lane releases its own. The sweep
  * finds the others.
  */
 export async function wakeNext(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): Promise<void> {

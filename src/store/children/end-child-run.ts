@@ -7,7 +7,7 @@ import { wakeNext } from './class-room.ts';
 import { finishChild } from './finish-child.ts';
 import { cancelItemsOf, statusOfStop } from './stop-tree.ts';
 
-/** Whether the lane is that of a child which has to stop; what waits there is then cancelled. */
+/** Says whether the lane belongs to a child that has to stop; if so, cancels its waiting items. */
 export async function isStoppingChild(tx: Tx, lane: Lane): Promise<boolean> {
   if (!isChildLane(lane.key)) return false;
   const child = await readChildIn(tx, lane.key);
@@ -23,8 +23,8 @@ export type ChildRunEnd = {
 };
 
 /**
- * After a run of a child: if nothing of the child goes on, it is finished; in any case its class has room for
- * the next. The caller holds the locks of `lockLineage`.
+ * Handles the end of a child's run: the child is finished if nothing of it continues, and in any case its class has
+ * room for the next lane. The caller holds the locks of `lockLineage`.
  */
 export async function endRunOfChild(
   tx: Tx,
@@ -44,7 +44,7 @@ export async function endRunOfChild(
 
 const stops: ReadonlySet<string> = new Set(['stop', 'reset', 'interrupt']);
 
-/** How a child ended whose last run ended so. */
+/** Returns the status of a child whose last run ended for this reason. */
 export function statusOfEnd(endReason: string | null): ChildStatus {
   if (endReason === 'natural') return 'completed';
   if (endReason === 'timeout') return 'timed-out';

@@ -16,8 +16,8 @@ import { readChildUsage } from './child-usage.ts';
 import { innerContent } from './inner-content.ts';
 
 /**
- * Ends the child: its record, its cost to the sessions above it, and the one notice to its parent are one
- * commit. The caller holds the locks of `lockLineage` and has made sure that nothing of the child goes on.
+ * Ends the child: its record, its cost to the sessions above it, and the one notice to its parent are one commit. The
+ * caller holds the locks of `lockLineage` and has made sure that nothing of the child continues.
  */
 export async function finishChild(
   tx: Tx,
@@ -36,7 +36,7 @@ export async function finishChild(
   await chargeAncestors(tx, child.id, usage.cost);
 }
 
-/** Gives the tree's node back, under its row's lock: other lanes' children count there too. */
+/** Releases the child's node in the tree, under the row's lock, since children of other lanes count there too. */
 const leaveTree = prepared((db, of: QueryParams<{ treeId: string }>) =>
   db
     .updateTable('trees')
@@ -44,7 +44,7 @@ const leaveTree = prepared((db, of: QueryParams<{ treeId: string }>) =>
     .where('id', '=', of.treeId),
 );
 
-/** From the child's parent up to the root. */
+/** Charges the sessions from the child's parent up to the root, and ends the child's session. */
 async function chargeAncestors(tx: Tx, id: string, cost: number): Promise<void> {
   const own = await endSession(tx, id);
   if (cost === 0) return;
@@ -54,14 +54,14 @@ async function chargeAncestors(tx: Tx, id: string, cost: number): Promise<void> 
 
 type ChildNews = { readonly child: Child; readonly report: ChildReport };
 
-/** The call that waits for it, or else an item in the parent's lane, or nobody. */
+/** Notifies the waiting call, or else the parent through an item in its lane, or nobody. */
 async function tellParent(tx: Tx, telling: ChildNews, effects: Effects): Promise<ChildTold> {
   const { child, report } = telling;
   if (isCascade(child.stopReason)) return 'none';
   if (child.mode === 'wait' && (await settleWaitingCall(tx, telling, effects))) return 'tool';
   const heir = await findHeir(tx, child);
   const lane = heir && (await lockLane(tx, heir.parentLaneKey));
-  // After a reset nobody is left who asked for it.
+  // After a reset, the session that asked for it is gone.
   if (!heir || lane?.sessionId !== heir.parentSessionId) return 'none';
   const announcement: InnerItem = {
     id: newRowId(),
@@ -69,7 +69,7 @@ async function tellParent(tx: Tx, telling: ChildNews, effects: Effects): Promise
     sourceKey: `child:${child.id}`,
     reach: 'always',
     target: json.target(heir.route),
-    // Authority was written by us at the spawn.
+    // The store wrote the authority at the spawn.
     authority: heir.authority as Authority,
     content: innerContent(tx, report.result, announcementOf(tx, child, report)),
   };
@@ -77,21 +77,21 @@ async function tellParent(tx: Tx, telling: ChildNews, effects: Effects): Promise
   return 'lane';
 }
 
-/** Reasons of a stop that comes from above: nobody there waits for the result any more. */
+/** Reasons of a stop that comes from above, where nothing waits for the result any more. */
 const cascades: ReadonlySet<string> = new Set(['stop', 'reset', 'parent-ended']);
 
 export function isCascade(reason: string | null): boolean {
   return reason !== null && cascades.has(reason);
 }
 
-/** The child itself, or the nearest one above it whose parent has not ended. */
+/** Returns the child itself, or the nearest one above it whose parent hasn't ended. */
 async function findHeir(tx: Tx, child: Child): Promise<Child | undefined> {
   const parent = await readChild(tx, child.parentSessionId);
   if (parent?.state !== 'done') return child;
   return isCascade(parent.stopReason) || parent.archivedAt !== null ? undefined : findHeir(tx, parent);
 }
 
-/** Gives the result to the call that spawned it, if its run still waits for it. */
+/** Gives the result to the call that spawned the child, if its run still waits for it. */
 async function settleWaitingCall(tx: Tx, { child, report }: ChildNews, effects: Effects): Promise<boolean> {
   const { parentRunId: runId, parentCallId: callId, parentLaneKey } = child;
   const lane = await lockLane(tx, parentLaneKey);

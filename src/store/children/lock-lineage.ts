@@ -1,7 +1,6 @@
 /**
- * Lanes are locked ancestors first. Whatever ends a child's run also writes to the lanes and sessions above
- * it, so such a step locks those before its own; with them it has everything that its family's other steps
- * could wait for.
+ * Lanes are locked ancestors first. A step that ends a child's run also writes to the lanes and sessions above it, so
+ * it locks those before its own lane; it then holds everything that other steps of its family could wait for.
  */
 import { sql } from 'kysely';
 import type { Tx } from '../base/command.ts';
@@ -9,13 +8,13 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { type Lane, lockLane, lockLaneAt, lockLanes } from '../rows/lane-row.ts';
 import { isChildLane } from './child-rows.ts';
 
-/** Locks the lane that may end its run, and those above it if it is a child's. */
+/** Locks a lane whose run may end, and those above it if it is a child's. */
 export async function lockLineage(tx: Tx, laneKey: string): Promise<Lane | undefined> {
   await lockAbove(tx, laneKey);
   return lockLane(tx, laneKey);
 }
 
-/** The same for the run's holder. Throws `stale_epoch`. */
+/** Does the same for the run's holder. Throws `stale_epoch`. */
 export async function lockLineageAt(tx: Tx, laneKey: string, epoch: number): Promise<Lane> {
   await lockAbove(tx, laneKey);
   return lockLaneAt(tx, laneKey, epoch);

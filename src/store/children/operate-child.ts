@@ -8,10 +8,10 @@ import { innerContent } from './inner-content.ts';
 import { lockLineage } from './lock-lineage.ts';
 import { lockBelow, readLive, stopBranch } from './stop-tree.ts';
 
-/** `ended`: there is no such child any more. */
+/** Result of an action on a child. `ended`: the child is no longer live. */
 export type OperatedChild = { readonly kind: 'done' | 'ended' | 'unknown'; readonly effects: Effects };
 
-/** Locks the child's lane with those above it and those below. */
+/** Locks the child's lane, along with those above and below it. */
 export async function lockBranch(tx: Tx, childId: string): Promise<void> {
   const child = tx.dialect === 'postgres' ? await readChild(tx, childId) : undefined;
   if (!child) return;
@@ -19,7 +19,7 @@ export async function lockBranch(tx: Tx, childId: string): Promise<void> {
   await lockBelow(tx, [childId]);
 }
 
-/** Stops one child and all below it; its parent is told. Repeating it changes nothing. */
+/** Stops one child and all below it; its parent is notified. Repeating it changes nothing. */
 export const stopChild: StoreCommand<
   { readonly childId: string },
   OperatedChild & { readonly stopped: number }
@@ -39,7 +39,7 @@ export const stopChild: StoreCommand<
 
 export type SteeredChild = {
   readonly childId: string;
-  /** Who says it: `<channel>:<peer>`, `console` or the parent's lane. */
+  /** Who sends it: `<channel>:<peer>`, `console` or the parent's lane. */
   readonly by: string;
   /** Unique; a repeat under one id adds nothing. */
   readonly id: string;
@@ -48,7 +48,7 @@ export type SteeredChild = {
   readonly authority: Authority;
 };
 
-/** `lesser-rights`: the child has more than the sender, whose words would have to lower them. */
+/** `lesser-rights`: the child has more rights than the sender, so their message would have to lower them. */
 export type SteerResult = Omit<OperatedChild, 'kind'> & {
   readonly kind: OperatedChild['kind'] | 'lesser-rights';
 };
@@ -70,7 +70,7 @@ export const steerChild: StoreCommand<SteeredChild, SteerResult> = {
       { key: child.laneKey },
       {
         ...{ id, reach: 'always', target: 'record', content },
-        // Written by us at the spawn.
+        // The store wrote it at the spawn.
         authority: child.authority as Authority,
         ...{ source: 'child', sourceKey: `steer:${id}` },
       } as const,
@@ -80,7 +80,7 @@ export const steerChild: StoreCommand<SteeredChild, SteerResult> = {
   },
 };
 
-/** Whether somebody of that authority has all that the child has. */
+/** Says whether that authority has all rights of the child. */
 export function mayDirect(authority: Authority, child: { readonly authority: string }): boolean {
   return leastTrusted(authority, child.authority as Authority) === child.authority;
 }

@@ -1,6 +1,6 @@
 import type { StoreQuery } from '../base/command.ts';
 
-/** Whether the run has taken an announcement: that a sub-agent has ended. */
+/** Says whether the run has taken an announcement that a sub-agent has ended. */
 export const readAnnounced: StoreQuery<{ readonly runId: string }, boolean> = {
   query: 'readAnnounced',
   run: async (tx, { runId }) => {

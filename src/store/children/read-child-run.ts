@@ -3,16 +3,16 @@ import type { ChildRole, ForkPoint } from '#contracts/child.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery } from '../base/command.ts';
 
-/** All that makes a sub-agent's run different from others. */
+/** Everything that distinguishes a sub-agent's run from others. */
 export type ChildRun = {
   readonly role: ChildRole;
-  /** Where its history begins; undefined of an isolated one. */
+  /** Where its history begins; undefined for an isolated one. */
   readonly fork: ForkPoint | undefined;
   /** By the database's clock, ms. */
   readonly deadlineAt: number;
 };
 
-/** Reads it by the sub-agent's session. Throws `internal` for one without a role: it would have all rights. */
+/** Reads it by the sub-agent's session. Throws `internal` if that has no role, which would give it all rights. */
 export const readChildRun: StoreQuery<{ readonly sessionId: string }, ChildRun> = {
   query: 'readChildRun',
   run: async (tx, { sessionId }) => {
@@ -23,7 +23,7 @@ export const readChildRun: StoreQuery<{ readonly sessionId: string }, ChildRun> 
       .where('sessions.id', '=', sessionId)
       .executeTakeFirst();
     if (!row || row.role === null) throw new ParleyError('internal', `Sub-agent ${sessionId} has no role.`);
-    // Both were written by us at the spawn.
+    // The store wrote both at the spawn.
     const fork = row.forkedFrom === null ? undefined : (parseJson(row.forkedFrom) as ForkPoint);
     return { role: parseJson(row.role) as ChildRole, fork, deadlineAt: row.deadlineAt };
   },

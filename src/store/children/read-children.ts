@@ -8,8 +8,8 @@ import { type Child, readChild } from './child-rows.ts';
 import { readChildUsage } from './child-usage.ts';
 
 /**
- * Children below the session, or of the tree: of more than `limit` those below the session that live, and the newest.
- * Newest first, without their results, which may be long.
+ * Reads the children below the session, or of the tree, newest first, without their results, which may be long. If
+ * there are more than `limit`, live ones below the session are preferred, then the newest.
  */
 export const readChildren: StoreQuery<
   { readonly sessionId?: string; readonly treeId?: string; readonly limit: number },
@@ -31,7 +31,7 @@ export const readChildren: StoreQuery<
   },
 };
 
-/** While a child works, its row knows nothing of what it has used. */
+/** Returns the record with the child's usage so far, which the row only contains once the child has ended. */
 async function currentRecord(tx: Tx, row: Child): Promise<ChildRecord> {
   const usage = row.state === 'done' ? {} : await readChildUsage(tx, row.laneKey);
   return recordOf({ ...row, ...usage });
@@ -44,7 +44,7 @@ const listedColumns = [
   ...(['stopAt', 'timeoutMs', 'deadlineAt', 'createdAt', 'startedAt', 'endedAt', 'archivedAt'] as const),
 ] as const;
 
-/** A conversation may have had thousands: those that can still be directed come first. */
+/** Reads ids below the session, live ones first: there may be thousands, and only those can still be directed. */
 async function idsBelow(tx: Tx, sessionId: string, limit: number): Promise<readonly string[]> {
   const { rows } = await sql<{ readonly id: string }>`
     with recursive below(id, "createdAt", "endedAt") as (
@@ -59,7 +59,7 @@ async function idsBelow(tx: Tx, sessionId: string, limit: number): Promise<reado
   return rows.map(({ id }) => id);
 }
 
-/** A child by its id, with its result. */
+/** Reads a child by its id, with its result. */
 export const findChild: StoreQuery<{ readonly childId: string }, ChildRecord | undefined> = {
   query: 'findChild',
   run: async (tx, { childId }) => {
@@ -68,14 +68,14 @@ export const findChild: StoreQuery<{ readonly childId: string }, ChildRecord | u
   },
 };
 
-/** The row as other folders read it. */
+/** Returns the row as other folders read it. */
 export function recordOf(row: Child): ChildRecord {
   const { route: _route, timeoutMs: _timeout, stopReason: _reason, ...child } = withoutNulls(row);
   const { promptTokens, completionTokens, cost, ...rest } = child;
   return {
     ...rest,
     sessionId: row.id,
-    // Written by us at the spawn.
+    // The store wrote it at the spawn.
     authority: row.authority as Authority,
     laneClass: isLaneClass(row.laneClass) ? row.laneClass : 'sub-1',
     usage: { promptTokens, completionTokens, cost },

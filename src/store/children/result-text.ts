@@ -1,14 +1,14 @@
 import { fitBytes } from '#channel-kit/clean-text.ts';
 import { type MessagePart, textOf } from '#contracts/message.ts';
 
-/** Longest result of a sub-agent, bytes of UTF-8, its note about the cut included. */
+/** Longest result of a sub-agent, bytes of UTF-8, including the note that it was cut. */
 export const maxResultBytes = 100 * 1024;
 
 type Said = { readonly role: string; readonly parts: readonly MessagePart[] };
 
 /**
- * A sub-agent's result: the last text it wrote that says something, else its last tool result, else ''.
- * `messages`: its session's, oldest first.
+ * Returns a sub-agent's result: its last meaningful text, else its last tool result, else ''. `messages`: its
+ * session's, oldest first.
  */
 export function resultTextOf(messages: readonly Said[]): string {
   const texts = messages.flatMap(({ role, parts }) => (role === 'assistant' ? [textOf(parts).trim()] : []));
@@ -24,12 +24,12 @@ export function resultTextOf(messages: readonly Said[]): string {
   );
 }
 
-/** Results of the tools for sub-agents say nothing of the task, unless one has found something. */
+/** Says whether a tool result is only about managing sub-agents, and not about the task. */
 function isBookkeeping({ name, content }: { readonly name: string; readonly content: string }): boolean {
   return name === 'subagents' || (name === 'sessions_spawn' && content.trimStart().startsWith('{'));
 }
 
-/** A chosen silence has nothing for the parent to read. */
+/** Says whether the text is a chosen silence, which contains nothing for the parent. */
 function isSilence(text: string): boolean {
   return /^[^\p{L}\p{N}]*(?:NO_REPLY|ANNOUNCE_SKIP)[^\p{L}\p{N}]*$/iu.test(text);
 }

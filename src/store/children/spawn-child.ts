@@ -30,15 +30,15 @@ export type SpawnInput = RunFence & {
   readonly task: string;
   readonly agentId: string;
   readonly label?: string;
-  /** Name of the model that its session chooses; absent: as its agent has it. */
+  /** Name of the model that its session uses; absent: its agent's. */
   readonly model?: string;
   readonly mode: ChildMode;
   readonly context: 'isolated' | 'fork';
-  /** How long it may take from its first claim on, ms; absent: as long as its tree. */
+  /** Longest time from its first claim, ms; absent: as long as its tree. */
   readonly timeoutMs?: number;
   readonly role: ChildRole;
   readonly limits: SpawnLimits;
-  /** Its lane, under the codec's key of `childIdOf` and the parent's key; `newSessionId` isn't used. */
+  /** Its lane, whose key the codec makes from `childIdOf` and the parent's key; `newSessionId` isn't used. */
   readonly lane: LaneSpec;
 };
 
@@ -53,9 +53,9 @@ export type SpawnResult =
   | { readonly kind: 'refused'; readonly reason: SpawnRefusal; readonly limit: number };
 
 /**
- * Gives a task of the run to a child: its row, session, lane and first item are one commit, and so are the
- * limits that allow them. The call is the idempotency key: a repeat returns the same child. Throws
- * `stale_epoch`, and `invalid_input` for a run that was asked to stop or has ended.
+ * Gives a task of the run to a child. Its row, session, lane and first item are one commit, together with the check of
+ * the limits. The call is the idempotency key: a repeat returns the same child. Throws `stale_epoch`, and
+ * `invalid_input` for a run that was asked to stop or has ended.
  */
 export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
   name: 'spawnChild',
@@ -75,7 +75,7 @@ export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
     const { laneKey: parentLaneKey, runId: parentRunId, callId: parentCallId } = input;
     const { agentId, task, mode, label = null, timeoutMs = null, role } = input;
     if (input.lane.class !== `sub-${depth}` || role.depth !== depth)
-      throw new ParleyError('invalid_input', `A child at depth ${depth} can't be of another depth.`);
+      throw new ParleyError('invalid_input', `The child's lane and role must have depth ${depth}.`);
     const child = await insertChild(tx, {
       ...{ id, treeId: run.treeId, depth, agentId, task, mode, label, timeoutMs },
       ...{ parentSessionId: run.sessionId, parentLaneKey, parentRunId, parentCallId },
@@ -97,7 +97,7 @@ async function spawnedOf(tx: Tx, child: Child): Promise<{ child: ChildRecord; ru
   return { child: recordOf(child), runId: reservedRunId ?? '' };
 }
 
-/** Source key of the item with its task. */
+/** Returns the source key of the item that contains the child's task. */
 function taskKeyOf(id: string): string {
   return `spawn:${id}`;
 }
@@ -105,7 +105,7 @@ function taskKeyOf(id: string): string {
 type LimitInput = { readonly depth: number; readonly sessionId: string; readonly limits: SpawnLimits };
 type SpawnRefusalResult = Extract<SpawnResult, { kind: 'refused' }>;
 
-/** The parent's own limits. Its lane's lock keeps its children from being counted twice at once. */
+/** Checks the parent's own limits. The lane's lock keeps two steps from counting its children at the same time. */
 async function refusalOf(
   tx: Tx,
   { depth, sessionId, limits }: LimitInput,
@@ -118,7 +118,7 @@ async function refusalOf(
 
 type ReserveInput = { readonly treeId: string; readonly sessionId: string; readonly limits: SpawnLimits };
 
-/** Counts a new node of the tree, under its row's lock: runs of several lanes share it. */
+/** Counts a new node of the tree, under the row's lock, since runs of several lanes share the tree. */
 async function reserve(
   tx: Tx,
   { treeId, sessionId, limits }: ReserveInput,
@@ -157,7 +157,7 @@ async function openSession(tx: Tx, { child, input }: OpenChildInput, effects: Ef
       reservedRunId: newRowId(),
       reach: 'mode',
       target: 'record',
-      // Authority was written by us at the start of the run.
+      // The store wrote the authority at the start of the run.
       authority: child.authority as Authority,
       content: innerContent(tx, child.task),
     },
@@ -184,7 +184,7 @@ async function openSession(tx: Tx, { child, input }: OpenChildInput, effects: Ef
     .execute();
 }
 
-/** The parent's history before the message that spawned the child. */
+/** Returns the parent's history before the message that spawned the child. */
 async function forkPoint(
   tx: Tx,
   from: {

@@ -7,25 +7,25 @@ import { cancelRun } from '../waits/parked.ts';
 import { type Child, markStopping, readChild, readLiveChildren } from './child-rows.ts';
 import { finishChild, isCascade } from './finish-child.ts';
 
-/** Why children are stopped: by a person, a reset or the end of the run above them, or one of them by itself. */
+/** Why children are stopped: by a person, a reset or the end of the run above them, or one of them on its own. */
 export type StopReason = 'stop' | 'reset' | 'parent-ended' | 'asked' | 'timeout';
 
-/** So long a run has to end by itself, ms; then a sweep fences it, so that nothing works on after 10 s. */
+/** How long a run has to end on its own, ms; then a sweep fences it, so that nothing keeps running after 10 s. */
 const stopGraceMs = 8_000;
 
 export type TreeStop = {
   readonly sessionId: string;
   readonly reason: StopReason;
-  /** Only what these runs have spawned. */
+  /** Only the children that these runs have spawned. */
   readonly runIds?: readonly string[];
 };
 
 export type StoppedTree = { readonly queued: number; readonly active: number };
 
 /**
- * Stops everything below the session: what is queued ends at once, what works is asked to, and is fenced if it doesn't. The
- * caller holds the session's own lane and those above it; the lanes below are locked level by level, and
- * none can spawn past its lock.
+ * Stops everything below the session: queued children end immediately, active ones are asked to stop and are fenced if
+ * they don't. The caller has locked the session's own lane and those above it. The lanes below are locked level by
+ * level; a locked lane can't spawn more children.
  */
 export async function stopTree(tx: Tx, stop: TreeStop, effects: Effects): Promise<StoppedTree> {
   const children: Child[] = [];
@@ -40,7 +40,7 @@ export async function stopTree(tx: Tx, stop: TreeStop, effects: Effects): Promis
   return { queued: queued.length, active: active.length };
 }
 
-/** Locks all lanes below the sessions, level by level: a step that stops several trees has them in one order. */
+/** Locks all lanes below the sessions, level by level, so that a step that stops several trees keeps the lock order. */
 export async function lockBelow(tx: Tx, sessionIds: readonly string[]): Promise<void> {
   for (let above = sessionIds; above.length > 0; )
     above = (await lockLevel(tx, { sessionIds: above })).map(({ id }) => id);
@@ -48,7 +48,7 @@ export async function lockBelow(tx: Tx, sessionIds: readonly string[]): Promise<
 
 type Level = { readonly sessionIds: readonly string[]; readonly runIds?: readonly string[] | undefined };
 
-/** Their lanes are locked, and then read again: one of them may have ended meanwhile. */
+/** Locks the lanes of a level and reads its children again, since some may have ended meanwhile. */
 async function lockLevel(tx: Tx, level: Level): Promise<readonly Child[]> {
   const seen = await readLiveChildren(tx, level);
   if (tx.dialect !== 'postgres' || seen.length === 0) return seen;
@@ -82,12 +82,12 @@ async function stopOne(tx: Tx, child: Child, reason: StopReason, effects: Effect
   await finishChild(tx, marked, { status: statusOfStop(marked.stopReason) }, effects);
 }
 
-/** Status of a child that was asked to stop. */
+/** Returns the status of a child that was asked to stop. */
 export function statusOfStop(reason: string | null): 'timed-out' | 'stopped' {
   return reason === 'timeout' ? 'timed-out' : 'stopped';
 }
 
-/** Ends what waits in a lane that does nothing more. */
+/** Ends the waiting items of a lane that takes no more. */
 export async function cancelItemsOf(tx: Tx, laneKey: string): Promise<void> {
   const rows = await tx.db
     .selectFrom('inbox')
@@ -99,7 +99,7 @@ export async function cancelItemsOf(tx: Tx, laneKey: string): Promise<void> {
   await endItems(tx, ids, { outcome: 'cancelled', outcomeReason: 'stop' });
 }
 
-/** The child of that id, if it has not ended. */
+/** Reads the child with that id, if it hasn't ended. */
 export async function readLive(tx: Tx, id: string): Promise<Child | undefined> {
   const child = await readChild(tx, id);
   return child?.state === 'done' ? undefined : child;

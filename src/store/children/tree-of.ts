@@ -3,9 +3,9 @@ import type { Lane } from '../rows/lane-row.ts';
 import { isChildLane, readChild, readChildIn, startChild } from './child-rows.ts';
 
 /**
- * Tree of the run that `head` begins, unless the run begins one of its own. A child's run, and one that begins
- * with a child's announcement, count against that child's: announcing would renew the budget for ever. The
- * first run of a child starts it.
+ * Returns the tree of the run that `head` begins; undefined when the run begins its own. A child's run, and a run that
+ * begins with a child's announcement, count against that child's tree; otherwise announcements would renew the budget
+ * forever. The first run of a child starts it.
  */
 export async function treeOf(
   tx: Tx,
