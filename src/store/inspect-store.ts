@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { StoreSettings } from './open-store.ts';
 import type { StoreReport } from './store-report.ts';
 
-/** Opens the database beside its users, for reading only. Never throws for its findings. */
+/** Inspects the database read-only, while others may use it. Never throws for its findings. */
 export async function inspectStore(settings: StoreSettings): Promise<StoreReport> {
   if (settings.kind === 'postgres') {
     const { inspectPostgres } = await import('./postgres/inspect-postgres.ts');

@@ -5,28 +5,28 @@ import type { Tables } from './base/tables.ts';
 import * as schema from './migrations/0001-schema.ts';
 
 /**
- * The steps of the schema by their names, in their order. A step named `NNNN-add-…` only adds (tables, indexes, columns
- * that may stay empty or have a default), so that the version before it can use the result.
+ * The schema's migrations by name, in order. A step named `NNNN-add-…` only adds (tables, indexes, columns that may
+ * stay empty or have a default), so that the previous version can use the result.
  */
 export const migrations: Readonly<Record<string, Migration>> = { '0001-schema': schema };
 
-/** Their names. */
+/** Names of the migrations, in order. */
 export const migrationNames: readonly string[] = Object.keys(migrations);
 
-/** True for a later version's step that leaves the schema usable for this one. */
+/** Says whether a later version's step leaves the schema usable for this version. */
 export function onlyAdds(step: string): boolean {
   return /^\d{4}-add-/.test(step) && step > (migrationNames.at(-1) ?? '');
 }
 
 /**
- * Brings the schema up to date, under the migrator's own lock. Throws `store_unavailable`, also for a database of
- * a version that this one doesn't know, unless that has only added to it.
+ * Brings the schema up to date, under the migrator's own lock. Throws `store_unavailable`, also when a version unknown
+ * to this one has changed the database, unless that version has only added to it.
  */
 export async function migrate(db: Kysely<Tables>, steps = migrations): Promise<void> {
   const names = Object.keys(steps);
   const taken = await readTakenSteps(db);
   const unknown = taken.filter((name) => !names.includes(name) && !onlyAdds(name));
-  // The migrator itself refuses a database with any step that it doesn't have.
+  // The migrator itself refuses a database with any step that it doesn't know.
   if (unknown.length === 0 && names.every((name) => taken.includes(name))) return;
   const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...steps }) } });
   const { error } = await migrator.migrateToLatest();
@@ -45,9 +45,9 @@ export async function migrate(db: Kysely<Tables>, steps = migrations): Promise<v
   );
 }
 
-/** Steps that were taken here; none when the database doesn't say. */
+/** Reads the steps that this database has taken; none when it has no record of them. */
 async function readTakenSteps(db: Kysely<Tables>): Promise<readonly string[]> {
-  // Asked first: a failed query would end PostgreSQL's transaction.
+  // Checked first, since a failed query would end PostgreSQL's transaction.
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
   if (!tables.some(({ name }) => name === 'kysely_migration')) return [];
   const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);

@@ -1,4 +1,4 @@
-/** Opens the database of the configuration, after a backup when this version is about to change its schema. */
+/** Opens the configured database; backs it up first if this version is about to change its schema. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
@@ -15,13 +15,13 @@ export type OpenOptions = {
   readonly config: Pick<Config, 'dataDir' | 'databaseUrl'>;
   readonly setup: StoreSetup;
   readonly poolSize?: number;
-  /** Called with the path of the backup that was made. */
+  /** Called with the path of the new backup. */
   onBackup?(path: string): void;
-  /** Called with the reason why none was made before a change of a PostgreSQL database, which is one transaction. */
+  /** Called with the reason why there is no backup before a change of a PostgreSQL schema, which is one transaction. */
   onNoBackup?(reason: string): void;
 };
 
-/** Throws `store_unavailable`, `store_full`; on SQLite also when the backup before a change of the schema fails. */
+/** Opens the store. Throws `store_unavailable`, `store_full`; on SQLite also if the backup before a change fails. */
 export async function openConfiguredStore(options: OpenOptions): Promise<Store> {
   const { config, setup, poolSize } = options;
   const { dataDir, databaseUrl } = config;
@@ -38,11 +38,11 @@ async function backUpBeforeChange(options: OpenOptions): Promise<void> {
   // A new database has nothing to keep.
   if (next === undefined || taken.length === 0) return;
   try {
-    // Made first: an optional call without a function evaluates nothing.
+    // A separate statement, because an optional call without a function doesn't evaluate its arguments.
     const path = await backUp(config, next);
     onBackup?.(path);
   } catch (error) {
-    // Only PostgreSQL's programs may be missing; a disk that is full stops the change of a file on it.
+    // Only PostgreSQL's programs may be missing. For SQLite, a failed backup, such as on a full disk, stops the change.
     if (config.databaseUrl === undefined || !(error instanceof ParleyError)) throw error;
     onNoBackup?.(error.message);
   }
@@ -51,7 +51,7 @@ async function backUpBeforeChange(options: OpenOptions): Promise<void> {
 async function takenSteps({ dataDir, databaseUrl }: OpenOptions['config']): Promise<readonly string[]> {
   if (databaseUrl !== undefined) {
     const { readPostgresSteps } = await import('./postgres/inspect-postgres.ts');
-    // Opening it, which follows, says why it can't be reached.
+    // Opening the database, which follows, reports why it can't be reached.
     return readPostgresSteps(databaseUrl.reveal()).catch(() => []);
   }
   const file = join(dataDir, 'parley.db');

@@ -5,7 +5,7 @@ export type StoreSettings =
   | { readonly kind: 'sqlite'; readonly dataDir: string }
   | { readonly kind: 'postgres'; readonly url: string; readonly poolSize?: number };
 
-/** Opens the database and brings its schema up to date. Only the driver that is used gets loaded. */
+/** Opens the database and brings its schema up to date. Loads only the driver that is used. */
 export async function openStore(settings: StoreSettings, setup: StoreSetup): Promise<Store> {
   if (settings.kind === 'sqlite') {
     const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');

@@ -4,19 +4,19 @@ import type { ParleyError } from '#contracts/errors.ts';
 import type { Store } from './base/command.ts';
 import { openReadOnlyStore } from './sqlite/read-only-store.ts';
 
-/** The folder's SQLite file for reading alone; undefined when there is none or it can't be read either. */
+/** Opens the folder's SQLite file read-only; undefined when there is none or it can't be read either. */
 export function readableStore(dataDir: string, reason: ParleyError): Store | undefined {
   const file = join(dataDir, 'parley.db');
   if (!existsSync(file)) return undefined;
   try {
     return openReadOnlyStore(file, reason);
   } catch {
-    // Why it can't be written has been said, and is the greater trouble.
+    // The reason why it can't be written is already reported, and is the more serious problem.
     return undefined;
   }
 }
 
-/** For a database that can't even be read: everything rejects with `reason`. */
+/** Returns a store for a database that can't even be read: all reads and writes reject with `reason`. */
 export function absentStore(reason: ParleyError): Store {
   return {
     read: () => Promise.reject(reason),
@@ -27,7 +27,7 @@ export function absentStore(reason: ParleyError): Store {
   };
 }
 
-/** A store that can be let go of while others still hold it: from then on everything rejects with `reason`. */
+/** Makes a store that can be released while others still use it; after that, their calls reject with `reason`. */
 export function releasable(store: Store, reason: ParleyError): Store & { release(): Promise<void> } {
   let current = store;
   const release = async () => {

@@ -7,17 +7,17 @@ export type StoreReport =
   | { readonly kind: 'damaged'; readonly reason: string }
   | {
       readonly kind: 'found';
-      /** The program's version, or where the file is. */
+      /** The server's version, or the path of the file. */
       readonly detail: string;
-      /** Steps of the schema that the next start will take. */
+      /** Migrations that the next start will apply. */
       readonly pending: readonly string[];
-      /** Steps of another version of Parley that this one can't work with. */
+      /** Migrations of another version of Parley that this one can't work with. */
       readonly unknown: readonly string[];
-      /** Models that have refused tools, `provider/model`, and when each was found to, ms since the epoch. */
+      /** Models that have refused tools, `provider/model`, and when each last did so, ms since the epoch. */
       readonly withoutTools: ReadonlyMap<string, number>;
     };
 
-/** Finds the models that have refused tools, also those whose alert the owner has dismissed. */
+/** Finds the models that have refused tools, including those whose alert the owner has dismissed. */
 export const toolRefusals = `select subject, max("lastAt") as "at" from "ownerNotices"
   where kind = 'model-without-tools' group by subject`;
 

@@ -16,8 +16,8 @@ export type WatchedStore = Store & {
 };
 
 /**
- * Remembers whether the database takes writes. Every process writes every few seconds, if only to renew its
- * leases, so that the answer is fresh.
+ * Remembers whether the database accepts writes. Every process writes every few seconds, if only to renew its leases,
+ * so the answer is never old.
  */
 export function watchStore(store: Store, now: () => number): WatchedStore {
   let trouble: StoreTrouble | undefined;
