@@ -20,7 +20,7 @@ export const waitAnswer = z.object({
   error: z.object({ code: z.enum(['run_timeout', 'failed', 'cancelled', 'refused']) }).exactOptional(),
   mergedInto: z.string().exactOptional().describe('The run that took the message in, if it is another one'),
   outcome: z.enum(['answered', 'silent', 'merged', 'cancelled', 'refused', 'failed']).exactOptional(),
-  reason: z.string().exactOptional().describe('Why it ended so, as `parley why` says it'),
+  reason: z.string().exactOptional().describe('Why it ended this way, as a trace of the message says it'),
   text: z.string().exactOptional().describe('The answer; empty when the agent chose to be silent'),
   usage: usage.exactOptional().describe('Sums over the model calls of the run'),
 });
