@@ -22,15 +22,15 @@ type AssistantRowInput = {
   readonly message: AssistantImage;
   readonly runId: string;
   readonly isFinished: boolean;
-  /** The calls that wrote it, once they are over. */
+  /** The model calls that wrote it, once they are over. */
   readonly calls?: readonly ModelCallEnd[];
-  /** Both as the caller has read them under its lane's lock. */
+  /** Both as the caller read them under its lane's lock. */
   readonly before?: { readonly known: StoredImage | undefined; readonly open: OpenCalls };
 };
 
 /**
- * Writes an assistant message as it stands, and what its call has cost. Returns false when the message
- * had been finished before: this is then a repeat.
+ * Writes the current state of an assistant message and the cost of its calls. Returns false if the message was
+ * already finished, which means that this is a repeat.
  */
 export async function writeAssistant(
   tx: Tx,
@@ -58,7 +58,7 @@ export async function writeAssistant(
   return true;
 }
 
-/** Undefined when no call of it was counted. */
+/** Returns undefined if none of its calls were counted. */
 function chargeOf({ cost, usage }: Spent): Charge | undefined {
   return (
     usage && {

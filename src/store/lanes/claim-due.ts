@@ -4,17 +4,17 @@ import { isChildLane } from '../children/child-rows.ts';
 import { type ClaimedRun, type ClaimInput, claimBy, claimLane } from './claim-lane.ts';
 import { type ClaimFacts, lockForClaims } from './lock-claim.ts';
 
-/** Whose slots are free, and how many: one new run id for each. */
+/** The claiming holder and its free slots, each with a new run id. */
 export type ClaimTerms = Omit<ClaimInput, 'laneKey' | 'newRunId'> & {
   readonly newRunIds: readonly string[];
-  /** Only lanes of this class. */
+  /** Only lanes of this class are claimed. */
   readonly class: string;
 };
 
 /**
- * Claims, in the transaction that makes them due, the lanes that the caller can work at once: no second
- * commit stands between a message and its run. What is not claimed stays in `effects.wakes`. `isLate`: a conversation may
- * be locked, so no lane is claimed whose claim may lock those of sub-agents: to end a run, or by a command.
+ * Claims the lanes that the caller has slots for in the same transaction that makes them due, which saves a second
+ * commit between a message and its run. Wakes of unclaimed lanes stay in `effects.wakes`. `isLate`: a conversation may
+ * already be locked, so lanes are left out if their claim may lock sub-agents' lanes, by ending a run or by a command.
  */
 export async function claimDue(
   tx: StepTx,
@@ -63,7 +63,10 @@ function beginsRun(facts: ClaimFacts | undefined): boolean {
 
 type Wake = Effects['wakes'][number];
 
-/** Facts of the lanes, in one go; a sub-agent's are read after the claims before it, since its class has a limit. */
+/**
+ * Reads the lanes' facts in one round trip. A sub-agent's lane is read only after the preceding claims, since its class
+ * has a limit.
+ */
 async function lockAhead(tx: StepTx, wakes: readonly Wake[]): Promise<Map<string, ClaimFacts>> {
   const keys = [...new Set(wakes.map(({ laneKey }) => laneKey))].filter((key) => !isChildLane(key));
   return keys.length === 0 ? new Map() : lockForClaims(tx, keys);

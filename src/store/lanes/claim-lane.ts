@@ -32,23 +32,23 @@ export type ClaimInput = {
   readonly laneKey: string;
   readonly holder: string;
   readonly leaseMs: number;
-  /** Id of the run to begin, should one begin whose first item has not reserved another. */
+  /** Id for a run that begins, unless its first item has reserved one. */
   readonly newRunId: string;
   readonly framing: TextFraming;
-  /** A run that was found unfinished this often is given up with a notice. */
+  /** After this many attempts an unfinished run is given up with a notice. */
   readonly maxAttempts: number;
   /**
-   * Bounds calls of each model, by its name: the claim opens the row of the first call. One that a budget counts
-   * reserves its own.
+   * Rates that bound the cost of calls, by model name. With one, the claim opens the row of the first call, unless a
+   * budget counts the call: then the call reserves its own row.
    */
   readonly rates?: Readonly<Record<string, CallRate>> | undefined;
-  /** Agents whose calls no budget counts; absent: all. */
+  /** Agents whose calls aren't counted by any budget; absent: all. */
   readonly uncounted?: UncountedAgents | undefined;
-  /** Models that answer, for sessions that have not chosen one. */
+  /** Models for sessions that haven't chosen one. */
   readonly models: TurnModels;
-  /** Models that name sessions; absent: no session that begins gets a title. */
+  /** Models that name sessions; absent: new sessions get no title. */
   readonly titleModels?: TurnModels | undefined;
-  /** How many lanes of a sub-agents' class run at once, over all processes; no limit for a class without. */
+  /** How many lanes of each sub-agent class may run at once, across all processes; unlimited without a cap. */
   readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
 };
 
@@ -64,20 +64,20 @@ export type ClaimedRun = {
   readonly class: string;
   readonly target: RunTarget;
   readonly authority: Authority;
-  /** Name of its model, fixed when it began. */
+  /** Name of its model, fixed when the run began. */
   readonly model: string;
-  /** Chosen for its session; absent: its agent's. */
+  /** Chosen for its session; absent: the agent's default applies. */
   readonly reasoning?: ReasoningLevel;
   /** The row of its first model call, opened with the claim. */
   readonly openCall?: string;
   readonly isResumed: boolean;
-  /** It has taken its session's first message. */
+  /** Present if the run took its session's first message. */
   readonly beginsSession?: true;
-  /** It was asked to stop while nobody worked on it: it does nothing more but end. */
+  /** Cancelled while unclaimed; it only needs ending. */
   readonly cancelReason?: string;
-  /** Its wait for room in a budget was over before there was any, and no new day brings some. */
+  /** Its wait for room in a budget expired without any, and a new day won't bring any. */
   readonly hasWaited?: true;
-  /** How long it had worked when it was parked last, ms. */
+  /** How long it had worked when it was last parked, ms. */
   readonly workedMs: number;
   readonly startedAt: number;
   readonly now: number;
@@ -86,20 +86,20 @@ export type ClaimedRun = {
 /** The result of claiming a lane. */
 export type Claim =
   | { readonly kind: 'run'; readonly run: ClaimedRun }
-  /** Something was done in the lane's order without a run: look again. */
+  /** Something in the lane's order was completed without a run: claim again. */
   | { readonly kind: 'again'; readonly effects: Effects }
   | { readonly kind: 'busy'; readonly class: string; readonly delayMs: number }
   | { readonly kind: 'armed'; readonly class: string; readonly delayMs: number }
-  /** Its run waits for something outside; ending the wait wakes the lane, and the sweep finds one that expires. */
+  /** Its run waits for an outside result. Settling the wait wakes the lane; the sweep finds a wait that expires. */
   | { readonly kind: 'parked' }
-  /** As many lanes of its class run as may; the end of one of them wakes the next. */
+  /** The lane's class is at its cap; when one of its lanes ends, the next is woken. */
   | { readonly kind: 'full' }
   | { readonly kind: 'idle' };
 
 /**
- * Steps 4 and 5, claim and take, in one transaction: no live lease → a new epoch, and either the
- * unfinished run to resume, or a new run with its messages in the transcript. Repeating it under a
- * live lease of the same holder is refused as `busy` unless that holder's run has ended.
+ * Steps 4 and 5, claim and take, in one transaction. A lane without a live lease gets a new epoch, and either its
+ * unfinished run is resumed or a new run begins, with its messages in the transcript. Repeating it under a live lease
+ * of the same holder is rejected as `busy` unless that holder's run has ended.
  */
 export const claimLane: StoreCommand<ClaimInput, Claim> = {
   name: 'claimLane',
@@ -109,7 +109,7 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
   },
 };
 
-/** The step itself, for a caller that has locked the lane and read what the claim goes by. */
+/** Performs the step for a caller that has locked the lane and read the claim's facts. */
 export async function claimBy(tx: StepTx, input: ClaimInput, facts: ClaimFacts): Promise<Claim> {
   const { lane, waiting } = facts;
   const isMine = lane.holder === input.holder && lane.runId === null;
@@ -132,7 +132,7 @@ export async function claimBy(tx: StepTx, input: ClaimInput, facts: ClaimFacts):
 
 type Work = { readonly kind: RunKind; readonly rows: readonly WaitingRow[] };
 
-/** The run to begin, if the choice is one: a command may ask for a run of its own. */
+/** Returns the run to begin, if the choice calls for one: a command may ask for its own run. */
 function workOf({ chatCommands }: StepTx, { key }: Lane, choice: Choice<WaitingRow>): Work | undefined {
   if (choice.kind === 'run')
     return { kind: sessionNamedIn(key) === undefined ? 'turn' : 'title', rows: choice.rows };
@@ -206,12 +206,12 @@ async function take(
   { lane, input, kind, rows, runId, context, isFirst }: TakeInput,
 ): Promise<void> {
   if (kind === 'compact') {
-    // The model reads nothing of it: it stays out of the transcript.
+    // The model never reads the command, so it stays out of the transcript.
     for (const { id } of rows)
       await takeItem(tx, { id, runId, transcriptId: null, isMerged: false, isKept: false });
     return;
   }
-  // The time is no part of a conversation's beginning.
+  // A title depends only on the conversation's opening, not on the time.
   const framing = kind === 'title' ? { ...input.framing, now: '' } : input.framing;
   const messages = await takeRows(tx, { lane, runId, framing, rows, context, merges: true });
   if (input.titleModels && isFirst) await enqueueTitle(tx, { lane, rows, messages });
@@ -231,8 +231,8 @@ async function openFirstCall(
   return id;
 }
 
-/** An attempt without a failure of its own: nobody was left to record one. */
-const noFailure = 'its last process ended in the middle of it, or lost its lease';
+/** Detail of an attempt whose process couldn't record a failure. */
+const noFailure = 'its last process ended mid-run or lost its lease';
 
 async function resume(
   tx: StepTx,
@@ -250,15 +250,15 @@ async function resume(
     return { kind: 'again', effects };
   }
   await closeLostCalls(tx, runId);
-  // Only now: the end of a run locks lanes, and a class comes after them.
+  // Not before: giving up a run locks lanes, and the class is locked after lanes.
   if (!(await mayRun(tx, lane, input))) return { kind: 'full' };
-  // Nobody has ended the wait, and the lane's lease is over: the wait has expired.
+  // The lane's lease is over and the wait wasn't settled, so it has expired.
   if (run.state === 'parked') await expireCalls(tx, runId);
   await resumeRun(tx, { id: runId, attempts, epoch });
   await hold(tx, { lane, input, epoch, runId });
   const target = json.target(run.route);
   const { kind, sessionId, workedMs, startedAt, cancelReason } = run;
-  // Authority was written by us at the start of the run.
+  // Written by Parley when the run began.
   const authority = run.authority as Authority;
   return {
     kind: 'run',
@@ -283,7 +283,7 @@ async function resume(
   };
 }
 
-/** A command in its lane's order: its effect, its answer and its end are one transaction. */
+/** Runs a command in its lane's order: its effect, answer and outcome are one transaction. */
 async function runCommand(tx: StepTx, { lane, row }: { lane: Lane; row: WaitingRow }): Promise<Claim> {
   const effects = noEffects();
   const { senderId, conversationKey, content } = row;
@@ -292,7 +292,7 @@ async function runCommand(tx: StepTx, { lane, row }: { lane: Lane; row: WaitingR
   const partKey = (name: string) => `${row.id}:${name}`;
   const step = tx.chatCommands.get(content.command?.name ?? '');
   if (!step || !route) {
-    // Stored by a version that had the command.
+    // Stored by another version, which knew the command.
     await endItems(tx, [row.id], { outcome: 'failed', outcomeReason: 'unknown-command' });
     return { kind: 'again', effects };
   }
@@ -327,7 +327,7 @@ type RunFacts = Pick<
 function claimed(lane: Lane, { reasoning, ...facts }: RunFacts): ClaimedRun {
   return {
     ...facts,
-    // Written by `/think`, which takes only levels.
+    // Written by `/think`, which accepts only levels.
     ...(reasoning !== null && { reasoning: reasoning as ReasoningLevel }),
     laneKey: lane.key,
     sessionId: lane.sessionId,

@@ -13,25 +13,25 @@ export type CloseRunInput = {
   readonly runId: string;
   readonly endReason: string;
   readonly detail?: string | undefined;
-  /** The end of items it took and didn't answer; absent when there are none. */
+  /** Outcome of the items it took and didn't answer; absent if there are none. */
   readonly outcome?: Outcome;
   readonly outcomeReason?: string | undefined;
-  /** How many parts its last step has stored, under the next ordinals and places of the timeline. */
+  /** How many parts its last step stored, under the next ordinals and timeline positions. */
   readonly parts: number;
-  /** Whether the holder may continue with due items, or yields to other lanes. */
+  /** Whether the holder may continue with due items; otherwise it yields to other lanes. */
   readonly mayKeepLane: boolean;
   readonly effects: Effects;
 };
 
-/** How a lane is left: there is no fourth case. */
+/** How a lane is left. There is no fourth case. */
 export type LaneExit =
   | { readonly kind: 'idle' }
   | { readonly kind: 'continuing' }
   | { readonly kind: 'armed'; readonly delayMs: number };
 
 /**
- * Ends the run and leaves the lane idle, continuing or armed. `waiting` is what waits in the lane, read
- * under its lock, so a message either came before (and is seen here) or finds no run.
+ * Ends the run and leaves the lane idle, continuing or armed. `waiting` are the lane's waiting items, read under its
+ * lock, so a message either arrived earlier and is seen here, or finds no run.
  */
 export async function closeRun(
   tx: Tx,
@@ -52,8 +52,8 @@ export async function closeRun(
 }
 
 /**
- * Stops what a run has spawned that doesn't end by itself. Called before anything that others may wait for but lanes
- * is locked: sessions, budgets, conversations.
+ * Stops the sub-agents that a run has spawned, when the run itself doesn't end naturally. Call it while only lanes are
+ * locked: before sessions, budgets and conversations.
  */
 export async function stopChildrenOf(tx: Tx, lane: Lane, runId: string, effects: Effects): Promise<void> {
   await stopTree(tx, { sessionId: lane.sessionId, runIds: [runId], reason: 'parent-ended' }, effects);

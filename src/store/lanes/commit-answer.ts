@@ -37,7 +37,7 @@ import {
 } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
-/** A part of a reply, before its key is made. */
+/** A part of a reply that has no key yet. */
 export type RoutedPart = {
   readonly route: ReplyRoute;
   readonly content: OutboundContent;
@@ -45,11 +45,11 @@ export type RoutedPart = {
 };
 
 type AnswerFacts = RunFence & {
-  /** Every model call that is not closed yet. */
+  /** Every model call that isn't closed yet. */
   readonly modelCalls?: readonly ModelCallEnd[];
-  /** All to the run's route. */
+  /** All of them go to the run's route. */
   readonly parts: readonly RoutedPart[];
-  /** The preview that the parts replace or take away. */
+  /** The preview that the parts replace or delete. */
   readonly preview: string | undefined;
   readonly outcome: Outcome;
   readonly outcomeReason?: string;
@@ -60,30 +60,29 @@ type AnswerFacts = RunFence & {
 export type CommitAnswerInput = AnswerFacts &
   SteerContext & {
     readonly message: AssistantImage;
-    /** The first try of the turn that answers steers, if it needs no budget. */
+    /** The first model call of the turn that answers steers, if no budget counts it. */
     readonly nextCall?: NewModelCall | undefined;
-    /** Claims the reply's first part for a holder that sends at once; absent when another process sends. */
+    /** Claims the reply's first part for a holder that sends it immediately; absent if another process sends. */
     readonly sender?: DeliveryPolicy | undefined;
-    /** Claims the lane's next run with the end of this one; absent when the holder yields. */
+    /** Claims the lane's next run as this one ends; absent if the holder yields. */
     readonly claims?: Omit<ClaimInput, 'laneKey' | 'framing'> | undefined;
   };
 
 /** The result of committing an answer. */
 export type AnswerResult = Boundary & {
-  /** How the lane was left; undefined when a steer extends the run, or it was asked to stop. */
+  /** How the lane was left; undefined if a steer extends the run or the run was asked to stop. */
   readonly next: LaneExit | undefined;
   readonly effects: Effects;
   readonly claimed: ClaimedDelivery | undefined;
-  /** The run that follows, claimed for the holder, its messages taken. */
+  /** The lane's next run, claimed for the holder, with its messages taken. */
   readonly nextRun?: ClaimedRun | undefined;
 };
 
 /**
- * Steps 6 and 7 for a message without tool calls: message, reply parts, the outcome of what it answers,
- * and either the steers that extend the run or its end, in one transaction. A message arrives before this step
- * and is taken, or after it and starts the next run. Of a run that was asked to stop
- * before this step nothing is written: it is left for `endRun`. The finished message is the idempotency
- * key of its reply.
+ * Steps 6 and 7 for a message without tool calls. Stores the message, its reply parts and the outcome of what it
+ * answers, and either takes the steers that extend the run or ends it, in one transaction. A message either arrives
+ * before this step and is taken, or arrives after it and starts the next run. For a run that has been asked to stop,
+ * nothing is written: it is left for `endRun`. The finished message is the idempotency key of its reply.
  */
 export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
   name: 'commitAnswer',
@@ -114,14 +113,14 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
     }
     const closing = { runId, endReason: 'natural', parts: parts.length, mayKeepLane, effects };
     const next = await closeRun(tx, lane, closing, waiting);
-    // A command may stop sub-agents, whose lanes are locked before a conversation: the holder claims it by itself.
+    // A command may stop sub-agents, whose lanes must be locked before a conversation: the holder claims it separately.
     const goesOn = next.kind === 'continuing' && waiting[0]?.kind === 'message';
     const nextRun = goesOn ? await claimNext(tx, input) : undefined;
     return { steers: [], cancelReason, next, effects, claimed, nextRun };
   },
 };
 
-/** One commit between two runs of a lane, not two. What is not claimed here is for the holder to look at. */
+/** Claims the lane's next run in the same commit. If nothing is claimed here, the holder looks at the lane itself. */
 async function claimNext(
   tx: StepTx,
   { laneKey, framing, claims }: Pick<CommitAnswerInput, 'laneKey' | 'framing' | 'claims'>,
@@ -131,7 +130,7 @@ async function claimNext(
   return claim.kind === 'run' ? claim.run : undefined;
 }
 
-/** Nobody can be reached there, which is known before the first part was tried. */
+/** Returns the outcome of an answer whose conversation is known to be unreachable before any part was attempted. */
 function undeliverable({
   outcome,
   outcomeReason,
@@ -147,8 +146,8 @@ type ReplyPartsInput = {
 };
 
 /**
- * Keyed by run and ordinal, and placed in the lane's timeline; the step that closes the run moves both
- * counters on. A run that is only on record says nothing anywhere.
+ * Returns the parts keyed by run and ordinal, with their positions in the lane's timeline; the step that closes or
+ * extends the run advances both counters. A run without a route sends nothing.
  */
 function partsOf(
   lane: Lane,
@@ -166,7 +165,7 @@ function partsOf(
   }));
 }
 
-/** A run that has answered made progress: what counts against it are crashes from here on. */
+/** Resets the attempts of a run that has answered: it made progress, so only later crashes count against it. */
 async function extendAnsweredRun(
   tx: Tx,
   { runId, laneKey, parts }: { runId: string; laneKey: string; parts: number },
@@ -183,8 +182,8 @@ export type RunEndInput = AnswerFacts & {
 };
 
 /**
- * Step 7 for a run that did not end by itself: timeout, abort, error. What it has answered stays answered; the
- * rest of what it took ends with `outcome`. The lane still drains.
+ * Step 7 for a run that didn't end naturally: timeout, abort, error. Items it has answered stay answered; the other
+ * items it took end with `outcome`. The lane still drains.
  */
 export const endRun: StoreCommand<RunEndInput, { readonly next: LaneExit; readonly effects: Effects }> = {
   name: 'endRun',

@@ -18,31 +18,31 @@ export type SummaryInput = RunFence & {
   readonly sessionId: string;
   readonly parts: readonly MessagePart[];
   readonly model: string;
-  /** Position of the first message that is shown as it was written. */
+  /** Position of the first message that is still shown as written. */
   readonly keptFrom: number;
-  /** About how many tokens the context takes from here on. */
+  /** Estimated size of the context from now on, tokens. */
   readonly contextTokens: number;
-  /** Calls that are over and not closed yet: those that wrote the summary. */
+  /** Calls that are over but not closed yet: those that wrote the summary. */
   readonly modelCalls: readonly ModelCallEnd[];
-  /** End of a run that did nothing else, in the same transaction. */
+  /** End of a run that only summarizes, in the same transaction. */
   readonly end?: Omit<RunEndInput, keyof RunFence | 'message'> | undefined;
 };
 
-/** `stopped`: somebody stopped the run that was only there for it, and nothing was written. */
+/** `stopped`: the run that only summarizes was asked to stop, and nothing was written. */
 export type SummaryStored =
   | { readonly kind: 'stored' }
   | { readonly kind: 'ended'; readonly next: LaneExit; readonly effects: Effects }
   | { readonly kind: 'stopped'; readonly reason: string };
 
 /**
- * Stores a summary, and has the session's history begin with it. The messages before the cut stay where they
- * are; a process killed before this commit has changed nothing. Repeating it adds nothing.
+ * Stores a summary and makes the session's history begin with it. The messages before the cut remain stored. A process
+ * killed before this commit has changed nothing. Repeating it adds nothing.
  */
 export const commitSummary: StoreCommand<SummaryInput, SummaryStored> = {
   name: 'commitSummary',
   run: async (tx, input) => {
     const { laneKey, epoch, runId, end } = input;
-    // The end of a run may concern its lane's parent, which is locked first.
+    // Ending a run may affect the lane's parent, which must be locked first.
     await (end === undefined ? lockLaneAt : lockLineageAt)(tx, laneKey, epoch);
     const { cancelReason } = end ? await readSteered(tx, runId) : {};
     if (cancelReason !== undefined) return { kind: 'stopped', reason: cancelReason };
@@ -59,7 +59,7 @@ async function storeSummary(tx: StepTx, input: SummaryInput): Promise<void> {
   await chargeCost(tx, sessionId, await closeModelCalls(tx, runId, modelCalls));
   const summary = { id, sessionId, role: 'user', parts, model, runId } as const;
   await appendMessage(tx, { ...summary, isFinished: true, isSummary: true });
-  // The tokens of the last call would count what the summary has replaced.
+  // The last call's tokens would still include the messages that the summary replaces.
   const [promptTokens, completionTokens] = [contextTokens, 0];
   await changeRow(tx, 'sessions', sessionId, {
     summaryMessageId: id,

@@ -12,8 +12,8 @@ import { type AssistantImage, writeAssistant } from './assistant-row.ts';
 import { type Boundary, type SteerContext, steerAt } from './steer.ts';
 
 /**
- * Freshens the stored image of a message that streams. Rides along with another commit; a message
- * counts only once it is finished, so a late image never overwrites one that is.
+ * Updates the stored image of a streaming message, along with another commit. A message counts only once it is
+ * finished, and a late image never overwrites a finished one.
  */
 export const saveImage: StoreCommand<RunFence & { readonly message: AssistantImage }, void> = {
   name: 'saveImage',
@@ -31,8 +31,8 @@ export type ToolTurn = RunFence & {
 };
 
 /**
- * Step 6 for a message with tool calls: the message counts, each call has its row, and the places of
- * the results are reserved in source order. Committed before the first tool starts.
+ * Step 6 for a message with tool calls: the message counts from here on, each call gets a row, and the results'
+ * positions are reserved in source order. Committed before the first tool starts.
  */
 export const commitToolTurn: StoreCommand<ToolTurn, void> = {
   name: 'commitToolTurn',
@@ -47,7 +47,7 @@ export const commitToolTurn: StoreCommand<ToolTurn, void> = {
 
 export type ToolStart = RunFence & { readonly messageId: string; readonly callId: string };
 
-/** Committed before the tool runs: recovery knows which calls may have had an effect. */
+/** Marks a call as started. Committed before its tool runs, so recovery knows which calls may have had an effect. */
 export const markToolStarted: StoreCommand<ToolStart, void> = {
   name: 'markToolStarted',
   run: async (tx, input) => {
@@ -61,7 +61,7 @@ export type ToolResults = RunFence & {
   readonly results: readonly StoredResult[];
 };
 
-/** Stores results in their reserved places. A result that stands is never overwritten. */
+/** Stores results at their reserved positions. An existing result is never overwritten. */
 export const storeToolResults: StoreCommand<ToolResults, void> = {
   name: 'storeToolResults',
   run: async (tx, input) => {
@@ -70,15 +70,15 @@ export const storeToolResults: StoreCommand<ToolResults, void> = {
   },
 };
 
-/** `message`: its state at the end of the turn; the results of its calls may have changed its finish. */
+/** `message` is its state at the end of the turn: the results of its calls may have changed its finish. */
 export type ToolTurnEnd = ToolResults &
   SteerContext & {
     readonly message: AssistantImage;
-    /** The first try of the next turn, if there is one and it needs no budget. */
+    /** The first model call of the next turn, if there is one and no budget counts it. */
     readonly nextCall?: NewModelCall | undefined;
   };
 
-/** The boundary after a tool turn: every call has its result, and what was sent meanwhile is taken in. */
+/** The boundary after a tool turn: stores every call's result and takes the messages sent meanwhile. */
 export const endToolTurn: StoreCommand<ToolTurnEnd, Boundary> = {
   name: 'endToolTurn',
   run: async (tx, input) => {
@@ -98,8 +98,8 @@ export type NoticeInput = RunFence & {
 };
 
 /**
- * Says something beside the answers, once per key: that the model is busy, say. Returns whom to deliver to: nobody once
- * the run has ended, which another connection may have committed first.
+ * Stores a notice outside the answers, once per key, for example that the model is busy. Returns the deliveries that
+ * are due: none if the run has ended, which another connection may have committed first.
  */
 export const storeNotice: StoreCommand<NoticeInput, Effects> = {
   name: 'storeNotice',

@@ -22,13 +22,14 @@ type GivingUp = {
   readonly run: { readonly id: string; readonly route: string | null };
   readonly text: string;
   readonly endReason: 'gave_up' | 'stop';
-  /** For the owner: why it didn't end by itself. */
+  /** Tells the owner why the run didn't end naturally. */
   readonly detail: string;
 };
 
 /**
- * Ends a run that crashed too often or didn't stop in time, so that its lane goes on, and leaves nothing of it open. A
- * person reads `text` where the answer would stand; a group sees ⚠, and the owner is told why. `lane` carries the new epoch.
+ * Ends a run that crashed too often or didn't stop in time, and leaves nothing of it open, so that its lane continues.
+ * In a direct chat `text` takes the place of the answer; a group sees ⚠, and the owner is told why. `lane` carries the
+ * new epoch.
  */
 export async function giveUpRun(
   tx: Tx,
@@ -75,7 +76,7 @@ type FailureScene = {
   readonly preview: LivePreview | undefined;
 };
 
-/** As other failures are told; whether the network has reactions is known where the part is sent. */
+/** Returns the same notices as for other failures; whether the network has reactions is known only when sending. */
 function noticesOf({ chatKind }: Lane, { route, text, preview }: FailureScene) {
   const notice = (content: OutboundContent) => ({ route, content, purpose: 'notice' }) as const;
   // The id is the platform's own; the store keeps it as plain text.

@@ -18,7 +18,7 @@ export type RenewResult = {
   readonly cancels: readonly { readonly runId: string; readonly reason: string }[];
 };
 
-/** Renews every lane lease of a process at once, and reads the cancel flags of its runs. */
+/** Renews all lane leases of a process in one step, and reads the cancel flags of its runs. */
 export const renewLeases: StoreCommand<Renewal, RenewResult> = {
   name: 'renewLeases',
   run: async (tx, input) => {
@@ -43,7 +43,7 @@ export const renewLeases: StoreCommand<Renewal, RenewResult> = {
   },
 };
 
-/** Hands an unfinished run over on purpose: the next claim resumes it, and that is no failed attempt. */
+/** Hands over an unfinished run on purpose: the next claim resumes it, which doesn't count as a failed attempt. */
 export const handOver: StoreCommand<RunFence & { readonly modelCalls?: readonly ModelCallEnd[] }, void> = {
   name: 'handOver',
   run: async (tx, input) => {
@@ -56,13 +56,13 @@ export const handOver: StoreCommand<RunFence & { readonly modelCalls?: readonly 
 
 export type FailedRun = RunFence & {
   readonly pauseMs: number;
-  /** Why the attempt broke off, bounded and without secrets. */
+  /** Why the attempt failed; bounded and without secrets. */
   readonly failure?: string;
 };
 
 /**
- * Gives up the lease of a run that its holder has failed in and works on no more: after `pauseMs` the next
- * claim resumes it, which counts as an attempt. Repeating it lengthens the pause.
+ * Releases a failed run's lease; after `pauseMs` the next claim resumes the run, which counts as an attempt. Repeating
+ * it extends the pause.
  */
 export const releaseFailedRun: StoreCommand<FailedRun, void> = {
   name: 'releaseFailedRun',
@@ -74,13 +74,13 @@ export const releaseFailedRun: StoreCommand<FailedRun, void> = {
   },
 };
 
-/** For a clock that has been set back: nobody waits until it was when a run was given up. Safe to repeat. */
+/** Ends the pauses of failed runs that would last too long because the clock was set back. Safe to repeat. */
 export const resumePaused: StoreCommand<Record<never, never>, void> = {
   name: 'resumePaused',
   run: (tx) => endStalePauses(tx),
 };
 
-/** Gives back a lane that was kept to go on but has nothing to run. Repeating it changes nothing. */
+/** Releases a lane that was kept for its next run but has nothing to run. Repeating it changes nothing. */
 export const releaseLane: StoreCommand<{ readonly laneKey: string; readonly holder: string }, void> = {
   name: 'releaseLane',
   run: (tx, { laneKey, holder }) => releaseFreeLane(tx, laneKey, holder),

@@ -11,22 +11,22 @@ import type { RunFence } from '../rows/run-fence.ts';
 import type { StoredImage } from './assistant-row.ts';
 import { type SteerTarget, steerTarget } from './steer.ts';
 
-/** All that the answer of a run goes by, read under the lock of its lane. */
+/** Everything that committing a run's answer depends on, read under its lane's lock. */
 export type AnswerFacts = {
   readonly lane: Lane;
   readonly waiting: readonly WaitingRow[];
   readonly run: SteerTarget;
-  /** An earlier image of the answer, and open calls of the run. */
+  /** An earlier image of the answer, and the run's open model calls. */
   readonly before: { readonly known: StoredImage | undefined; readonly open: OpenCalls };
-  /** Conversation that the reply goes to. */
+  /** The conversation that the reply goes to. */
   readonly seen: Conversation | undefined;
 };
 
 type Answer = { readonly messageId: string; readonly route: ReplyRoute | undefined };
 
 /**
- * Locks the run's lane with those above it, then the conversation that the answer goes to, and reads what the answer
- * goes by: all in one go, the lane's lock first. Throws `stale_epoch`.
+ * Locks the run's lane and its ancestors, then the conversation that the answer goes to, and reads what the answer
+ * depends on: all in one round trip, the lane's lock first. Throws `stale_epoch`.
  */
 export async function lockForAnswer(
   tx: Tx,
@@ -50,7 +50,7 @@ export async function lockForAnswer(
   return { lane, waiting, run: steerTarget(run), before: { known, open: new Map(open) }, seen };
 }
 
-/** The run, once for each of its open calls, or alone. */
+/** The run, once for each of its open calls, or once if it has none. */
 const runWithCalls = prepared((db, of: QueryParams<{ runId: string; messageId: string }>) =>
   db
     .selectFrom('runs')

@@ -4,31 +4,31 @@ import { lockAbove } from '../children/lock-lineage.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { type Lane, lockAndReadLanes } from '../rows/lane-row.ts';
 
-/** A session's choice for its runs, and whether it has a message of anybody; notes are none. */
+/** A session's choices for its runs, and whether it has a message from anyone; notes don't count. */
 type SessionFacts = {
   readonly model: string | null;
   readonly reasoning: string | null;
   readonly isBegun: boolean;
 };
 
-/** All that a claim goes by, read under the lane's lock. */
+/** Everything a claim depends on, read under the lane's lock. */
 export type ClaimFacts = {
   readonly lane: Lane;
   readonly waiting: readonly WaitingRow[];
   readonly session: SessionFacts | undefined;
-  /** Remembered messages that no run was shown, each as it is stored. */
+  /** Remembered messages that no run has been shown, each as stored. */
   readonly context: readonly string[];
 };
 
-/** Locks the lane with those above it, and reads what its claim goes by; undefined when there is no such lane. */
+/** Locks the lane and its ancestors, and reads what its claim depends on; undefined if there is no such lane. */
 export async function lockForClaim(tx: Tx, laneKey: string): Promise<ClaimFacts | undefined> {
   await lockAbove(tx, laneKey);
   return (await lockForClaims(tx, [laneKey])).get(laneKey);
 }
 
 /**
- * The same for lanes that have none above them. All is asked for in one go, the locks first: PostgreSQL answers in
- * this order, so nothing that is read can be older than they are.
+ * Does the same for lanes without ancestors. Everything is requested in one round trip, the locks first: PostgreSQL
+ * answers in that order, so no row that is read can predate its lock.
  */
 export async function lockForClaims(tx: Tx, laneKeys: readonly string[]): Promise<Map<string, ClaimFacts>> {
   const [lanes, ...facts] = await Promise.all([
@@ -57,7 +57,7 @@ async function readFacts(tx: Tx, laneKey: string): Promise<Omit<ClaimFacts, 'lan
   };
 }
 
-/** The lane's session, once for each message that no run was shown, or alone. */
+/** The lane's session, once for each message that no run has been shown, or once if there are none. */
 const sessionWithContext = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db
     .selectFrom('lanes')

@@ -7,7 +7,10 @@ export type MarkInput = RunFence & {
   readonly marks: readonly { readonly id: string; readonly unsendable: Unsendable }[];
 };
 
-/** Records what no request may hold any more, so that it is searched for once. Safe to repeat: marks are set, not added to. */
+/**
+ * Records which contents no request may include any more, so that they are searched for only once. Safe to repeat:
+ * marks are set, not added to.
+ */
 export const markUnsendable: StoreCommand<MarkInput, void> = {
   name: 'markUnsendable',
   run: async (tx, input) => {

@@ -10,8 +10,8 @@ import { endItems, endSummarized } from '../rows/item-states.ts';
 import { beginSession, type Lane } from '../rows/lane-row.ts';
 
 /**
- * Starts another session in a lane. The old one's sub-agents are stopped; what they have announced, and what was overheard or
- * summarized before `seq`, the command's own number, ends with the old session.
+ * Starts another session in a lane. The old one's sub-agents are stopped. Their announcements, and the messages that
+ * were overheard or summarized before `seq` (the command's own number), end with the old session.
  */
 export async function startSession(
   tx: Tx,
@@ -30,7 +30,10 @@ export async function startSession(
   if ((await dropAnnouncements(tx, lane)) > 0) await reviveSummary(tx, lane.key, effects);
 }
 
-/** Sub-agents that ended while the command waited have told the old session: after a reset nobody is left who asked. */
+/**
+ * Drops what sub-agents announced to the old session while the command waited: the session that asked for it no longer
+ * continues.
+ */
 async function dropAnnouncements(tx: Tx, lane: Lane): Promise<number> {
   const announced = await tx.db
     .selectFrom('inbox')
@@ -49,7 +52,7 @@ async function dropAnnouncements(tx: Tx, lane: Lane): Promise<number> {
 
 const reset = { outcome: 'cancelled', outcomeReason: 'reset' } as const;
 
-/** Drops the cap's summaries from before the command with the old session; later ones stay queued. */
+/** Drops the cap's summaries from before the command along with the old session; later ones stay queued. */
 async function dropSummaries(tx: Tx, lane: Lane, before: number): Promise<void> {
   const summaries = json.summaries(lane.overflow);
   const dropped = summaries.filter((summary) => summary.seq < before);

@@ -10,15 +10,15 @@ import { readSteered } from './steer.ts';
 
 export type BudgetParking = ParkInput & {
   readonly refusal: BudgetRefusal;
-  /** Every model call that is not closed yet. */
+  /** Every model call that isn't closed yet. */
   readonly modelCalls: readonly ModelCallEnd[];
-  /** Tells the person, once per run and budget; absent where nobody is told. */
+  /** Notifies the person, once per run and budget; absent if nobody is notified. */
   readonly notice: { readonly route: ReplyRoute; readonly text: string } | undefined;
 };
 
 /**
- * The run waits until its budget has room for the call that was refused, at most `waitMs`; the sweep ends the wait,
- * and so does a stop. Room that came before this step is found by the next sweep. A repeat is refused as stale.
+ * Parks the run until its budget has room for the refused call, for at most `waitMs`; the sweep or a stop ends the
+ * wait. If room appeared before this step, the next sweep finds it. A repeat is rejected as stale.
  */
 export const parkForBudget: StoreCommand<BudgetParking, ParkResult> = {
   name: 'parkForBudget',

@@ -11,32 +11,33 @@ import type { RunFence } from '../rows/run-fence.ts';
 import { pauseRun } from '../rows/run-states.ts';
 import { settleCall } from '../waits/settle-call.ts';
 
-/** A run that is to wait, and for how long at most. */
+/** A run to park, and its longest wait. */
 export type ParkInput = RunFence & {
-  /** Reason for waiting, for the page and the log. */
+  /** Reason for waiting, for the chat page and the log. */
   readonly reason: string;
-  /** How long the run has worked in all, ms. */
+  /** How long the run has worked in total, ms. */
   readonly workedMs: number;
-  /** After so long without an answer the wait expires, ms; at most 30 days. */
+  /** The wait expires after this long without an answer, ms; at most 30 days. */
   readonly waitMs: number;
 };
 
-/** Limits every wait: one that a person has forgotten delays all later senders in the lane. */
+/** Limits every wait, since one that a person has forgotten delays all later senders in the lane. */
 const longestParkMs = 30 * 86_400_000;
 
 /**
- * `given-back`: there is nothing to wait for, since its calls were settled, or it was asked to stop,
- * before this step. The lane is then free to be claimed, and the run goes on, or ends.
+ * `given-back`: there is nothing to wait for, because its calls were settled or it was asked to stop before this step.
+ * The lane is then free to be claimed, and the run continues or ends.
  */
 export type ParkOutcome = { readonly kind: 'parked' } | { readonly kind: 'given-back' };
 
-/** With `effects`: the place of a sub-agent that waits is another's. */
+/** `effects` are due because a parked sub-agent's slot goes to another one. */
 export type ParkResult = ParkOutcome & { readonly effects: Effects };
 
 /**
- * Step 8: the run waits for its started calls, without holder, until `waitMs` are over, and its clock
- * stops. Its next claim is no failed attempt. A settlement comes before this step and is found here, or after it
- * and wakes the lane. A repeat is refused as stale: who has parked a run has no right to it any more.
+ * Step 8: parks the run, without a holder, until its started calls are settled or `waitMs` have passed; meanwhile its
+ * clock is stopped. Its next claim doesn't count as a failed attempt. A settlement either comes before this step and is
+ * found here, or comes after it and wakes the lane. A repeat is rejected as stale: having parked the run, the caller no
+ * longer owns it.
  */
 export const parkRun: StoreCommand<ParkInput, ParkResult> = {
   name: 'parkRun',
@@ -50,14 +51,14 @@ export const parkRun: StoreCommand<ParkInput, ParkResult> = {
 };
 
 type ParkedLaneInput = ParkInput & {
-  /** False: there is nothing to wait for. */
+  /** False if there is nothing to wait for. */
   readonly waits: boolean;
   readonly effects: Effects;
   /** As in `RunPause`. */
   readonly budgetWait?: string;
 };
 
-/** Lets go of the run and its lane, until the wait ends or is over. */
+/** Releases the run and its lane until the wait is settled or expires. */
 export async function leaveParked(
   tx: Tx,
   lane: Lane,
@@ -66,14 +67,14 @@ export async function leaveParked(
   const pause = { id: runId, parkReason: reason, workedMs, ...(budgetWait !== undefined && { budgetWait }) };
   await pauseRun(tx, pause, waits);
   await raiseEpoch(tx, lane.key, epoch + 1);
-  // A plugin's wait may be a fraction, which PostgreSQL takes for no time.
+  // A plugin's wait may be fractional, which PostgreSQL doesn't accept as a time.
   const parkedUntil = tx.now + Math.ceil(Math.min(waitMs, longestParkMs));
   await giveUpLease(tx, lane.key, waits ? parkedUntil : tx.now);
   if (waits) await wakeNext(tx, lane, effects);
   return { kind: waits ? 'parked' : 'given-back', effects };
 }
 
-/** The name of a run's call, which its result carries; undefined when there is no such call. */
+/** Reads the name of a run's call, which its result carries; undefined if there is no such call. */
 export const readStartedCall: StoreQuery<
   { readonly runId: string; readonly callId: string },
   string | undefined
@@ -100,12 +101,12 @@ export type SettleInput = {
 
 export type SettleResult = {
   readonly settlement: Settlement;
-  /** The lane of the run, if there is such a run. */
+  /** The run's lane; undefined if there is no such run. */
   readonly laneKey: string | undefined;
   readonly effects: Effects;
 };
 
-/** Settles a call of a run wherever its lane is; see `settleCall`. */
+/** Settles a run's call, whatever state its lane is in; see `settleCall`. */
 export const settleParkedCall: StoreCommand<SettleInput, SettleResult> = {
   name: 'settleParkedCall',
   run: async (tx, { parts, ...answer }) => {

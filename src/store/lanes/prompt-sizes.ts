@@ -3,10 +3,10 @@ import { changeRow } from '../base/row-by-key.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 
-/** Sizes of what each request begins with, about so many tokens. */
+/** Sizes of what every request begins with, estimated tokens. */
 export type PromptSizes = { readonly instructionTokens: number; readonly toolTokens: number };
 
-/** Records them for `/context`. Rides along with another commit: they are only shown. */
+/** Records the sizes for `/context`, along with another commit: they are only displayed. */
 export const savePromptSizes: StoreCommand<RunFence & PromptSizes & { readonly sessionId: string }, void> = {
   name: 'savePromptSizes',
   run: async (tx, { laneKey, epoch, sessionId, instructionTokens, toolTokens }) => {

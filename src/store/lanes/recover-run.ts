@@ -5,12 +5,12 @@ import { changeRow } from '../base/row-by-key.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 
-/** A call of a run and how far it has come: `started` from the commit before its tool runs. */
+/** A run's tool call and its progress: it is `started` from the commit before its tool runs. */
 export type RunCall = {
   readonly callId: string;
   readonly messageId: string;
   readonly state: 'pending' | 'started' | 'done';
-  /** The call itself, where a summary stands for the message; of the newest such calls. */
+  /** The call itself, if a summary has replaced its message; only for the newest such calls. */
   readonly summarised?: SummarisedCall;
 };
 
@@ -36,17 +36,17 @@ export const recoverRun: StoreCommand<RunFence, readonly RunCall[]> = {
     const summarised = await readSummarisedCalls(tx, runId);
     return calls.map((call) => {
       const known = summarised.get(`${call.messageId} ${call.callId}`);
-      // A call that waits has started: by its replay class it is asked again, or told as unknown.
+      // A waiting call has started: depending on its replay class it is made again or reported as unknown.
       const state = call.state === 'waiting' ? 'started' : call.state;
       return { ...call, state, ...(known && { summarised: known }) };
     });
   },
 };
 
-/** At most so many identical calls in a row are remembered; `limits.repeatedCalls` is no larger. */
+/** How many identical calls in a row are remembered; `limits.repeatedCalls` can't be larger. */
 const guarded = 100;
 
-/** The run's newest calls that its model sees no more, by message and call. */
+/** Reads the run's newest calls that its model no longer sees, by message and call. */
 async function readSummarisedCalls(tx: Tx, runId: string): Promise<ReadonlyMap<string, SummarisedCall>> {
   const rows = await tx.db
     .selectFrom('toolCalls')
@@ -69,7 +69,7 @@ export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> 
   const unfinished = await tx.db
     .selectFrom('transcript')
     .select(['id', 'parts'])
-    // The transcript is ordered by session and position: without them all that was ever said would be read.
+    // The transcript is indexed by session and position: without them the query would read all of it.
     .where('sessionId', '=', (eb) => eb.selectFrom('runs').select('sessionId').where('runs.id', '=', runId))
     .where('position', '>', (eb) => eb.fn.coalesce(firstTaken(tx, runId), eb.lit(0)))
     .where('runId', '=', runId)
@@ -83,7 +83,7 @@ export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> 
   }
 }
 
-/** The position of the first message that the run has taken: what it writes comes after it. */
+/** Selects the position of the first message that the run took: everything it writes comes later. */
 function firstTaken({ db }: Tx, runId: string) {
   return db
     .selectFrom('inbox')
@@ -92,12 +92,12 @@ function firstTaken({ db }: Tx, runId: string) {
     .where('inbox.runId', '=', runId);
 }
 
-/** The result of a tool that another attempt of the run has stored. */
+/** A tool result stored by another attempt at the run. */
 export type PriorToolResult = { readonly tool: string; readonly parts: readonly MessagePart[] };
 
 /**
- * Results of the run's tools since its last delivered answer. They show a resumed run what the person already
- * knows, so its answer doesn't repeat it.
+ * Reads the results of the run's tools since its last delivered answer. They show a resumed run what the person
+ * already knows, so that its answer doesn't repeat it.
  */
 export const readToolResults: StoreQuery<{ readonly runId: string }, readonly PriorToolResult[]> = {
   query: 'readToolResults',
@@ -122,10 +122,10 @@ export const readToolResults: StoreQuery<{ readonly runId: string }, readonly Pr
   },
 };
 
-/** The preview message of a run that exists on the platform. */
+/** A run's preview message that exists on the platform. */
 export type LivePreview = { readonly key: string; readonly messageId: string };
 
-/** The run's preview message on the platform, so that a resumed run edits it. */
+/** Reads the run's preview message on the platform, so that a resumed run can edit it. */
 export const readPreview: StoreQuery<{ readonly runId: string }, LivePreview | undefined> = {
   query: 'readPreview',
   run: (tx, { runId }) => findPreview(tx, runId),

@@ -3,12 +3,12 @@ import type { StoreCommand } from '../base/command.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { changeSettings } from '../rows/lane-settings.ts';
 
-/** The page's choice of a conversation's queue mode. */
+/** A queue mode chosen for a conversation on the chat page. */
 export type LaneModeInput = { readonly laneKey: string; readonly mode: QueueMode };
 
 /**
- * Names the queue mode of a conversation, as `/queue <mode>` in it does. False when there is no such lane, or it is one of
- * Parley's own. Safe to repeat: the same mode changes nothing.
+ * Sets the queue mode of a conversation, like `/queue <mode>` in it. Returns false if there is no such lane or it is
+ * one of Parley's own. Safe to repeat: the same mode changes nothing.
  */
 export const setLaneMode: StoreCommand<LaneModeInput, boolean> = {
   name: 'setLaneMode',
@@ -16,7 +16,7 @@ export const setLaneMode: StoreCommand<LaneModeInput, boolean> = {
     const lane = await lockLane(tx, laneKey);
     if (lane?.class !== 'main') return false;
     const { debounceMs, quietMs, cap } = lane;
-    // Written by us, from the configuration and what was named in chat: both as of the lane's last message.
+    // Written by Parley, from the configuration and the choice in chat: both as of the lane's last message.
     const drop = lane.drop as DropPolicy;
     await changeSettings(tx, lane, {
       change: { mode },

@@ -19,14 +19,14 @@ export type SteerContext = { readonly framing: TextFraming; readonly delivery: S
 
 /** Input that a run takes between two turns. */
 export type Boundary = {
-  /** Messages the run takes here; already in the transcript. */
+  /** Messages that the run takes here, already in the transcript. */
   readonly steers: readonly AgentMessage[];
   readonly cancelReason: string | undefined;
 };
 
 /**
- * A boundary of the active run: takes in what was sent meanwhile and reads the cancel flag. Throws
- * `stale_epoch`. A repeat takes nothing twice: a taken row is no longer waiting.
+ * A boundary of the active run: takes the messages sent meanwhile and reads the cancel flag. Throws `stale_epoch`. A
+ * repeat takes nothing twice, since a taken row is no longer waiting.
  */
 export const takeSteers: StoreCommand<RunFence & SteerContext, Boundary> = {
   name: 'takeSteers',
@@ -34,8 +34,8 @@ export const takeSteers: StoreCommand<RunFence & SteerContext, Boundary> = {
 };
 
 /**
- * Whether `takeSteers` would find anything: a message that may join the run, a cancel flag, another holder. Far
- * cheaper than a commit. It sees the last commit; what arrives after it is found by the next boundary.
+ * Says whether `takeSteers` would find anything: a message that may join the run, a cancel flag or another holder. Far
+ * cheaper than a commit. It sees the last commit; later arrivals are found at the next boundary.
  */
 export const needsBoundary: StoreQuery<RunFence, boolean> = {
   query: 'needsBoundary',
@@ -48,7 +48,7 @@ export const needsBoundary: StoreQuery<RunFence, boolean> = {
 
 const steeringModes = queueModes.filter(isSteering);
 
-/** Coarser than `chooseSteers`, and never finer: the step itself chooses. */
+/** Finds at least the messages that `chooseSteers` would choose, possibly more: the step itself chooses. */
 const atBoundary = prepared((db, of: QueryParams<{ laneKey: string; runId: string }>) =>
   db
     .selectFrom('runs')
@@ -86,7 +86,7 @@ export async function steerAt(tx: StepTx, lane: Lane, input: RunFence & SteerCon
   return { steers, cancelReason: undefined };
 }
 
-/** How a lane's mode has what is steered in taken. */
+/** Returns the `takeRows` options for steers in the lane's mode. */
 export function asSteers(lane: Lane): { readonly merges: false; readonly isKept: boolean } {
   return { merges: false, isKept: lane.mode === 'steer-backlog' };
 }
@@ -116,7 +116,7 @@ type SteerChoiceInput = {
   readonly now: number;
 };
 
-/** Items of `waiting` that the run takes. The caller has checked that it isn't cancelled. */
+/** Returns the items of `waiting` that the run takes. The caller must have checked that the run isn't cancelled. */
 export function chooseFor(
   lane: Lane,
   { run, waiting, delivery, now }: SteerChoiceInput,

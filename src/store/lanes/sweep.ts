@@ -20,7 +20,7 @@ export type Sweep = {
     readonly laneKey: string;
     readonly class: string;
     readonly waitingSince: number;
-    /** Nobody works its run any more. */
+    /** Its run no longer has a holder. */
     readonly isAbandoned: boolean;
   }[];
   readonly conversations: readonly string[];
@@ -30,13 +30,13 @@ export type Sweep = {
   readonly fetches: readonly string[];
   /** Sub-agents for `tendChild`. */
   readonly children: readonly string[];
-  /** Runs whose budget has room for them again. */
+  /** Runs whose budgets have room for them again. */
   readonly withRoom: readonly RunOutOfBudget[];
-  /** Where the next sweep goes on; undefined when this one came to the end of what is due. */
+  /** Where the next sweep continues; undefined if this one reached the end of everything due. */
   readonly next: SweepPlace | undefined;
 };
 
-/** How far the sweep has come with each kind of row that may be more than a page. */
+/** How far the sweep has got with each kind of row that may exceed a page. */
 export type SweepPlace = {
   readonly item: PageEnd<Pick<DueItem, 'dueAt' | 'laneKey'>>;
   readonly lane: PageEnd<Pick<UnfinishedLane, 'leaseUntil' | 'key'>>;
@@ -44,15 +44,15 @@ export type SweepPlace = {
   readonly run: PageEnd<WaitPlace>;
 };
 
-/** The last row that was read, or the end of all rows: until the other kinds are at theirs, the first page is read again. */
+/** The last row read, or the end of all rows: then the first page is read again until the other kinds are done too. */
 type PageEnd<Row> = Row | 'end';
 
-/** So many rows of each kind are read at once: what it takes must not grow with what waits. */
+/** How many rows of each kind are read at a time, so that the cost doesn't grow with the backlog. */
 const page = 500;
 
 /**
- * Step 11: everything that should be moving and is not, what waits longest first. Enough for correctness
- * on its own; wakes and notifications are for speed.
+ * Step 11: finds everything that should be moving but isn't, the longest wait first. Sufficient for correctness on its
+ * own; wakes and notifications only add speed.
  */
 export const readSweep: StoreQuery<
   {
@@ -78,7 +78,7 @@ export const readSweep: StoreQuery<
     const ahead = await itemsAhead.all(tx, { now, later: now + clockSlackMs });
     const children = await childrenToTend.all(tx, { now, archiveBefore: now - archiveAfterMs });
     const waiting = new Map<string, DueItem>();
-    // A lane with a run is found by its run: that is what its next holder goes on with.
+    // A lane with a run is found by its run, which is what its next holder continues.
     const isFree = (row: DueItem) => row.runId === null && row.leaseUntil <= now;
     for (const row of due)
       if (row.state === 'waiting' && isFree(row) && !waiting.has(row.laneKey)) waiting.set(row.laneKey, row);
@@ -122,7 +122,7 @@ function from<Row, First>(before: PageEnd<Row> | undefined, first: First): Row |
   return before === undefined || before === 'end' ? first : before;
 }
 
-/** The last row of a full page, which has a next one. */
+/** Returns the last row of a full page, which may have a next page. */
 function lastOf<Row>(rows: readonly Row[]): Row | undefined {
   return rows.length < page ? undefined : rows.at(-1);
 }
@@ -178,10 +178,10 @@ const unfinishedLanes = prepared((db, of: QueryParams<{ now: number; leaseUntil:
     .limit(sql.lit(page)),
 );
 
-/** Processes of one machine, or one database, differ by less. */
+/** The clocks of processes on one machine, or using one database, differ by less. */
 const clockSlackMs = 1_000;
 
-/** Items that were stored by a clock which has been set back since. */
+/** Items stored by a clock that has since been set back. */
 const itemsAhead = prepared((db, of: QueryParams<{ now: number; later: number }>) =>
   db
     .selectFrom('inbox')
@@ -193,8 +193,8 @@ const itemsAhead = prepared((db, of: QueryParams<{ now: number; later: number }>
 );
 
 /**
- * Makes items due that were stored by a clock ahead of this one, and what waits in their lanes: their time would not
- * come for as long, and nothing passes them. Repeating it changes nothing.
+ * Makes items due that were stored by a clock ahead of this one, along with everything else that waits in their lanes.
+ * Otherwise their time would come too late by the difference, and nothing passes them. Repeating it changes nothing.
  */
 export const makeDue: StoreCommand<{ readonly ids: readonly string[] }, void> = {
   name: 'makeDue',
@@ -202,7 +202,7 @@ export const makeDue: StoreCommand<{ readonly ids: readonly string[] }, void> = 
     await tx.db
       .updateTable('inbox')
       .set({ dueAt: tx.now })
-      // Their arrival may have put off those that were waiting.
+      // Their arrival may have postponed the items that were already waiting.
       .where('laneKey', 'in', (eb) =>
         eb.selectFrom('inbox as ahead').select('ahead.laneKey').where('ahead.id', 'in', ids),
       )
@@ -217,7 +217,7 @@ const fetchingItems = prepared((db) =>
   db.selectFrom('inbox').select('id').where(isFetchingItem()).limit(sql.lit(page)),
 );
 
-/** Past their time, at rest but not ended, or ended long ago. */
+/** Sub-agents that are past their deadline, idle but not ended, or ended long ago. */
 const childrenToTend = prepared((db, of: QueryParams<{ now: number; archiveBefore: number }>) =>
   db
     .selectFrom('children')
@@ -265,9 +265,9 @@ const childrenToTend = prepared((db, of: QueryParams<{ now: number; archiveBefor
 type DeliveryPage = { after: string; now: number; later: number };
 
 /**
- * Conversations with parts to deliver, by key, each found after the one before it: to read all their
- * parts would take the longer the more wait, as they do while a network is away. A part that seems to wait beyond
- * `later` was stored by a clock that has been set back since, and is due.
+ * Conversations with parts to deliver, by key, each found by skipping past the previous one: reading all their parts
+ * would take longer the more of them wait, as during a network's outage. A part that seems due only after `later` was
+ * stored by a clock that has since been set back, and is due now.
  */
 const openConversations = prepared(
   (_, of: QueryParams<DeliveryPage>) => sql<{ conversationKey: string; isDue: number }>`
@@ -290,7 +290,7 @@ const openConversations = prepared(
     from found join conversations on conversations.key = found."conversationKey"`,
 );
 
-/** No part of these bundles passed the mention gate in time: they become context, like any unmentioned message. */
+/** Turns bundles into context, like any unmentioned message, if no part of them passed the mention gate in time. */
 export const closeBundles: StoreCommand<
   { readonly laneKeys: readonly string[]; readonly limit: number },
   void
@@ -307,7 +307,7 @@ export const closeBundles: StoreCommand<
         .where('state', '=', 'held')
         .where('dueAt', '<=', tx.now)
         .execute();
-      // Sorted here: for their order the database would read the lane's whole history.
+      // Sorted here, since ordering them in the database would read the lane's complete history.
       for (const row of rows.toSorted((a, b) => a.seq - b.seq)) {
         await rememberContext(tx, {
           laneKey,

@@ -12,9 +12,9 @@ import { appendMessage } from '../rows/append-transcript.ts';
 import { takeItem } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 
-/** How text that is not the prompt itself is framed for the model; holds this turn's random boundary. */
+/** How text other than the prompt itself is framed for the model; contains this turn's random delimiter. */
 export type TextFraming = {
-  /** Sentence that tells the model the time; it is stored with the message, so that no later request differs. */
+  /** Sentence that tells the model the time, stored with the message so that later requests repeat it exactly. */
   readonly now: string;
   readonly contextIntro: string;
   readonly contextOutro: string;
@@ -26,17 +26,17 @@ export type TakeInput = {
   readonly runId: string;
   readonly framing: TextFraming;
   readonly rows: readonly WaitingRow[];
-  /** Messages of the lane that no run was shown, if the caller has read them. */
+  /** The lane's messages that no run has been shown, if the caller has read them. */
   readonly context?: readonly string[];
-  /** All but the last count as merged into it; else each is answered by itself. */
+  /** If true, all but the last count as merged into it; otherwise each is answered on its own. */
   readonly merges: boolean;
-  /** They go back should the run end without having consumed them. */
+  /** If true, they are requeued if the run ends without having used them. */
   readonly isKept?: boolean;
 };
 
 /**
- * Step 5, take: moves waiting messages into the transcript. Leaving the queue and entering the transcript are
- * one transaction, so no message is lost in between.
+ * Step 5, take: moves waiting messages into the transcript. They leave the queue and enter the transcript in one
+ * transaction, so no message is lost in between.
  */
 export async function takeRows(
   tx: StepTx,
@@ -52,7 +52,7 @@ export async function takeRows(
   };
 
   const before = [
-    // The lines are read before a message, by the run that takes it.
+    // The model reads the overflow's lines before a message, so only a run that takes one gets them.
     rows.length === 0 ? undefined : await takeOverflow(tx, { lane, runId, framing }),
     await showContext(tx, context ?? (await unshownIn(tx, lane)), {
       laneKey: lane.key,
@@ -71,7 +71,7 @@ export async function takeRows(
   return messages;
 }
 
-/** In groups each message has a label that says who wrote it and when. */
+/** Returns the label that names the author and time of each message in a group. */
 function noteOf({ chatKind }: Lane, row: WaitingRow, { now }: TextFraming): string | undefined {
   const isLabelled = chatKind === 'group' && row.sourceKey === null;
   if (isLabelled || now === '') return undefined;
@@ -79,7 +79,7 @@ function noteOf({ chatKind }: Lane, row: WaitingRow, { now }: TextFraming): stri
   return name === '' ? now : `${now} From ${name} (${row.authority}).`;
 }
 
-/** Summarized items are merged into this run: their rows name it. */
+/** Merges the summarized items into this run: their rows name it. */
 async function takeOverflow(
   tx: Tx,
   { lane, runId, framing }: Pick<TakeInput, 'lane' | 'runId' | 'framing'>,
@@ -93,7 +93,7 @@ async function takeOverflow(
   return [framing.overflowIntro, ...lines, framing.contextOutro].join('\n');
 }
 
-/** The remembered messages are shown once: to this run, never again. */
+/** Shows the remembered messages to this run, and never again. */
 async function showContext(
   tx: Tx,
   context: readonly string[],
@@ -113,7 +113,7 @@ async function showContext(
   ].join('\n');
 }
 
-/** Remembered messages of the lane that no run was shown, each as it is stored. */
+/** Reads the lane's remembered messages that no run has been shown, each as stored. */
 async function unshownIn(tx: Tx, { key }: Lane): Promise<readonly string[]> {
   return (await unshownContext.all(tx, { laneKey: key })).map(({ content }) => content);
 }
@@ -145,8 +145,8 @@ function missing({ name, kind }: AttachmentRef, reason: string): StoredAttachmen
 }
 
 /**
- * Tells the model of a file that it isn't shown. The name is whatever somebody called the file: it must not read like our
- * words, or like the sender's.
+ * Describes a file to a model that isn't shown it. Somebody else chose the file's name, so it must not read like
+ * Parley's words or the sender's.
  */
 export function describeAttachment(file: StoredAttachment): string | undefined {
   const name = cleanLabel(file.name) || 'without a name';

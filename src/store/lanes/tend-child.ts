@@ -9,12 +9,12 @@ import { cancelItemsOf, statusOfStop, stopBranch } from '../children/stop-tree.t
 import type { Lane } from '../rows/lane-row.ts';
 import { giveUpRun } from './give-up-run.ts';
 
-/** From its end on a child is in the lists of what is recent for so long, ms. */
+/** How long a child stays in the lists of recent ones after its end, ms. */
 export const archiveAfterMs = 60 * 60_000;
 
 /**
- * Applies the time limits of a child: stops one past its deadline, fences one that was asked to stop and hasn't,
- * ends one with nothing left to do, and archives one that ended long ago. Safe to repeat.
+ * Applies a child's time limits: stops it past its deadline, fences it if it was asked to stop and hasn't, ends it when
+ * it has nothing left to do, and archives it long after its end. Safe to repeat.
  */
 export const tendChild: StoreCommand<{ readonly childId: string }, Effects> = {
   name: 'tendChild',
@@ -37,7 +37,7 @@ export const tendChild: StoreCommand<{ readonly childId: string }, Effects> = {
   },
 };
 
-/** Its run counts as over from here on, whatever its holder still does. */
+/** Ends the child's run from the store's point of view, whatever its holder still does. */
 async function fence(tx: Tx, lane: Lane, child: Child): Promise<Effects> {
   if (lane.runId !== null) {
     const run = { id: lane.runId, route: null };
@@ -49,9 +49,9 @@ async function fence(tx: Tx, lane: Lane, child: Child): Promise<Effects> {
   return effects;
 }
 
-const stoppedLate = { endReason: 'stop', detail: 'it was to stop, and did not in time' } as const;
+const stoppedLate = { endReason: 'stop', detail: 'it was asked to stop but did not in time' } as const;
 
-/** Nothing of it goes on: no run, nothing that waits, no child of its own. */
+/** Says whether the child has nothing left to do: no run, no waiting items and no children. */
 async function isAtRest(tx: Tx, lane: Lane, child: Child): Promise<boolean> {
   if (lane.runId !== null) return false;
   const waiting = await tx.db
@@ -64,7 +64,7 @@ async function isAtRest(tx: Tx, lane: Lane, child: Child): Promise<boolean> {
   return waiting === undefined && (await readLiveChildren(tx, { sessionIds: [child.id] })).length === 0;
 }
 
-/** As its last run ended; a child that never had one is lost. */
+/** Returns the status of its last run; a child that never had one is lost. */
 async function statusOfRest(tx: Tx, child: Child) {
   const run = await tx.db
     .selectFrom('inbox')

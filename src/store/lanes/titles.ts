@@ -1,6 +1,6 @@
 /**
- * Titles of sessions. A session's first message begins one more run, which names the session, in a lane and a session
- * of its own. Nobody waits for it, and nobody hears of one that fails: the session then has no title.
+ * Titles of sessions. A session's first message begins one more run, which names the session, in its own lane and
+ * session. Nothing awaits that run, and a failure isn't reported: the session then has no title.
  */
 
 import { type AgentMessage, textOf } from '#contracts/message.ts';
@@ -19,20 +19,20 @@ import type { Lane } from '../rows/lane-row.ts';
 
 /** Longest title, characters. */
 const longestTitle = 80;
-/** So much of a conversation's beginning names it, UTF-16 units. */
+/** How much of a conversation's opening is used to name it, UTF-16 units. */
 const longestOpening = 2_000;
 
-/** Key of the lane in which a session is named. No conversation has it: their keys have more segments. */
+/** Returns the key of the lane in which a session is named. Keys of conversations have more segments. */
 export function titleLaneOf(sessionId: string): string {
   return `title:${sessionId}`;
 }
 
-/** Id of the session in which a session is named. */
+/** Returns the id of the session in which a session is named. */
 export function titleSessionOf(sessionId: string): string {
   return `title-${sessionId}`;
 }
 
-/** The session that is named in the lane; undefined for every other lane. */
+/** Returns the session that is named in the lane; undefined for every other lane. */
 export function sessionNamedIn(laneKey: string): string | undefined {
   return /^title:([^:]+)$/.exec(laneKey)?.[1];
 }
@@ -40,13 +40,13 @@ export function sessionNamedIn(laneKey: string): string | undefined {
 type TitleInput = {
   readonly lane: Lane;
   readonly rows: readonly WaitingRow[];
-  /** As the rows have become. */
+  /** The messages made from the rows. */
   readonly messages: readonly AgentMessage[];
 };
 
 /**
- * Enqueues the run that names the session, whose first messages these are. Sub-agents and titles get none. The
- * source key makes it one per session; the sweep finds it, since nobody waits for it.
+ * Enqueues a run that names the session from these first messages. Sub-agents and titles get none. The source key
+ * limits it to one per session. The sweep finds it, since nothing awaits it.
  */
 export async function enqueueTitle(tx: Tx, { lane, rows, messages }: TitleInput): Promise<void> {
   if (lane.class === 'background' || isChildLane(lane.key)) return;
@@ -75,7 +75,7 @@ export async function enqueueTitle(tx: Tx, { lane, rows, messages }: TitleInput)
   });
 }
 
-/** Text that people wrote; of a message that is only a file, its name. */
+/** Returns the text that people wrote, or a file's name if the message is only a file. */
 function openingOf(rows: readonly WaitingRow[], messages: readonly AgentMessage[]): string {
   const written = rows.map(({ content }) => content.text).join('\n');
   const shown = messages.flatMap(({ role, parts }) => (role === 'user' ? [textOf(parts)] : [])).join('\n');
@@ -83,7 +83,7 @@ function openingOf(rows: readonly WaitingRow[], messages: readonly AgentMessage[
   return text.trim().slice(0, longestOpening).toWellFormed();
 }
 
-/** The run whose budgets the title's calls count against: the one that took the session's first message. */
+/** Returns the run whose budgets pay for the title's calls: the one that took the session's first message. */
 export async function openingRunOf(tx: Tx, laneKey: string): Promise<string | undefined> {
   const sessionId = sessionNamedIn(laneKey);
   if (sessionId === undefined) return undefined;
@@ -99,8 +99,8 @@ export async function openingRunOf(tx: Tx, laneKey: string): Promise<string | un
 }
 
 /**
- * Ends a run that names a session: the session gets its title, if the run has found one, and what the run has cost.
- * Called before the run is finished, so that a repeat changes nothing; other lanes' runs are left alone.
+ * Ends a run that names a session: the session gets the run's cost and its title, if the run found one. Call it before
+ * the run is finished, so that a repeat changes nothing; runs of other lanes are left alone.
  */
 export async function endTitleRun(
   tx: Tx,
@@ -131,7 +131,7 @@ async function readTitle(tx: Tx, sessionId: string): Promise<string | undefined>
   return answer && titleOf(textOf(json.parts(answer.parts)));
 }
 
-/** One line of what the model wrote, without what models put around a title; undefined when nothing is left. */
+/** Returns one line of the model's text without what models put around a title; undefined if nothing is left. */
 export function titleOf(text: string): string | undefined {
   const line = cleanUntrusted(text).trim().split('\n', 1)[0] ?? '';
   const bare = line
