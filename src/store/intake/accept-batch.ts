@@ -34,21 +34,20 @@ import { lockAhead } from './lock-ahead.ts';
 import type { AcceptInput, AcceptOutput, Proposal } from './proposal.ts';
 
 export type AcceptAndClaim = AcceptInput & {
-  /** Absent when the process has no slot free, or works no lanes. */
+  /** Absent if the process has no free slot, or doesn't work lanes at all. */
   readonly claims?: ClaimTerms;
 };
 
 export type AcceptedAndClaimed = AcceptOutput & {
-  /** Claimed for the holder, their messages taken: it works them now. */
+  /** Runs claimed for the holder, with their messages taken: it must execute them now. */
   readonly runs: readonly ClaimedRun[];
 };
 
 /**
- * Step 1, accept: one transaction writes a ledger row per event whatever its outcome, the inbox row or the
- * command's effect, and the platform cursor and anchors. Only after its commit may the platform be
- * acknowledged. Safe to repeat: an event key is stored once per account. Throws `stale_epoch` when another
- * process receives for the account, and `access_changed` when somebody was approved, revoked or linked since
- * intake decided.
+ * Step 1, accept: one transaction writes a ledger row per event, whatever its outcome, the inbox row or the
+ * command's effect, and the platform cursor and anchors. The platform may be acknowledged only after its commit.
+ * Safe to repeat: an event key is stored once per account. Throws `stale_epoch` if another process receives for the
+ * account, and `access_changed` if somebody was approved, revoked or linked since intake decided.
  */
 export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   name: 'acceptBatch',
@@ -64,7 +63,7 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
       assertRolesUnchanged(tx, input),
       readKnownEvents(tx, input),
       readLaneViews(tx, lanes, conversationsOf(input)),
-      // Behind the lanes, which a change of links locks too.
+      // After the lanes, since a change of links locks lanes too.
       input.links && proveLinks(tx, input.links),
     ]);
     const isNew = ({ eventKey }: Proposal) => !known.has(eventKey);
@@ -83,12 +82,12 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   },
 };
 
-/** Whether the event locks a conversation only to say something there, or to note that it can be reached. */
+/** Says whether the event locks a conversation only to send something there, or to mark it as reachable. */
 function isPlain({ decision }: Proposal): boolean {
   return decision.kind === 'accept' || decision.kind === 'ignore';
 }
 
-/** Decisions that change no lane, or only one whose view they have taken. */
+/** Decisions that change no lane, or only a lane whose view they have taken. */
 const leavesLanes: ReadonlySet<Proposal['decision']['kind']> = new Set([
   'accept',
   'ignore',
@@ -96,7 +95,7 @@ const leavesLanes: ReadonlySet<Proposal['decision']['kind']> = new Set([
   'pair',
 ]);
 
-/** Lanes that these events enter. */
+/** Returns the lanes that these events enter. */
 function lanesEntered(proposals: readonly Proposal[]): readonly LaneSpec[] {
   return proposals.flatMap(({ decision }) => {
     if (decision.kind === 'accept') return [decision.item.lane];
@@ -104,28 +103,31 @@ function lanesEntered(proposals: readonly Proposal[]): readonly LaneSpec[] {
   });
 }
 
-/** Conversations in which somebody has written. */
+/** Returns the conversations in which somebody has written. */
 function conversationsOf({ proposals }: AcceptInput): readonly string[] {
   return proposals.flatMap(({ decision, conversationKey }) =>
     decision.kind === 'accept' || decision.kind === 'command' ? [conversationKey] : [],
   );
 }
 
-/** Conversations in which a refusal is explained: their lanes, which would keep other steps out, aren't locked. */
+/**
+ * Returns the conversations in which a refusal is explained. Their lanes stay unlocked, since locking them would block
+ * other steps.
+ */
 function conversationsTold({ proposals }: AcceptInput): readonly string[] {
   return proposals.flatMap(({ decision }) =>
     decision.kind === 'refuse' && decision.notice ? [conversationKeyOf(decision.notice.route)] : [],
   );
 }
 
-/** Conversations that the bot has left: what waits there ends. */
+/** Returns the conversations that the bot has left: everything waiting there ends. */
 function conversationsLeft({ proposals }: AcceptInput): readonly string[] {
   return proposals.flatMap(({ decision, conversationKey }) =>
     decision.kind === 'membership' && !decision.isMember ? [conversationKey] : [],
   );
 }
 
-/** Locks the account under the caller's lease; its cursor moves at once, and counts with the commit. */
+/** Locks the account under the caller's lease. Its cursor moves immediately, and takes effect with the commit. */
 async function moveCursorAt(tx: Tx, { account, epoch, holder, cursor }: AcceptInput): Promise<void> {
   const lease = { account, epoch, holder };
   const isHeld =
@@ -133,7 +135,7 @@ async function moveCursorAt(tx: Tx, { account, epoch, holder, cursor }: AcceptIn
       ? (await lockedAccount.first(tx, lease)) !== undefined
       : (await moveCursor.run(tx, { ...lease, cursor })) > 0;
   if (isHeld) return;
-  throw new ParleyError('stale_epoch', `Account ${account} is received by another process now.`);
+  throw new ParleyError('stale_epoch', `Another process now receives for account ${account}.`);
 }
 
 type Lease = { account: string; epoch: number; holder: string };
@@ -185,7 +187,7 @@ async function acceptOnce(tx: StepTx, accepting: AcceptEventInput, known: KnownE
   return acceptance;
 }
 
-/** Those of the events that were recorded before. */
+/** Reads the events that were recorded before. */
 async function readKnownEvents(tx: Tx, { account, proposals }: AcceptInput): Promise<KnownEvents> {
   const eventKeys = JSON.stringify(proposals.map(({ eventKey }) => eventKey));
   const rows = await knownEvents.all(tx, { account, eventKeys });
@@ -268,7 +270,7 @@ async function refuseUnpaired(
 
 type Press = Extract<Proposal['decision'], { kind: 'press' }>;
 
-/** A press decides where it is accepted; its answer is for the person who pressed, and is said by the channel. */
+/** Applies a press as part of its acceptance. The channel shows the resulting text only to the person who pressed. */
 async function applyPress(
   tx: StepTx,
   { proposal, effects }: AcceptEventInput,

@@ -1,6 +1,6 @@
 /**
- * How an event of a platform enters its lane: reset the session if that is due, join the bundle, make room
- * under the cap, decide when the item is due. The rest is what every item goes through.
+ * How a platform event enters its lane: reset the session if that is due, join the bundle, enforce the cap and decide
+ * when the item is due. The remaining steps are the same for every item.
  */
 import type { Acceptance } from '#contracts/acceptance.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
@@ -21,7 +21,7 @@ import { rememberContext } from '../rows/remember-context.ts';
 import type { AcceptEventInput } from './accept-input.ts';
 import type { LaneViews } from './lane-views.ts';
 
-/** The longest a lane waits for a file before it goes on without it, ms. */
+/** The longest a lane waits for a file before it continues without it, ms. */
 const fetchWaitMs = 20_000;
 
 export async function acceptItem(
@@ -40,7 +40,7 @@ export async function acceptItem(
     await rememberContext(tx, { laneKey: lane.key, conversationKey, messageId, content, limit });
     return { kind: 'ignored', reason: 'not-mentioned' };
   }
-  // A part that nobody has addressed to the bot drops nothing, has nothing said and nothing fetched.
+  // A part that isn't addressed to the bot yet drops nothing, sends no notice and fetches no file.
   const isHeld = bundle !== undefined && !bundle.isOpen;
   const room = isHeld ? 'room' : await enforceCap(tx, { lane, item, accepting, open });
   if (room === 'refused') return { kind: 'refused', reason: 'queue-full' };
@@ -61,11 +61,11 @@ export async function acceptItem(
   };
   await placeItem(tx, lane, placed, effects);
   if (isHeld) return { kind: 'held' };
-  // Both are the caller's own ids; the store keeps them as plain text.
+  // Both are the caller's own ids, which the store keeps as plain text.
   return { kind: 'accepted', inboxId: inboxId(item.id), sessionKey: lane.key as SessionKey };
 }
 
-/** The lane as it is configured now, and what is open in it. */
+/** Returns the locked lane with its current configuration, and its open items. */
 async function lockedView(
   tx: Tx,
   views: LaneViews,
@@ -82,7 +82,7 @@ async function resetIfDue(tx: Tx, lane: Lane, { item, open }: ArrivalScene): Pro
   const isDue = resetBefore !== undefined && lane.lastActivityAt < resetBefore && lane.runId === null;
   const isEmpty = open.every((row) => row.state !== 'waiting');
   if (!isDue || lane.sessionId === newSessionId || !isEmpty) return lane;
-  // A session that waits for sub-agents isn't idle.
+  // A session that is waiting for sub-agents isn't idle.
   if ((await readLiveChildren(tx, { sessionIds: [lane.sessionId] })).length > 0) return lane;
   await beginSession(tx, lane, newSessionId);
   return { ...lane, sessionId: newSessionId };
@@ -90,14 +90,17 @@ async function resetIfDue(tx: Tx, lane: Lane, { item, open }: ArrivalScene): Pro
 
 type JoinedBundle = { readonly name: string; readonly dueAt: number; readonly isOpen: boolean };
 
-/** Parts of one bundle share one gate decision: as soon as one part passes, all do. A command is part of none. */
+/**
+ * Joins the item's bundle, if it has one. The parts of a bundle share one gate decision: as soon as one part passes,
+ * all do. A command is never part of a bundle.
+ */
 async function joinBundle(
   tx: Tx,
   lane: Lane,
   { item, accepting, open }: ArrivalScene & { readonly accepting: AcceptEventInput },
 ): Promise<JoinedBundle | undefined> {
   const { senderId, conversationKey } = accepting.proposal;
-  // A lane may serve several conversations, and ids of people are alike on several networks.
+  // A lane may serve several conversations, and people's ids on different networks may be equal.
   const within = ({ name, windowMs }: Bundle) => ({ name: bundleKey(name, conversationKey), windowMs });
   if (item.kind === 'command') {
     await flush(tx, open, within({ name: debounceName(senderId), windowMs: 0 }));
@@ -117,7 +120,7 @@ async function joinBundle(
     (item.bundle?.isOneMessage === true && (await wasTaken(tx, lane, bundle.name)));
   const dueAt = windowEnd(tx, bundle.windowMs, siblings);
   if (siblings.length > 0) {
-    // A file that is being fetched has a due time of its own.
+    // An item whose file is being fetched has its own due time.
     const ids = siblings.filter((row) => row.isFetching === 0 || row.state === 'held').map((row) => row.id);
     if (ids.length > 0) await tx.db.updateTable('inbox').set({ dueAt }).where('id', 'in', ids).execute();
     const held = siblings.filter((row) => row.state === 'held');
@@ -127,18 +130,18 @@ async function joinBundle(
 }
 
 /**
- * The end of a window that each arrival begins anew, but never so often that somebody who keeps writing gets no
- * answer. `rows` are those that wait in it; one that a clock ahead of this has stored bounds nothing.
+ * Returns the end of a window that each arrival restarts, but not so often that a person who keeps writing gets no
+ * answer. `rows` are the items waiting in it; one stored by a clock ahead of this one sets no limit.
  */
 function windowEnd(tx: Tx, windowMs: number, rows: readonly OpenItem[]): number {
   const first = Math.min(tx.now, ...rows.map(({ createdAt }) => createdAt));
   return Math.max(tx.now, Math.min(tx.now + windowMs, first + longestWindows * windowMs));
 }
 
-/** So many positions of the lane back an album that goes on is looked for: its parts come within seconds. */
+/** How many lane positions back a continuing album is looked for: its parts arrive within seconds. */
 const lookBack = 200;
 
-/** Whether a part of the album, and so all of it, was addressed to the agent: it has been taken, or answered. */
+/** Says whether a part of the album has been taken or answered, so that the album was addressed to the agent. */
 async function wasTaken(tx: Tx, { key, nextSeq }: Lane, bundle: string): Promise<boolean> {
   const row = tx.db
     .selectFrom('inbox')
@@ -155,7 +158,7 @@ async function wasTaken(tx: Tx, { key, nextSeq }: Lane, bundle: string): Promise
   return (await row.executeTakeFirst()) !== undefined;
 }
 
-/** Lets them run. Their files are fetched from now on. */
+/** Lets held parts run; their files are fetched from now on. */
 async function openSiblings(tx: Tx, held: readonly OpenItem[], { fetches }: Effects): Promise<void> {
   await openHeld(
     tx,
@@ -168,22 +171,22 @@ async function openSiblings(tx: Tx, held: readonly OpenItem[], { fetches }: Effe
   fetches.push(...fetching);
 }
 
-/** A text that filled the limit waits for its rest; the next message of the same sender is that rest. */
+/** Says whether a text that filled the limit waits for its rest, which is the same sender's next message. */
 function hasOpen(open: readonly OpenItem[], { name }: Bundle, now: number): boolean {
   return open.some((row) => row.bundle === name && row.dueAt > now);
 }
 
-/** The bundle that the pieces of one sender's split text share. */
+/** Returns the name of the bundle that the pieces of a sender's split text share. */
 export function splitTextName(senderId: string): string {
   return `text:${senderId}`;
 }
 
-/** A bundle's name among those of all conversations of a lane. */
+/** Returns a bundle's name that is unique among all conversations of a lane. */
 export function bundleKey(name: string, conversationKey: string): string {
   return `${name} ${conversationKey}`;
 }
 
-/** Debounce applies before a first run only; media and commands flush it. */
+/** Returns the debounce bundle. Debounce applies only before a first run; media and commands flush it. */
 function debounceOf(lane: Lane, { item, senderId }: { item: NewItem; senderId: string }): Bundle | undefined {
   const isDebounced = lane.debounceMs > 0 && lane.runId === null && item.passesGate;
   if (!isDebounced) return undefined;
@@ -195,7 +198,7 @@ function debounceName(senderId: string): string {
   return `say:${senderId}`;
 }
 
-/** Bundles before a command are complete. */
+/** Makes an open bundle due, since a command completes the bundles before it. */
 async function flush(tx: Tx, open: readonly OpenItem[], { name }: Bundle): Promise<void> {
   const ids = open.filter((row) => row.bundle === name && row.dueAt > tx.now).map((row) => row.id);
   if (ids.length === 0) return;
@@ -210,8 +213,8 @@ type DueInput = {
 };
 
 /**
- * When the row may be taken. `collect` during an active run waits for a quiet window, which each
- * arrival begins anew, up to `longestWindows` of them; that is another setting than the debounce before a first run.
+ * Decides when the row may be taken. During an active run `collect` waits for a quiet window, which each arrival
+ * restarts, for at most `longestWindows` windows. The debounce before a first run is a different setting.
  */
 async function decideDue(tx: Tx, lane: Lane, { bundle, isFetching, open }: DueInput): Promise<number> {
   if (isFetching) return tx.now + fetchWaitMs;
@@ -226,7 +229,7 @@ async function decideDue(tx: Tx, lane: Lane, { bundle, isFetching, open }: DueIn
     .where('laneKey', '=', lane.key)
     .where(isOpenItem())
     .where('state', '=', 'waiting')
-    // A bundle has a window of its own: cut short, it would be taken without its last part.
+    // A bundle has its own window: if that were cut short, the bundle would be taken without its last part.
     .where('bundle', 'is', null)
     .where('isFetching', '=', 0)
     .execute();

@@ -2,12 +2,12 @@ import { sql } from 'kysely';
 import type { ConversationId } from '#contracts/ids.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 
-/** Conversation and anchor. */
+/** A conversation and its anchor. */
 export type Anchor = readonly [conversation: ConversationId, anchor: string];
 
 /**
- * Moves anchors, each only forward: a batch that is stored once more, or late, changes nothing. Anchors
- * are decimal numbers as text, so that the longer one is the later.
+ * Moves anchors, each only forward, so a batch that is stored again or late changes nothing. Anchors are decimal
+ * numbers as text, so the longer one is the later one.
  */
 export async function moveAnchors(tx: Tx, account: string, anchors: readonly Anchor[]): Promise<void> {
   for (const [conversation, anchor] of anchors) {
@@ -21,7 +21,7 @@ export async function moveAnchors(tx: Tx, account: string, anchors: readonly Anc
 
 const isLater = sql<boolean>`(length(excluded."anchor"), excluded."anchor") > (length("anchors"."anchor"), "anchors"."anchor")`;
 
-/** Where each conversation of the account stands; asked by the process that has just claimed it. */
+/** Reads the anchor of each of the account's conversations, for the process that has just claimed the account. */
 export const readAnchors: StoreQuery<{ readonly account: string }, readonly Anchor[]> = {
   query: 'readAnchors',
   run: async (tx, { account }) => {

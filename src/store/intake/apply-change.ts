@@ -1,8 +1,7 @@
 /**
- * Edits, deletes and reactions are input. A waiting message is replaced or cancelled, also as the line
- * that the cap made of it; one that the active run has taken is corrected by a steer, or its deletion
- * offers a stop; after the run they are noted in its transcript and start nothing. Only its own sender
- * edits a message.
+ * Edits, deletes and reactions are input. A waiting message is replaced or cancelled, even after the cap reduced it to
+ * a line. If the active run has taken the message, an edit becomes a steer and a deletion offers a stop. After the run
+ * the change is noted in its transcript and starts nothing. Only a message's own sender can edit it.
  */
 
 import type { Acceptance } from '#contracts/acceptance.ts';
@@ -58,7 +57,10 @@ export async function applyEdit(
   return { kind: 'noted', effect: 'after-run' };
 }
 
-/** Another person's words stay data after any edit; words that become another's are data from then on. */
+/**
+ * Returns the new words and the content with them. Another person's words remain data after any edit; the sender's own
+ * become data once an edit makes them another's.
+ */
 export function wordedAnew(content: InboxContent, edit: EditDecision) {
   const { text, provenance = content.provenance } = edit;
   const words = content.provenance === undefined ? edit.prompt : (edit.dataPrompt ?? edit.prompt);
@@ -106,13 +108,13 @@ export async function applyDelete(
   return { kind: 'noted', effect: 'after-run' };
 }
 
-/** In the transcript that holds the message, even an earlier session's. */
+/** Appends a note to the transcript that contains the message, even an earlier session's. */
 async function noteAfterRun(tx: Tx, transcriptId: string, text: string): Promise<void> {
   const { sessionId } = await readRow(tx, 'transcript', transcriptId, ['sessionId']);
   await appendNote(tx, { sessionId, text });
 }
 
-/** A reaction is shown to the agent at its next turn and starts nothing. */
+/** Remembers a reaction, which the agent sees in its next turn and which starts nothing. */
 export async function applyReaction(
   tx: Tx,
   accepting: AcceptEventInput,
@@ -134,7 +136,7 @@ export async function applyReaction(
 
 type ReactionPlace = { readonly laneKey: string; readonly message: string };
 
-/** Somebody's message, or one of the agent's own. */
+/** Finds the message reacted to: a person's or one of the agent's own. */
 async function findReacted(tx: Tx, accepting: AcceptEventInput): Promise<ReactionPlace | undefined> {
   const found = await findMessage(tx, accepting);
   if (found) {
@@ -172,7 +174,7 @@ async function findMessage(tx: Tx, { proposal }: AcceptEventInput): Promise<Lock
   const seen = await find();
   if (!seen) return undefined;
   const lane = await lockLane(tx, seen.laneKey);
-  // Read again under the lock: the message may have been taken in between.
+  // Read again under the lock, since the message may have been taken in between.
   const row = await find();
   return lane && row ? { row, lane } : undefined;
 }

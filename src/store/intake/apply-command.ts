@@ -9,7 +9,7 @@ import type { Decision } from './proposal.ts';
 
 type CommandDecision = Extract<Decision, { kind: 'command' }>;
 
-/** Runs a command that acts at once: its effect, its answer and its ledger row are one transaction. */
+/** Runs a command that takes effect immediately: its effect, answer and ledger row are one transaction. */
 export async function applyCommand(
   tx: StepTx,
   { proposal, input: { account }, effects }: AcceptEventInput,

@@ -7,19 +7,19 @@ import { dropRetained } from '../items/retained-steers.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { stop } from './stop.ts';
 
-/** Result of a cancel: whether there was anything to cancel, and what the commit makes due. */
+/** Result of a cancel: whether there was anything to cancel, and the work that the commit makes due. */
 export type SessionCancelled = { readonly isCancelled: boolean; readonly effects: Effects };
 
-/** Work to cancel: all of a session, or one run of it. */
+/** Work to cancel: all of a session's, or one of its runs. */
 export type CancelSessionInput = {
   readonly laneKey: string;
-  /** Reserved for a message: nothing happens once that has ended, and while it waits it alone is cancelled. */
+  /** The run reserved for a message. While the message waits, only it is cancelled; after its end nothing happens. */
   readonly runId?: string;
 };
 
 /**
- * Stops the session's run, no matter who began it, with its sub-agents, and cancels what programs have sent and still
- * waits. Safe to repeat; with `runId` also when the lane works on something else by then.
+ * Stops the session's run and its sub-agents, no matter who began it, and cancels waiting messages that programs have
+ * sent. Safe to repeat; with `runId` even if the lane is working on something else by then.
  */
 export const cancelSession: StoreCommand<CancelSessionInput, SessionCancelled> = {
   name: 'cancelSession',
@@ -46,13 +46,13 @@ async function cancelReserved(
   const isAtWork = item.state === 'taken' && item.runId === lane.runId;
   if (!isAtWork || lane.runId === null) return { isCancelled: false, effects };
   await dropRetained(tx, lane.runId, ({ id }) => id === item.id);
-  // No message is from this sender: what others have waiting goes on.
+  // No message has this sender, so other people's waiting messages remain.
   const scene = { account: 'api', senderId: runId, effects };
   await stop(tx, lane, { scene, input: { isPrivileged: true, isAll: false } });
   return { isCancelled: true, effects };
 }
 
-/** The holder of the access token. */
+/** The actor for requests with the access token. */
 const program: Actor = { ref: 'api', people: [], mayChangeAny: true, mayPromoteOwn: true };
 
 function readReserved(tx: Tx, laneKey: string, runId: string) {

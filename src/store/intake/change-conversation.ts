@@ -10,8 +10,8 @@ type Migration = Extract<Decision, { kind: 'migrate' }>;
 type Membership = Extract<Decision, { kind: 'membership' }>;
 
 /**
- * The conversation has a new id. Its session key goes on being made of the first one, so session,
- * settings and allow-list entry stay; what waits to be sent moves along. Repeating it changes nothing.
+ * Moves a conversation to its new id. Its session key is still derived from the first id, so the session, settings and
+ * allow-list entry remain; unsent parts move along. Repeating it changes nothing.
  */
 export async function migrateConversation(
   tx: Tx,
@@ -30,7 +30,7 @@ export async function changeMembership(
 ): Promise<Acceptance> {
   const key = accepting.proposal.conversationKey;
   await ensureConversation(tx, key);
-  // The bot leaves the old id of a group that lives on under another.
+  // The bot leaves the old id of a group that has moved to another.
   if ((await movedTo(tx, key)) !== undefined) return { kind: 'ignored', reason: 'migrated' };
   if (isMember) await markReachable(tx, key);
   else await markUnreachable(tx, key);

@@ -5,8 +5,8 @@ import type { Proposal } from './proposal.ts';
 const changes: ReadonlySet<Proposal['decision']['kind']> = new Set(['edit', 'delete', 'reaction']);
 
 /**
- * Keys of the lanes that have what these events change: a batch locks them with its other lanes, in their order. One
- * writer has no order to keep.
+ * Reads the keys of the lanes whose messages these events change, so that a batch locks them in order with its other
+ * lanes. A single writer, as in SQLite, has no order to keep.
  */
 export async function readChangedLanes(tx: Tx, proposals: readonly Proposal[]): Promise<readonly string[]> {
   const changing = proposals.filter(({ decision }) => changes.has(decision.kind));

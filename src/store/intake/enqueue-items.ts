@@ -8,22 +8,22 @@ import { lockOrMakeLanes } from '../rows/lane-row.ts';
 
 export type EnqueueInput = {
   readonly items: readonly { readonly lane: LaneRef; readonly item: InnerItem }[];
-  /** Absent when the process has no slot free, or works no lanes. */
+  /** Absent if the process has no free slot, or doesn't work lanes at all. */
   readonly claims?: ClaimTerms;
 };
 
 export type EnqueueResult = {
-  /** In the order of the input. */
+  /** In input order. */
   readonly items: readonly EnqueuedItem[];
   readonly effects: Effects;
-  /** Claimed for the holder, their items taken: it works them now. */
+  /** Runs claimed for the holder, with their items taken: it must execute them now. */
   readonly runs: readonly ClaimedRun[];
 };
 
 /**
- * Puts items from inside Parley into their lanes, all or none, and claims those that the caller can work at
- * once. Safe to repeat: each is there once under its source key. Throws `invalid_input` for a lane that is
- * named by its key and is not there.
+ * Puts items from inside Parley into their lanes, all or none, and claims the lanes that the caller has slots for. Safe
+ * to repeat: each item is stored once under its source key. Throws `invalid_input` for a lane that is named by its key
+ * but doesn't exist.
  */
 export const enqueueItems: StoreCommand<EnqueueInput, EnqueueResult> = {
   name: 'enqueueItems',

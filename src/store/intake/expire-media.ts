@@ -1,5 +1,5 @@
 /**
- * Which files of messages may be removed. A file's row says that it isn't kept any more before the file is removed: a
+ * Decides which files of messages may be removed. A file's row is marked as expired before the file is removed, so a
  * crash in between leaves a file that no row names, which is removed later.
  */
 
@@ -13,16 +13,16 @@ import { describeAttachment } from '../lanes/take-rows.ts';
 import { summarized } from '../rows/item-states.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 
-/** A file in the media folder, and the item that it came with, or an id with `outgoingPrefix`. */
+/** A file in the media folder, with the id of the item that it came with, or an id with `outgoingPrefix`. */
 export type MediaFile = { readonly inboxId: string; readonly name: string };
 
-/** Begins the ids of files that were copied to be sent. No row of the inbox has such an id. */
+/** Prefix of the ids of files that were copied to be sent. No inbox row has such an id. */
 export const outgoingPrefix = 'sent-';
 
-/** `unnamed`: no row names it. `needed`: by a message that waits or a run that goes on, or still to be sent. */
+/** `unnamed`: no row names it. `needed`: a waiting message or an unfinished run needs it, or it is still to be sent. */
 export type MediaUse = 'unnamed' | 'needed' | 'idle';
 
-/** Reads what each of the files is needed for. */
+/** Reads each file's use, in order. */
 export const readMediaUse: StoreQuery<{ readonly files: readonly MediaFile[] }, readonly MediaUse[]> = {
   query: 'readMediaUse',
   run: async (tx, { files }) => {
@@ -33,8 +33,8 @@ export const readMediaUse: StoreQuery<{ readonly files: readonly MediaFile[] }, 
 };
 
 /**
- * Has the rows and the transcript say that the files aren't kept any more, unless they are needed now. Returns the names of those
- * that may be removed; repeating it returns none of them, since no row names them then.
+ * Marks the files as expired in their rows and the transcript, unless they are needed now. Returns the names of those
+ * that may be removed. Repeating it returns none of them, because no row names them any more.
  */
 export const expireMedia: StoreCommand<{ readonly files: readonly MediaFile[] }, readonly string[]> = {
   name: 'expireMedia',
@@ -60,7 +60,7 @@ type MediaReference = {
   readonly transcriptId: string | null;
 };
 
-/** Only the outbox names the file. */
+/** A file that only the outbox may name, or that no row names. */
 type OutgoingReference = { readonly use: 'needed' | 'idle' | 'unnamed'; readonly content?: undefined };
 
 async function findUse(tx: Tx, file: MediaFile): Promise<MediaReference | OutgoingReference> {

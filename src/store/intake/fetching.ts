@@ -10,12 +10,12 @@ import { lockLane } from '../rows/lane-row.ts';
 export type PendingFetch = {
   readonly inboxId: string;
   readonly route: ReplyRoute;
-  /** Who sent them, on which network. */
+  /** The sender's network and id there. */
   readonly sender: string;
   readonly attachments: readonly AttachmentRef[];
 };
 
-/** Reads the attachments of an item that are still to be fetched; undefined when none are, or nobody waits for them. */
+/** Reads an item's attachments that still need fetching; undefined if there are none or nothing awaits them. */
 export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingFetch | undefined> = {
   query: 'readPendingFetch',
   run: async (tx, { inboxId }) => {
@@ -35,11 +35,11 @@ export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingF
 export type FetchedInput = {
   readonly inboxId: string;
   readonly stored: readonly StoredAttachment[];
-  /** How long after its arrival the message waits for the rest of its album, ms. */
+  /** How long the message waits, from its arrival, for the rest of its album, ms. */
   readonly joinMs: number;
 };
 
-/** Step 2, fetch: the files are on disk (or given up); the message is due. Repeating it changes nothing. */
+/** Step 2, fetch: the files are on disk (or given up), so the message becomes due. Repeating it changes nothing. */
 export const storeFetched: StoreCommand<FetchedInput, Effects> = {
   name: 'storeFetched',
   run: async (tx, { inboxId, stored, joinMs }) => {
@@ -65,7 +65,7 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
             .where('isFetching', '=', 0)
             .where(isOpenItem())
             .execute();
-    // An album still waits for its siblings (parts arrive 0.5 to 2.5 s apart); alone, the message is due now.
+    // An album still waits for its other parts (they arrive 0.5 to 2.5 s apart); a single message is due now.
     const joinUntil =
       row.bundle === null ? tx.now : Math.max(row.createdAt + joinMs, ...siblings.map((s) => s.dueAt));
     const dueAt = Math.max(tx.now, joinUntil);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Fingerprint to compare redeliveries: when the event was sent, and 16 bits of its text, salted with its key.
- * That shows two texts to be different, and is too little to find one out that was refused.
+ * Returns a fingerprint for comparing redeliveries: the event's send time, and 16 bits of a hash of its text, salted
+ * with its key. That is enough to tell texts apart, but too little to recover a refused text.
  */
 export function fingerprintOf(event: {
   readonly eventKey: string;
@@ -14,8 +14,8 @@ export function fingerprintOf(event: {
 }
 
 /**
- * Whether two events of one key can hardly be the same one: date and text both differ. A message that was
- * edited meanwhile has its date still, and one whose date could not be believed its text.
+ * Says whether two events with one key can hardly be the same event, because both date and text differ. A message that
+ * was edited meanwhile keeps its date, and one whose date wasn't credible keeps its text.
  */
 export function isOtherEvent(stored: string | null | undefined, told: string | null | undefined): boolean {
   if (stored == null || told == null) return false;

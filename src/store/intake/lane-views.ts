@@ -1,4 +1,4 @@
-/** Views of the lanes that a batch's items enter, read for all of them at once. */
+/** Views of the lanes that a batch's items enter, all read together. */
 import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../base/command.ts';
 import type { LaneRef, LaneSpec } from '../base/lane-spec.ts';
@@ -6,12 +6,12 @@ import { markReachable, readUnreachable } from '../delivery/reachability.ts';
 import { type OpenItem, readOpenItems, readOpenItemsOf } from '../items/open-items.ts';
 import { type Lane, lockLane, lockOrMakeLanes, makeLane } from '../rows/lane-row.ts';
 
-/** A lane, locked, and what is open in it. */
+/** A locked lane and its open items. */
 export type LaneView = { readonly lane: Lane; readonly open: readonly OpenItem[] };
 
 /**
- * The lanes' views, read under their locks. Each counts once, since the item that it lets in changes what it shows;
- * a lane's second item has another one read.
+ * The lanes' views, read under their locks. Each is valid once, since the item that uses it changes the lane; for a
+ * lane's second item the view is read again.
  */
 export class LaneViews {
   readonly #views: Map<string, LaneView>;
@@ -29,28 +29,28 @@ export class LaneViews {
     return view ?? readView(tx, laneKey);
   }
 
-  /** Makes those of the lanes that are missing, before anything is locked that comes after lanes. */
+  /** Creates missing lanes, before anything is locked that must be locked after lanes. */
   async makeMissing(tx: Tx, specs: readonly LaneSpec[]): Promise<void> {
     for (const spec of specs) {
       if (this.#views.has(spec.key)) continue;
       const lane = await makeLane(tx, spec);
-      // Another step that makes the lane is waited for, and what it puts there was not seen.
+      // Creating the lane may have waited for another step that creates it, whose items weren't read yet.
       this.#views.set(spec.key, { lane, open: await readOpenItems(tx, spec.key) });
     }
   }
 
-  /** Whether a conversation that counted as unreachable counts as reachable again, and so is locked. */
+  /** Says whether a conversation marked unreachable was marked reachable again, and is therefore locked. */
   get hasReached(): boolean {
     return this.#hasReached;
   }
 
-  /** Somebody writes in the conversation: it can be reached, whatever an earlier failure said. */
+  /** Marks the conversation as reachable, since somebody writes in it, despite any earlier failure. */
   async reach(tx: Tx, conversationKey: string): Promise<void> {
     const mayBeUnreachable = this.#unreachable?.has(conversationKey) ?? true;
     if (mayBeUnreachable && (await markReachable(tx, conversationKey))) this.#hasReached = true;
   }
 
-  /** Behind an event that may have changed any lane. */
+  /** Discards all views. Call it after an event that may have changed any lane. */
   forget(): void {
     this.#views.clear();
     this.#unreachable = undefined;
@@ -63,7 +63,7 @@ async function readView(tx: Tx, laneKey: string): Promise<LaneView> {
   return { lane, open };
 }
 
-/** Locks the lanes and reads the views of those that there are; conversations are those that are written from. */
+/** Locks the lanes and reads the views of those that exist. The messages come from `conversations`. */
 export async function readLaneViews(
   tx: Tx,
   refs: readonly LaneRef[],

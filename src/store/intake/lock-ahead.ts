@@ -4,8 +4,8 @@ import type { StepTx } from '../base/command.ts';
 import type { AcceptInput, Proposal } from './proposal.ts';
 
 /**
- * Locks what commands and presses need that comes before the batch's own account, or between its lanes and its
- * conversations. Returns the events, with what the commands have found for themselves.
+ * Acquires the locks of commands and presses that must come before the batch's own account, or between its lanes and
+ * its conversations. Returns the events, with the input that the commands' own lock steps returned.
  */
 export async function lockAhead(
   tx: StepTx,

@@ -12,7 +12,7 @@ import type { NewItem } from '../items/new-item.ts';
 import type { SeenLinks } from '../links/read-links.ts';
 import type { Anchor } from './anchors.ts';
 
-/** One platform event with what the gate decided about it, ready to be stored. */
+/** One platform event with intake's decision about it, ready to be stored. */
 export type Proposal = {
   readonly eventKey: string;
   readonly kind: string;
@@ -20,11 +20,10 @@ export type Proposal = {
   readonly messageId?: string;
   readonly senderId: string;
   /**
-   * The sender's access when intake decided; checked again in the transaction. Absent where no access was
-   * needed.
+   * The sender's access when intake decided; checked again in the transaction. Absent if no access was needed.
    */
   readonly standing?: SenderRole;
-  /** The event as it came, when nobody could read it; kept so that nothing is lost. */
+  /** The original event, if it couldn't be parsed; stored so that nothing is lost. */
   readonly raw?: string;
   /** Fingerprint of a message or an edit: `fingerprintOf`. */
   readonly fingerprint?: string;
@@ -39,27 +38,27 @@ export type Decision =
       readonly kind: 'refuse';
       readonly reason: RefusalReason;
       readonly notice?: Notice;
-      /** Absent unless a stranger who waits to be let in has changed a message. */
+      /** Present if a stranger with a pending pairing request has changed a message. */
       readonly kept?: KeptChange;
     }
-  /** Refused, and shown a code by which an owner may let the sender in. */
+  /** The sender is refused, and shown a code with which an owner can approve them. */
   | { readonly kind: 'pair'; readonly request: PairingRequest }
-  /** Refused, and asked whether to answer in the group. */
+  /** The message is refused, and the owner is asked whether to answer in the group. */
   | { readonly kind: 'ask-group'; readonly request: GroupRequest }
-  /** A button; `data` is what it carries. */
+  /** A pressed button; `data` is its payload. */
   | { readonly kind: 'press'; readonly data: string; readonly by: Decider }
   | {
       readonly kind: 'command';
       readonly command: string;
-      /** Made by the command's `load`, for its step. */
+      /** Made by the command's `load` for its step. */
       readonly input: unknown;
       readonly lane: LaneSpec;
       readonly route: ReplyRoute;
     }
   | EditDecision
   /**
-   * `{message}` in a note stands for the message that it is about. `isVouched`: the network has taken it
-   * away; otherwise only its own sender may. `route`: where a stop is offered.
+   * `{message}` in a note stands for the message that it is about. `isVouched`: the network itself removed the message;
+   * otherwise only its own sender may delete it. `route`: where a stop is offered.
    */
   | { readonly kind: 'delete'; readonly isVouched?: true; readonly note: string; readonly route: ReplyRoute }
   | { readonly kind: 'reaction'; readonly content: InboxContent; readonly limit: number }
@@ -71,26 +70,26 @@ export type EditDecision = {
   readonly kind: 'edit';
   readonly text: string;
   readonly prompt: string;
-  /** The new words as data, for a message that was not its sender's own; absent when `prompt` has them so. */
+  /** The new words framed as data, for a message that wasn't its sender's own; absent if `prompt` does that already. */
   readonly dataPrompt?: string;
-  /** Origin of the new words; absent when the sender typed them. */
+  /** Origin of the new words; absent if the sender typed them. */
   readonly provenance?: Provenance;
-  /** For the transcript, once the message has been answered. */
+  /** Note for the transcript, once the message has been answered. */
   readonly note: string;
   readonly newId: string;
 };
 
-/** Change of the message that is kept of somebody until they are let in, if the event is about that one. */
+/** Change to the message kept for a stranger until their approval, if the event is about that message. */
 export type KeptChange = EditDecision | 'deleted';
 
 export type Notice = {
   readonly route: ReplyRoute;
   readonly text: string;
-  /** Said once and never again under this key; absent: once per event. */
+  /** The notice is sent only once under this key; absent: once per event. */
   readonly onceKey?: string;
 };
 
-/** One batch of events, with what intake decided about each. */
+/** One batch of events, with intake's decision about each. */
 export type AcceptInput = {
   readonly account: string;
   readonly epoch: number;
@@ -98,7 +97,7 @@ export type AcceptInput = {
   readonly cursor?: string;
   readonly anchors?: readonly Anchor[];
   readonly proposals: readonly Proposal[];
-  /** Links when intake decided; checked again in the transaction. */
+  /** The links when intake decided; checked again in the transaction. */
   readonly links?: SeenLinks | undefined;
 };
 

@@ -12,19 +12,19 @@ import { claimAccount } from '../processes/accounts.ts';
 import { acceptBatch } from './accept-batch.ts';
 import type { Proposal } from './proposal.ts';
 
-/** The fault with which a rehearsal ends that came to its end. */
+/** Message of the fault that ends a completed rehearsal. */
 export const rehearsalOver = 'The rehearsal is over.';
 
 /**
- * Plays a message of a conversation that nobody has, from its arrival to its delivery, and undoes it all by throwing
- * `internal`: the first message after a start then finds every statement compiled and prepared. Never resolves.
+ * Plays a message of a nonexistent conversation from arrival to delivery, and undoes it all by throwing `internal`, so
+ * that the first message after a start finds every statement compiled and prepared. Never resolves.
  */
 export const rehearseMessage: StoreCommand<ClaimTerms, never> = {
   name: 'rehearseMessage',
   run: async (tx, terms) => {
     const { holder, leaseMs } = terms;
     const lease = await claimAccount.run(tx, { account, holder, leaseMs });
-    if (lease.kind === 'busy') throw new ParleyError('internal', 'Another process rehearses.');
+    if (lease.kind === 'busy') throw new ParleyError('internal', 'Another process is rehearsing.');
     const arrival = { account, epoch: lease.epoch, holder, proposals: [aMessage()], links, cursor: '' };
     const { runs } = await acceptBatch.run(tx, { ...arrival, claims: terms });
     for (const run of runs) await deliver(tx, terms, await answer(tx, terms, run));
@@ -52,7 +52,7 @@ function aMessage(): Proposal {
     kind: 'message',
     lane: { ...lane, newSessionId: newRowId() },
     route: rehearsalRoute,
-    // An owner's first message makes one statement more.
+    // An owner's first message needs one more statement.
     authority: 'owner',
     content,
     passesGate: true,

@@ -13,22 +13,25 @@ import { endItems } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
 
-/** How much of a lane's work a stop may end. */
+/** The extent of a stop: how much of a lane's work it may end. */
 export type StopInput = {
   /** Whether the sender may stop anybody's run. */
   readonly isPrivileged: boolean;
   readonly isAll: boolean;
-  /** For a sender with linked accounts: all of them, and the lane they wrote in before the link. */
+  /** For a sender with linked accounts: all of those, and the lane that the sender wrote in before the link. */
   readonly linked?: { readonly people: readonly string[]; readonly formerLane: string };
 };
 
 type StopScene = Pick<CommandScene, 'account' | 'senderId' | 'effects'>;
 type StopStepInput = { readonly scene: StopScene; readonly input: StopInput };
 
-/** Result of a stop. The run is another sender's: `withdrawn` if messages of the sender's own ended, else `not-permitted`. */
+/**
+ * Result of a stop. If the run is another sender's: `withdrawn` if messages of the sender's own ended, otherwise
+ * `not-permitted`.
+ */
 export type StopResult = 'done' | 'withdrawn' | 'nothing' | 'not-permitted';
 
-/** Locks the lanes in which a stop may end work, and those of the sub-agents below. */
+/** Locks the lanes in which a stop may end work, and those of their sub-agents. */
 export async function lockForStop(tx: Tx, place: CommandPlace, { linked }: StopInput): Promise<void> {
   if (tx.dialect !== 'postgres') return;
   const lanes = await lockCommand(tx, place, { lanes: linked ? [{ key: linked.formerLane }] : [] });
@@ -39,8 +42,8 @@ export async function lockForStop(tx: Tx, place: CommandPlace, { linked }: StopI
 }
 
 /**
- * Aborts the active run and cancels the sender's waiting messages (`all`: everybody's), also those that the
- * cap has summarised and those that were steered into the run, and what the sender's sub-agents have announced.
+ * Aborts the active run and cancels the sender's waiting messages (`all`: everybody's), including those that the cap
+ * has summarized, those steered into the run, and announcements of the sender's sub-agents.
  */
 export async function stop(tx: Tx, lane: Lane, stopping: StopStepInput): Promise<StopResult> {
   const { linked } = stopping.input;
@@ -74,8 +77,8 @@ async function stopLane(tx: Tx, lane: Lane, { scene, input }: StopStepInput): Pr
 type MayStop = (runId: string) => Promise<boolean>;
 
 /**
- * Reads the ids of what sub-agents of runs that the sender may stop have announced here and nobody has used yet:
- * waiting, or steered into the run and retained. Left alone, it would begin a run as soon as this one has stopped.
+ * Reads the ids of unused announcements by sub-agents of runs that the sender may stop: those waiting, and those
+ * steered into the run and retained. Left alone, they would begin a run as soon as this one has stopped.
  */
 async function readAnnouncements(tx: Tx, lane: Lane, mayStop: MayStop): Promise<ReadonlySet<string>> {
   const announcements = tx.db
@@ -107,7 +110,7 @@ type StoppingChildren = {
   readonly effects: Effects;
 };
 
-/** Stops what the runs of this session have spawned, also those that are over, with all below. */
+/** Stops the sub-agents spawned by this session's runs, including finished runs, with all their descendants. */
 async function stopChildren(tx: Tx, lane: Lane, { mayStop, effects }: StoppingChildren): Promise<number> {
   const { sessionId } = lane;
   const live = await readLiveChildren(tx, { sessionIds: [sessionId] });
@@ -125,7 +128,7 @@ type Sender = { readonly account: string; readonly senderId: string };
 type IsTheirs = (row: Sender) => boolean;
 type Row = Sender & { readonly id: string };
 
-/** A sender is somebody on one network: in a lane that people of several share, ids alone may be alike. */
+/** Returns a test for the sender's rows. Ids are unique only within a network, and a lane may serve several. */
 function senderOf(sender: Sender, { isAll, linked }: StopInput): IsTheirs {
   const people = new Set([senderRef(sender), ...(linked?.people ?? [])]);
   return (row) => isAll || people.has(senderRef(row));
@@ -144,8 +147,8 @@ async function cancelWaiting(tx: Tx, lane: Lane, ends: (row: Row) => boolean): P
 }
 
 /**
- * Whether the run has taken a message of theirs, or reports what a sub-agent of such a run has found. Summarized items
- * belong to a run too, but didn't start it: only taken items count.
+ * Says whether the run has taken a message of the sender's, or reports the findings of a sub-agent of such a run.
+ * Summarized items belong to a run too, but didn't start it, so only taken items count.
  */
 async function startedBy(tx: Tx, runId: string, senderId: string): Promise<boolean> {
   const run = await findRow(tx, 'runs', runId, ['treeId']);
