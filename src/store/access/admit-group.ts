@@ -1,4 +1,4 @@
-/** Groups that an owner has let in, beside those that the configuration names. */
+/** Groups that an owner has admitted, in addition to those that the configuration names. */
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { fillNotice } from '../../texts/notices.ts';
 import type { Approval, ApprovalEnd } from '../approvals/approval-states.ts';
@@ -10,13 +10,13 @@ import { json } from '../base/json.ts';
 import { ensureConversation, maxMoves } from '../delivery/insert-part.ts';
 import type { OpenDecision } from './decider.ts';
 
-/** An unlisted group in which an owner speaks to the bot. */
+/** An unlisted group in which an owner addresses the bot. */
 export type GroupRequest = { readonly id: string; readonly route: ReplyRoute };
 
-/** How long the button can be pressed, ms. */
+/** How long the button is valid, ms. */
 const validMs = 24 * 3_600_000;
 
-/** Asks in the group whether to answer there; returns the conversation to deliver in, undefined while it asks already. */
+/** Asks in the group whether to answer there. Returns the conversation to deliver in; undefined if already asking. */
 export async function askInGroup(tx: StepTx, { id, route }: GroupRequest): Promise<string | undefined> {
   const subject = conversationKeyOf(route);
   const text = tx.texts.groupAsk;
@@ -42,7 +42,7 @@ export async function describeGroup(
     : fillNotice(tx.texts.approvalWasDenied, { by: by ?? '' });
 }
 
-/** Notes who has let the group in, or that it is let in no more; a group that moved is followed. */
+/** Records who admitted the group, or that it is no longer admitted; follows a group that has moved. */
 async function setAdmitted(tx: Tx, route: ReplyRoute, by: string | null, moves = 0): Promise<void> {
   const key = conversationKeyOf(route);
   await ensureConversation(tx, key);
@@ -53,11 +53,11 @@ async function setAdmitted(tx: Tx, route: ReplyRoute, by: string | null, moves =
     .returning('movedTo')
     .executeTakeFirst();
   if (row?.movedTo == null || moves >= maxMoves) return;
-  // The store keeps the platform's own id as plain text.
+  // The platform's own id, which the store keeps as plain text.
   await setAdmitted(tx, { ...route, conversation: row.movedTo as ReplyRoute['conversation'] }, by, moves + 1);
 }
 
-/** Takes the group out again; false when no owner had let it in. */
+/** Withdraws the group's admission. Returns false if no owner had admitted it. */
 export async function dismissGroup(tx: Tx, conversationKey: string): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('conversations')

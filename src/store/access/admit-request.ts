@@ -1,4 +1,4 @@
-/** Carries out the answer to a pairing request. */
+/** Applies the answer to a pairing request. */
 import { fillNotice } from '../../texts/notices.ts';
 import type { Approval, ApprovalEnd } from '../approvals/approval-states.ts';
 import type { StepTx, Tx } from '../base/command.ts';
@@ -18,7 +18,7 @@ import type { OpenDecision } from './decider.ts';
 import { personLabel } from './person-label.ts';
 import type { Role } from './sender-roles.ts';
 
-/** The lane of the message that is kept of the person, if the question is still to be answered. */
+/** Returns the lane of the message kept for the person, while the question is still open. */
 export async function laneOfKept(
   tx: Tx,
   { subject, state, expiresAt }: Approval,
@@ -28,8 +28,8 @@ export async function laneOfKept(
 }
 
 /**
- * Lets the person in on the account that showed them the code, tells them, and puts the message that was kept
- * of them into their lane. The row of the request is deleted with it, and its content.
+ * Approves the person on the account that showed them the code, notifies them, and puts their kept message into their
+ * lane. The request's row is deleted along with its content.
  */
 export async function admitRequest(tx: StepTx, { approval, by, effects }: OpenDecision): Promise<string> {
   const request = await tx.db
@@ -45,13 +45,13 @@ export async function admitRequest(tx: StepTx, { approval, by, effects }: OpenDe
   const text = kept ? tx.texts.pairingApproved : tx.texts.pairingApprovedAsk;
   const key = `pairing:${approval.id}:approved`;
   if (kept) await answerKept(tx, { kept, account, peerId, role, effects });
-  // Its conversation is locked now, and only then a part of it.
+  // This locks the conversation, which must precede locking one of its parts below.
   effects.deliveries.push(await insertNotice(tx, { key, route, text }));
   await blankNotice(tx, request.noticeKey);
   return fillNotice(tx.texts.pairingLetIn, { who: personLabel({ ref, name }), by: by.label });
 }
 
-/** Refused: the row stays until it expires, without what it held, so a declined person gets no new code at once. */
+/** Ends a refused request. Its emptied row remains until it expires, so the person gets no new code immediately. */
 export async function dropRequest(
   tx: StepTx,
   { subject }: Approval,
@@ -76,10 +76,10 @@ type Kept = {
   readonly effects: Effects;
 };
 
-/** A file that was kept is waited for as long as that of any other message, ms. */
+/** How long to wait for a kept message's file, ms; the same as for any other message. */
 const fetchWaitMs = 20_000;
 
-/** The ledger says from now on that the message was accepted. */
+/** Places the kept message in its lane, and records it in the ledger as accepted. */
 async function answerKept(tx: Tx, { kept, account, peerId, role, effects }: Kept): Promise<void> {
   const { id, lane: spec, route, content, eventKey, messageId } = kept;
   const lane = await ensureLane(tx, spec);
@@ -124,7 +124,7 @@ async function enterPerson(tx: Tx, { by, role: wanted, ...person }: Person): Pro
   return role;
 }
 
-/** Whether an approval has made somebody the owner. */
+/** Says whether an approval has made somebody the owner. */
 export async function hasApprovedOwner(tx: Tx): Promise<boolean> {
   const owners = tx.db.selectFrom('people').select('ref').where(isApprovedOwner()).limit(1);
   return (await owners.executeTakeFirst()) !== undefined;

@@ -8,7 +8,7 @@ import { lockCommand } from './lock-command.ts';
 import { hasAttempt, takeAttempt } from './pairing-attempts.ts';
 import type { Role } from './sender-roles.ts';
 
-/** Names a request: by the code that the person was shown, or by the person (`channel:peer`). */
+/** Identifies a request by the code that the person was shown, or by the person (`channel:peer`). */
 export type RequestName = { readonly codeHash: string } | { readonly ref: string };
 
 /** An approval of a pairing request. */
@@ -16,8 +16,8 @@ export type Approval = {
   readonly of: RequestName;
   readonly by: Decider;
   /**
-   * In chat: the conversation in which the decider was named the person before. Without that nobody is let in.
-   * Absent on the console, where the list is read.
+   * In chat: the conversation in which the decider was first shown the person; without that nobody is approved. Absent
+   * on the console, where the operator has read the list.
    */
   readonly offeredIn?: string;
 };
@@ -28,12 +28,12 @@ export type ApprovalResult =
 
 type ApprovalRefusal =
   | { readonly kind: 'unknown' }
-  /** Too many codes within a minute: this one was not even looked at. */
+  /** Too many codes within a minute: this one wasn't even checked. */
   | { readonly kind: 'limited' };
 
 /**
- * A code lets in the very person who was shown it, on the account that showed it, once: the row that
- * holds it is deleted with the approval. Repeating it is an attempt with an unknown code.
+ * Approves exactly the person who was shown the code, on the account that showed it, once: the row with the code is
+ * deleted by the approval. Repeating it is an attempt with an unknown code.
  */
 export async function approvePairing(
   tx: StepTx,
@@ -55,7 +55,7 @@ export async function approvePairing(
 }
 
 /**
- * Locks what a command needs that approves a request, or only shows it when it has no `by`. Nothing is looked up when no
+ * Acquires the locks of a command that approves a request, or only shows it if there is no `by`. Looks nothing up if no
  * attempt is left.
  */
 export async function lockPairing(
@@ -69,14 +69,14 @@ export async function lockPairing(
   else await lockCommand(tx, place, { accounts: request ? [request.account] : [] });
 }
 
-/** A pairing request as it was shown to an approver. */
+/** A pairing request to show to an approver. */
 export type ShownRequest = {
   readonly of: RequestName;
-  /** Who may confirm the approval then, and where; the last one who was shown the request. */
+  /** Who may then confirm the approval, and where; only the last person who was shown the request can. */
   readonly offer?: { readonly to: string; readonly in: string };
 };
 
-/** Who asks so; counts as an attempt like an approval. Lets nobody in. */
+/** Shows who made the request. It counts as an attempt, like an approval, but approves nobody. */
 export async function showRequest(
   tx: Tx,
   { of, offer }: ShownRequest,
@@ -106,7 +106,7 @@ async function findRequest(tx: Tx, of: RequestName) {
     .orderBy('createdAt', 'desc')
     .execute();
   if ('ref' in of) return requests.find(({ ref }) => ref === of.ref);
-  // Every request is compared, so that the time tells nothing about which of them came near.
+  // Compares every request, so that timing doesn't reveal a near match.
   const [match] = requests.filter((request) => isSame(request.codeHash ?? '', of.codeHash));
   return match;
 }

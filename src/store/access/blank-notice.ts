@@ -1,6 +1,6 @@
 import type { StepTx } from '../base/command.ts';
 
-/** The code is worth nothing any more and leaves the outbox too, unless it is just being sent. */
+/** Removes a void code from the outbox too, unless it is being sent at the moment. */
 export async function blankNotice(tx: StepTx, noticeKey: string): Promise<void> {
   const content = JSON.stringify({ kind: 'text', text: { text: tx.texts.pairingCodeGone, spans: [] } });
   await tx.db

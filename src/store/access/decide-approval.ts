@@ -1,6 +1,7 @@
 /**
- * Decides a question, in the transaction of whatever brought the answer: a press, a command, the page or the
- * console. Rights count, not the place; one answer counts, and any other is told what became of the question.
+ * Decides a question, in the transaction of whatever brought the answer: a press, a command, the chat page or the
+ * console. Only the decider's rights matter, not where the answer comes from. One answer counts; the others learn how
+ * the question ended.
  */
 import type { PressResult } from '#contracts/acceptance.ts';
 import type { MessageId } from '#contracts/ids.ts';
@@ -32,16 +33,16 @@ export type Decision = {
   readonly pressed?: MessageId;
 };
 
-/** The result of an answer, also in words. */
+/** The result of an answer, with its text for the chat. */
 export type DecisionResult = { readonly kind: PressResult; readonly text: string };
 
-/** Effects of each answer to a kind of question. */
+/** Steps for the answers to one kind of question. */
 type KindSteps = {
-  /** The lane that an approval puts something into, read under the lock of the question's account. */
+  /** Returns the lane that an approval puts an item into, read under the lock of the question's account. */
   laneOf?(tx: Tx, approval: Approval): Promise<LaneRef | undefined>;
-  /** Carries the approval out; returns what takes the question's place. */
+  /** Applies the approval. Returns the text that replaces the question. */
   approve(tx: StepTx, deciding: OpenDecision): Promise<string>;
-  /** Refused or expired; returns what takes the question's place. */
+  /** Ends a refused or expired question. Returns the text that replaces it. */
   drop(tx: StepTx, approval: Approval, end: Pick<ApprovalEnd, 'state' | 'by'>): Promise<string>;
 };
 
@@ -50,12 +51,13 @@ const steps: Readonly<Record<ApprovalKind, KindSteps>> = {
   group: { approve: admitGroup, drop: describeGroup },
 };
 
-/** Account and lane of a command, or the account of a press. */
+/** The account and lane of a command, or the account of a press. */
 type DecisionPlace = Pick<CommandPlace, 'account'> & Partial<Pick<CommandPlace, 'lane'>>;
 
 /**
- * Locks all that a decision needs but conversations: the row of all approvals when it may make the first owner, the
- * question's account, the lane that it puts something into, and the question. `place` is where the decision came from.
+ * Acquires all locks of a decision except those of conversations: the row of all approvals if the decision may make the
+ * first owner, the question's account, the lane that gets an item, and the question. `place` is where the decision was
+ * made.
  */
 export async function lockDecision(
   tx: StepTx,
@@ -65,7 +67,7 @@ export async function lockDecision(
   if (tx.dialect !== 'postgres') return;
   const approval = by.isOwner ? await readApproval(tx, id) : undefined;
   const isApproved = verdict === 'approve';
-  // Made for all accounts together.
+  // The first owner is determined across all accounts.
   if (approval && isApproved && by.role === 'owner-if-none') await lockAttempts(tx);
   const accounts = [place?.account, approval?.details.account].filter((key) => key !== undefined);
   await lockAccounts(tx, [...new Set(accounts)]);
@@ -75,7 +77,7 @@ export async function lockDecision(
   if (approval) await lockApproval(tx, id);
 }
 
-/** Safe to repeat: a question is decided once, by compare and set on its row. */
+/** Decides the question. Safe to repeat: it is decided once, by compare and set on its row. */
 export async function decideApproval(
   tx: StepTx,
   decision: Decision,
@@ -98,7 +100,7 @@ export async function decideApproval(
   return { kind: end.state, text };
 }
 
-/** Answers somebody whose answer doesn't count. */
+/** Returns the response to an answer that doesn't count. */
 function told({ texts, now }: StepTx, approval: Approval, kind: 'foreign' | 'late'): DecisionResult {
   if (approval.state !== 'open') return { kind, text: describeEnd(texts, approval) };
   const isOver = approval.expiresAt <= now;
@@ -119,7 +121,7 @@ function describeEnd(texts: Notices, { state, decidedBy }: Approval): string {
   }
 }
 
-/** An answer from the page. */
+/** Decides a question with an answer from the chat page. */
 export const decideOnPage: StoreCommand<
   Omit<Decision, 'pressed'>,
   { readonly decided: DecisionResult; readonly effects: Effects }
@@ -132,8 +134,9 @@ export const decideOnPage: StoreCommand<
 };
 
 /**
- * Ends a question whose time is over, and forgets what was kept for it. One alone: it locks what an answer locks, in that
- * order, and two questions in one step would hold the first one's rows while they wait for the second's. Safe to repeat.
+ * Ends an expired question, and drops what was kept for it. Only one per step: it acquires the same locks as an answer,
+ * in the same order, and with two questions it would hold the first one's rows while waiting for the second's. Safe to
+ * repeat.
  */
 export const expireQuestion: StoreCommand<{ readonly id: string }, Effects> = {
   name: 'expireQuestion',
@@ -145,7 +148,7 @@ export const expireQuestion: StoreCommand<{ readonly id: string }, Effects> = {
   },
 };
 
-/** Ends a question whose time is over, in the step that forgets its request. */
+/** Ends an expired question, in the same step that drops its request. */
 export async function expireApproval(tx: StepTx, approval: Approval, effects: Effects): Promise<void> {
   const { id, details } = approval;
   if (details.account !== undefined) await lockAccounts(tx, [details.account]);

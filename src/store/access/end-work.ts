@@ -1,6 +1,6 @@
 /**
- * Ends all work for people who may no longer write: their waiting messages, the runs that took one of them, and what
- * follows from such a run: sub-agents, their announcements, the runs that report those, and the title of its session.
+ * Ends all work for people who may no longer write: their waiting messages, the runs that took one of them, and all
+ * work resulting from such a run: sub-agents, their announcements, the runs that report those, and the session's title.
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Tx } from '../base/command.ts';
@@ -19,22 +19,22 @@ export type Person = { readonly account: string; readonly peerId: string };
 
 const revoked = { outcome: 'refused', outcomeReason: 'access-revoked' } as const;
 
-/** People, and keys of the conversations' lanes in which work for them is under way. */
+/** People, and the keys of the conversations' lanes in which work for them is under way. */
 export type PeopleAtWork = { readonly people: readonly Person[]; readonly laneKeys: readonly string[] };
 
-/** Finds their lanes. The caller holds their accounts' rows, so nothing more of theirs comes in. */
+/** Finds their lanes. The caller must have locked their accounts' rows, so nothing more of theirs is accepted. */
 export async function findWorkOf(tx: Tx, people: readonly Person[]): Promise<PeopleAtWork> {
   return { people, laneKeys: people.length === 0 ? [] : await findLanes(tx, people) };
 }
 
-/** Locks the lanes of sub-agents that work for these people. The caller has locked those above them. */
+/** Locks the lanes of sub-agents that work for these people. The caller must have locked the lanes above them. */
 export async function lockWorkBelow(tx: Tx, people: readonly Person[]): Promise<void> {
   if (people.length === 0) return;
   const spawners = await findSpawners(tx, people);
   await lockBelow(tx, [...new Set(spawners.map(({ sessionId }) => sessionId))]);
 }
 
-/** Ends the work of these people. The caller has locked their lanes, and then those below. */
+/** Ends the work for these people. The caller must have locked their lanes, and then the sub-agents' lanes below. */
 export async function endWorkOf(tx: Tx, { people, laneKeys }: PeopleAtWork, effects: Effects): Promise<void> {
   if (people.length === 0) return;
   const lanes = await lockAndReadLanes(tx, laneKeys);
@@ -50,8 +50,8 @@ export async function endWorkOf(tx: Tx, { people, laneKeys }: PeopleAtWork, effe
 }
 
 /**
- * Finds the conversations' lanes in which work for them is under way. One query reads every kind: work that turns from
- * one into another between two queries would be missed.
+ * Finds the conversations' lanes in which work for them is under way. A single query reads every kind of work, because
+ * work that changes from one kind to another between two queries would be missed.
  */
 async function findLanes(tx: Tx, people: readonly Person[]): Promise<readonly string[]> {
   const rows = await tx.db
@@ -83,7 +83,7 @@ async function findLanes(tx: Tx, people: readonly Person[]): Promise<readonly st
 
 type Spawner = { readonly sessionId: string; readonly runId: string };
 
-/** Runs of conversations with live sub-agents of theirs. */
+/** Finds the conversations' runs with live sub-agents that work for these people. */
 function findSpawners(tx: Tx, people: readonly Person[]): Promise<readonly Spawner[]> {
   return tx.db
     .selectFrom('children')
@@ -114,7 +114,7 @@ async function endWaiting(tx: Tx, people: readonly Person[]): Promise<void> {
   );
   const held = theirs.filter(({ state }) => state === 'held').map(({ id }) => id);
   if (held.length === 0) return;
-  // A part of a group's album that waits for its siblings: should one call the agent, it is a guest's.
+  // Held parts of a group's album wait for the others: if one of those addresses the agent, these count as a guest's.
   await tx.db.updateTable('inbox').set({ authority: 'guest' }).where('id', 'in', held).execute();
 }
 
@@ -130,13 +130,13 @@ async function stopRun(tx: Tx, lane: Lane, { people, effects }: StopInput): Prom
     .where('inbox.runId', '=', runId)
     .execute();
   const ids = new Set(announced.map(({ id }) => id));
-  // Steers in it end with it: neither their messages nor what was announced to them is read any more.
+  // Their steers end with the run: neither their messages nor announcements for them may be requeued.
   const isTheirs = isOf(people);
   await dropRetained(tx, runId, (row) => isTheirs(row) || ids.has(row.id));
   await cancelRun(tx, lane, { reason: 'stop', effects });
 }
 
-/** Announcements of sub-agents that worked for them. */
+/** Selects the announcements of sub-agents that worked for them. */
 function announcementsTo(tx: Tx, people: readonly Person[]) {
   return tx.db
     .selectFrom('inbox')
@@ -148,7 +148,7 @@ function announcementsTo(tx: Tx, people: readonly Person[]) {
     .where(hasTaken('children.treeId', people));
 }
 
-/** Titles to be found for sessions whose first message is theirs. */
+/** Selects the title items of sessions whose first message is theirs. */
 function titlesFor(tx: Tx, people: readonly Person[]) {
   const openingRun = sql<string>`(
     select "first"."runId" from "transcript" as "first"
@@ -162,12 +162,12 @@ function titlesFor(tx: Tx, people: readonly Person[]) {
     .where(hasTaken(openingRun, people));
 }
 
-/** Whether the run has taken a message of theirs, or works in the tree of one that has. */
+/** Tests whether the run has taken a message of theirs, or belongs to the tree of a run that has. */
 function isRunFor(people: readonly Person[]): RawBuilder<SqlBool> {
   return sql<SqlBool>`(${hasTaken('runs.id', people)} or ${hasTaken('runs.treeId', people)})`;
 }
 
-/** Whether that run, or the one that the column names, has taken a message of theirs. */
+/** Tests whether the run with this id has taken a message of theirs. */
 function hasTaken(
   run: 'runs.id' | 'runs.treeId' | 'children.treeId' | RawBuilder<string>,
   people: readonly Person[],

@@ -6,8 +6,8 @@ import { type Lane, lockOrMakeLanes } from '../rows/lane-row.ts';
 type OtherRows = { readonly accounts?: readonly string[]; readonly lanes?: readonly LaneRef[] };
 
 /**
- * Locks the account and the lane of a command together with others that it needs, accounts before lanes, and returns the
- * lanes that there are. On SQLite one writer has them all.
+ * Locks a command's account and lane together with the others that it needs, accounts before lanes. Returns the lanes
+ * that exist. On SQLite there is only one writer, so nothing needs locking.
  */
 export async function lockCommand(
   tx: Tx,

@@ -4,13 +4,13 @@ import { type Approval, type ApprovalResult, approvePairing } from './approve-pa
 import { type Revocation, type RevokeResult, revokeAccess } from './revoke-access.ts';
 import type { Role } from './sender-roles.ts';
 
-/** Approves on the console; a running gateway delivers the notice with its next sweep. */
+/** Approves a request on the console; a running gateway delivers the notice in its next sweep. */
 export const approveOnConsole: StoreCommand<Approval, ApprovalResult> = {
   name: 'approveOnConsole',
   run: (tx, approval) => approvePairing(tx, approval, noEffects()),
 };
 
-/** Revokes on the console; a running gateway stops what runs when it next renews its leases. */
+/** Revokes access on the console; a running gateway stops the affected runs when it next renews its leases. */
 export const revokeOnConsole: StoreCommand<Revocation, RevokeResult> = {
   name: 'revokeOnConsole',
   run: revokeAccess,
@@ -25,11 +25,11 @@ export type AccessList = {
 /** A pairing request that nobody has decided yet. */
 export type PendingRequest = {
   readonly ref: string;
-  /** Their chosen name: proves nothing. */
+  /** The person's chosen name, which proves nothing. */
   readonly name: string;
-  /** As the person was shown it. */
+  /** The code as shown to the person. */
   readonly code: string;
-  /** The bot that was written to. */
+  /** The bot account that the person wrote to. */
   readonly account: string;
   readonly createdAt: number;
   readonly expiresAt: number;
@@ -45,7 +45,7 @@ export type ApprovedPerson = {
   readonly approvedBy: string;
 };
 
-/** Who asks to be let in and who was; the newest first. */
+/** Reads pending requests and approved people, the newest first. */
 export const readAccess: StoreQuery<{ readonly limit: number }, AccessList> = {
   query: 'readAccess',
   run: async (tx, { limit }) => {

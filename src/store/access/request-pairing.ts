@@ -14,36 +14,36 @@ import { personLabel } from './person-label.ts';
 
 /** A stranger's request, made by their first message. */
 export type PairingRequest = {
-  /** Also that of the question to the owner. */
+  /** Also the id of the question to the owner. */
   readonly id: string;
-  /** `channel:peer`, as an operator names the person. */
+  /** `channel:peer`, which an operator uses to name the person. */
   readonly ref: string;
-  /** For the operator's eyes only. */
+  /** Shown only to the operator. */
   readonly name: string;
   readonly route: ReplyRoute;
   readonly code: string;
   readonly codeHash: string;
-  /** Approves the code on the machine that Parley runs on. */
+  /** The command that approves the code on the machine where Parley runs. */
   readonly command: string;
   readonly validMs: number;
-  /** Requests of this bot account. */
+  /** How many requests of this bot account may be pending. */
   readonly maxPending: number;
   /** Owners by configuration, apart from this machine's user. */
   readonly owners: readonly string[];
-  /** The message, when it can be answered later: no command, and not too long. */
+  /** The message, if it can be answered later: not a command and not too long. */
   readonly kept?: KeptMessage;
-  /** The stranger opened the chat, so something is said each time. */
+  /** The stranger opened the chat, which gets a response every time. */
   readonly isStart: boolean;
 };
 
 export type PairingResult = {
   readonly kind:
     | 'new'
-    /** Asked already, within the life of the code. */
+    /** The person has asked before, and the code is still alive. */
     | 'known'
-    /** As many as allowed wait. Those stay: nobody can push out another's request. */
+    /** The maximum is pending. Those requests remain, so nobody can push out another's request. */
     | 'full';
-  /** The message is answered if the request is granted. */
+  /** The message will be answered if the request is approved. */
   readonly isKept: boolean;
 };
 
@@ -55,8 +55,8 @@ type PairingInput = {
 };
 
 /**
- * Stores the request and asks an owner, where one can be asked. The caller holds the account's row, so that
- * requests of one account come one after the other. Safe to repeat: a person has one request.
+ * Stores the request and asks an owner, if one can be reached. The caller must have locked the account's row, so that
+ * requests of one account are handled one at a time. Safe to repeat: a person has one request.
  */
 export async function requestPairing(
   tx: StepTx,
@@ -124,7 +124,7 @@ async function open(tx: StepTx, requesting: PairingInput, effects: Effects): Pro
   effects.deliveries.push(await askQuestion(tx, { id, route: ownerRoute, text: question, choices }));
 }
 
-/** The first message that can be answered later; what follows it is not kept. */
+/** Keeps the first message that can be answered later; later ones aren't kept. */
 async function keep(tx: StepTx, { account, peerId }: PairingInput, kept: KeptMessage): Promise<void> {
   await tx.db
     .updateTable('pairings')
@@ -134,7 +134,7 @@ async function keep(tx: StepTx, { account, peerId }: PairingInput, kept: KeptMes
     .execute();
 }
 
-/** Opening the chat never goes unanswered; another message of a stranger who waits does. */
+/** Responds whenever the chat is opened; a waiting stranger's other messages get no response. */
 async function sayAtStart(
   tx: StepTx,
   { noticeKey: key, request }: PairingInput,

@@ -9,9 +9,9 @@ import { endWorkOf, findWorkOf, lockWorkBelow, type PeopleAtWork } from './end-w
 export type RevokeResult = {
   /** How many approvals ended: one per bot account. */
   readonly people: number;
-  /** How many requests were turned down. */
+  /** How many requests were refused. */
   readonly requests: number;
-  /** Runs and sub-agents to stop, and the conversations in which a question about the person is decided now. */
+  /** Runs and sub-agents to stop, and the conversations where a question about the person has now been decided. */
   readonly effects: Effects;
 };
 
@@ -21,10 +21,10 @@ export type Revocation = {
   readonly by: Decider;
 };
 
-/** The work that a revocation ends, and the accounts on which the person was approved or asks; all of them are locked. */
+/** The work that a revocation ends, and the accounts on which the person is approved or pending; all are locked. */
 export type RevokedAccess = PeopleAtWork & { readonly accounts: readonly string[] };
 
-/** Locks what a revocation needs but conversations. `place`: of the command, which counts among it. */
+/** Acquires all locks of a revocation except those of conversations, including the command's own `place`. */
 export async function lockRevocation(tx: Tx, ref: string, place?: CommandPlace): Promise<RevokedAccess> {
   const accounts = await accountsOf(tx, ref);
   await lockAccounts(tx, [...new Set([...accounts, ...(place ? [place.account] : [])])]);
@@ -37,10 +37,10 @@ export async function lockRevocation(tx: Tx, ref: string, place?: CommandPlace):
 }
 
 /**
- * Takes the approval of `channel:peer` back, on every bot account, and turns their requests down. What they have
- * waiting ends as refused, and what runs for them is stopped, sub-agents too, in the same transaction; as it holds
- * the accounts' rows, nothing they send afterwards is taken in. Somebody who is approved on one more account meanwhile was
- * approved after this. Repeating it changes nothing.
+ * Revokes the approval of `channel:peer` on every bot account, and refuses their requests. In the same transaction,
+ * their waiting messages end as refused, and runs and sub-agents working for them are stopped. Because it holds the
+ * accounts' rows, nothing they send afterwards is accepted. A concurrent approval on another account counts as made
+ * after this. Repeating it changes nothing.
  */
 export async function revokeAccess(
   tx: StepTx,

@@ -3,14 +3,14 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
-/** A person's role by approval. */
+/** A person's role, granted by approval. */
 export type Role = 'owner' | 'user';
 /** A sender's stored access; the configuration is applied on top. */
 export type SenderRole = Role | 'none';
 
 type RoleRequest = { readonly account: string; readonly peerIds: readonly string[] };
 
-/** The stored roles of these senders of one bot account, by peer id; one look at an index. */
+/** Reads the stored roles of these senders of one bot account, by peer id, with a single index lookup. */
 export const readStandings: StoreQuery<RoleRequest, ReadonlyMap<string, Role>> = {
   query: 'readStandings',
   run: async (tx, { account, peerIds }) => {
@@ -28,7 +28,7 @@ const rolesInAccount = prepared((db, of: QueryParams<{ account: string; peerIds:
     .where('peerId', ...oneOf(of.peerIds, dialect)),
 );
 
-/** The stored roles of these people (`channel:peer`); of somebody with several, the lesser. */
+/** Reads the stored roles of these people (`channel:peer`); for a person with several, the lowest. */
 export const readRolesOf: StoreQuery<{ readonly refs: readonly string[] }, ReadonlyMap<string, Role>> = {
   query: 'readRolesOf',
   run: async (tx, { refs }) => {
@@ -43,9 +43,9 @@ export const readRolesOf: StoreQuery<{ readonly refs: readonly string[] }, Reado
 type JudgedSender = { readonly senderId: string; readonly standing?: SenderRole };
 
 /**
- * Asserts that each sender's access is unchanged since intake read it. The caller holds the account's row,
- * which every approval and revocation locks: a commit after a revocation was decided after it. Throws
- * `access_changed`: decide again.
+ * Asserts that each sender's access is unchanged since intake read it. The caller must have locked the account's row,
+ * which every approval and revocation locks too, so a batch committed after a revocation was also decided after it.
+ * Throws `access_changed`, which means that intake must decide again.
  */
 export async function assertRolesUnchanged(
   tx: Tx,
