@@ -1,10 +1,9 @@
 /**
- * `/link`: proof from both sides makes two accounts one person. A code that was asked for from one
- * account and typed from the other links both, in the transaction that uses the code up. Nothing of
- * either conversation is moved: the session key of the person leads to the lane of the account that
- * asked, where its transcript, its run and what waits go on; what waits in the other conversation's lane
- * is answered there, and its transcript stays readable. Rights are not touched here: they hang on the
- * accounts (`src/inbound/authorise.ts`).
+ * `/link`: proof from both sides makes two accounts one person. A code that is issued to one account and sent from the
+ * other links both, in the transaction that uses up the code. Neither conversation is moved: the identity's session key
+ * leads to the lane of the account that asked for the code, where its transcript, run and waiting messages continue.
+ * Messages waiting in the other conversation's lane are answered there, and its transcript remains readable. Rights
+ * aren't changed here: they belong to the accounts (`src/inbound/authorise.ts`).
  */
 
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
@@ -20,22 +19,23 @@ export type NewCode = {
   readonly peer: string;
   /** The account's own name for itself, cleaned. */
   readonly name: string;
-  /** Where the configuration has put the account. */
+  /** The identity that the configuration assigns to the account. */
   readonly identity: string | undefined;
-  /** The name of the identity, should one begin. */
+  /** Name for a new identity, if one begins. */
   readonly newIdentity: string;
-  /** Leads that identity's session key to the lane of the conversation so far. */
+  /** Leads the new identity's session key to the lane of the existing conversation. */
   readonly alias: { readonly key: string; readonly laneKey: string } | undefined;
   readonly codeHash: string;
   readonly ttlMs: number;
 };
 
-/** A link code as an account sends it in chat. */
+/** A link code that an account sends in chat. */
 export type RedeemInput = {
   readonly peer: string;
   /**
-   * The second step, from the same account in the same conversation. The first only says whom the code joins: it may
-   * be somebody else's message, passed on over a network that doesn't mark forwards.
+   * True for the second step, from the same account in the same conversation. The first step only names the account
+   * that the code would link, since the code may be somebody else's message, passed on over a network that doesn't mark
+   * forwards.
    */
   readonly isConfirmed: boolean;
   readonly codeHash: string;
@@ -45,14 +45,14 @@ export type RedeemInput = {
 
 export type RedeemResult =
   | { readonly kind: 'limited' | 'wrong' | 'self' }
-  /** `other`: the account that asked for the code, for people. */
+  /** `other`: label of the account that asked for the code. */
   | { readonly kind: 'already' | 'elsewhere' | 'unsure'; readonly other: string }
   | {
       readonly kind: 'linked';
       readonly other: string;
       /** The accounts have different rights. */
       readonly isUneven: boolean;
-      /** Where the code was asked for. */
+      /** Where the code was requested. */
       readonly asker: { readonly route: ReplyRoute; readonly laneKey: string };
     };
 
@@ -60,7 +60,7 @@ export type RemoveInput = {
   readonly own: string;
   readonly target: string;
   readonly identity: string | undefined;
-  /** The identity in which the account is alone, should it need one. */
+  /** Name for an identity with only this account, if it needs one. */
   readonly newIdentity: string;
 };
 
@@ -77,14 +77,14 @@ type StoredLinkRequest = Omit<NewCode, 'codeHash' | 'ttlMs'> & {
 
 const madeInChat = 'link.';
 
-/** Configured names hold no dot, so nobody can join an identity that the owner has named. */
+/** Returns a new identity's name. Configured names contain no dot, so it never matches one that the owner chose. */
 export function nameIdentity(): string {
   return `${madeInChat}${crypto.randomUUID()}`;
 }
 
 /**
- * Locks all changes of links, and the account and the lane of the command; with the code that it redeems the lane in which
- * that was asked for too.
+ * Locks all changes of links, and the command's account and lane. If it redeems a code, it also locks the lane in which
+ * the code was requested.
  */
 export async function lockLinkStep(tx: StepTx, place: CommandPlace, redeeming?: RedeemInput): Promise<void> {
   if (tx.dialect !== 'postgres') return;
@@ -94,7 +94,7 @@ export async function lockLinkStep(tx: StepTx, place: CommandPlace, redeeming?: 
   await lockCommand(tx, place, { lanes: asked ? [{ key: asked.laneKey }] : [] });
 }
 
-/** Redacts expired codes. Every other step here comes after it, and it after `lockLinkStep`. */
+/** Redacts expired codes. Call it after `lockLinkStep` and before every other step in this file. */
 export async function beginLinkStep(tx: StepTx): Promise<void> {
   const expired = await tx.db
     .deleteFrom('linkCodes')
@@ -104,7 +104,7 @@ export async function beginLinkStep(tx: StepTx): Promise<void> {
   for (const shown of expired) await redactCode(tx, shown);
 }
 
-/** Stores a code in place of the account's earlier one. The scene's answer shows the code. */
+/** Stores a code, replacing the account's earlier one. The scene's answer shows the code. */
 export async function issueCode(tx: StepTx, scene: CommandScene, newCode: NewCode): Promise<void> {
   const { codeHash, ttlMs, ...account } = newCode;
   const { peer } = account;
@@ -117,7 +117,7 @@ export async function issueCode(tx: StepTx, scene: CommandScene, newCode: NewCod
     .execute();
 }
 
-/** Links the account with the one that asked for the code, or says what is in the way. */
+/** Links the account with the one that asked for the code, or says why it can't. */
 export async function redeemCode(tx: StepTx, scene: CommandScene, input: RedeemInput): Promise<RedeemResult> {
   const { peer } = input;
   const isTried = await hasAttemptLeft(tx, peer);
@@ -165,7 +165,7 @@ type MeetResult =
   | { readonly kind: 'joined'; readonly identity: string }
   | { readonly kind: 'self' | 'already' | 'elsewhere' };
 
-/** The identity that both would have, or why they cannot be linked, in either step. */
+/** Returns the identity that both accounts would have, or why they can't be linked, for either step. */
 async function meet(tx: Tx, { peer, asked, mine, theirs }: MeetingPeers): Promise<MeetResult> {
   if (asked.peer === peer) return { kind: 'self' };
   if (mine === undefined || theirs === undefined)
@@ -175,7 +175,7 @@ async function meet(tx: Tx, { peer, asked, mine, theirs }: MeetingPeers): Promis
   return (await isAlone(tx, theirs)) ? { kind: 'joined', identity: mine } : { kind: 'elsewhere' };
 }
 
-/** Whether an account has its identity for itself, since the others have left it: it may go over to another. */
+/** Says whether the identity has a single account left, because the others have left: it may then move to another. */
 async function isAlone(tx: Tx, identity: string): Promise<boolean> {
   if (!identity.startsWith(madeInChat)) return false;
   const accounts = tx.db.selectFrom('links').select('peer').where('identity', '=', identity).limit(2);
@@ -183,8 +183,9 @@ async function isAlone(tx: Tx, identity: string): Promise<boolean> {
 }
 
 /**
- * An account must not return to a lane that the others continue to use: it would read their messages. It starts
- * again in its own identity. Any other account finds its own conversation as it was before the link.
+ * Removes an account from its identity. If the others continue to use its lane, it must not return there, where it
+ * would read their messages, so it starts over in its own identity. Any other account finds its own conversation as it
+ * was before the link.
  */
 export async function removeAccount(
   tx: StepTx,
@@ -205,14 +206,14 @@ export async function removeAccount(
   return { kind: 'removed', route: JSON.parse(link.route) as ReplyRoute };
 }
 
-/** Ends a code that others have seen; without a hash it does nothing. */
+/** Voids a code that others have seen; does nothing without a hash. */
 export async function voidCode(tx: StepTx, codeHash: string | undefined): Promise<void> {
   if (codeHash !== undefined) await takeCode(tx, { codeHash });
 }
 
 /**
- * Who asked with this code. One that was offered to somebody is good for nobody else; one that is confirmed
- * must have been offered to this account, in this conversation. The caller holds the lock of all links.
+ * Finds the request behind a code. A code that was offered to one account is valid for no other; a confirmed code must
+ * have been offered to this account in this conversation. The caller must hold the lock of all links.
  */
 async function findCode(tx: Tx, step: RedeemInput, place: string): Promise<StoredLinkRequest | undefined> {
   const row = await tx.db
@@ -228,7 +229,7 @@ async function findCode(tx: Tx, step: RedeemInput, place: string): Promise<Store
   return isGood ? (JSON.parse(row.asked) as StoredLinkRequest) : undefined;
 }
 
-/** The scene's answer shows the code, in place of that of an earlier offer. */
+/** Offers the code to the account. The scene's answer shows the code, and an earlier offer's text is redacted. */
 async function offerCode(
   tx: StepTx,
   { conversationKey, partKey }: CommandScene,
@@ -244,7 +245,7 @@ async function offerCode(
     .execute();
 }
 
-/** Uses up the code of this hash, or the one that this account has asked for. */
+/** Uses up the code with this hash, or the one issued to this account. */
 async function takeCode(
   tx: StepTx,
   which: { readonly codeHash: string } | { readonly peer: string },
@@ -258,7 +259,7 @@ async function takeCode(
 
 type Shown = { readonly answerKey?: string; readonly offerKey: string | null };
 
-/** The texts that showed the code; one that is still to be sent says at once that the code is void. */
+/** Replaces the texts that showed the code; one that hasn't been sent yet will say that the code is void. */
 async function redactCode(tx: StepTx, { answerKey, offerKey }: Shown): Promise<void> {
   const content = JSON.stringify({ kind: 'text', text: { text: tx.texts.linkCodeGone, spans: [] } });
   for (const key of [answerKey, offerKey]) if (key != null) await changeRow(tx, 'outbox', key, { content });
@@ -271,7 +272,7 @@ async function identityOf(tx: Tx, peer: string): Promise<string | undefined> {
 
 type Entry = { readonly peer: string; readonly identity: string; readonly route: ReplyRoute };
 
-/** An account that was alone in another identity leaves that. */
+/** Adds an account to the identity; if it was alone in another one, it leaves that. */
 async function addAccount(tx: Tx, { peer, identity, route }: Entry): Promise<void> {
   await tx.db
     .insertInto('links')

@@ -4,20 +4,19 @@ import type { QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 
 /*
- * A counter starts anew after its window has passed without an attempt, so that no window of that length,
- * wherever it begins, holds more attempts than this.
+ * A counter starts over once its window has passed without an attempt, so that no window of that length, wherever it
+ * begins, contains more attempts than this.
  */
 
-/** Wrong codes of one account; the window is the life of a code. */
+/** Wrong codes per account; the window is the lifetime of a code. */
 const perPeer = { count: 5, windowMs: 600_000 };
 /** Codes looked up in total, across all people. */
 const forAll = { count: 10, windowMs: 60_000 };
 const everybody = '*';
 
 /**
- * Locks all guessing (and with it every change of links) until the transaction ends, and says whether
- * this account may try a code now. The counters are rows, so neither a restart nor a second process
- * resets them.
+ * Locks all attempts (and with them every change of links) until the transaction ends, and says whether this account
+ * may try a code now. The counters are rows, so neither a restart nor a second process resets them.
  */
 export async function hasAttemptLeft(tx: Tx, peer: string): Promise<boolean> {
   const together = await readCount(tx, everybody, forAll.windowMs);
@@ -34,7 +33,7 @@ export async function countGuess(
   if (isWrong) await add(tx, peer, perPeer.windowMs);
 }
 
-/** Takes the row that every change of links takes first. */
+/** Locks the row that every change of links locks first. */
 export async function lockLinks(tx: Tx): Promise<void> {
   await readCount(tx, everybody, forAll.windowMs);
 }

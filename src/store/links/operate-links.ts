@@ -1,4 +1,7 @@
-/** Links made in chat, for who runs Parley: shown and ended, never made. A link is made by a proof from both accounts. */
+/**
+ * Links made in chat, for the operator to list and end. The operator never creates one, since a link requires proof
+ * from both accounts.
+ */
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
@@ -8,7 +11,7 @@ import { lockLinks } from './link-attempts.ts';
 /** An account that was linked in chat; `peer`: `<channel>:<peer>`. */
 export type ChatLink = { readonly peer: string; readonly identity: string; readonly linkedAt: number };
 
-/** Reads the accounts that were linked in chat, by their identities, in the order in which they joined. */
+/** Reads the accounts that were linked in chat, grouped by identity, in the order in which they joined. */
 export const readChatLinks: StoreQuery<{ readonly limit: number }, readonly ChatLink[]> = {
   query: 'readChatLinks',
   run: (tx, { limit }) =>
@@ -24,13 +27,13 @@ export const readChatLinks: StoreQuery<{ readonly limit: number }, readonly Chat
 
 export type RemoveLinkInput = {
   readonly peer: string;
-  /** Names the notice to the account. */
+  /** Key of the notice to the account. */
   readonly noticeKey: string;
 };
 
 /**
- * Takes an account out of its identity, as `/link remove` of another account does, and tells it. Safe to repeat: an account
- * that isn't linked stays as it is.
+ * Removes an account from its identity, like `/link remove` from another account, and notifies it. Safe to repeat: an
+ * account that isn't linked stays as it is.
  */
 export const removeLink: StoreCommand<
   RemoveLinkInput,

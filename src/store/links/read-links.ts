@@ -3,19 +3,19 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
-/** Chat links that concern the given accounts. */
+/** Links made in chat that involve the given accounts. */
 export type ChatLinks = {
   readonly accounts: readonly { readonly peer: string; readonly identity: string }[];
-  /** Session keys that lead to a lane of another key. */
+  /** Session keys that lead to a lane with another key. */
   readonly lanes: readonly { readonly key: string; readonly laneKey: string }[];
 };
 
-/** No account is linked in chat. */
+/** Links when no account is linked in chat. */
 export const noLinks: ChatLinks = { accounts: [], lanes: [] };
 
 /**
- * The identities of these accounts with everybody in them, and those of `identities`, which the
- * configuration has put accounts into. One look at an index where nothing is linked.
+ * Reads the identities of these accounts with all their members, and likewise `identities`, to which the configuration
+ * assigns accounts. A single index lookup if nothing is linked.
  */
 export const readLinks: StoreQuery<
   { readonly peers: readonly string[]; readonly identities: readonly string[] },
@@ -54,7 +54,7 @@ const lanesOf = prepared((db, of: QueryParams<{ identities: string }>, dialect) 
     .where('identity', ...oneOf(of.identities, dialect)),
 );
 
-/** The given accounts, and their links. */
+/** The given accounts and their links. */
 export type SeenLinks = {
   readonly peers: readonly string[];
   readonly identities: readonly string[];
@@ -62,13 +62,14 @@ export type SeenLinks = {
 };
 
 /**
- * Proves that what decided on lanes and rights is still so. Throws `access_changed`: decide again. A
- * message that meets a change of links is then either before it or after it, with all that follows.
+ * Proves that the links by which intake chose lanes and rights are unchanged. Throws `access_changed`, which means that
+ * intake must decide again. A message that coincides with a change of links is thus handled entirely before it or
+ * entirely after it.
  */
 export async function proveLinks(tx: Tx, seen: SeenLinks): Promise<void> {
   const { accounts } = await readLinks.run(tx, seen);
   if (JSON.stringify(accounts) === JSON.stringify(seen.accounts)) return;
-  throw new ParleyError('access_changed', 'Accounts were linked or taken out while a message came in.', {
+  throw new ParleyError('access_changed', 'Accounts were linked or removed while a message came in.', {
     retry: { kind: 'later' },
   });
 }

@@ -2,9 +2,9 @@ import type { Authority } from '#contracts/outcome.ts';
 import { readRolesOf } from '../access/sender-roles.ts';
 import type { Tx } from '../base/command.ts';
 
-/** Rights by configuration; stored roles are applied on top. */
+/** Rights from the configuration; stored roles are applied on top. */
 export type Rights = {
-  /** Accounts that it names, `<channel>:<peer>`. */
+  /** Accounts that the configuration names, `<channel>:<peer>`. */
   readonly named: Readonly<Record<string, Authority>>;
   /** Rights of an approved user. */
   readonly approved: Authority;
@@ -12,12 +12,12 @@ export type Rights = {
 
 type JoinedPeers = {
   readonly peers: readonly string[];
-  /** Including accounts already linked. */
+  /** Accounts already linked in these identities count too. */
   readonly identities: readonly string[];
   readonly rights: Rights;
 };
 
-/** Whether those who would become one person have different rights now. */
+/** Says whether the accounts that would become one person currently have different rights. */
 export async function crossesTrustLine(tx: Tx, { peers, identities, rights }: JoinedPeers): Promise<boolean> {
   const linked =
     identities.length === 0
