@@ -11,12 +11,12 @@ export type AccountLease =
       readonly kind: 'held';
       readonly epoch: number;
       readonly cursor: string | undefined;
-      /** When the lease before this one ended at the latest, ms since the epoch; undefined for the first. */
+      /** The latest time at which the previous lease ended, ms since the epoch; undefined for the first lease. */
       readonly heldUntil: number | undefined;
     }
   | { readonly kind: 'busy'; readonly delayMs: number };
 
-/** One process receives for a bot account. A claim by the holder itself renews without a new epoch. */
+/** Claims a bot account: one process receives for it. The holder's own claim renews the lease and keeps the epoch. */
 export const claimAccount: StoreCommand<AccountClaim, AccountLease> = {
   name: 'claimAccount',
   run: async (tx, { account, holder, leaseMs }) => {
@@ -38,7 +38,7 @@ const lockedAccount = locking((db, of: QueryParams<{ account: string }>) =>
   db.selectFrom('accounts').selectAll().where('key', '=', of.account),
 );
 
-/** Releases the account's lease if this holder has it. How long it was held stays on record. */
+/** Releases the account's lease if this holder has it. The lease's end remains on record. */
 export const releaseAccount: StoreCommand<{ readonly account: string; readonly holder: string }, void> = {
   name: 'releaseAccount',
   run: async (tx, { account, holder }) => {
@@ -51,7 +51,7 @@ export const releaseAccount: StoreCommand<{ readonly account: string; readonly h
   },
 };
 
-/** Every change of access locks the accounts' rows first, as receiving for one does; several in the order of their keys. */
+/** Locks accounts' rows in key order. Every change of access does this first, just like receiving for an account. */
 export async function lockAccounts(tx: Tx, keys: readonly string[]): Promise<void> {
   if (tx.dialect !== 'postgres' || keys.length === 0) return;
   await lockRows(tx, tx.db.selectFrom('accounts').select('key').where('key', 'in', keys).orderBy('key'));
@@ -67,7 +67,7 @@ export async function voidAccountLeases(tx: Tx, holders: readonly string[]): Pro
   await tx.db.updateTable('accounts').set({ holder: null }).where('holder', 'in', holders).execute();
 }
 
-/** Hash of the command list last registered for the account; undefined if none was. */
+/** Reads the hash of the command list last registered for the account; undefined if there was none. */
 export const readCommandsHash: StoreQuery<{ readonly account: string }, string | undefined> = {
   query: 'readCommandsHash',
   run: async (tx, { account }) => {
@@ -76,7 +76,10 @@ export const readCommandsHash: StoreQuery<{ readonly account: string }, string |
   },
 };
 
-/** Safe to repeat. Written after the network has confirmed: a crash in between registers once more. */
+/**
+ * Stores the hash of a registered command list. Call it after the network has confirmed: after a crash in between, the
+ * list is registered again. Safe to repeat.
+ */
 export const rememberCommands: StoreCommand<{ readonly account: string; readonly hash: string }, void> = {
   name: 'rememberCommands',
   run: async (tx, { account, hash }) => {

@@ -1,6 +1,6 @@
 /**
- * The processes that use this database: each has a row for as long as it lives, and holds its leases under the
- * row's id. A process that finds one dead voids its leases at once, without waiting for their expiry.
+ * The processes that use this database. Each has a row for as long as it lives, and holds its leases under the row's
+ * id. A process that finds another one dead voids its leases immediately, without waiting for them to expire.
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
@@ -13,13 +13,13 @@ import { voidAccountLeases } from './accounts.ts';
 /** Tasks of a process: everything, receiving or working. */
 export type ProcessRole = 'all' | 'gateway' | 'worker';
 
-/** Which calls to platforms a process that ended had begun, and which ended is not on record. */
+/** Platform calls that an ended process had begun, whose outcome isn't on record. */
 export type JournaledSends = { readonly holder: string; readonly begun: readonly string[] };
 
 export type EndedProcesses = {
-  /** Their boots. */
+  /** Ids of the ended processes' rows. */
   readonly ids: readonly string[];
-  /** Journals that could be read; the other processes' sends are unknown. */
+  /** Journals that could be read; sends of the other processes are unknown. */
   readonly sends: readonly JournaledSends[];
 };
 
@@ -28,12 +28,12 @@ export type Boot = {
   readonly folder: string;
   /** Default: `all`. */
   readonly role?: ProcessRole;
-  /** The folder's processes that have ended. Default: all others, for a process that has it alone. */
+  /** The folder's processes that have ended. Default: all others, for a process that has the folder to itself. */
   readonly ended?: readonly string[];
   readonly sends?: readonly JournaledSends[];
 };
 
-/** Enters a process, and voids what ended processes of its folder held. Safe to repeat. */
+/** Registers a process, and voids the leases of its folder's ended processes. Safe to repeat. */
 export const addProcess: StoreCommand<Boot, void> = {
   name: 'addProcess',
   run: async (tx, { id, folder, role = 'all', ended, sends = [] }) => {
@@ -47,16 +47,16 @@ export const addProcess: StoreCommand<Boot, void> = {
   },
 };
 
-/** Voids what ended processes held. Several may find the same one dead: repeating it changes nothing. */
+/** Voids the leases of ended processes. Several processes may find the same one dead: repeating it changes nothing. */
 export const voidProcesses: StoreCommand<EndedProcesses, void> = { name: 'voidProcesses', run: voidLeases };
 
-/** The processes of a data folder that have begun and were not found dead. */
+/** Reads the processes of a data folder that have started and haven't been found dead. */
 export const readBoots: StoreQuery<{ readonly folder: string }, readonly string[]> = {
   query: 'readBoots',
   run: (tx, { folder }) => bootsIn(tx, folder),
 };
 
-/** Whether any process that runs agents has entered and was not found dead. */
+/** Says whether any process that runs agents is registered and hasn't been found dead. */
 export const hasWorker: StoreQuery<Record<never, never>, boolean> = {
   query: 'hasWorker',
   run: async (tx) => {
@@ -83,8 +83,8 @@ async function voidLeases(tx: Tx, { ids, sends }: EndedProcesses): Promise<void>
 type HeldDelivery = { readonly key: string; readonly holder: string | null };
 
 /**
- * Locks the conversations that these processes were delivering, before their parts are read: another process may
- * have found the same one dead, and a third be sending by now.
+ * Locks the conversations to which these processes were delivering, before their parts are read: another process may
+ * have found the same one dead, and a third may be sending by now.
  */
 function lockDeliveries(tx: Tx, ids: readonly string[]): Promise<readonly HeldDelivery[]> {
   const open = tx.db.selectFrom('outbox').select('conversationKey').where(isOpenPart());
@@ -99,7 +99,7 @@ function lockDeliveries(tx: Tx, ids: readonly string[]): Promise<readonly HeldDe
   );
 }
 
-/** Requeues parts whose call had not started. */
+/** Requeues parts whose platform call hadn't started. */
 async function requeueUnsent(
   tx: Tx,
   { holder, begun }: JournaledSends,
@@ -113,7 +113,7 @@ async function requeueUnsent(
     .where('conversationKey', 'in', keys)
     .where(isOpenPart())
     .where('state', '=', 'sending')
-    // The earlier attempts of a repeat remain unknown.
+    // For a repeated part, the outcome of its earlier attempts remains unknown.
     .where('attempts', '<', firstRepeat)
     .execute();
   const known = new Set(begun);
