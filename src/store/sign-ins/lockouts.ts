@@ -1,13 +1,13 @@
-/** Addresses that have sent too many wrong secrets, a row each, so that a restart forgets none. */
+/** Addresses that have sent too many wrong secrets, one row each, so that a restart forgets none. */
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 
-/** An address, or the first half of one, which one person has whole. */
+/** A locked-out address, or the first half of one, since a person may have every address that begins with it. */
 export type Lockout = { readonly source: string; readonly until: number };
 
-/** Most rows; those that expire first are dropped. */
+/** Maximum number of rows; those that expire first are dropped. */
 const maxLockouts = 1_000;
 
-/** Locks an address out, and sweeps what is over. Safe to repeat. */
+/** Locks an address out, and removes expired lockouts. Safe to repeat. */
 export const lockOut: StoreCommand<Lockout & { readonly at: number }, void> = {
   name: 'lockOut',
   run: async ({ db }, { source, until, at }) => {
@@ -27,7 +27,7 @@ export const lockOut: StoreCommand<Lockout & { readonly at: number }, void> = {
   },
 };
 
-/** When the lockout of an address ends; undefined when it has none. */
+/** Reads when an address's lockout ends; undefined if it has none. */
 export const findLockout: StoreQuery<{ readonly source: string; readonly at: number }, number | undefined> = {
   query: 'findLockout',
   run: async ({ db }, { source, at }) => {

@@ -1,6 +1,6 @@
 /**
- * The browsers that are signed in, a row each. A browser without a row is signed out, in every process and
- * after every restart. Times are the server's, handed in: it alone knows when a cookie was made.
+ * The browsers that are signed in, one row each. A browser without a row is signed out, in every process and after
+ * every restart. Times are passed in by the server, since only the server knows when a cookie was made.
  */
 
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
@@ -11,13 +11,13 @@ import type { SignInsTable } from '../base/sign-in-tables.ts';
 /** A browser that is signed in. */
 export type SignIn = Readonly<Omit<SignInsTable, 'secretHash' | 'issuer'>>;
 
-/** Those of one access token; another token's sign-ins are nobody's. */
+/** Limits a query to the sign-ins of one access token; those of any other token belong to nobody. */
 type OfIssuer = { readonly issuer: string; readonly at: number };
 
-/** Most sign-ins of one access token; the one seen longest ago is dropped. */
+/** Maximum number of sign-ins per access token; the one seen longest ago is dropped. */
 export const maxSignIns = 100;
 
-/** Stores a sign-in, sweeps the expired ones, and keeps to the limit. Safe to repeat: one row per secret. */
+/** Stores a sign-in, removes expired ones and enforces the limit. Safe to repeat: there is one row per secret. */
 export const openSignIn: StoreCommand<
   OfIssuer & Omit<SignIn, 'createdAt' | 'lastSeenAt'> & { readonly secretHash: string },
   void
@@ -38,7 +38,7 @@ export const openSignIn: StoreCommand<
   },
 };
 
-/** Removes one sign-in, or all but one. The ids of those that ended. Repeating it changes nothing. */
+/** Removes one sign-in, or all but one. Returns the ids of those that ended. Repeating it changes nothing. */
 export const endSignIns: StoreCommand<
   { readonly issuer: string } & ({ readonly id: string } | { readonly allBut?: string }),
   readonly string[]
@@ -54,7 +54,7 @@ export const endSignIns: StoreCommand<
   },
 };
 
-/** Notes that a browser was here. For freshness only. */
+/** Records that a browser was just seen. For freshness only. */
 export const touchSignIn: StoreCommand<{ readonly id: string; readonly at: number }, void> = {
   name: 'touchSignIn',
   run: async (tx, { id, at }) => {
@@ -62,7 +62,7 @@ export const touchSignIn: StoreCommand<{ readonly id: string; readonly at: numbe
   },
 };
 
-/** The living sign-in whose cookie has this hash. */
+/** Finds the valid sign-in whose cookie has this hash. */
 export const findSignIn: StoreQuery<
   { readonly secretHash: string; readonly at: number },
   SignIn | undefined
@@ -71,7 +71,7 @@ export const findSignIn: StoreQuery<
   run: (tx, { secretHash, at }) => living(tx, at).where('secretHash', '=', secretHash).executeTakeFirst(),
 };
 
-/** All that live, the one seen last first. */
+/** Reads all valid sign-ins, the most recently seen first. */
 export const readSignIns: StoreQuery<OfIssuer, readonly SignIn[]> = {
   query: 'readSignIns',
   run: (tx, { issuer, at }) =>
