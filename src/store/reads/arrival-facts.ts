@@ -6,22 +6,22 @@ import { type ConversationFacts, readConversationFacts } from './conversation-fa
 export type ArrivalFacts = {
   readonly conversations: readonly ConversationFacts[];
   readonly links: ChatLinks;
-  /** The senders whom an approval has let in, by peer id. */
+  /** Roles of the senders who were approved, by peer id. */
   readonly roles: ReadonlyMap<string, Role>;
-  /** The roles of everybody who is linked with them, by `channel:peer`. */
+  /** Roles of everybody linked with the senders, by `channel:peer`. */
   readonly linkedRoles: ReadonlyMap<string, Role>;
 };
 
-/** Facts that intake needs of a batch, in one read: always stored ones, so they hold across processes. */
+/** Reads the facts that intake needs about a batch. All of them are stored, so they apply across processes. */
 export const readArrivalFacts: StoreQuery<
   {
     readonly account: string;
     readonly conversations: readonly string[];
-    /** Everybody whose event it is, by peer id. */
+    /** Peer ids of everybody who caused an event. */
     readonly senders: readonly string[];
-    /** Who writes directly. */
+    /** People who write directly, as `channel:peer`. */
     readonly peers: readonly string[];
-    /** Where the configuration has put them. */
+    /** Identities that the configuration assigns to them. */
     readonly identities: readonly string[];
   },
   ArrivalFacts

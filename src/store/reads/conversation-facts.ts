@@ -5,14 +5,14 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 /** Facts that intake needs about a conversation. */
 export type ConversationFacts = {
   readonly key: string;
-  /** The id its session key is made of. */
+  /** The id from which its session key is derived. */
   readonly canonicalId: string | undefined;
   readonly activation: 'mention' | 'always' | undefined;
-  /** An owner has let this group in, whatever the configuration names. */
+  /** An owner has admitted this group, regardless of the configuration. */
   readonly isAdmitted: boolean;
 };
 
-/** Facts that the mention gate needs of a batch's conversations. Those without a row have no facts. */
+/** Reads the facts that the mention gate needs about a batch's conversations; none for those without a row. */
 export const readConversationFacts: StoreQuery<
   { readonly keys: readonly string[] },
   readonly ConversationFacts[]

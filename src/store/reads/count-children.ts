@@ -9,10 +9,10 @@ export type LiveChildren = {
   readonly count: number;
 };
 
-/** How long after its deadline a stopped child may still be live: the sweep looks once a second. */
+/** How long after its deadline a stopped child may still be live; the sweep runs once a second. */
 const sweepGraceMs = 5_000;
 
-/** Counts live children. The cost depends on how many live, as the index of those is read only. */
+/** Counts live children. Only their index is read, so the cost depends on how many are live. */
 export async function countLiveChildren(tx: Tx): Promise<readonly LiveChildren[]> {
   const rows = await tx.db
     .selectFrom('children')
@@ -26,8 +26,8 @@ export async function countLiveChildren(tx: Tx): Promise<readonly LiveChildren[]
 }
 
 /**
- * Counts live children that nobody would hear of: the run at the top of their tree is over, and its lane is
- * gone or has another session now. Those that were asked to stop are left out until their deadline is past.
+ * Counts live children whose end nobody would learn of: the run at the top of their tree is over, and its lane is gone
+ * or has another session now. Those that were asked to stop are left out until their deadline has passed.
  */
 export async function countOrphans(tx: Tx): Promise<number> {
   const { rows } = await sql<{ count: number }>`

@@ -3,7 +3,7 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 /** A message on its platform. */
 export type MessagePlace = { readonly conversationKey: string; readonly messageId: string };
 
-/** Which of these messages the bot sent itself, as far as their receipts tell; in the order of the question. */
+/** Says for each of these messages, in order, whether the bot sent it, as far as receipts show. */
 export const readOwnMessages: StoreQuery<{ readonly places: readonly MessagePlace[] }, readonly boolean[]> = {
   query: 'readOwnMessages',
   run: async (tx, { places }) => {
@@ -13,7 +13,7 @@ export const readOwnMessages: StoreQuery<{ readonly places: readonly MessagePlac
   },
 };
 
-/** Key of the part that was sent as this message; undefined when the bot didn't send it. */
+/** Reads the key of the part that was sent as this message; undefined if the bot didn't send it. */
 export async function readPartKey(
   tx: Tx,
   { conversationKey, messageId }: MessagePlace,

@@ -3,15 +3,15 @@ import type { StoreQuery } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 
-/** State of a lane's work, whichever process does it. */
+/** State of a lane's work, in whichever process it runs. */
 export type LaneWork = {
-  /** Absent when no run is unfinished. */
+  /** Absent if no run is unfinished. */
   readonly run?: {
     readonly runId: string;
     readonly target: RunTarget;
     readonly authority: string;
     readonly isParked: boolean;
-    /** A holder is at work: its lease has not expired. */
+    /** The run has a holder whose lease hasn't expired. */
     readonly isHeld: boolean;
   };
   readonly hasWaiting: boolean;
@@ -51,7 +51,7 @@ export const readLaneWork: StoreQuery<{ readonly laneKey: string }, LaneWork> = 
   },
 };
 
-/** Whether any lane has an unfinished run or a waiting item. */
+/** Says whether any lane has an unfinished run or a waiting item. */
 export const readIsBusy: StoreQuery<Record<string, never>, boolean> = {
   query: 'readIsBusy',
   run: async (tx) => {

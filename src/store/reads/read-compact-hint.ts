@@ -1,7 +1,7 @@
 import type { StoreQuery } from '../base/command.ts';
 import { json } from '../base/json.ts';
 
-/** The wish that a person gave with the command that began the run; undefined when there is none. */
+/** Reads the request that a person added to the command that began the run; undefined if there is none. */
 export const readCompactHint: StoreQuery<{ readonly runId: string }, string | undefined> = {
   query: 'readCompactHint',
   run: async (tx, { runId }) => {

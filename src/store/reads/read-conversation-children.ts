@@ -4,13 +4,13 @@ import { excerptOf } from '../base/one-line.ts';
 import { readLiveChildren } from '../children/child-rows.ts';
 import { readChildUsage } from '../children/child-usage.ts';
 
-/** So many sessions of a lane are looked at: `/new` makes another one. */
+/** How many of a lane's sessions are searched; each `/new` creates one. */
 const newestSessions = 3;
 
 /**
- * Sub-agents of a conversation at every depth, oldest first: the newest `limit` it spawned with all below those, and
- * every one that lives: however many came after it, somebody may want to stop it.
- * `laneKeys`: its lane, and for a person with linked accounts the lane they wrote in before.
+ * Reads a conversation's sub-agents at every depth, oldest first: the newest `limit` that it spawned, with all their
+ * descendants, and every live one, which somebody may want to stop however many came after it. `laneKeys`: its lane,
+ * and for a person with linked accounts also the lane that they wrote in before.
  */
 export const readConversationChildren: StoreQuery<
   { readonly laneKeys: readonly string[]; readonly limit: number },
@@ -29,11 +29,11 @@ export const readConversationChildren: StoreQuery<
     const known = new Set(found.map(({ id }) => id));
     const views: ChildView[] = [];
     for (const row of found) {
-      // While a child works, its row knows nothing of what it has used.
+      // A child's row doesn't include its usage until it is done.
       const usage = row.state === 'done' ? row : await readChildUsage(tx, row.laneKey);
       views.push(viewOf(row, usage, known));
     }
-    // Spawned in one batch they have one time; names are often numbered, ids are random.
+    // Children spawned in one batch have the same time. Names are often numbered; ids are random.
     return views.sort((a, b) => a.createdAt - b.createdAt || byName(a.name, b.name) || byName(a.id, b.id));
   },
 };
@@ -53,7 +53,7 @@ function byName(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** More nodes of one level than a tree may have in its life. */
+/** More nodes per level than a tree may have in its lifetime. */
 const mostBelow = 1_000;
 
 type Row = Awaited<ReturnType<typeof readNewest>>[number];
@@ -64,7 +64,7 @@ async function readBelow(tx: Tx, sessionIds: readonly string[], limit: number): 
   return [...new Map(rows.map((row) => [row.id, row])).values()];
 }
 
-/** Reads all but the result, which may be long. */
+/** Reads everything except the result, which may be long. */
 function readNewest(tx: Tx, sessionIds: readonly string[], limit: number) {
   return tx.db
     .selectFrom('children')

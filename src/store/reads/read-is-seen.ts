@@ -4,11 +4,11 @@ import { conversationKeyOf } from '../base/conversation-key.ts';
 
 export type SeenQuestion = {
   readonly run: { readonly laneKey: string; readonly sessionId: string; readonly target: RunTarget };
-  /** A platform's id of a message. */
+  /** The platform's message id. */
   readonly messageId: string;
 };
 
-/** Whether the message belongs to the conversation that the run answers, and its session has shown it to the model. */
+/** Says whether the message is in the conversation that the run answers, and its session has shown it to the model. */
 export const readIsSeen: StoreQuery<SeenQuestion, boolean> = {
   query: 'readIsSeen',
   run: async (tx, { run, messageId }) => {
@@ -36,7 +36,7 @@ async function wasTaken(tx: Tx, { route, sessionId, messageId }: SeenInput): Pro
   return taken !== undefined;
 }
 
-/** Group messages that didn't address the agent are shown once, beside one that did. */
+/** Finds group messages that didn't address the agent: they are shown once, together with one that did. */
 async function wasContext(tx: Tx, { route, laneKey, sessionId, messageId }: SeenInput): Promise<boolean> {
   const shown = await tx.db
     .selectFrom('groupContext')

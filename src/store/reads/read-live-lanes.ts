@@ -1,73 +1,73 @@
 /**
  * Lanes as the owner's page lists them, a page at a time: first those with a run or waiting items, then people's idle
- * ones, each group by its keys. What a page costs doesn't grow with the lanes that rest.
+ * ones, each group in key order. The cost of a page doesn't grow with the number of idle lanes.
  */
 import { sql } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem, isPeoplesLane } from '../base/index-predicates.ts';
 import { type WaitingItem, waitingItemOf } from './read-waiting-items.ts';
 
-/** A lane with its run and what waits. Times in ms. */
+/** A lane with its run and its waiting items. Times in ms. */
 export type LiveLane = {
   readonly key: string;
-  /** `main`: a conversation, whose mode and waiting items may be changed. All others are Parley's own. */
+  /** `main`: a conversation, whose mode and waiting items may be changed. All other classes are Parley's own. */
   readonly class: string;
   readonly agentId: string;
   readonly title: string | undefined;
   readonly mode: string;
   /**
-   * `unheld`: its run is unfinished and nobody holds it. `due`: something waits that the next free worker takes;
-   * `armed`: for a later moment.
+   * `unheld`: its run is unfinished and has no holder. `due`: an item waits for the next free worker. `armed`: an item
+   * waits for a later time.
    */
   readonly state: 'active' | 'parked' | 'unheld' | 'due' | 'armed' | 'idle';
-  /** The process that works on it. */
+  /** The process that holds the lane. */
   readonly holder?: {
     readonly id: string;
-    /** Absent when the process has no record any more. */
+    /** Absent if the process no longer has a record. */
     readonly role?: string;
-    /** Since its lease was renewed last. */
+    /** Time since its lease was last renewed. */
     readonly leaseAgeMs: number;
   };
   readonly run?: {
     readonly id: string;
     readonly kind: string;
     readonly ageMs: number;
-    /** Names the answer that it waits for while it is parked. */
+    /** While it is parked: the reason for waiting. */
     readonly waitsFor?: string;
     /** Somebody has asked it to stop. */
     readonly isStopping: boolean;
   };
-  /** The next ones, in the order in which they will be taken; some at most. */
+  /** The next items, in the order in which they will be taken; at most `mostItems`. */
   readonly waiting: readonly (WaitingItem & { readonly id: string })[];
   readonly waitingCount: number;
 };
 
-/** The last lane of a page, for the next one. */
+/** The last lane of a page, after which the next page begins. */
 export type LanePlace = { readonly group: 'busy' | 'idle'; readonly key: string };
 
-/** A page of lanes; `next`: the place after which the next one begins. */
+/** A page of lanes. `next`: the place after which the next page begins. */
 export type LanePage = {
   readonly lanes: readonly LiveLane[];
   /** Absent on the last page. */
   readonly next?: LanePlace;
 };
 
-/** Waiting items that are shown of a lane. */
+/** Maximum number of waiting items shown per lane. */
 const mostItems = 20;
 
 export type LanesAsked = {
   readonly after?: LanePlace | undefined;
   readonly limit: number;
-  /** How long the processes' leases are, ms. */
+  /** Duration of the processes' leases, ms. */
   readonly leaseMs: number;
 };
 
-/** Reads the page that begins after a place, or the first. */
+/** Reads the page that begins after a place, or the first page. */
 export const readLiveLanes: StoreQuery<LanesAsked, LanePage> = {
   query: 'readLiveLanes',
   usesClock: true,
   run: async (tx, { after, limit, leaseMs }) => {
-    // One more than a page tells whether there is a next one.
+    // One lane more than a page shows whether there is a next page.
     const places = await findPlaces(tx, after, limit + 1);
     const shown = places.slice(0, limit);
     const last = places.length > limit ? shown.at(-1) : undefined;
@@ -92,8 +92,8 @@ async function findPlaces(
 }
 
 /**
- * Lanes with a run or with something that waits, each by an index of its own. SQLite would look for those with a run among
- * all, in the order of the keys, so it is told to find them first.
+ * Reads the keys of lanes with a run or with waiting items, each by its own index. SQLite would search all lanes in key
+ * order for those with a run, so the query makes it find them first.
  */
 async function busyKeys(tx: Tx, after: string, limit: number): Promise<readonly string[]> {
   const { rows } = await sql<{ readonly key: string }>`
@@ -154,7 +154,7 @@ type LaneRow = Awaited<ReturnType<typeof laneRows>>[number];
 type LaneWaiting = {
   readonly count: number;
   readonly items: LiveLane['waiting'];
-  /** When the first of them is due. */
+  /** When the first item is due. */
   readonly dueAt: number;
 };
 
@@ -194,7 +194,7 @@ function stateOf(
   return waiting.dueAt > now ? 'armed' : 'due';
 }
 
-/** Reads the waiting items of these lanes; contents of those that are shown only. */
+/** Reads these lanes' waiting items, but only the contents of those that are shown. */
 async function readWaitingOf(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<string, LaneWaiting>> {
   const places = await tx.db
     .selectFrom('inbox')

@@ -4,43 +4,43 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
 import { countLiveChildren, countOrphans, type LiveChildren } from './count-children.ts';
 
-/** Counts of open work. The cost depends on the open rows, not on the history. */
+/** Counts of open work. The cost depends on the number of open rows, not on the history. */
 export type OpenCounts = {
-  /** Inbox rows by state; corrections and commands that wait in a lane's order are among them. */
+  /** Inbox rows by state, including corrections and commands that wait in a lane's order. */
   readonly items: { readonly held: number; readonly waiting: number };
-  /** When the message that waits longest arrived, ms since the epoch. */
+  /** When the longest-waiting message arrived, ms since the epoch. */
   readonly oldestWaitingSince: number | undefined;
   readonly lanes: {
-    /** A process runs them. */
+    /** Lanes whose run a process is executing. */
     readonly active: number;
-    /** Their run waits for something outside, without slot or lease. */
+    /** Lanes whose run waits for an outside result, without a slot or a holder. */
     readonly parked: number;
-    /** Their run is unfinished and nobody holds it: the sweep brings it to a worker. */
+    /** Lanes whose run is unfinished and has no holder: the sweep brings it to a worker. */
     readonly unheld: number;
-    /** Something waits in them for a later moment. */
+    /** Lanes in which an item waits for a later time. */
     readonly armed: number;
-    /** Something is due in them and nobody works on it yet. */
+    /** Lanes in which an item is due but no run has begun yet. */
     readonly due: number;
   };
-  /** Outbox parts that are still to be delivered. */
+  /** Outbox parts still to be delivered. */
   readonly parts: {
     readonly pending: number;
     readonly sending: number;
-    /** When the oldest of them was stored, ms since the epoch. */
+    /** When the oldest part was stored, ms since the epoch. */
     readonly oldestSince: number | undefined;
-    /** Their platform has made them wait for five minutes, or asks for more; those after them are among them. */
+    /** Parts that the platform has made wait for five minutes or asks to wait longer, and all parts after those. */
     readonly asked: number;
-    /** Others that were stored more than five minutes ago. */
+    /** Other parts that were stored more than five minutes ago. */
     readonly late: number;
   };
   readonly children: readonly LiveChildren[];
-  /** Live children that nobody would hear of. */
+  /** Live children whose end nobody would learn of. */
   readonly orphans: number;
-  /** By the database's clock, or this process's for SQLite. */
+  /** Time by the database's clock, or by this process's clock for SQLite. */
   readonly now: number;
 };
 
-/** Counts everything that is still open, for `/metrics`. */
+/** Counts all open work, for `/metrics`. */
 export const readOpenCounts: StoreQuery<Record<never, never>, OpenCounts> = {
   query: 'readOpenCounts',
   usesClock: true,
@@ -101,7 +101,7 @@ async function countLanesWithRun(tx: Tx) {
   return { active: of('active'), parked: of('parked'), unheld: of('unheld') };
 }
 
-/** Lanes without a run in which something waits: for a later moment, or for somebody to work on it. */
+/** Counts lanes without a run in which an item waits: for a later time, or for a worker. */
 async function countLanesThatWait(tx: Tx) {
   const byLane = tx.db
     .selectFrom('inbox')
@@ -136,7 +136,7 @@ async function countParts(tx: Tx) {
   return { pending: of('pending'), sending: of('sending'), oldestSince };
 }
 
-/** A part that its platform has made wait for long, or asks to, holds up all that follows it. */
+/** Counts long-waiting parts. A part that its platform has delayed long, or asks to, holds up all parts after it. */
 async function countLongWaits(tx: Tx): Promise<{ readonly asked: number; readonly late: number }> {
   const asked = sql<boolean>`"outbox"."conversationKey" in (
     select "conversationKey" from "outbox" where ${isOpenPart()} and (

@@ -3,20 +3,20 @@ import { json } from '../base/json.ts';
 import { findRow } from '../base/row-by-key.ts';
 import { senderRef } from '../items/item-change.ts';
 
-/** Names whom a run's calls are charged to. */
+/** Everyone to whom a run's model calls are charged. */
 export type Payer = {
   readonly treeId: string;
-  /** The session at the top: a sub-agent spends its parents' budget. */
+  /** The session at the top of the tree, since a sub-agent spends its parents' budget. */
   readonly sessionId: string;
-  /** Agent of that session. */
+  /** The agent of that session. */
   readonly topAgentId: string;
-  /** Whose message the run at the top of the tree took last, as `<channel>:<peer>`; undefined for nobody's. */
+  /** Sender of the last message that the top run of the tree took, as `<channel>:<peer>`; undefined if it took none. */
   readonly person: string | undefined;
-  /** The identity that the person has joined in chat. */
+  /** The identity that the person joined in chat. */
   readonly identity: string | undefined;
 };
 
-/** Reads whom a run's calls are charged to. */
+/** Reads to whom a run's model calls are charged. */
 export const readPayer: StoreQuery<{ readonly runId: string }, Payer> = {
   query: 'readPayer',
   run: async (tx, { runId }) => {

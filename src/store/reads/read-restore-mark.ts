@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { StoreQuery } from '../base/command.ts';
 
 /**
- * Names the restores that the database has behind it; empty without any. A position that was read under another mark says
- * nothing: its row may be gone, and another have its number.
+ * Reads a mark that identifies the restores that the database has been through; empty if there were none. A position
+ * that was read under another mark is meaningless: its row may be gone, and another row may have its number.
  */
 export const readRestoreMark: StoreQuery<Record<never, never>, string> = {
   query: 'readRestoreMark',

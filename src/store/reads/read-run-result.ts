@@ -6,35 +6,35 @@ import { json } from '../base/json.ts';
 import { findRow } from '../base/row-by-key.ts';
 import { sumOf } from '../base/sum-of.ts';
 
-/** State of an item whose run was promised under a reserved id. Times are ms since the epoch. */
+/** State of an item for which a run id was reserved. Times are ms since the epoch. */
 export type RunResult =
   | { readonly kind: 'unknown' }
   | {
       readonly kind: 'open';
       readonly laneKey: string;
       readonly mergedInto?: string;
-      /** Absent while it waits. */
+      /** Absent while the item waits. */
       readonly startedAt?: number;
     }
   | {
       readonly kind: 'ended';
       readonly laneKey: string;
-      /** The run that took the item in, when that isn't the reserved one. */
+      /** The run that took the item, if it isn't the reserved one. */
       readonly mergedInto?: string;
       readonly outcome: Outcome;
-      /** Why it failed, was cancelled or refused. */
+      /** Why it failed, was cancelled or was refused. */
       readonly reason?: string;
-      /** The answer, at most `maxResultChars` of it; empty when the agent said nothing. */
+      /** The answer, at most `maxResultChars` of it; empty if the agent gave none. */
       readonly text: string;
       readonly usage: RunUsage;
       readonly startedAt?: number;
       readonly endedAt?: number;
     };
 
-/** Sums over all model calls of the run; the cost in micro-dollars. */
+/** Totals over all model calls of the run; the cost is in micro-dollars. */
 export type RunUsage = Usage & { readonly cost: number };
 
-/** Longest text of a result, UTF-16 units. */
+/** Maximum length of a result's text, UTF-16 units. */
 const maxResultChars = 100_000;
 
 /** Follows a reserved run id to its item, and from the item to the run that took it. */
@@ -58,7 +58,7 @@ export const readRunResult: StoreQuery<{ readonly runId: string }, RunResult> = 
       kind: 'ended',
       laneKey,
       ...merged,
-      // Written by the store itself, as outcomes.
+      // Written only by the store itself, as outcomes.
       outcome: end.outcome as Outcome,
       ...(end.outcomeReason !== null && { reason: end.outcomeReason }),
       text: item.answer === null ? '' : await readAnswer(tx, item.answer),
@@ -74,7 +74,7 @@ type EndedItem = {
   readonly answer: string | null;
 };
 
-/** Gives a merged item the end of the item it was merged into: one answer is for all of them. */
+/** Returns the end of the item that a merged item was merged into: one answer covers all of them. */
 async function endOf(tx: Tx, runId: string, item: EndedItem): Promise<EndedItem> {
   if (item.outcome !== 'merged') return item;
   const into = await tx.db

@@ -1,7 +1,7 @@
 import type { StoreQuery } from '../base/command.ts';
 import { senderRef } from '../items/item-change.ts';
 
-/** People whose messages the run at the top of the child's tree took, as `<channel>:<peer>`. */
+/** Reads the people whose messages the top run of the child's tree took, as `<channel>:<peer>`. */
 export const readRunSenders: StoreQuery<{ readonly childId: string }, readonly string[]> = {
   query: 'readRunSenders',
   run: async (tx, { childId }) => {

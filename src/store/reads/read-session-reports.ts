@@ -5,10 +5,10 @@ import { type RowOf, withoutNulls } from '../base/without-nulls.ts';
 import { titleSessionOf } from '../lanes/titles.ts';
 import { readContext } from './read-transcript.ts';
 
-/** A conversation as lists show it; times in ms, cost in micro-dollars, with its title and its sub-agents. */
+/** A conversation as shown in lists; times in ms. The cost, in micro-dollars, includes its title and sub-agents. */
 export type SessionReport = ReturnType<typeof reportOf>;
 
-/** Reads the conversations that were last written in, newest first; not the sub-agents' sessions. */
+/** Reads the most recently updated conversations, newest first, without sub-agents' sessions. */
 export const readSessionReports: StoreQuery<{ readonly limit: number }, readonly SessionReport[]> = {
   query: 'readSessionReports',
   run: async (tx, { limit }) => {
@@ -18,7 +18,7 @@ export const readSessionReports: StoreQuery<{ readonly limit: number }, readonly
   },
 };
 
-/** Model calls of one purpose that have ended; those that never left are none. */
+/** Ended model calls for one purpose; calls that were never sent don't count. */
 export type PurposeUsage = {
   readonly purpose: string;
   readonly calls: number;
@@ -28,18 +28,18 @@ export type PurposeUsage = {
   readonly cost: number;
 };
 
-/** A conversation with what it was spent on, and its summary. */
+/** A conversation with its usage by purpose and its summary. */
 export type SessionDetails = SessionReport & {
   readonly usage: readonly PurposeUsage[];
   readonly summary: string | undefined;
 };
 
-/** `several`: more than one conversation begins with that id. */
+/** `several`: the ids of more than one conversation begin with the given text. */
 export type FoundSession =
   | { readonly kind: 'found'; readonly session: SessionDetails }
   | { readonly kind: 'none' | 'several' };
 
-/** Finds a conversation by the beginning of its id, or the latest one of a session key. */
+/** Finds a conversation by the beginning of its id, or the latest one with a session key. */
 export const findSession: StoreQuery<{ readonly idOrKey: string }, FoundSession> = {
   query: 'findSession',
   run: async (tx, { idOrKey }) => {
@@ -74,17 +74,17 @@ function reportOf(row: Row, usage: readonly PurposeUsage[] = []) {
   const sumOf = (count: (each: PurposeUsage) => number) => usage.reduce((sum, each) => sum + count(each), 0);
   return {
     ...session,
-    /** Sums of all its model calls; those of its sub-agents are listed with them. */
+    /** Totals of its own model calls; those of its sub-agents are listed with the sub-agents. */
     tokens: {
       prompt: sumOf((each) => each.promptTokens),
       completion: sumOf((each) => each.completionTokens),
     },
-    /** Whether a summary stands for its beginning. */
+    /** Whether a summary replaces its beginning. */
     isSummarised: summaryMessageId !== undefined,
   };
 }
 
-/** Reads the usage of sessions, by their ids; each with that of its title. */
+/** Reads the usage of sessions by id, including that of their titles. */
 async function usageOf(tx: Tx, rows: readonly Row[]): Promise<ReadonlyMap<string, readonly PurposeUsage[]>> {
   const byPurpose = new Map<string, PurposeUsage[]>();
   if (rows.length === 0) return byPurpose;

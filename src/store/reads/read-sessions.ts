@@ -3,7 +3,7 @@ import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { type RowOf, type WithoutNulls, withoutNulls } from '../base/without-nulls.ts';
 
-/** A session as lists show it. */
+/** A session as shown in lists. */
 export type SessionSummary = WithoutNulls<RowOf<typeof sessionRows>>;
 
 function sessionRows(tx: Tx) {
@@ -14,8 +14,8 @@ function sessionRows(tx: Tx) {
 }
 
 /**
- * Reads the latest sessions, or those of the given keys or ids. Sessions that name others are not listed. The latest of a key
- * needn't be its lane's own: a note on a message of an earlier one is written there.
+ * Reads the latest sessions, or those with the given keys or ids. Sessions that name others aren't listed. The latest
+ * one of a key needn't be its lane's current session: a note about an earlier session's message updates that session.
  */
 export const readSessions: StoreQuery<
   { readonly keys?: readonly string[]; readonly ids?: readonly string[]; readonly limit: number },
@@ -57,7 +57,7 @@ async function readStatus(tx: Tx, laneKey: string) {
     .executeTakeFirst();
   return {
     ...withoutNulls(lane),
-    /** Settings that `/queue` has set for this lane. */
+    /** Settings made with `/queue` for this lane. */
     overrides: json.queueSettings(lane.overrides),
     isRunning: lane.runId !== null,
     waiting: Number(waiting?.count ?? 0),

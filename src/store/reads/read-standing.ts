@@ -4,12 +4,12 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { findRow } from '../base/row-by-key.ts';
 import { readConversationChildren } from './read-conversation-children.ts';
 
-/** Most tools listed; a batch may have started more. */
+/** Maximum number of tools listed; a batch may have started more. */
 const mostTools = 20;
-/** Most sub-agents listed that the conversation itself spawned. */
+/** Maximum number of listed sub-agents that the conversation itself spawned. */
 const mostChildren = 50;
 
-/** The lane's run, in any process, its active tools, what it waits for when it is parked, and its sub-agents. */
+/** Reads the lane's run, in any process, with its active tools and reason for waiting, and the lane's sub-agents. */
 export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStanding> = {
   query: 'readStanding',
   run: async (tx, { laneKey }) => {

@@ -2,13 +2,13 @@ import { skipped } from '#contracts/message.ts';
 import type { TimelineStep } from '#contracts/timeline.ts';
 import type { Tx } from '../base/command.ts';
 
-/** An answer by the message that it is in the transcript. */
+/** Identifies an answer by its run and its message in the transcript. */
 export type AnswerRef = { readonly runId: string; readonly answer: string };
 
-/** Most tool calls that are read for one page. */
+/** Maximum number of tool calls read for one page. */
 const mostSteps = 1_000;
 
-/** The ended tool calls of the runs, by the answer that each came before. */
+/** Reads the runs' ended tool calls, grouped by the answer that follows each. */
 export async function readSteps(
   tx: Tx,
   answers: readonly AnswerRef[],
@@ -19,7 +19,7 @@ export async function readSteps(
     .selectFrom('toolCalls')
     .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')
     .select(['toolCalls.runId', 'toolCalls.name', 'toolCalls.isError', 'transcript.position'])
-    // Only this of a result: each may be 32 KB.
+    // Reads nothing else of a result, which may be 32 KB.
     .select((eb) =>
       eb
         .case()

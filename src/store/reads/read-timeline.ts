@@ -9,9 +9,9 @@ import { type AnswerRef, readSteps } from './read-steps.ts';
 export type TimelineRequest = { readonly laneKey: string; readonly after?: number; readonly limit: number };
 
 /**
- * People's messages and what was answered, in the lane's own order. With `after`, the oldest `limit` of
- * what came after it, so that a client pages forward without a gap; without, the newest `limit`. A page
- * that is not full is the last one: what is stored while it is read is left for the next.
+ * Reads people's messages and the answers, in the lane's own order: with `after`, the oldest `limit` items after that
+ * position, so that a client pages forward without a gap; otherwise the newest `limit`. A page that isn't full is the
+ * last one; items stored while it is read are left for the next.
  */
 export const readTimeline: StoreQuery<TimelineRequest, readonly TimelineItem[]> = {
   query: 'readTimeline',
@@ -25,8 +25,8 @@ export const readTimeline: StoreQuery<TimelineRequest, readonly TimelineItem[]> 
 };
 
 /**
- * Where the lane ended: everything before it is stored. Each question sees the commits of its own moment, so an answer
- * may be seen and a message before it not; the client would go on after both.
+ * Reads the lane's end, before which everything is stored. Each later query sees the commits of its own moment, so it
+ * could return an answer without an earlier message, and the client would continue after both.
  */
 async function readEnd(tx: Tx, laneKey: string): Promise<number> {
   const lane = await findRow(tx, 'lanes', laneKey, ['nextSeq']);
@@ -77,7 +77,10 @@ type EndedRow = {
   readonly answer: string | null;
 };
 
-/** Until its parts have ended, that a message is answered is provisional. As the index on the parts of a run finds them. */
+/**
+ * Reads the answers whose parts haven't all ended: until then a message's outcome is provisional. The query uses the
+ * index on a run's parts.
+ */
 async function answersOnTheirWay(tx: Tx, rows: readonly EndedRow[]): Promise<ReadonlySet<string | null>> {
   const runIds = rows.flatMap(({ outcome, runId }) => (outcome === 'answered' && runId ? [runId] : []));
   if (runIds.length === 0) return new Set();
@@ -101,8 +104,8 @@ async function readAnswered(
     .select(['seq', 'content', 'createdAt', 'key', 'state', 'purpose', 'route', 'runId', 'answer'])
     .where('laneKey', '=', laneKey)
     .where('seq', '>', after ?? 0)
-    // An edit is the answer that took over a preview. Decided here, not after the limit: a page that
-    // lost rows to a filter would look like the last one.
+    // An edit is an answer that took over a preview. Filtered here, not after the limit, because a page that lost rows
+    // to a filter would look like the last one.
     .where(contentKind(tx), 'in', ['text', 'edit'])
     .orderBy('seq', after === undefined ? 'desc' : 'asc')
     .limit(limit)
@@ -138,7 +141,7 @@ type Part = {
   readonly answer: string | null;
 };
 
-/** The answer that a part is the first one of, by the part's key. */
+/** Returns the answers, by the key of each one's first part. */
 function firstParts(parts: readonly Part[]): ReadonlyMap<string, AnswerRef> {
   const seen = new Set<string>();
   const first = new Map<string, AnswerRef>();

@@ -10,19 +10,19 @@ import { findRow } from '../base/row-by-key.ts';
 import type { TranscriptTable } from '../base/run-tables.ts';
 import type { PromptSizes } from '../lanes/prompt-sizes.ts';
 
-/** A session's context as it is stored. */
+/** A session's stored context. */
 export type StoredContext = {
-  /** Stands for everything before the messages. */
+  /** Replaces everything before the messages. */
   readonly summary: TranscriptMessage | undefined;
-  /** Finished messages from the summary's cut on, in the order of their positions. */
+  /** Finished messages from the summary's cut on, in position order. */
   readonly messages: readonly TranscriptMessage[];
-  /** Tokens of the session's last model call, its answer included; undefined before the first. */
+  /** Tokens of the session's last model call, including its answer; undefined before the first call. */
   readonly tokens: number | undefined;
-  /** Sizes in its last run; 0 before the first. */
+  /** Sizes from its last run; 0 before the first run. */
   readonly sizes: PromptSizes;
 };
 
-/** Reads the context: as much as the summary has left, however long the conversation is. */
+/** Reads the context: only what the summary has left, however long the conversation is. */
 export const readContext: StoreQuery<{ readonly sessionId: string }, StoredContext> = {
   query: 'readContext',
   isShared: true,
@@ -41,7 +41,7 @@ export const readContext: StoreQuery<{ readonly sessionId: string }, StoredConte
   },
 };
 
-/** The session's history as the next model call sees it: its summary, then the messages from the cut on. */
+/** Reads the session's history as the next model call sees it: its summary, then the messages from the cut on. */
 export const readHistory: StoreQuery<{ readonly sessionId: string }, readonly TranscriptMessage[]> = {
   query: 'readHistory',
   run: async (tx, of) => {
@@ -62,7 +62,7 @@ const columns = [
   'position',
 ] as const;
 
-/** A summary is appended after the messages that it leaves, so the range from the cut on holds it too. */
+/** A summary is appended after the messages that it keeps, so the range from the cut on contains it too. */
 const context = prepared((db, of: QueryParams<{ sessionId: string }>) =>
   db
     .selectFrom('sessions')
@@ -77,8 +77,8 @@ const context = prepared((db, of: QueryParams<{ sessionId: string }>) =>
 );
 
 /**
- * Reads a session's history up to a fork point. Forks copy nothing: if the session was forked itself, its
- * beginning is read from its own origin.
+ * Reads a session's history up to a fork point. Forks copy nothing: if the session was itself forked, its beginning is
+ * read from its own origin.
  */
 export const readForkedHistory: StoreQuery<ForkPoint, readonly TranscriptMessage[]> = {
   query: 'readForkedHistory',
@@ -98,11 +98,11 @@ async function historyAt(tx: Tx, fork: ForkPoint): Promise<readonly TranscriptMe
     .orderBy('position')
     .execute();
   const own = rows.map(messageOf);
-  // A summary holds what came before it, what it was forked from included.
+  // A summary covers everything before it, including the history that the session was forked from.
   if (summaryMessageId !== null) return [...(await readSummary(tx, summaryMessageId)), ...own];
   const session = await findRow(tx, 'sessions', sessionId, ['forkedFrom']);
   const earlier = session?.forkedFrom ?? null;
-  // The fork point was written by us at the spawn.
+  // Written by Parley when the sub-agent was spawned.
   return earlier === null ? own : [...(await historyAt(tx, parseJson(earlier) as ForkPoint)), ...own];
 }
 
@@ -113,7 +113,7 @@ async function readSummary(tx: Tx, id: string): Promise<readonly TranscriptMessa
 
 export type PageRequest = { readonly sessionId: string; readonly before?: number; readonly limit: number };
 
-/** A page of a transcript, newest last, whatever its state; for lists and tools. */
+/** Reads a page of a transcript for lists and tools, newest last, including unfinished messages. */
 export const readTranscriptPage: StoreQuery<PageRequest, readonly TranscriptMessage[]> = {
   query: 'readTranscriptPage',
   run: async (tx, { sessionId, before, limit }) => {
@@ -143,7 +143,7 @@ function messageOf(row: Pick<Selectable<TranscriptTable>, (typeof columns)[numbe
   };
 }
 
-/** A row that something has damaged must not take the rest of the conversation along. */
+/** Parses a message's parts. A damaged row must not make the rest of the conversation unreadable. */
 function partsOf(stored: string): readonly MessagePart[] {
   try {
     return json.parts(stored);

@@ -6,22 +6,22 @@ import { findRow } from '../base/row-by-key.ts';
 import { sumOf } from '../base/sum-of.ts';
 import { titleSessionOf } from '../lanes/titles.ts';
 
-/** Calls of one model, with their tokens and their cost in micro-dollars. */
+/** Calls of one model, with their tokens and cost in micro-dollars. */
 export type ModelUsage = Usage & { readonly model: string; readonly calls: number; readonly cost: number };
 
-/** Cost of a session, micro-dollars, and what it was spent on. */
+/** A session's cost, micro-dollars, and what it was spent on. */
 export type SessionUsage = {
-  /** Sub-agents included. */
+  /** Total cost, including sub-agents. */
   readonly cost: number;
-  /** Its own calls, with those for its title and its summaries, the dearest model first. */
+  /** Its own calls, including those for its title and summaries, the most expensive model first. */
   readonly models: readonly ModelUsage[];
-  /** Part of the cost: that of all sub-agents below it which have ended. */
+  /** The share of the cost that all its ended descendant sub-agents account for. */
   readonly childrenCost: number;
-  /** Calls whose cost nobody knows: they count at their bound. */
+  /** Calls of unknown cost, which count at their upper bound. */
   readonly unsure: number;
 };
 
-/** Reads what a session has used; undefined when there is none. */
+/** Reads a session's usage; undefined if there is no such session. */
 export const readUsage: StoreQuery<{ readonly sessionId: string }, SessionUsage | undefined> = {
   query: 'readUsage',
   run: async (tx, { sessionId }) => {

@@ -7,26 +7,26 @@ import { oneLine } from '../base/one-line.ts';
 import type { InboxTable } from '../base/tables.ts';
 import { senderRef } from '../items/item-change.ts';
 
-/** A waiting item as `/queue` lists it. */
+/** A waiting item as listed by `/queue`. */
 export type WaitingItem = {
-  /** By which it is cancelled, promoted or edited: it stays, whatever happens to the order. */
+  /** Identifies it for cancelling, promoting and editing; it stays the same however the order changes. */
   readonly number: number;
   readonly kind: 'message' | 'correction' | 'command';
-  /** `held` for the rest of its album or text, `fetching` its files. */
+  /** `held`: awaiting the rest of its album or text; `fetching`: awaiting its files. */
   readonly state: 'waiting' | 'held' | 'fetching';
   /** `<channel>:<peer>`. */
   readonly sender: string;
   readonly senderName: string;
-  /** The beginning of the text, on one line. */
+  /** The beginning of the text, as one line. */
   readonly excerpt: string;
   /** How many files came with it. */
   readonly files: number;
-  /** Put ahead by somebody, or by the mode `interrupt`. */
+  /** Moved up by somebody, or by the mode `interrupt`. */
   readonly isAhead: boolean;
   readonly ageMs: number;
 };
 
-/** Everything that waits in a lane, in the order in which it will be taken. */
+/** Reads a lane's waiting items, in the order in which they will be taken. */
 export const readWaitingItems: StoreQuery<{ readonly laneKey: string }, readonly WaitingItem[]> = {
   query: 'readWaitingItems',
   usesClock: true,
@@ -47,12 +47,15 @@ export const readWaitingItems: StoreQuery<{ readonly laneKey: string }, readonly
 export type QueuedItem = WaitingItem & {
   readonly id: string;
   readonly laneKey: string;
-  /** Counted from 1, which is taken next. */
+  /** Position in its lane; 1 is taken next. */
   readonly position: number;
   readonly mode: string;
 };
 
-/** Everything that waits in conversations, lane by lane in the order in which it will be taken; not in lanes of Parley's own. */
+/**
+ * Reads the waiting items of conversations, lane by lane in the order in which they will be taken; lanes of Parley's
+ * own are left out.
+ */
 export const readQueuedItems: StoreQuery<{ readonly limit: number }, readonly QueuedItem[]> = {
   query: 'readQueuedItems',
   usesClock: true,
@@ -78,12 +81,12 @@ export const readQueuedItems: StoreQuery<{ readonly limit: number }, readonly Qu
   },
 };
 
-/** `several`: more than one waiting item begins with that id. */
+/** `several`: the ids of more than one waiting item begin with the given text. */
 export type FoundItem =
   | { readonly kind: 'found'; readonly id: string; readonly laneKey: string; readonly number: number }
   | { readonly kind: 'none' | 'several' };
 
-/** Finds a waiting item of a conversation by the beginning of its id, or one that has been taken by the whole id. */
+/** Finds a conversation's waiting item by the beginning of its id, or any of its items by the complete id. */
 export const findQueuedItem: StoreQuery<{ readonly id: string }, FoundItem> = {
   query: 'findQueuedItem',
   run: async (tx, { id }) => {
@@ -104,7 +107,7 @@ export const findQueuedItem: StoreQuery<{ readonly id: string }, FoundItem> = {
   },
 };
 
-/** The whole text of a waiting item of a conversation, for who edits it; undefined when it waits no more. */
+/** Reads the complete text of a conversation's waiting item, for editing; undefined if it is no longer waiting. */
 export const readItemText: StoreQuery<{ readonly id: string }, string | undefined> = {
   query: 'readItemText',
   run: async (tx, { id }) => {
@@ -122,7 +125,7 @@ export const readItemText: StoreQuery<{ readonly id: string }, string | undefine
 
 const peoples: LaneClass = 'main';
 
-/** A row of the inbox as lists show it; `now` by the database's clock, ms. */
+/** Returns an inbox row as shown in lists; `now` is by the database's clock, ms. */
 export function waitingItemOf(row: Selectable<InboxTable>, now: number): WaitingItem {
   const content = json.content(row.content);
   const isWaiting = row.state === 'waiting';

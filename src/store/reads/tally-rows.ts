@@ -1,17 +1,17 @@
 /**
- * Counts what is kept for ever, slice by slice. On SQLite, whose reads run on the event loop, a slice is a
- * range of row ids; PostgreSQL counts in its own process, so its one slice is the whole table.
+ * Counts rows that are kept forever, slice by slice. On SQLite, whose reads run on the event loop, a slice is a range
+ * of row ids; PostgreSQL counts in its own process, so its only slice is the complete table.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 
-/** The tables that are counted. */
+/** Tables that are counted. */
 export type TalliedTable = 'messages' | 'runs' | 'parts' | 'children';
 
 export type SliceRequest = {
   readonly of: TalliedTable;
-  /** The last row id of the slice before; 0 to begin. */
+  /** The last row id of the previous slice; 0 for the first. */
   readonly after: number;
   readonly size: number;
 };
@@ -19,18 +19,18 @@ export type SliceRequest = {
 /** Counts of one slice of a table. */
 export type Slice = {
   /**
-   * How many rows are where. Messages: `held`, `waiting`, `taken`, `provisional` (answered, and parts of the
-   * answer are still to be delivered), `ended:<outcome>` or `lost`; runs: their
-   * end reason, or `active`; parts: their state; children: `live`, or status and depth as `completed:1`.
+   * How many rows are in each place. Messages: `held`, `waiting`, `taken`, `provisional` (answered, but parts of the
+   * answer are still to be delivered), `ended:<outcome>` or `lost`. Runs: their end reason, or `active`. Parts: their
+   * state. Children: `live`, or their status and depth, such as `completed:1`.
    */
   readonly places: Readonly<Record<string, number>>;
-  /** When the newest of its rows was made, ms since the epoch. */
+  /** When its newest row was created, ms since the epoch. */
   readonly newestAt: number;
-  /** Where the next slice begins; undefined when this was the last one. */
+  /** Where the next slice begins; undefined if this was the last one. */
   readonly next: number | undefined;
 };
 
-/** Counts one slice of a table, so that no read is long. */
+/** Counts one slice of a table, so that no read takes long. */
 export const tallyRows: StoreQuery<SliceRequest, Slice> = {
   query: 'tallyRows',
   run: async (tx, { of, after, size }) => {
@@ -52,9 +52,9 @@ type TallyRow = { readonly place: string; readonly count: number; readonly newes
 type Statement = (slice: RawBuilder<unknown>) => RawBuilder<TallyRow>;
 
 /**
- * The conservation law as a statement. Each accepted event is in one place: its row waits, is held for the
- * rest of its bundle, is taken by a run that is not finished, or has ended with an outcome. Everything else
- * is lost: no row, an end without an outcome, or a run that ended without it.
+ * The conservation law as an SQL expression. Each accepted event is in exactly one place: its row waits, is held for
+ * the rest of its bundle, is taken by an unfinished run, or has ended with an outcome. Everything else is lost: a
+ * missing row, an end without an outcome, or a run that ended without the message.
  */
 const place = sql`case
   when "inbox"."id" is null then 'lost'
@@ -65,7 +65,7 @@ const place = sql`case
   when "inbox"."state" = 'ended' and "inbox"."outcome" is not null then 'ended:' || "inbox"."outcome"
   else 'lost' end`;
 
-/** The first half finds the row by its id. A part of a bundle whose gate is undecided is found by its message. */
+/** The first half finds rows by their ids. A part of a bundle whose gate is undecided is found by its message. */
 const messages: Statement = (slice) => sql<TallyRow>`
   select ${place} as "place", count(*) as "count", max("of"."at") as "newest"
     from "ledger" as "of"
@@ -85,7 +85,7 @@ const runs: Statement = (slice) => sql<TallyRow>`
       as "place", count(*) as "count", max("of"."startedAt") as "newest"
     from "runs" as "of" where true ${slice} group by 1`;
 
-/** Previews are no messages of their own: the answer takes them over. */
+/** Previews aren't separate messages: the answer takes them over. */
 const parts: Statement = (slice) => sql<TallyRow>`
   select "of"."state" as "place", count(*) as "count", max("of"."createdAt") as "newest"
     from "outbox" as "of" where "of"."purpose" <> 'preview' ${slice} group by 1`;

@@ -1,12 +1,12 @@
 import type { Tx } from '../../base/command.ts';
 import type { NamedCandidate } from './trace.ts';
 
-/** So many of the latest calls are known by their ids alone: models give them, and no index pays for them. */
+/** How many of the latest calls are found by their ids alone: models choose the ids, and an index would cost more. */
 const latestCalls = 10_000;
-/** More calls than anybody wants to choose from. */
+/** Maximum number of calls offered; more than anybody wants to choose from. */
 const mostCalls = 20;
 
-/** Tool calls of this name: `<run>/<call>` or `<message>/<call>`, or the call's id alone for one of the latest. */
+/** Finds the tool calls named `<run>/<call>` or `<message>/<call>`, or by the call's id alone among the latest. */
 export async function findCalls(tx: Tx, id: string): Promise<readonly NamedCandidate[]> {
   const slash = id.indexOf('/');
   const rows =
@@ -32,7 +32,7 @@ async function findIn(tx: Tx, owner: string, callId: string) {
   return [...(await ofMessage.execute()), ...(await ofRun.execute())];
 }
 
-/** Ids of messages begin with their time: the key holds the calls in about the order in which they were made. */
+/** Searches the latest calls. Message ids begin with their time, so the key has the calls in roughly the order made. */
 async function findLatest(tx: Tx, callId: string) {
   const latest = tx.db
     .selectFrom('toolCalls')

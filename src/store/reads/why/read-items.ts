@@ -14,7 +14,7 @@ export type ItemRequest = {
   readonly withExcerpts: boolean;
 };
 
-/** The messages of these ids, or those that these runs took. */
+/** Reads the messages with these ids and those that these runs took. */
 export async function readItems(
   tx: Tx,
   { ids = [], runIds = [], withExcerpts }: ItemRequest,
@@ -47,7 +47,7 @@ function inboxRows(tx: Tx) {
     .select(['account', 'senderId', 'content', 'createdAt']);
 }
 
-/** An item, as `why` shows it. */
+/** An item as shown by `why`. */
 export type ItemFacts = Awaited<ReturnType<typeof factsOf>>;
 
 async function factsOf(tx: Tx, row: Row, withExcerpts: boolean) {
@@ -57,21 +57,21 @@ async function factsOf(tx: Tx, row: Row, withExcerpts: boolean) {
     ...item,
     /** `<channel>:<peer>`. */
     sender: senderRef(row),
-    /** Parts of the answer are still to be delivered: what becomes of them may amend the outcome. */
+    /** Parts of the answer are still to be delivered, which may change the outcome. */
     isProvisional: await isProvisional(tx, row),
     arrivedAt: createdAt,
-    /** When a notice for its sender was stored, that it waits; dropped if it waits no more before it is sent. */
+    /** When its waiting notice was stored; the notice is dropped if the item stops waiting before it is sent. */
     notifiedAt: item.notifiedAt || undefined,
-    /** How many messages of the lane go before it; only of one that waits. */
+    /** How many messages of the lane are ahead of it; only while it waits. */
     ahead: row.state === 'waiting' ? await countAhead(tx, row) : undefined,
-    /** Its time to be taken has come, by the database's clock. */
+    /** It is due by the database's clock. */
     isDue: row.dueAt <= tx.now,
     /** Its files are still being fetched. */
     isFetching: row.isFetching === 1,
-    /** The unfinished run of its lane, which ends before it or takes it in; only of one that waits. */
+    /** The lane's unfinished run, which either takes it or ends first; only while it waits. */
     laneRun: row.state === 'waiting' ? await readLaneRun(tx, row.laneKey) : undefined,
     ...(await readTaking(tx, row)),
-    /** Files that came with it, once they are fetched or given up. */
+    /** Its files, once they are fetched or given up. */
     files: (content.stored ?? []).map(fileFactsOf),
     /** Who promoted, edited or cancelled it while it waited. */
     changes: await readChanges(tx, row.id),
@@ -79,17 +79,17 @@ async function factsOf(tx: Tx, row: Row, withExcerpts: boolean) {
   };
 }
 
-/** A file of a message, as `why` shows it: what it is, or why it isn't there. */
+/** A file of a message as shown by `why`: its type and size, or why it is missing. */
 export type FileFacts = ReturnType<typeof fileFactsOf>;
 
-/** Without its name, which is its sender's word. */
+/** Leaves out the file's name, which its sender chose. */
 function fileFactsOf(file: StoredAttachment) {
   const { kind } = file;
   if (kind === 'missing') return { kind, reason: file.reason };
   return { kind, mimeType: file.mimeType, sizeBytes: file.sizeBytes };
 }
 
-/** As the index on the parts of a run finds it. */
+/** Says whether parts of the item's answer are still open; the query uses the index on a run's parts. */
 async function isProvisional(tx: Tx, { runId, answer, outcome }: Row): Promise<boolean> {
   if (outcome !== 'answered' || runId === null || answer === null) return false;
   const open = await tx.db
@@ -116,10 +116,10 @@ async function countAhead(tx: Tx, { laneKey, rank, seq }: Row): Promise<number> 
   return Number(row?.count ?? 0);
 }
 
-/** A lane's unfinished run: at work or due, or parked since then. */
+/** A lane's unfinished run; `parkedAt` says since when it is parked. */
 export type LaneRunFacts = NonNullable<Awaited<ReturnType<typeof readLaneRun>>>;
 
-/** The lane's unfinished run. */
+/** Reads the lane's unfinished run. */
 export async function readLaneRun(tx: Tx, laneKey: string) {
   const row = await tx.db
     .selectFrom('lanes')
@@ -131,12 +131,12 @@ export async function readLaneRun(tx: Tx, laneKey: string) {
 }
 
 type TakenFacts = {
-  /** Whether it was there when its run began, or joined it at a later boundary. */
+  /** Whether it was taken as its run began, or joined at a later boundary. */
   readonly joined: 'began' | 'steered' | undefined;
   readonly takenAt: number | undefined;
 };
 
-/** A run takes its first messages in the transaction that begins it; what it takes later has steered it. */
+/** Reads when the item was taken. A run takes its first messages as it begins; the ones it takes later are steers. */
 async function readTaking(tx: Tx, { runId, transcriptId }: Row): Promise<TakenFacts> {
   if (runId === null || transcriptId === null) return { joined: undefined, takenAt: undefined };
   const row = await tx.db
@@ -160,7 +160,7 @@ function readChanges(tx: Tx, inboxId: string) {
 
 type EventKeys = readonly { readonly account: string; readonly eventKey: string }[];
 
-/** The events by name, and all events of the messages that the items were. */
+/** Reads the named events, and all events of their messages and of the items' messages. */
 export async function readEventsOf(
   tx: Tx,
   keys: EventKeys,
@@ -184,10 +184,10 @@ export async function readEventsOf(
   return [...found.values()];
 }
 
-/** Events of one message; reactions to it are events too. */
+/** Maximum number of events per message; reactions to it are events too. */
 const mostEvents = 50;
 
-/** A ledger row: one platform event, and intake's decision on it. */
+/** A ledger row: one platform event and intake's decision about it. */
 export type EventFacts = ReturnType<typeof eventOf>;
 
 function eventOf(row: Selectable<LedgerTable>) {

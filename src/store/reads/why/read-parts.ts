@@ -11,7 +11,7 @@ export type PartRequest = {
   readonly withExcerpts: boolean;
 };
 
-/** The parts of these keys, or what these runs said. */
+/** Reads the parts with these keys and those that these runs stored. */
 export async function readParts(
   tx: Tx,
   { keys = [], runIds = [], withExcerpts }: PartRequest,
@@ -32,7 +32,7 @@ function outboxRows(tx: Tx) {
     .select(['createdAt', 'dueAt', 'endedAt', 'receipts', 'content', 'waitAskedSince', 'waitAskedUntil']);
 }
 
-/** A part, as `why` shows it. */
+/** A part as shown by `why`. */
 export type PartFacts = ReturnType<typeof factsOf>;
 
 function factsOf(row: Row, withExcerpts: boolean) {
@@ -40,25 +40,25 @@ function factsOf(row: Row, withExcerpts: boolean) {
   const excerpt = withExcerpts ? excerptOfPart(row) : undefined;
   return {
     ...part,
-    /** The platform's ids. */
+    /** The platform's message ids. */
     messageIds: json.strings(receipts ?? null),
-    /** Since when its platform asks to wait before it is sent, and until when it asked last. */
+    /** Since when its platform has been asking to delay it, and until when according to the last request. */
     ...(since !== undefined && until !== undefined && { askedToWait: { since, until } }),
     ...(excerpt !== undefined && { excerpt }),
   };
 }
 
-/** Excerpts of the agent's messages only: a notice may show a usable code. */
+/** Returns an excerpt of the agent's own messages only, since a notice may show a usable code. */
 function excerptOfPart({ purpose, content }: Row): string | undefined {
   if (purpose === 'notice') return undefined;
   const said = json.outbound(content);
   return said.kind === 'text' || said.kind === 'edit' ? excerptOf(said.text.text) : `(${said.kind})`;
 }
 
-/** How the notices are named that answer an event, or a message in its lane: behind its own name. */
+/** Suffixes of the keys of notices that respond to an event or item. */
 const noticeNames = ['answer', 'cancelled', 'offer', 'overflow', 'pairing', 'refused', 'told', 'waiting'];
 
-/** The notices that these events and messages were answered with, if they were. */
+/** Returns the keys that notices responding to these events and items would have. */
 export function partKeysOf(events: readonly EventFacts[], items: readonly ItemFacts[]): readonly string[] {
   const names = [
     ...events.map(({ account, eventKey }) => `${account}:${eventKey}`),
@@ -74,7 +74,7 @@ export type Origin = {
 
 const unknownOrigin: Origin = { eventKeys: [], itemIds: [] };
 
-/** The subject of a notice without a run: the event or the message that its key begins with. */
+/** Finds the subject of a notice without a run: the event or item with which its key begins. */
 export async function originOfPart(tx: Tx, key: string): Promise<Origin> {
   const name = key.slice(0, key.lastIndexOf(':'));
   const item = await findRow(tx, 'inbox', name, ['id']);

@@ -5,7 +5,7 @@ import { withoutNulls } from '../../base/without-nulls.ts';
 import { findDirect, readRef } from './people.ts';
 import { type LaneFacts, readLane, readSession, type SessionFacts } from './read-session.ts';
 
-/** Something other than a message that an id stands for, from the store. Holds no message text and no secret. */
+/** A stored record, other than a message, that an id stands for. Contains no message text and no secret. */
 export type RecordTrace =
   | { readonly kind: 'session'; readonly session: SessionFacts }
   | { readonly kind: 'lane'; readonly lane: LaneFacts }
@@ -16,10 +16,10 @@ export type RecordTrace =
   | { readonly kind: 'sign-in'; readonly signIn: SignInFacts }
   | { readonly kind: 'alert'; readonly alert: AlertFacts };
 
-/** Names a record; `id` as it was asked for. */
+/** Identifies a record; `id` is as requested. */
 export type RecordSubject = { readonly kind: RecordTrace['kind']; readonly id: string };
 
-/** Reads a record that `resolveSubject` has found in the same look at the store. */
+/** Reads a record that `resolveSubject` has found in the same query. */
 export async function readRecord(tx: Tx, { kind, id }: RecordSubject): Promise<RecordTrace> {
   switch (kind) {
     case 'session':
@@ -43,10 +43,10 @@ export async function readRecord(tx: Tx, { kind, id }: RecordSubject): Promise<R
   }
 }
 
-/** More parts than anybody wants to read. */
+/** Maximum number of parts listed; more than anybody wants to read. */
 const mostParts = 20;
 
-/** A conversation on its platform, as `why` shows it. */
+/** A conversation on its platform, as shown by `why`. */
 export type ConversationFacts = Awaited<ReturnType<typeof readConversation>>;
 
 async function readConversation(tx: Tx, id: string) {
@@ -65,22 +65,22 @@ async function readConversation(tx: Tx, id: string) {
     movedTo: row?.movedTo ?? undefined,
     admittedBy: row?.admittedBy ?? undefined,
     unreachableAt: row?.unreachableAt ?? undefined,
-    /** Keys of parts; some at most. */
+    /** Keys of parts, at most `mostParts`. */
     openParts: open.map(({ key }) => key),
     unknownParts: unknown.map(({ key }) => key),
   };
 }
 
-/** A bot account, as `why` shows it. */
+/** A bot account as shown by `why`. */
 export type AccountFacts = Awaited<ReturnType<typeof readAccount>>;
 
 async function readAccount(tx: Tx, id: string) {
   const { key, holder, leaseUntil } = await readRow(tx, 'accounts', id, ['key', 'holder', 'leaseUntil']);
-  // Nobody receives for it once the lease is over.
+  // After the lease's end no process receives for the account.
   return { key, holder: holder !== null && leaseUntil > tx.now ? holder : undefined, leaseUntil };
 }
 
-/** A process that has not been found dead, as `why` shows it. */
+/** A process that hasn't been found dead, as shown by `why`. */
 export type ProcessFacts = Awaited<ReturnType<typeof readProcess>>;
 
 async function readProcess(tx: Tx, id: string) {
@@ -90,10 +90,10 @@ async function readProcess(tx: Tx, id: string) {
   return { ...boot, accounts: own.map(({ key }) => key).sort() };
 }
 
-/** A person's access and links, as far as the store has them: people may be named by the configuration, too. */
+/** A person's stored access and links; the configuration may name people too. */
 export type PersonFacts = Awaited<ReturnType<typeof readPerson>>;
 
-/** Somebody of whom the store has nothing has no row in any of these. */
+/** Reads a person's rows. A person unknown to the store has none. */
 async function readPerson(tx: Tx, ref: string) {
   const approvals = await tx.db
     .selectFrom('people')
@@ -110,10 +110,10 @@ async function readPerson(tx: Tx, ref: string) {
     requests: requests.map(({ name: _, id, codeHash, ...request }) => ({
       ...request,
       approvalId: id,
-      /** No other one is taken before its time is over. */
+      /** The request was declined, and no other one is accepted until it expires. */
       isDeclined: codeHash === null,
     })),
-    /** Their direct conversation, where it has their id and they have written in it. */
+    /** Their direct conversation, if it has their id and they have written in it. */
     conversation: await findDirect(tx, ref),
     link: await readLink(tx, ref),
   };
@@ -133,7 +133,7 @@ async function readRequestsOf(tx: Tx, ref: string) {
     .execute();
 }
 
-/** Since when it is linked in chat, and with which other accounts. */
+/** Reads since when the account has been linked in chat, and with which others. */
 async function readLink(tx: Tx, ref: string) {
   const own = tx.db.selectFrom('links').select(['identity', 'linkedAt']).where('peer', '=', ref);
   const link = await own.executeTakeFirst();
@@ -143,14 +143,14 @@ async function readLink(tx: Tx, ref: string) {
   return { linkedAt: link.linkedAt, others: peers.filter((peer) => peer !== ref) };
 }
 
-/** A signed-in browser, as `why` shows it. */
+/** A signed-in browser as shown by `why`. */
 export type SignInFacts = Awaited<ReturnType<typeof readSignIn>>;
 
 function readSignIn(tx: Tx, id: string) {
   return readRow(tx, 'signIns', id, ['id', 'browser', 'createdAt', 'lastSeenAt', 'expiresAt']);
 }
 
-/** An alert for the owner, as `why` shows it. */
+/** An alert for the owner, as shown by `why`. */
 export type AlertFacts = Awaited<ReturnType<typeof readAlert>>;
 
 async function readAlert(tx: Tx, id: string) {

@@ -2,7 +2,7 @@ import { waitExpired } from '#contracts/message.ts';
 import type { Tx } from '../../base/command.ts';
 import { withoutNulls } from '../../base/without-nulls.ts';
 
-/** In the order in which they began. */
+/** Reads the runs with these ids, in the order in which they began. */
 export async function readRuns(tx: Tx, ids: readonly string[]): Promise<readonly RunFacts[]> {
   if (ids.length === 0) return [];
   const runs: RunFacts[] = [];
@@ -21,31 +21,31 @@ function runRows(tx: Tx, ids: readonly string[]) {
     .execute();
 }
 
-/** A run, as `why` shows it. */
+/** A run as shown by `why`. */
 export type RunFacts = Awaited<ReturnType<typeof factsOf>>;
 
 async function factsOf(tx: Tx, row: Row) {
   return {
     ...withoutNulls(row),
-    /** It was handed over on purpose, and nobody has gone on with it yet. */
+    /** It was handed over on purpose and hasn't been resumed yet. */
     isHandedOver: row.isHandedOver === 1 && row.parkedAt === null,
     toolCalls: await readToolCalls(tx, row.id),
     modelCalls: await readModelCalls(tx, row.id),
-    /** Summaries by which it has replaced the older part of its session's history. */
+    /** Summaries with which it has replaced older parts of its session's history. */
     summaries: await readSummaries(tx, row),
-    /** Its messages, in their order. */
+    /** Its messages, in order. */
     transcript: await readMessages(tx, row),
   };
 }
 
-/** A tool call as its row says; times in ms. */
+/** A tool call as shown by `why`; times in ms. */
 export type ToolCallFacts = Awaited<ReturnType<typeof readToolCalls>>[number];
 
 async function readToolCalls(tx: Tx, runId: string) {
   const rows = await tx.db
     .selectFrom('toolCalls')
     .select(['callId', 'messageId', 'name', 'state', 'isError', 'startedAt', 'endedAt'])
-    // The words of every such result, whatever it begins with.
+    // Every such result contains these words, whatever it begins with.
     .select((eb) => eb('result', 'like', '%outcome unknown%').as('isUnknown'))
     .select((eb) => eb('result', 'like', `%${waitExpired}%`).as('isExpired'))
     .where('runId', '=', runId)
@@ -55,14 +55,14 @@ async function readToolCalls(tx: Tx, runId: string) {
   return rows.map(({ isError, isUnknown, isExpired, ...row }) => ({
     ...withoutNulls(row),
     isError: isError === 1,
-    /** It had started when it was interrupted: whether it had its effect is not known. */
+    /** It was interrupted after it had started, so whether it had its effect is unknown. */
     isUnknown: isError === 1 && Boolean(isUnknown),
-    /** The answer that it waited for has not come in time. */
+    /** The answer that it waited for didn't come in time. */
     isExpired: isError === 1 && Boolean(isExpired),
   }));
 }
 
-/** A model call, as `why` shows it. */
+/** A model call as shown by `why`. */
 export type ModelCallFacts = Awaited<ReturnType<typeof readModelCalls>>[number];
 
 async function readModelCalls(tx: Tx, runId: string) {
@@ -95,10 +95,10 @@ function readSummaries(tx: Tx, { id, sessionId }: Row) {
     .execute();
 }
 
-/** More messages than a run has, notes of others that fell in between included. */
+/** More messages than a run has, including notes by others in between. */
 const mostMessages = 1000;
 
-/** The transcript is ordered by session: a run's messages begin where its first message was taken. */
+/** Reads a run's messages. The transcript is indexed by session; a run's messages begin where it took its first one. */
 async function readMessages(tx: Tx, { id, sessionId }: Row) {
   const first = await tx.db
     .selectFrom('inbox')
@@ -112,7 +112,7 @@ async function readMessages(tx: Tx, { id, sessionId }: Row) {
     .selectFrom('transcript')
     .select(['id', 'role', 'createdAt as at', 'runId'])
     .where('sessionId', '=', sessionId)
-    // In front of it may stand what was overheard, shown to the run with it.
+    // Overheard messages that the run was shown may come just before it.
     .where('position', '>=', Number(first.position) - 2)
     .orderBy('position')
     .limit(mostMessages)

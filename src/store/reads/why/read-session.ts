@@ -4,10 +4,10 @@ import { findRow, readRow } from '../../base/row-by-key.ts';
 import { withoutNulls } from '../../base/without-nulls.ts';
 import { readLaneRun } from './read-items.ts';
 
-/** A session, as `why` shows it. */
+/** A session as shown by `why`. */
 export type SessionFacts = Awaited<ReturnType<typeof readSession>>;
 
-/** The session of this id, which exists. */
+/** Reads the session with this id, which must exist. */
 export async function readSession(tx: Tx, id: string) {
   const row = await tx.db
     .selectFrom('sessions')
@@ -19,11 +19,11 @@ export async function readSession(tx: Tx, id: string) {
   const isCurrent = (await own.executeTakeFirst())?.sessionId === id;
   return {
     ...withoutNulls(row),
-    /** The session that took its place. */
+    /** The session that replaced it. */
     nextSessionId: isCurrent ? undefined : await readNext(tx, row),
-    /** The run that wrote in it last. */
+    /** The last run that wrote to it. */
     lastRunId: await readLastRun(tx, id),
-    /** Present while it is its lane's session. */
+    /** Its lane, while this is the lane's current session. */
     lane: isCurrent ? await readLane(tx, row.laneKey) : undefined,
   };
 }
@@ -43,7 +43,7 @@ async function readNext(tx: Tx, { laneKey, createdAt, id }: SessionPlace): Promi
   return row?.id;
 }
 
-/** Finds the run by the session's last message; notes that were left since have none. */
+/** Finds the run by the session's last message; later notes have no run. */
 async function readLastRun(tx: Tx, sessionId: string): Promise<string | undefined> {
   const rows = await tx.db
     .selectFrom('transcript')
@@ -57,13 +57,13 @@ async function readLastRun(tx: Tx, sessionId: string): Promise<string | undefine
 
 const mostNotes = 50;
 
-/** More messages than anybody wants to read. */
+/** Maximum number of waiting items listed; more than anybody wants to read. */
 const mostWaiting = 20;
 
-/** A lane, as `why` shows it. */
+/** A lane as shown by `why`. */
 export type LaneFacts = Awaited<ReturnType<typeof readLane>>;
 
-/** The lane of this key, or the one that the key leads to. */
+/** Reads the lane with this key, or the one that the key leads to. */
 export async function readLane(tx: Tx, key: string) {
   const leadsTo = (await findRow(tx, 'laneAliases', key, ['laneKey']))?.laneKey;
   const lane = await readRow(tx, 'lanes', leadsTo ?? key, ['agentId', 'mode', 'sessionId', 'lastActivityAt']);
@@ -76,11 +76,11 @@ export async function readLane(tx: Tx, key: string) {
   const counted = open().select((eb) => eb.fn.countAll<number>().as('count'));
   return {
     key,
-    /** Where its messages enter instead, since accounts were linked. */
+    /** The lane that its messages enter instead, because accounts were linked. */
     leadsTo,
     ...lane,
     run: await readLaneRun(tx, leadsTo ?? key),
-    /** Items that nobody has taken, next first; some at most. */
+    /** Ids of its open items, the next one first; at most `mostWaiting`. */
     waiting: waiting.map(({ id }) => id),
     waitingCount: Number((await counted.executeTakeFirst())?.count ?? 0),
   };

@@ -2,12 +2,12 @@ import type { Tx } from '../../base/command.ts';
 import { excerptOf } from '../../base/one-line.ts';
 import { withoutNulls } from '../../base/without-nulls.ts';
 
-/** A sub-agent, as `why` shows it. */
+/** A sub-agent as shown by `why`. */
 export type ChildFacts = Awaited<ReturnType<typeof readTree>>['children'][number];
 
 /**
- * Follows runs through the sub-agents of their trees and back. `runIds`: the given runs and all of their trees, up, down, and
- * those that the children's ends were announced to.
+ * Follows runs through the sub-agents of their trees. The returned `runIds` are the given runs, all runs of their
+ * trees, up and down, and the runs to which the children's ends were announced.
  */
 export async function readTree(
   tx: Tx,

@@ -18,27 +18,27 @@ import type { Candidate, MessageTrace, TraceSubject } from './trace.ts';
 
 export type WhyRequest = {
   /**
-   * A platform message (`45`, `<channel>:<conversation>/45`, `<channel>/<account>/<conversation>/45`), an
-   * event key, or the id of an inbox row, run, trace, outbox part, row of the transcript, sub-agent (its first 5 letters
-   * do), tool call (`<run>/<call>`) or question; a pairing code; a program's own name for its message. Of a session, lane,
-   * conversation, bot account, process, person, sign-in or alert there is a record instead.
+   * A platform message (`45`, `<channel>:<conversation>/45`, `<channel>/<account>/<conversation>/45`); an event key;
+   * the id of an inbox row, run, trace, outbox part, transcript row, sub-agent (its first 5 letters suffice), tool call
+   * (`<run>/<call>`) or question; a pairing code; or a program's own name for its message. For a session, lane,
+   * conversation, bot account, process, person, sign-in or alert, the result is a record instead.
    */
   readonly id: string;
-  /** Show the beginning of what was written. */
+  /** Includes the beginning of each text. */
   readonly withExcerpts: boolean;
 };
 
 export type Why =
   | { readonly kind: 'account'; readonly account: MessageTrace }
   | { readonly kind: 'record'; readonly record: RecordTrace }
-  /** The id stands for several messages, sub-agents or calls: each is given with the name it can be asked for by. */
+  /** The id matches several messages, sub-agents or calls: each is returned with an unambiguous name. */
   | { readonly kind: 'several'; readonly candidates: readonly Candidate[] }
   | { readonly kind: 'unknown' };
 
-/** The conservation ledger: what became of a message and how, or what a message that was sent answered. */
+/** The conservation ledger: reads what became of a message and how, or what a sent message answered. */
 export const readWhy: StoreQuery<WhyRequest, Why> = {
   query: 'readWhy',
-  // Whether a message is due is told by it.
+  // It decides whether a message is due.
   usesClock: true,
   run: async (tx, { id, withExcerpts }) => {
     const found = await resolveSubject(tx, id);
@@ -57,7 +57,7 @@ export const readWhy: StoreQuery<WhyRequest, Why> = {
   },
 };
 
-/** Entry rows of a trace: they lead to runs, and runs to all their rows. */
+/** Entry rows of a trace, which lead to runs, and from the runs to all their rows. */
 type Seeds = Origin & {
   readonly runIds: readonly string[];
   readonly partKeys: readonly string[];

@@ -14,8 +14,8 @@ export type Found =
   | { readonly kind: 'none' };
 
 /**
- * Resolves an id, by keys and indexes alone. Our own ids come first, since they are unique; a platform's message id may
- * occur in many conversations.
+ * Resolves an id, using keys and indexes only. Parley's own ids come first, since they are unique; a platform's message
+ * id may occur in many conversations.
  */
 export async function resolveSubject(tx: Tx, id: string): Promise<Found> {
   const own = await findOwn(tx, id);
@@ -47,7 +47,7 @@ async function findOwn(tx: Tx, id: string): Promise<TraceSubject | undefined> {
   if (await isKey(tx, 'transcript', id)) return { kind: 'transcript', id };
   if (await isKey(tx, 'children', id)) return { kind: 'child', id };
   if (await isKey(tx, 'approvals', id.toLowerCase())) return { kind: 'approval', id: id.toLowerCase() };
-  // Reserved, and the item has not begun that run, or never will: it was merged into another one.
+  // A reserved run id whose run hasn't begun, or never will because the item was merged into another run.
   const item = await tx.db
     .selectFrom('inbox')
     .select('id')
@@ -56,7 +56,7 @@ async function findOwn(tx: Tx, id: string): Promise<TraceSubject | undefined> {
   return item && { kind: 'item', id: item.id };
 }
 
-/** A trace id is a run's, without hyphens. */
+/** Returns the run id for a trace id, which is the same without hyphens; any other id is returned unchanged. */
 function runIdOf(id: string): string {
   const [, ...parts] = /^([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/.exec(id) ?? [];
   return parts.length === 0 ? id : parts.join('-');
@@ -72,7 +72,7 @@ async function findRecord(tx: Tx, id: string): Promise<RecordSubject | undefined
   return (await isKey(tx, 'ownerNotices', id)) ? { kind: 'alert', id } : undefined;
 }
 
-/** One to which nothing was sent yet has no row of its own. */
+/** Says whether the conversation is known. One to which nothing has been sent yet has no row of its own. */
 async function isConversation(tx: Tx, key: string): Promise<boolean> {
   return (await isKey(tx, 'conversations', key)) || (await readWriter(tx, key)) !== undefined;
 }
@@ -87,7 +87,7 @@ async function isKey(tx: Tx, table: keyof typeof keyColumns, id: string): Promis
   return row !== undefined;
 }
 
-/** The message that a program has sent under this name. */
+/** Finds the message that a program sent under this name. */
 async function findKeyed(tx: Tx, id: string): Promise<readonly NamedCandidate[]> {
   const rows = await tx.db
     .selectFrom('inbox')
@@ -105,8 +105,8 @@ function asQuestion({ id, createdAt }: { readonly id: string; readonly createdAt
 }
 
 /**
- * `<channel>:<peer>`, or `<channel>:<conversation>`. Last, since any name of that form may be a person whom only the
- * configuration names.
+ * Finds a person or conversation named `<channel>:<peer>` or `<channel>:<conversation>`. Tried last, since any name of
+ * that form may be a person whom only the configuration names.
  */
 async function findPerson(tx: Tx, accounts: readonly string[], id: string): Promise<Found> {
   const { channel, peer } = readRef(id);
@@ -132,17 +132,17 @@ async function isKnownPerson(tx: Tx, { ref, peer, accounts }: Peer): Promise<boo
   return (await requests.where('peerId', '=', peer).executeTakeFirst()) !== undefined;
 }
 
-/** More sub-agents than anybody wants to choose from. */
+/** Maximum number of sub-agents offered; more than anybody wants to choose from. */
 const mostChildren = 20;
 
-/** Sub-agents whose ids begin so, as people see them in lists. */
+/** Finds sub-agents whose ids begin with the text, since lists show only the beginning. */
 async function findChildren(tx: Tx, id: string): Promise<readonly NamedCandidate[]> {
   const beginning = id.toLowerCase();
   if (!/^[a-z2-7]{5,15}$/.test(beginning)) return [];
   const rows = await tx.db
     .selectFrom('children')
     .select(['id', 'createdAt'])
-    // A range, since every index finds it: ids have 16 letters and digits, and digits come first.
+    // A range, which any index supports: ids have 16 letters and digits, and digits sort first.
     .where('id', '>=', beginning.padEnd(16, '2'))
     .where('id', '<=', beginning.padEnd(16, 'z'))
     .limit(mostChildren)
@@ -153,7 +153,7 @@ async function findChildren(tx: Tx, id: string): Promise<readonly NamedCandidate
   }));
 }
 
-/** An event key is unique for a bot account only; it may be given with the account, as `<account>:<event key>`. */
+/** Finds events by key. A key is unique only within a bot account, so `<account>:<event key>` is accepted too. */
 async function findEvents(
   tx: Tx,
   accounts: readonly string[],
@@ -203,7 +203,7 @@ async function findMessages(
 
 type MessageLocation = { readonly conversationKey: string; readonly messageId: string; readonly at: number };
 
-/** More conversations than anybody wants to choose from. */
+/** Maximum number of conversations offered; more than anybody wants to choose from. */
 const mostPlaces = 50;
 
 async function readArrived(
@@ -222,7 +222,7 @@ async function readArrived(
   return rows.map((row) => ({ conversationKey: row.conversationKey, messageId, at: Number(row.at) }));
 }
 
-/** Receipts are ordered by conversation: each is looked up in, which costs less than reading all receipts. */
+/** Reads sent messages. Receipts are indexed by conversation: looking in each one is cheaper than reading them all. */
 async function readSent(
   tx: Tx,
   conversationKey: string | undefined,
@@ -230,7 +230,7 @@ async function readSent(
 ): Promise<readonly MessageLocation[]> {
   const rows = await tx.db
     .selectFrom('conversations')
-    // In this order, as the cross join tells SQLite.
+    // The cross join makes SQLite join in this order.
     .crossJoin('receipts')
     .innerJoin('outbox', 'outbox.key', 'receipts.partKey')
     .select(['receipts.conversationKey', 'outbox.createdAt'])
@@ -245,8 +245,8 @@ async function readSent(
 }
 
 /**
- * The conversations that `<channel>:<conversation>/<message>` may mean, one for each account of the
- * channel, or the one that `<channel>/<account>/<conversation>/<message>` does.
+ * Returns the places that a message's name may mean: for `<channel>:<conversation>/<message>` one per account of the
+ * channel, and for `<channel>/<account>/<conversation>/<message>` exactly that one.
  */
 function placesNamed(accounts: readonly string[], name: string) {
   const slash = name.lastIndexOf('/');
