@@ -1,6 +1,6 @@
 import { bigint, integer, type SchemaOf, text, textOrNull } from './notation.ts';
 
-/** People, links between their accounts, and browsers that signed in. */
+/** People, links between their accounts, and signed-in browsers. */
 export const accessTables: SchemaOf<
   | 'approvals'
   | 'people'

@@ -1,6 +1,6 @@
 import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from './notation.ts';
 
-/** Processes and restores, and the tables that intake writes: what arrived, and what became of it. */
+/** Processes and restores, and the tables that intake writes: arrived events and what became of them. */
 export const intakeTables: SchemaOf<
   'boots' | 'restores' | 'accounts' | 'anchors' | 'ledger' | 'inbox' | 'itemChanges' | 'groupContext'
 > = {
@@ -84,10 +84,10 @@ export const intakeTables: SchemaOf<
       inbox_reservedRunId: { on: ['reservedRunId'], isUnique: true, where: `"reservedRunId" is not null` },
       inboxMessage: { on: ['conversationKey', 'messageId'] },
       inboxOpen: { on: ['laneKey', 'rank', 'seq'], where: `"state" in ('held', 'waiting')` },
-      // Few, each for some seconds: messages whose senders were not told that they wait.
+      // Messages without a waiting notice: only a few at a time, each for a few seconds.
       inboxUnnotified: { on: ['createdAt'], where: `"state" = 'waiting' and "notifiedAt" is null` },
       inboxRun: { on: ['runId'], where: `"runId" is not null` },
-      // By lane too, so that a page of it can be told from the next one.
+      // By lane too, so that pages have a definite order.
       inboxDue: { on: ['dueAt', 'laneKey'], where: `"state" in ('held', 'waiting')` },
       inboxFetching: { on: ['isFetching'], where: `"state" = 'waiting' and "isFetching" = 1` },
     },
@@ -108,7 +108,7 @@ export const intakeTables: SchemaOf<
     },
     key: ['laneKey', 'seq'],
     indexes: {
-      // Rows that were shown stay, and a lane has the more of them the older it is.
+      // Shown rows remain, and accumulate over a lane's lifetime.
       groupContextUnshown: { on: ['laneKey', 'seq'], where: `"shownInRun" is null` },
       groupContextMessage: { on: ['conversationKey', 'messageId'], where: `"messageId" is not null` },
     },

@@ -1,6 +1,6 @@
 import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from './notation.ts';
 
-/** Lanes with their sessions, their runs and what a run does, and sub-agents. */
+/** Lanes with their sessions, their runs and the runs' calls, and sub-agents. */
 export const laneTables: SchemaOf<
   | 'lanes'
   | 'laneClasses'
@@ -39,7 +39,7 @@ export const laneTables: SchemaOf<
     key: ['key'],
     fill: 70,
     indexes: {
-      // Sub-agents have more lanes than people, and their keys are all in one place.
+      // Sub-agents have more lanes than people do, and their keys are contiguous.
       lanesOfPeople: { on: ['key'], where: `"class" = 'main'` },
       lanesOfOwners: { on: ['ownerAt'], where: `"ownerAt" is not null` },
       lanesUnfinished: { on: ['leaseUntil', 'key'], where: `"runId" is not null` },

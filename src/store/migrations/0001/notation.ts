@@ -21,7 +21,7 @@ type Default = '' | ` default ${string}`;
 type Index<Column> = {
   readonly on: readonly Column[];
   readonly isUnique?: true;
-  /** The condition of a partial index; base/index-predicates.ts has it in the words of the queries. */
+  /** The condition of a partial index; base/index-predicates.ts has it in the form that queries use. */
   readonly where?: string;
 };
 
@@ -29,20 +29,20 @@ type TableSchema<Table> = {
   readonly columns: { readonly [Column in keyof Table]: ColumnOf<SelectType<Table[Column]>> };
   readonly key: readonly (keyof Table)[];
   /**
-   * For short rows that are found by their key alone: they lie in the key's own tree, which in SQLite is a page
-   * less to write for each of them.
+   * For short rows that are found by their key alone: they are stored in the key's own tree, which saves SQLite one
+   * page write per row.
    */
   readonly isUnderKey?: true;
   /**
-   * Its rows are changed in place, by columns that no index has: PostgreSQL fills its pages only so far, %, which
-   * leaves room beside a row for its next version. The indexes then stay as they are.
+   * How far PostgreSQL fills the table's pages, %. For rows that are updated only in unindexed columns: the remaining
+   * space takes a row's next version, so the indexes stay unchanged.
    */
   readonly fill?: number;
-  /** By their names, which are unique in the database. */
+  /** Indexes by name; the names are unique in the database. */
   readonly indexes?: { readonly [name: string]: Index<keyof Table> };
 };
 
-/** Tables with columns, keys and indexes. The compiler holds the columns against `Tables`. */
+/** Tables with columns, keys and indexes. The compiler checks the columns against `Tables`. */
 export type SchemaOf<Names extends keyof Tables> = { readonly [Name in Names]: TableSchema<Tables[Name]> };
 
 /** Creates the tables and their indexes. */
