@@ -1,10 +1,13 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import type { SqliteDatabase, SqliteStatement } from 'kysely';
 
-/** Lists of values give a text for each length: beyond so many the oldest makes room, be it prepared anew. */
+/**
+ * How many statements are kept. A query with a list of values has a different text for each length, so over this limit
+ * the oldest is dropped; if needed, it is prepared again.
+ */
 const mostStatements = 500;
 
-/** Prepares each statement once: our queries are few and their text is stable. */
+/** Prepares each statement once, since Parley's queries are few and their texts are stable. */
 export function cachedStatements(db: BetterSqlite3.Database): (sql: string) => BetterSqlite3.Statement {
   const statements = new Map<string, BetterSqlite3.Statement>();
   return (sql) => {
@@ -18,7 +21,7 @@ export function cachedStatements(db: BetterSqlite3.Database): (sql: string) => B
   };
 }
 
-/** The connection as Kysely uses it. */
+/** Returns the connection in the form that Kysely uses. */
 export function cacheStatements(db: BetterSqlite3.Database, prepare = cachedStatements(db)): SqliteDatabase {
   return {
     close: () => db.close(),

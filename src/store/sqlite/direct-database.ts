@@ -14,9 +14,9 @@ import type { Tables } from '../base/tables.ts';
 import { cachedStatements, cacheStatements } from './cached-database.ts';
 
 /**
- * Kysely over one SQLite connection whose owner says himself where a transaction begins and ends. A
- * statement runs as soon as it is asked for: without the locks and hand-overs by which Kysely shares a
- * connection, and that make up half of what it allocates. `close` the connection, not this.
+ * Returns Kysely over one SQLite connection whose owner begins and ends the transactions. Each statement runs
+ * immediately, without the locks and hand-overs with which Kysely shares a connection, which account for half of its
+ * allocations. Close the connection, not this.
  */
 export function directDatabase(connection: BetterSqlite3.Database): Pick<Tx, 'db' | 'inPlace'> {
   const prepare = cachedStatements(connection);
@@ -25,7 +25,7 @@ export function directDatabase(connection: BetterSqlite3.Database): Pick<Tx, 'db
   const executor = new DirectExecutor(dialect, database);
   const driver = dialect.createDriver();
   const db = new Kysely<Tables>({ config: { dialect }, dialect, driver, executor });
-  // Kysely wraps a statement in three promises.
+  // Bypasses Kysely, which wraps each statement in three promises.
   const inPlace: InPlaceStatements = {
     all: (sql, parameters) => prepare(sql).all(parameters),
     first: (sql, parameters) => prepare(sql).get(parameters),
@@ -45,7 +45,7 @@ class DirectExecutor extends DefaultQueryExecutor {
 
   override async executeQuery<Row>({ sql, parameters }: CompiledQuery<unknown>): Promise<QueryResult<Row>> {
     const statement = this.#database.prepare(sql);
-    // Its caller knows the type of the rows from the query it has built.
+    // The caller knows the type of the rows from the query that it built.
     if (statement.reader) return { rows: statement.all(parameters) as Row[] };
     const { changes } = statement.run(parameters);
     return { rows: [], numAffectedRows: BigInt(changes) };
@@ -53,9 +53,9 @@ class DirectExecutor extends DefaultQueryExecutor {
 }
 
 /**
- * SQLite guesses from the bound values how many rows a condition leaves, and prepares such a statement
- * anew each time it gets values: that took longer than most of our queries. It does not look behind the
- * sign, which changes nothing else.
+ * Writes parameters as `+?`. SQLite estimates from the bound values how many rows a condition leaves, and prepares such
+ * a statement again each time it gets values, which took longer than most of Parley's queries. The sign prevents that
+ * and changes nothing else.
  */
 class StableQueryCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {

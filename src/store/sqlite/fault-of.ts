@@ -2,7 +2,7 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { WriterFault } from './writer-messages.ts';
 
-/** A fault of the database file, as plain data: it may have to cross to the event loop. */
+/** Returns a fault of the database file as plain data, since it may have to cross to the event loop. */
 export function faultOf(error: unknown, file: string): WriterFault {
   if (error instanceof ParleyError) {
     return {
@@ -27,16 +27,16 @@ export function faultOf(error: unknown, file: string): WriterFault {
   if (code.startsWith('SQLITE_IOERR')) {
     return {
       code: 'store_unavailable',
-      message: `The disk that holds ${file} fails (${named}).`,
+      message: `The disk that holds ${file} is failing (${named}).`,
       retry: { kind: 'later' },
       ...stack,
     };
   }
-  // SQLite also calls a file damaged that its disk doesn't give out (EIO).
+  // SQLite also reports a file as damaged if the disk can't read it (EIO).
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
     return {
       code: 'store_unavailable',
-      message: `${file} is damaged or not a database of Parley's, or its disk fails (${message}). Check the disk, then bring a backup back (${parleyCommand} restore), or use another data folder (PARLEY_DATA_DIR).`,
+      message: `${file} is damaged or isn't a Parley database, or its disk is failing (${message}). Check the disk, then restore a backup (${parleyCommand} restore), or use another data folder (PARLEY_DATA_DIR).`,
       retry: { kind: 'never' },
       ...stack,
     };
@@ -52,7 +52,7 @@ export function faultOf(error: unknown, file: string): WriterFault {
   return { code: 'internal', message: named, retry: { kind: 'never' }, ...stack };
 }
 
-/** The same as it is thrown. */
+/** Returns the fault as the error to throw. */
 export function errorOf({ code, message, retry, stack }: WriterFault): ParleyError {
   return new ParleyError(code, message, { retry, cause: stack });
 }

@@ -3,7 +3,7 @@ import { readSteps } from '../../backup/sqlite-snapshot.ts';
 import { compareSteps, type StoreReport, toolRefusals } from '../store-report.ts';
 import { errorOf, faultOf } from './fault-of.ts';
 
-/** Reads every page of the file once: seconds for a gigabyte. */
+/** Inspects the file. Reads every page once, which takes seconds per gigabyte. */
 export function inspectSqlite(file: string): StoreReport {
   let connection: BetterSqlite3.Database | undefined;
   try {
@@ -22,7 +22,7 @@ export function inspectSqlite(file: string): StoreReport {
   }
 }
 
-/** None of a file whose schema is another one. */
+/** Reads the models that have refused tools; empty for a file with another schema. */
 function refusalsIn(
   connection: BetterSqlite3.Database,
   pending: readonly string[],
@@ -32,7 +32,7 @@ function refusalsIn(
   return new Map(rows.map(({ subject, at }) => [subject, at]));
 }
 
-/** Steps of the schema that a file has taken, without reading more of it. Throws ParleyError as opening the store does. */
+/** Reads which schema steps a file has applied, and nothing else. Throws ParleyError like opening the store. */
 export function readSqliteSteps(file: string): readonly string[] {
   let connection: BetterSqlite3.Database | undefined;
   try {

@@ -4,7 +4,7 @@ import type { Store } from '../base/command.ts';
 import { directDatabase } from './direct-database.ts';
 import { errorOf, faultOf } from './fault-of.ts';
 
-/** A read-only connection to the database file. Throws what SQLite throws when it can't be opened so. */
+/** Opens a read-only connection to the database file. Throws SQLite's error if it can't be opened. */
 export function openReader(file: string): Pick<Store, 'read'> & { close(): void } {
   const connection = new BetterSqlite3(file, { readonly: true });
   connection.pragma('cache_size = -4000');
@@ -24,7 +24,7 @@ export function openReader(file: string): Pick<Store, 'read'> & { close(): void 
   };
 }
 
-/** Reads a database that can't be written; every write rejects with `reason`. */
+/** Opens a store for a database that can't be written; every write rejects with `reason`. */
 export function openReadOnlyStore(file: string, reason: ParleyError): Store {
   const reader = openReader(file);
   return {

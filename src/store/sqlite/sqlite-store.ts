@@ -10,14 +10,14 @@ import type { WriterAnswer, WriterReport, WriterRequest } from './writer-message
 type Waiter = { resolve(output: unknown): void; reject(error: unknown): void };
 
 /**
- * Opens (and migrates) the database file. Writes go to one writer thread, reads to a read-only
- * connection here. Throws `store_unavailable` with the reason.
+ * Opens (and migrates) the database file. Writes go to one writer thread, reads use a read-only connection in this
+ * thread. Throws `store_unavailable` with the reason.
  */
 export async function openSqliteStore(file: string, { writer, texts }: StoreSetup): Promise<Store> {
   const worker = new Worker(writer, {
     workerData: { file, texts },
     env: writerEnvironment(),
-    // Its work is small objects that die at once: a larger nursery would only stay resident.
+    // The writer allocates small, short-lived objects: a larger nursery would only stay resident.
     resourceLimits: { maxYoungGenerationSizeMb: 4 },
   });
   const waiters = new Map<number, Waiter>();
@@ -47,7 +47,7 @@ export async function openSqliteStore(file: string, { writer, texts }: StoreSetu
     if (isClosed || isGone) return Promise.reject(lost(undefined));
     const id = ++lastId;
     return new Promise<Output>((resolve, reject) => {
-      // The writer runs the very command named here, so its output has this command's type.
+      // The writer runs exactly the command named here, so the output has this command's type.
       waiters.set(id, { resolve: (output) => resolve(output as Output), reject });
       post({ id, command: command.name, input });
     });
@@ -71,7 +71,7 @@ export async function openSqliteStore(file: string, { writer, texts }: StoreSetu
   };
 }
 
-/** Without a reader the store can't be opened, and nobody else would end the writer. */
+/** Opens the reader. If that fails, the store can't be opened and nothing else would end the writer, so this does. */
 async function readerBeside(worker: Worker, file: string): Promise<ReturnType<typeof openReader>> {
   try {
     return openReader(file);
@@ -82,18 +82,18 @@ async function readerBeside(worker: Worker, file: string): Promise<ReturnType<ty
 }
 
 /**
- * The writer sees nothing of the environment but where compiled code is kept. Without that it strips and
- * compiles its modules anew at each start: 60 MB and a quarter of a second.
+ * Returns the writer's environment: only the location of compiled code. Without that, the writer would strip and
+ * compile its modules again at each start, which costs 60 MB and a quarter of a second.
  */
 function writerEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();
-  // Node.js appends a folder of its own version to the one it is given.
+  // Node.js appends a folder for its version to the one it is given.
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
 }
 
 /**
- * Sends what is asked for at once as one message. While the writer is at work it can't begin anything new, so
- * what the rest of this turn of the event loop asks for joins: each message wakes a thread.
+ * Sends requests that are made together as one message, because each message wakes a thread. While the writer is busy
+ * it can't begin anything new, so later requests from the same turn of the event loop join the message.
  */
 function createPostbox(worker: Worker, waiters: ReadonlyMap<number, Waiter>) {
   let batch: WriterRequest[] = [];

@@ -1,8 +1,8 @@
 import type { ErrorCode, RetryAdvice } from '#contracts/errors.ts';
 
-/** Messages between the event loop and the writer thread. */
+/** A request from the event loop to the writer thread. */
 export type WriterRequest = {
-  /** Absent when nobody waits for the answer: the step rides along with the next commit. */
+  /** Absent if nothing awaits the answer: the step then rides along with the next commit. */
   readonly id?: number;
   readonly command: string;
   readonly input: unknown;

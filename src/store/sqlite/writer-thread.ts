@@ -1,7 +1,7 @@
 /**
- * The one writer of a SQLite database. Requests that arrive while a commit is being flushed form the
- * next group: one transaction, one fsync, each request in a savepoint, so that a refusal rolls back
- * only itself. Answers leave after COMMIT. Checkpoints happen here too, never on the event loop.
+ * The only writer of a SQLite database. Requests that arrive while a commit is being flushed form the next group: one
+ * transaction and one fsync, with each request in a savepoint, so that a failed request rolls back only itself. Answers
+ * are sent after COMMIT. Checkpoints happen here too, never on the event loop.
  */
 import { flushCompileCache } from 'node:module';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
@@ -20,14 +20,14 @@ import type { WriterAnswer, WriterReport, WriterRequest } from './writer-message
 const { file, texts } = workerData as { readonly file: string; readonly texts: Notices };
 const port = requirePort();
 
-/** Opens the database and runs what the main thread asks for, until it says close. */
+/** Opens the database and runs the main thread's requests until it sends `close`. */
 export function serveWriter(program: StoreProgram): void {
-  // The port's listener is attached only when the database is ready, so early requests wait in the port.
+  // The port's listener is attached only once the database is ready, so early requests wait in the port.
   open(program)
     .then((database) => {
       port.postMessage({ kind: 'ready' } satisfies WriterReport);
       serve(database);
-      // Node.js would write it at a regular end of the process only.
+      // Node.js would otherwise write it only when the process exits normally.
       flushCompileCache();
     })
     .catch((error: unknown) => {
@@ -39,11 +39,11 @@ export function serveWriter(program: StoreProgram): void {
 async function open({ steps, chatCommands, migrations }: StoreProgram) {
   const connection = new BetterSqlite3(file);
   connection.pragma('journal_mode = WAL');
-  // FULL: with NORMAL a power cut lost committed rows (measured); with FULL none.
+  // FULL, because with NORMAL a power cut lost committed rows (measured), and with FULL none.
   connection.pragma('synchronous = FULL');
   connection.pragma('busy_timeout = 5000');
   connection.pragma('cache_size = -4000');
-  // Else what undoes a step goes into a file once the step has touched 64 kB: 0.2 ms for each answer.
+  // Otherwise a step's undo data is written to a file once the step has touched 64 kB: 0.2 ms per answer.
   connection.pragma('temp_store = MEMORY');
   await migrateWhole(connection, migrations);
   const commands = new Map(steps.map((step) => [step.name, step]));
@@ -51,7 +51,7 @@ async function open({ steps, chatCommands, migrations }: StoreProgram) {
   return { connection, control, tables: directDatabase(connection), commands, chatCommands };
 }
 
-/** Statements that begin and end transactions and steps: prepared once, run several times per message. */
+/** Prepares the statements that begin and end transactions and steps, which run several times per message. */
 function prepareControl(connection: BetterSqlite3.Database) {
   const prepare = (sql: string) => {
     const statement = connection.prepare(sql);
@@ -67,7 +67,10 @@ function prepareControl(connection: BetterSqlite3.Database) {
   };
 }
 
-/** Kysely takes SQLite's schema changes for not transactional; they are, and a crash must leave no half. */
+/**
+ * Migrates in one transaction. Kysely assumes that SQLite's schema changes aren't transactional, but they are, and a
+ * crash must not leave half a migration.
+ */
 async function migrateWhole(
   connection: BetterSqlite3.Database,
   migrations: StoreProgram['migrations'],
@@ -135,7 +138,7 @@ async function commitGroup(database: Database, group: readonly WriterRequest[]):
     control.commit();
     return answers;
   } catch (error) {
-    // The whole group is undone: the disk is full, or the file was lost.
+    // The complete group is undone: the disk is full, or the file was lost.
     if (connection.inTransaction) control.rollback();
     const fault = faultOf(error, file);
     return group.flatMap(({ id }) => (id === undefined ? [] : [{ id, kind: 'failed', fault } as const]));
@@ -152,12 +155,12 @@ async function runInSavepoint(
   try {
     const command = commands.get(request.command);
     if (!command) throw new ParleyError('internal', `There is no store command named ${request.command}.`);
-    // The typed entry point is Store.write; a command's input was checked there.
+    // The typed entry point is Store.write, where the type of a command's input was checked.
     const output = await command.run(tx, request.input as never);
     control.keepStep();
     return id === undefined ? [] : [{ id, kind: 'done', output }];
   } catch (error) {
-    // After SQLITE_FULL and its like SQLite has undone the whole transaction itself.
+    // After faults such as SQLITE_FULL, SQLite has already undone the complete transaction.
     if (!connection.inTransaction) throw error;
     control.undoStep();
     control.keepStep();
@@ -166,6 +169,6 @@ async function runInSavepoint(
 }
 
 function requirePort() {
-  if (!parentPort) throw new ParleyError('internal', 'writer-thread.ts runs as a worker thread only.');
+  if (!parentPort) throw new ParleyError('internal', 'writer-thread.ts runs only as a worker thread.');
   return parentPort;
 }

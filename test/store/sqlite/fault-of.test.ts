@@ -2,8 +2,11 @@ import { expect, it } from 'vitest';
 import { faultOf } from '../../../src/store/sqlite/fault-of.ts';
 
 it.each([
-  ['SQLITE_CORRUPT', /^\/data\/parley\.db is damaged .*, or its disk fails \(no luck\)\. .*backup.*\.$/],
-  ['SQLITE_IOERR_WRITE', /^The disk that holds \/data\/parley\.db fails \(SQLITE_IOERR_WRITE: no luck\)\.$/],
+  ['SQLITE_CORRUPT', /^\/data\/parley\.db is damaged .*, or its disk is failing \(no luck\)\. .*backup.*\.$/],
+  [
+    'SQLITE_IOERR_WRITE',
+    /^The disk that holds \/data\/parley\.db is failing \(SQLITE_IOERR_WRITE: no luck\)\.$/,
+  ],
   ['SQLITE_BUSY', /^\/data\/parley\.db can't be used now \(SQLITE_BUSY: no luck\)\.$/],
 ])('says in a sentence what %s means, whether damage or a disk that fails', (code, sentence) => {
   const error = Object.assign(new Error('no luck'), { code });
