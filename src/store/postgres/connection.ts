@@ -6,17 +6,17 @@ import { notShared } from '../base/not-shared.ts';
 import type { Tables } from '../base/tables.ts';
 import { type Answer, type Owner, type PreparedStatements, RoundTrip } from './round-trip.ts';
 
-/** Transactions and reads after which a connection first plans its statements anew; doubled each time, up to the last. */
+/** How many transactions and reads a connection makes before it first discards its plans; doubles, up to the last. */
 const firstPlans = 50;
 const lastPlans = 10_000;
 
 /**
- * One connection of the pool. All that is asked for in one go shares a round trip, and what is asked for while one is
- * under way has the next.
+ * One connection of the pool. Statements that are sent together share a round trip, and those sent while one is under
+ * way share the next.
  *
- * Statements with a name are parsed once. PostgreSQL also keeps their plans, which it makes for the tables as they
- * are then: a plan for an empty table would read a full one from end to end. So plans are thrown away each time the
- * number of transactions and reads has doubled, as a table hardly grows faster than that.
+ * Named statements are parsed once. PostgreSQL also keeps their plans, which it makes for the tables as they are at the
+ * time: a plan for an empty table would scan a full one from end to end. Plans are therefore discarded each time the
+ * number of transactions and reads has doubled, since a table hardly grows faster than that.
  */
 export class Connection implements RemoteStatements, Owner {
   readonly #client: pg.PoolClient;
@@ -29,24 +29,24 @@ export class Connection implements RemoteStatements, Owner {
   #uses = 0;
   #plansUntil = firstPlans;
 
-  /** `silenceMs`: a server that doesn't answer for so long is away. */
+  /** `silenceMs`: a server that doesn't answer for this long counts as unreachable. */
   constructor(client: pg.PoolClient, silenceMs: number) {
     this.#client = client;
     this.#silenceMs = silenceMs;
   }
 
-  /** Whether a statement has failed: the connection may then be in any state. */
+  /** Says whether a statement has failed, after which the connection may be in any state. */
   get hasFailed(): boolean {
     return this.#failure !== undefined;
   }
 
-  /** For reads, which need no transaction. */
+  /** Kysely for reads, which need no transaction. */
   get db(): Kysely<Tables> {
     this.#db ??= kyselyOver(this);
     return this.#db;
   }
 
-  /** Begins a transaction; `onClock`, if given, learns the database's time, ms since the epoch, before any later answer. */
+  /** Begins a transaction; `onClock` gets the database's time, ms since the epoch, before any later answer arrives. */
   begin(onClock: ((now: number) => void) | undefined): void {
     this.post(beginning, []);
     this.#count();
@@ -54,24 +54,24 @@ export class Connection implements RemoteStatements, Owner {
     if (onClock) this.#gather().ask({ query: clock, parameters: [], onAnswer });
   }
 
-  /** Begins a read, whose statements each see the last commit. Others may read at the same time. */
+  /** Begins a read, in which each statement sees the last commit. Others may read at the same time. */
   beginReading(): void {
     this.#count();
   }
 
-  /** Throws what a statement that nobody waited for has failed with: nothing was committed then. */
+  /** Commits. Throws the failure of a statement that nothing awaited; nothing was committed in that case. */
   async commit(): Promise<void> {
     const { done } = await this.ask(committing, []);
     if (this.#failure !== undefined) throw this.#failure;
-    // PostgreSQL's answer to the end of a transaction in which a statement has failed.
-    if (done !== 'COMMIT') throw new ParleyError('internal', 'A failed statement was passed over.');
+    // PostgreSQL answers differently if a statement of the transaction has failed.
+    if (done !== 'COMMIT') throw new ParleyError('internal', 'A failed statement was overlooked.');
   }
 
   rollback(): Promise<unknown> {
     return this.ask(rollingBack, []);
   }
 
-  /** The database's time, ms since the epoch. */
+  /** Reads the database's time, ms since the epoch. */
   async readClock(): Promise<number> {
     const { rows } = await this.ask(clock, []);
     return Number(rows[0]?.now);
@@ -83,12 +83,12 @@ export class Connection implements RemoteStatements, Owner {
     );
   }
 
-  /** Asks for the statement; its failure is the transaction's. */
+  /** Sends the statement without awaiting it; its failure fails the transaction. */
   post(query: NamedStatement, parameters: readonly unknown[]): void {
     this.#gather().ask({ query, parameters });
   }
 
-  /** Counts a transaction or a read. */
+  /** Counts a transaction or read, and discards the plans when that is due. */
   #count(): void {
     this.#uses += 1;
     if (this.#uses < this.#plansUntil) return;
@@ -96,7 +96,7 @@ export class Connection implements RemoteStatements, Owner {
     this.post(discarding, []);
   }
 
-  /** The round trip that leaves when everything that follows without waiting has been asked for. */
+  /** Returns the round trip that is sent once all statements requested without waiting have joined it. */
   #gather(): RoundTrip {
     if (!this.#gathering) {
       this.#gathering = new RoundTrip(this.#prepared, this);
@@ -112,7 +112,7 @@ export class Connection implements RemoteStatements, Owner {
     this.#gathering = undefined;
   }
 
-  /** Behind a failure PostgreSQL refuses everything, which says nothing: all are told the first. */
+  /** After a failure PostgreSQL rejects every statement without the reason, so all of them get the first failure. */
   onFailure(error: unknown): unknown {
     this.#failure ??= error;
     return this.#failure;
@@ -134,7 +134,7 @@ const clock: NamedStatement = {
   statement: 'clock',
 };
 
-/** Kysely for one user of a connection, who says himself where a transaction begins and ends. */
+/** Returns Kysely for one user of a connection, who begins and ends the transactions. */
 export function kyselyOver(remote: Pick<RemoteStatements, 'ask'>): Kysely<Tables> {
   return new Kysely<Tables>({ config: { dialect }, dialect, driver, executor: new RemoteExecutor(remote) });
 }
@@ -154,7 +154,7 @@ class RemoteExecutor extends DefaultQueryExecutor {
 
   override async executeQuery<Row>(query: CompiledQuery<unknown>): Promise<QueryResult<Row>> {
     const { rows, changed } = await this.#remote.ask(query, query.parameters);
-    // Its caller knows the type of the rows from the query it has built.
+    // The caller knows the type of the rows from the query that it built.
     return { rows: rows as Row[], ...(changed >= 0 && { numAffectedRows: BigInt(changed) }) };
   }
 }

@@ -7,9 +7,9 @@ import { readPostgresSteps } from './inspect-postgres.ts';
 const batchRows = 500;
 
 /**
- * Copies every row of a SQLite file, which nobody writes to, into a PostgreSQL database that has the same schema and no
- * rows: in one transaction, which ends only when each table has as many rows as there. Throws ParleyError and changes
- * nothing otherwise. Returns the rows by table.
+ * Copies every row of a SQLite file, which must have no writer, into a PostgreSQL database with the same schema and no
+ * rows. It uses one transaction, which commits only if every table has as many rows as in the file. Otherwise it throws
+ * ParleyError and changes nothing. Returns the number of rows by table.
  */
 export async function importSqlite(file: string, url: string): Promise<Readonly<Record<string, number>>> {
   const source = new BetterSqlite3(file, { readonly: true, fileMustExist: true });
@@ -19,7 +19,7 @@ export async function importSqlite(file: string, url: string): Promise<Readonly<
     refuseOtherSchema(readSteps(source), await readPostgresSteps(url));
     await target.connect();
     await target.query('begin');
-    // One commit of the file for all tables.
+    // All tables are read as of the same commit.
     source.exec('begin');
     const copied: Record<string, number> = {};
     for (const table of tablesOf(source)) copied[table] = await copyTable(source, target, table);
@@ -27,7 +27,7 @@ export async function importSqlite(file: string, url: string): Promise<Readonly<
     return copied;
   } finally {
     source.close();
-    // Undoes what was not committed.
+    // Rolls back anything uncommitted.
     await target.end().catch(() => undefined);
   }
 }
@@ -36,7 +36,7 @@ function refuseOtherSchema(source: readonly string[], target: readonly string[])
   if (source.join() === target.join()) return;
   throw new ParleyError(
     'invalid_input',
-    `The file has the schema ${source.at(-1) ?? 'of no version'}, the database ${target.at(-1) ?? 'of no version'}. Start this version once on the file, then import it.`,
+    `The file has schema ${source.at(-1) ?? 'none'}, the database ${target.at(-1) ?? 'none'}. Start this version of Parley once with the file, then import it.`,
   );
 }
 
@@ -45,7 +45,7 @@ async function copyTable(source: BetterSqlite3.Database, target: pg.Client, tabl
   if ((await countIn(target, name)) > 0)
     throw new ParleyError(
       'invalid_input',
-      `The database has rows in ${table} already. Import into an empty one; nothing was changed.`,
+      `The database already has rows in ${table}. Import into an empty one; nothing was changed.`,
     );
   let copied = 0;
   let batch: unknown[] = [];

@@ -9,7 +9,7 @@ export async function inspectPostgres(url: string): Promise<StoreReport> {
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs,
   });
-  // A connection that breaks fails the query that runs; untold, it would end the process.
+  // A broken connection fails the running query; without a listener it would also end the process.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -24,7 +24,7 @@ export async function inspectPostgres(url: string): Promise<StoreReport> {
   }
 }
 
-/** Steps of the schema that a database has taken. Rejects when it can't be reached. */
+/** Reads which schema steps a database has applied. Rejects if it can't be reached. */
 export async function readPostgresSteps(url: string): Promise<readonly string[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: timeoutMs });
   client.on('error', () => undefined);
@@ -36,7 +36,7 @@ export async function readPostgresSteps(url: string): Promise<readonly string[]>
   }
 }
 
-/** None of a database whose schema is another one. */
+/** Reads the models that have refused tools; empty for a database with another schema. */
 async function readRefusals(
   client: pg.Client,
   pending: readonly string[],

@@ -16,29 +16,27 @@ import { migrate } from '../migrate.ts';
 import { Connection, kyselyOver } from './connection.ts';
 import { type Lender, sharing } from './shared-connection.ts';
 
-/**
- * Deadlock and serialization failure, and a statement that was prepared before a newer version has added a column: the
- * transaction was undone and may simply be run again.
- */
+/** Codes of deadlocks and serialization failures: the transaction was rolled back and can simply be run again. */
 const repeatable = new Set(['40P01', '40001']);
 const maxRepeats = 5;
 
 export type PostgresOptions = {
   readonly url: string;
   readonly poolSize: number;
-  /** A server that says nothing for so long is away, ms. Default: 30 s. */
+  /** A server that is silent for this long counts as unreachable, ms. Default: 30 s. */
   readonly silenceMs?: number;
 };
 
 /**
- * A connection whose other end is gone without a word would be waited for until TCP gives up, a quarter of an hour.
- * No statement takes as long: a transaction that stands still ends after seconds, and so does the wait for its rows.
+ * Limits the wait for a connection whose other end has silently disappeared, which would otherwise last until TCP gives
+ * up after a quarter of an hour. No statement takes this long: a stalled transaction ends after seconds, and so does
+ * the wait for its rows.
  */
 const longestSilenceMs = 30_000;
 
 /**
- * Opens (and migrates) a PostgreSQL database. Each command is a transaction of its own from a pool.
- * Throws `store_unavailable` with the reason; the URL's password never appears in it.
+ * Opens (and migrates) a PostgreSQL database. Each command runs in its own transaction on a pooled connection. Throws
+ * `store_unavailable` with the reason, which never contains the URL's password.
  */
 export async function openPostgresStore(options: PostgresOptions, setup: StoreSetup): Promise<Store> {
   await migrateDatabase(options, setup.migrations);
@@ -75,13 +73,13 @@ export async function openPostgresStore(options: PostgresOptions, setup: StoreSe
         return query.run({ db, now, dialect: 'postgres', advanceNow: undefined, remote: connection }, input);
       }),
     );
-  // The only connection of a pool would never be free for a write while there is always somebody who reads.
+  // With a single connection, overlapping shared reads would never leave it free for a write.
   const shared = options.poolSize > 1 ? sharing(withConnection) : withConnection;
   const readAmongOthers = async <Input, Output>(query: StoreQuery<Input, Output>, input: Input) => {
     try {
       return await readBy(shared, query, input);
     } catch (error) {
-      // It may be another's statement that has failed.
+      // Another reader's statement may be the one that failed.
       if (error instanceof ParleyError && error.code !== 'internal') throw error;
       return readBy(withConnection, query, input);
     }
@@ -91,7 +89,7 @@ export async function openPostgresStore(options: PostgresOptions, setup: StoreSe
     broken: Promise.withResolvers<void>().promise,
     write,
     writeAlong: (command, input) => {
-      // For freshness only: a lost image costs nothing.
+      // For freshness only, so a lost image costs nothing.
       write(command, input).catch(() => undefined);
     },
     read: (query, input) =>
@@ -113,7 +111,7 @@ function lender(pool: pg.Pool, { silenceMs = longestSilenceMs }: PostgresOptions
       isSound = error instanceof ParleyError;
       throw error;
     } finally {
-      // One that has failed may be in any state: the pool makes another.
+      // A failed connection may be in any state, so the pool makes another.
       client.release(connection.hasFailed || !isSound);
     }
   };
@@ -123,7 +121,7 @@ async function migrateDatabase(
   { url, silenceMs = longestSilenceMs }: PostgresOptions,
   migrations: StoreSetup['migrations'],
 ): Promise<void> {
-  // A change of a large table may take long.
+  // No query timeout, since changing a large table may take long.
   const connecting = { connectionString: url, connectionTimeoutMillis: silenceMs };
   const pool = withoutUncaughtErrors(new pg.Pool({ ...connecting, max: 1 }));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
@@ -143,15 +141,15 @@ function createPool({ url, poolSize, silenceMs = longestSilenceMs }: PostgresOpt
     connectionString: url,
     max: poolSize,
     connectionTimeoutMillis: silenceMs,
-    // A process that stands still inside a transaction must not hold a lane's row beyond its lease.
+    // A process that stalls inside a transaction must not hold a lane's row past its lease.
     idle_in_transaction_session_timeout: 5_000,
   });
   return withoutUncaughtErrors(pool);
 }
 
 /**
- * A connection of the pool. Whatever keeps one from being made is no fault of what it is wanted for: a name that can't be
- * looked up, a server that isn't trusted, a proxy with words of its own.
+ * Gets a connection from the pool. Anything that prevents one counts as an unreachable server, not as a fault of the
+ * command: a name that can't be resolved, a server that isn't trusted, a proxy with its own error messages.
  */
 async function connectTo(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
@@ -162,11 +160,11 @@ async function connectTo(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-/** Without listeners, a connection that breaks would end the process. */
+/** Adds error listeners, without which a broken connection would end the process. */
 function withoutUncaughtErrors(pool: pg.Pool): pg.Pool {
-  // One that breaks at rest is replaced by the pool; the next command says if that fails.
+  // The pool replaces a connection that breaks while idle; if that fails, the next command reports it.
   pool.on('error', () => undefined);
-  // One that breaks in a transaction, between two queries, fails the next query.
+  // If one breaks inside a transaction, between two queries, the next query fails.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
@@ -186,7 +184,7 @@ class PostgresTx implements StepTx, RemoteStatements {
     this.chatCommands = chatCommands;
   }
 
-  /** Made for steps that build a query: most have all of theirs prepared. */
+  /** Created on first use: most steps use prepared queries only and never need it. */
   get db(): Kysely<Tables> {
     this.#db ??= kyselyOver(this);
     return this.#db;
@@ -209,7 +207,7 @@ class PostgresTx implements StepTx, RemoteStatements {
     this.#open().post(statement, parameters);
   }
 
-  /** A part of the step that goes on after another has failed it reaches nobody else's transaction. */
+  /** Detaches the step: code of a failed step that is still running can't reach another transaction. */
   end(): void {
     this.#connection = undefined;
   }
@@ -221,12 +219,13 @@ class PostgresTx implements StepTx, RemoteStatements {
 }
 
 /**
- * How a step learns the time: from the row that it locks first, which is where most begin; else from a question of its
- * own, whose answer comes with the first other one; and waits for that when it needs the time before it asks anything.
+ * How a step learns the time. `by-lock`: from the first row that it locks, which is how most steps begin. `asked`: from
+ * a separate query, whose answer arrives with the first other one. `awaited`: by awaiting that query first, if the step
+ * needs the time before its first statement.
  */
 type Clock = 'by-lock' | 'asked' | 'awaited';
 
-/** The step is run again, and asks. */
+/** Thrown if a step needs the time before it is known: the step is run again and queries it. */
 class ClockUnread extends Error {}
 
 async function repeatOnConflict<T>(attempt: () => Promise<T>): Promise<T> {
@@ -242,6 +241,7 @@ async function repeatOnConflict<T>(attempt: () => Promise<T>): Promise<T> {
 
 function isRepeatable(error: unknown): boolean {
   if (error instanceof ClockUnread || repeatable.has(codeOf(error))) return true;
+  // A statement was prepared before a newer version added a column.
   return codeOf(error) === '0A000' && error instanceof Error && error.message.startsWith('cached plan');
 }
 
@@ -259,7 +259,7 @@ function faultOf(error: unknown): ParleyError {
       retry: { kind: 'later' },
     });
   if (repeatable.has(code))
-    return laterFault(`PostgreSQL has undone it each time, for others (${code}).`, error);
+    return laterFault(`PostgreSQL rolled back every attempt, due to conflicts (${code}).`, error);
   if (isAway(code, message)) return awayFault(error);
   return new ParleyError('internal', `A store command failed: ${message}`, { cause: error });
 }
@@ -274,8 +274,8 @@ function laterFault(message: string, cause: unknown): ParleyError {
 }
 
 /**
- * Faults of the environment, not of the statement: connections and resources, the server's end, a disk error, a
- * standby that takes no writes yet (25006, in a fail-over), and rights that were taken away (42501).
+ * Says whether the environment is at fault, not the statement: connections and resources, a server shutdown, a disk
+ * error, a standby that doesn't accept writes yet (25006, during a failover), or revoked permissions (42501).
  */
 function isAway(code: string, message: string): boolean {
   if (/^(08|57|58|53|28|3D)/.test(code) || code === '25006' || code === '42501') return true;

@@ -3,14 +3,14 @@ import { serialize } from 'pg-protocol';
 import type { NamedStatement, RemoteAnswer } from '../base/command.ts';
 import { sentValue } from './sent-value.ts';
 
-/** A statement that a connection has sent under a name; its columns are known from its first answer on. */
+/** A named statement that a connection has sent; its columns are known once it has been answered. */
 type PreparedStatement = { columns: readonly Column[] | undefined };
 
 type Column = { readonly name: string; readonly read: (text: string) => unknown };
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** A statement's answer: its rows, and PostgreSQL's word for what it did, such as `UPDATE 1`. */
+/** A statement's answer: its rows and PostgreSQL's command tag, such as `UPDATE 1`. */
 export class Answer implements RemoteAnswer {
   readonly rows: readonly Row[];
   readonly done: string;
@@ -25,7 +25,7 @@ export class Answer implements RemoteAnswer {
   }
 }
 
-/** One statement of a round trip, and who hears of it, if anybody waits for it. */
+/** One statement of a round trip, with its callbacks if it is awaited. */
 type AskedStatement = {
   readonly query: NamedStatement;
   readonly parameters: readonly unknown[];
@@ -33,26 +33,26 @@ type AskedStatement = {
   readonly onFailure?: (error: unknown) => void;
 };
 
-/** Statements that a connection has prepared, by name, for all its round trips. */
+/** Statements that a connection has prepared, by name, shared by all its round trips. */
 export type PreparedStatements = Map<string, PreparedStatement>;
 
-/** Hears of the round trip as a whole. */
+/** Is notified about the round trip as a unit. */
 export type Owner = {
-  /** A statement has failed, or the connection; returns what those are told that wait. */
+  /** Called when a statement or the connection has failed. Returns the error for all statements still awaited. */
   onFailure(error: unknown): unknown;
   onEnd(): void;
 };
 
 /**
- * Statements that leave in one write and are answered together: PostgreSQL sends nothing before the last of them,
- * and passes over those behind one that fails. A statement with a name is parsed, and asked for its columns, the first
- * time only. The pool's client calls what begins with `handle`.
+ * Statements that are sent in one write and answered together: PostgreSQL sends nothing before the last of them, and
+ * skips those after one that fails. A named statement is parsed, and its columns are requested, only the first time.
+ * The pool's client calls the methods that begin with `handle`.
  */
 export class RoundTrip implements pg.Submittable {
   readonly #prepared: PreparedStatements;
   readonly #owner: Owner;
   readonly #asked: AskedStatement[] = [];
-  /** One for each statement that was sent; undefined for one without a name. */
+  /** One entry per sent statement; undefined for an unnamed one. */
   readonly #known: (PreparedStatement | undefined)[] = [];
   #answered = 0;
   #columns: readonly Column[] | undefined;
@@ -67,7 +67,7 @@ export class RoundTrip implements pg.Submittable {
     this.#asked.push(asked);
   }
 
-  /** Returns what the client fails it with: a value that can't be sent. */
+  /** Sends the statements. Returns an error, with which the client fails the round trip, if a value can't be sent. */
   submit({ stream }: pg.Connection): unknown {
     let bytes: Buffer;
     try {
@@ -75,7 +75,7 @@ export class RoundTrip implements pg.Submittable {
     } catch (error) {
       return error;
     }
-    // One that is gone says so itself.
+    // A closed connection reports its own error.
     if (stream.writable) stream.write(bytes);
     return undefined;
   }
@@ -120,10 +120,10 @@ export class RoundTrip implements pg.Submittable {
     asked?.onAnswer?.(new Answer(rows, text));
   }
 
-  /** No statement is empty. */
+  /** Does nothing, since no statement is empty. */
   handleEmptyQuery(): void {}
 
-  /** Ends the round trip: the statement that was to be answered next has failed, or the connection has. */
+  /** Ends the round trip: the next unanswered statement has failed, or the connection has. */
   handleError(error: unknown): void {
     const told = this.#owner.onFailure(error);
     for (const { onFailure } of this.#asked.slice(this.#answered)) onFailure?.(told);
@@ -140,7 +140,7 @@ const none: readonly Row[] = [];
 
 const int8 = 20;
 
-/** Our integers are milliseconds and counters, far below 2^53. */
+/** Returns a type's parser. Parley's integers are milliseconds and counters, far below 2^53, so int8 is a number. */
 function readerOf(type: number): (text: string) => unknown {
   return type === int8 ? Number : pg.types.getTypeParser(type, 'text');
 }

@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts';
 
-/** Lends a connection of the pool to one user, and gives it back, or throws it away, behind them. */
+/** Lends a pooled connection to one user, and afterwards returns it to the pool or discards it. */
 export type Lender = <T>(use: (connection: Connection) => Promise<T>) => Promise<T>;
 
 type BorrowedConnection = {
@@ -10,9 +10,9 @@ type BorrowedConnection = {
 };
 
 /**
- * Lends one connection to all who want one at the same time, none of whom may begin a transaction. What they ask for
- * while a round trip is under way goes out with the next. A statement that fails fails those of others too, and those
- * who come then have another connection.
+ * Lends one connection to all concurrent users, none of whom may begin a transaction. Statements that they send while a
+ * round trip is under way go out with the next one. A failed statement also fails the statements of the other users;
+ * later users get another connection.
  */
 export function sharing(lend: Lender): Lender {
   let shared: BorrowedConnection | undefined;
