@@ -8,7 +8,7 @@ import { lockCommand } from './lock-command.ts';
 import { hasAttempt, takeAttempt } from './pairing-attempts.ts';
 import type { Role } from './sender-roles.ts';
 
-/** Identifies a request by the code that the person was shown, or by the person (`channel:peer`). */
+/** Name of a request: the hash of the code that the person was shown, or the person (`channel:peer`). */
 export type RequestName = { readonly codeHash: string } | { readonly ref: string };
 
 /** An approval of a pairing request. */

@@ -55,9 +55,9 @@ const steps: Readonly<Record<ApprovalKind, KindSteps>> = {
 type DecisionPlace = Pick<CommandPlace, 'account'> & Partial<Pick<CommandPlace, 'lane'>>;
 
 /**
- * Acquires all locks of a decision except those of conversations: the row of all approvals if the decision may make the
- * first owner, the question's account, the lane that gets an item, and the question. `place` is where the decision was
- * made.
+ * Acquires all locks of a decision except those of conversations: the row shared by all approvals if the decision may
+ * make the first owner, the question's account, the lane that gets an item, and the question. `place` is where the
+ * decision was made.
  */
 export async function lockDecision(
   tx: StepTx,

@@ -22,7 +22,7 @@ export type AccessList = {
   readonly people: readonly ApprovedPerson[];
 };
 
-/** A pairing request that nobody has decided yet. */
+/** A pairing request that is still undecided. */
 export type PendingRequest = {
   readonly ref: string;
   /** The person's chosen name, which proves nothing. */

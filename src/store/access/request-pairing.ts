@@ -28,7 +28,7 @@ export type PairingRequest = {
   readonly validMs: number;
   /** How many requests of this bot account may be pending. */
   readonly maxPending: number;
-  /** Owners by configuration, apart from this machine's user. */
+  /** Owners that the configuration names, except this machine's user. */
   readonly owners: readonly string[];
   /** The message, if it can be answered later: not a command and not too long. */
   readonly kept?: KeptMessage;
@@ -39,7 +39,7 @@ export type PairingRequest = {
 export type PairingResult = {
   readonly kind:
     | 'new'
-    /** The person has asked before, and the code is still alive. */
+    /** The person has asked before, and the request hasn't expired. */
     | 'known'
     /** The maximum is pending. Those requests remain, so nobody can push out another's request. */
     | 'full';

@@ -138,10 +138,10 @@ function windowEnd(tx: Tx, windowMs: number, rows: readonly OpenItem[]): number 
   return Math.max(tx.now, Math.min(tx.now + windowMs, first + longestWindows * windowMs));
 }
 
-/** How many lane positions back a continuing album is looked for: its parts arrive within seconds. */
+/** How far back in the lane, in positions, to look for an album that continues: its parts arrive within seconds. */
 const lookBack = 200;
 
-/** Says whether a part of the album has been taken or answered, so that the album was addressed to the agent. */
+/** Says whether a part of the album was taken or answered, which means that all of it is addressed to the agent. */
 async function wasTaken(tx: Tx, { key, nextSeq }: Lane, bundle: string): Promise<boolean> {
   const row = tx.db
     .selectFrom('inbox')

@@ -10,7 +10,7 @@ import { stop } from './stop.ts';
 /** Result of a cancel: whether there was anything to cancel, and the work that the commit makes due. */
 export type SessionCancelled = { readonly isCancelled: boolean; readonly effects: Effects };
 
-/** Work to cancel: all of a session's, or one of its runs. */
+/** Work to cancel: all of a session, or one of its runs. */
 export type CancelSessionInput = {
   readonly laneKey: string;
   /** The run reserved for a message. While the message waits, only it is cancelled; after its end nothing happens. */

@@ -6,7 +6,7 @@ import type { AcceptEventInput } from './accept-input.ts';
 import { wordedAnew } from './apply-change.ts';
 import type { KeptChange } from './proposal.ts';
 
-/** Changes or drops the message kept for a stranger, if the event is about it. The caller holds the account's lock. */
+/** Changes or drops the message kept for a stranger, if the event is about it. The caller must lock the account. */
 export async function changeKept(
   tx: Tx,
   { input: { account }, proposal: { senderId, messageId } }: AcceptEventInput,

@@ -30,7 +30,7 @@ export type LaneExit =
   | { readonly kind: 'armed'; readonly delayMs: number };
 
 /**
- * Ends the run and leaves the lane idle, continuing or armed. `waiting` are the lane's waiting items, read under its
+ * Ends the run and leaves the lane idle, continuing or armed. `waiting` lists the lane's waiting items, read under its
  * lock, so a message either arrived earlier and is seen here, or finds no run.
  */
 export async function closeRun(

@@ -79,7 +79,7 @@ type FailureScene = {
 /** Returns the same notices as for other failures; whether the network has reactions is known only when sending. */
 function noticesOf({ chatKind }: Lane, { route, text, preview }: FailureScene) {
   const notice = (content: OutboundContent) => ({ route, content, purpose: 'notice' }) as const;
-  // The id is the platform's own; the store keeps it as plain text.
+  // The platform's own id, which the store keeps as plain text.
   const shown = preview?.messageId as MessageId | undefined;
   const { replyTo } = route;
   if (chatKind === 'group' && replyTo !== undefined) {

@@ -31,8 +31,8 @@ export async function startSession(
 }
 
 /**
- * Drops what sub-agents announced to the old session while the command waited: the session that asked for it no longer
- * continues.
+ * Drops what sub-agents announced to the old session while the command waited, since nobody in the new session asked
+ * for it.
  */
 async function dropAnnouncements(tx: Tx, lane: Lane): Promise<number> {
   const announced = await tx.db

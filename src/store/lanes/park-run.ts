@@ -30,7 +30,7 @@ const longestParkMs = 30 * 86_400_000;
  */
 export type ParkOutcome = { readonly kind: 'parked' } | { readonly kind: 'given-back' };
 
-/** `effects` are due because a parked sub-agent's slot goes to another one. */
+/** Adds the effects that are due, since a parked sub-agent's slot goes to another one. */
 export type ParkResult = ParkOutcome & { readonly effects: Effects };
 
 /**
@@ -106,7 +106,7 @@ export type SettleResult = {
   readonly effects: Effects;
 };
 
-/** Settles a run's call, whatever state its lane is in; see `settleCall`. */
+/** Settles a run's call, looking up and locking its lane; see `settleCall`. */
 export const settleParkedCall: StoreCommand<SettleInput, SettleResult> = {
   name: 'settleParkedCall',
   run: async (tx, { parts, ...answer }) => {

@@ -3,7 +3,7 @@ import { changeRow } from '../base/row-by-key.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 
-/** Sizes of what every request begins with, estimated tokens. */
+/** Sizes of what every request begins with, in estimated tokens. */
 export type PromptSizes = { readonly instructionTokens: number; readonly toolTokens: number };
 
 /** Records the sizes for `/context`, along with another commit: they are only displayed. */

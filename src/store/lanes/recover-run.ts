@@ -64,7 +64,7 @@ async function readSummarisedCalls(tx: Tx, runId: string): Promise<ReadonlyMap<s
   );
 }
 
-/** Marks the unfinished message as interrupted. The caller holds the lane's lock. */
+/** Marks the unfinished message as interrupted. The caller must hold the lane's lock. */
 export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> {
   const unfinished = await tx.db
     .selectFrom('transcript')

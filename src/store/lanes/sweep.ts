@@ -194,7 +194,8 @@ const itemsAhead = prepared((db, of: QueryParams<{ now: number; later: number }>
 
 /**
  * Makes items due that were stored by a clock ahead of this one, along with everything else that waits in their lanes.
- * Otherwise their time would come too late by the difference, and nothing passes them. Repeating it changes nothing.
+ * Otherwise they would be due too late by the clocks' difference, and nothing can pass them. Repeating it changes
+ * nothing.
  */
 export const makeDue: StoreCommand<{ readonly ids: readonly string[] }, void> = {
   name: 'makeDue',
@@ -266,7 +267,7 @@ type DeliveryPage = { after: string; now: number; later: number };
 
 /**
  * Conversations with parts to deliver, by key, each found by skipping past the previous one: reading all their parts
- * would take longer the more of them wait, as during a network's outage. A part that seems due only after `later` was
+ * would take longer the more of them wait, as during a network outage. A part that seems due only after `later` was
  * stored by a clock that has since been set back, and is due now.
  */
 const openConversations = prepared(

@@ -49,7 +49,7 @@ async function fence(tx: Tx, lane: Lane, child: Child): Promise<Effects> {
   return effects;
 }
 
-const stoppedLate = { endReason: 'stop', detail: 'it was asked to stop but did not in time' } as const;
+const stoppedLate = { endReason: 'stop', detail: 'it was asked to stop but did not do so in time' } as const;
 
 /** Says whether the child has nothing left to do: no run, no waiting items and no children. */
 async function isAtRest(tx: Tx, lane: Lane, child: Child): Promise<boolean> {

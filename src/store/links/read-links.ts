@@ -10,7 +10,7 @@ export type ChatLinks = {
   readonly lanes: readonly { readonly key: string; readonly laneKey: string }[];
 };
 
-/** Links when no account is linked in chat. */
+/** The empty links: no account is linked in chat. */
 export const noLinks: ChatLinks = { accounts: [], lanes: [] };
 
 /**

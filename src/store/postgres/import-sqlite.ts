@@ -36,7 +36,7 @@ function refuseOtherSchema(source: readonly string[], target: readonly string[])
   if (source.join() === target.join()) return;
   throw new ParleyError(
     'invalid_input',
-    `The file has schema ${source.at(-1) ?? 'none'}, the database ${target.at(-1) ?? 'none'}. Start this version of Parley once with the file, then import it.`,
+    `The file's schema is ${source.at(-1) ?? 'empty'}, the database's is ${target.at(-1) ?? 'empty'}. Start this version of Parley once with the file, then import it.`,
   );
 }
 

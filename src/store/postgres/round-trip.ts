@@ -36,7 +36,7 @@ type AskedStatement = {
 /** Statements that a connection has prepared, by name, shared by all its round trips. */
 export type PreparedStatements = Map<string, PreparedStatement>;
 
-/** Is notified about the round trip as a unit. */
+/** Receiver of a round trip's failure and end. */
 export type Owner = {
   /** Called when a statement or the connection has failed. Returns the error for all statements still awaited. */
   onFailure(error: unknown): unknown;

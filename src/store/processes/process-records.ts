@@ -10,7 +10,7 @@ import { firstRepeat, requeueParts } from '../delivery/part-states.ts';
 import { voidLaneLeases } from '../rows/lane-leases.ts';
 import { voidAccountLeases } from './accounts.ts';
 
-/** Tasks of a process: everything, receiving or working. */
+/** The work of a process: everything, receiving or running agents. */
 export type ProcessRole = 'all' | 'gateway' | 'worker';
 
 /** Platform calls that an ended process had begun, whose outcome isn't on record. */

@@ -17,7 +17,7 @@ export type LaneWork = {
   readonly hasWaiting: boolean;
 };
 
-/** Reads a lane's unfinished run and whether anything waits. */
+/** Reads a lane's unfinished run and whether any item is waiting. */
 export const readLaneWork: StoreQuery<{ readonly laneKey: string }, LaneWork> = {
   query: 'readLaneWork',
   usesClock: true,

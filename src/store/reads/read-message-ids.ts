@@ -1,10 +1,10 @@
 import type { StoreQuery } from '../base/command.ts';
 import { json } from '../base/json.ts';
 
-/** Ids on their networks, by the transcript message that took them or was sent as them. */
+/** Network message ids, by the transcript message that took them or was sent as them. */
 export type MessageIds = ReadonlyMap<string, readonly string[]>;
 
-/** Reads what messages of a transcript are called on their networks: what people wrote, and answers that were sent. */
+/** Reads the network ids of transcript messages: of people's messages and of sent answers. */
 export const readMessageIds: StoreQuery<{ readonly ids: readonly string[] }, MessageIds> = {
   query: 'readMessageIds',
   run: async (tx, { ids }) => {

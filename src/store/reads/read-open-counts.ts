@@ -94,7 +94,7 @@ async function countLanesWithRun(tx: Tx) {
       eb.fn.countAll<number>().as('count'),
     ])
     .where('lanes.runId', 'is not', null)
-    // By the case, not by a column of that name.
+    // By the case expression, not by a column with that name.
     .groupBy(sql`1`)
     .execute();
   const of = (state: string) => Number(rows.find((row) => row.state === state)?.count ?? 0);
@@ -150,7 +150,7 @@ async function countLongWaits(tx: Tx): Promise<{ readonly asked: number; readonl
     .where(isOpenPart())
     .where('purpose', '<>', 'preview')
     .where((eb) => eb.or([asked, eb('createdAt', '<=', tx.now - longestWaitMs)]))
-    // By the case, not by a column of that name.
+    // By the case expression, not by a column with that name.
     .groupBy(sql`1`)
     .execute();
   const of = (isAsked: number) => Number(rows.find((row) => Number(row.isAsked) === isAsked)?.count ?? 0);

@@ -10,7 +10,7 @@ export type Payer = {
   readonly sessionId: string;
   /** The agent of that session. */
   readonly topAgentId: string;
-  /** Sender of the last message that the top run of the tree took, as `<channel>:<peer>`; undefined if it took none. */
+  /** Sender of the last message that the tree's top run took, as `<channel>:<peer>`; undefined if no person's. */
   readonly person: string | undefined;
   /** The identity that the person joined in chat. */
   readonly identity: string | undefined;

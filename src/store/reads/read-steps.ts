@@ -2,7 +2,7 @@ import { skipped } from '#contracts/message.ts';
 import type { TimelineStep } from '#contracts/timeline.ts';
 import type { Tx } from '../base/command.ts';
 
-/** Identifies an answer by its run and its message in the transcript. */
+/** Reference to an answer: its run and its message in the transcript. */
 export type AnswerRef = { readonly runId: string; readonly answer: string };
 
 /** Maximum number of tool calls read for one page. */

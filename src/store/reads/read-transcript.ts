@@ -130,7 +130,7 @@ export const readTranscriptPage: StoreQuery<PageRequest, readonly TranscriptMess
 
 function messageOf(row: Pick<Selectable<TranscriptTable>, (typeof columns)[number]>): TranscriptMessage {
   return {
-    // Ids and roles come from our own rows.
+    // Ids and roles come from Parley's own rows.
     id: transcriptId(row.id),
     role: row.role as TranscriptMessage['role'],
     parts: partsOf(row.parts),

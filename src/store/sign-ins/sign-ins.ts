@@ -11,7 +11,7 @@ import type { SignInsTable } from '../base/sign-in-tables.ts';
 /** A browser that is signed in. */
 export type SignIn = Readonly<Omit<SignInsTable, 'secretHash' | 'issuer'>>;
 
-/** Limits a query to the sign-ins of one access token; those of any other token belong to nobody. */
+/** Selection of one access token's sign-ins; those of any other token belong to nobody. */
 type OfIssuer = { readonly issuer: string; readonly at: number };
 
 /** Maximum number of sign-ins per access token; the one seen longest ago is dropped. */

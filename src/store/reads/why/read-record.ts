@@ -16,7 +16,7 @@ export type RecordTrace =
   | { readonly kind: 'sign-in'; readonly signIn: SignInFacts }
   | { readonly kind: 'alert'; readonly alert: AlertFacts };
 
-/** Identifies a record; `id` is as requested. */
+/** Reference to a record; `id` is as requested. */
 export type RecordSubject = { readonly kind: RecordTrace['kind']; readonly id: string };
 
 /** Reads a record that `resolveSubject` has found in the same query. */
