@@ -12,19 +12,19 @@ export const maxMessageChars = 16_000;
 const name = z.string().min(1).max(2048);
 const runId = z.string().min(1).max(200);
 
-/** Answer to a message from a program; the time in ms since the epoch. */
+/** Answer to a message from a program; `acceptedAt` is in ms since the epoch. */
 export const acceptedMessage = z.object({ runId: z.string(), session: z.string(), acceptedAt: z.int() });
 
 const agent = {
   method: 'POST',
   path: '/api/agent',
   summary:
-    'Sends an agent a message; answers once it is stored, with the id of the run that it begins or joins',
+    'Sends an agent a message; answers once it is stored, with the id of the run that it starts or joins',
   input: z.strictObject({
     message: z.string().min(1).max(maxMessageChars),
     session: name
       .exactOptional()
-      .describe('A session key, in place of an agent; absent: your own conversation'),
+      .describe('A session key, instead of an agent; absent: your own conversation'),
     agent: name.exactOptional().describe('Absent: the default agent'),
     key: z
       .string()
@@ -40,7 +40,7 @@ const agent = {
 const wait = {
   method: 'GET',
   path: '/api/agent/wait',
-  summary: 'Waits until a run has ended, and tells how; never stops it',
+  summary: 'Waits until a run has ended, and returns its result; never stops the run',
   input: z.strictObject({
     runId,
     timeoutMs: z.coerce.number().int().min(0).max(600_000).default(30_000),
@@ -53,13 +53,13 @@ const cancel = {
   method: 'POST',
   path: '/api/agent/cancel',
   summary:
-    'Stops a run with its sub-agents, or cancels its waiting message; a session: all that programs have there',
+    'Stops a run and its sub-agents, or cancels its waiting message; with a session: all that programs have there',
   input: z.union([z.strictObject({ runId }), z.strictObject({ session: name })]),
   answer: z.object({ isCancelled: z.boolean().describe('False: there was nothing to stop') }),
   refusals: { 404: ['not_found'] },
 } as const;
 
-/** Spec 15: `agent` answers at once with the run id that it has reserved, `agent.wait` tells what became of it. */
+/** Serves spec 15: `agent` answers immediately with the reserved run id, `agent.wait` returns what became of it. */
 export function mountAgent(app: FastifyInstance, agents: AgentService): void {
   serveCall(app, agent, async (message, { reply }) => {
     try {

@@ -1,11 +1,11 @@
 /**
- * Which `Host` and `Origin` a request may carry. The comparison is exact: another spelling of the
- * same address (trailing dot, `127.1`, mapped IPv6) is another host, so a rebinding name never fits.
+ * Decides which `Host` and `Origin` a request may carry. The comparison is exact: another spelling of the
+ * same address (trailing dot, `127.1`, mapped IPv6) is another host, so a rebinding name never matches.
  */
 export type AllowedOrigins = {
   /** True when the request's Host header names this server. */
   hasHost(host: string | undefined): boolean;
-  /** True when the page that asks was served under the very host it asks. */
+  /** True when the requesting page was served by the same host that it sends the request to. */
   isSameOrigin(origin: string, host: string): boolean;
 };
 
@@ -13,11 +13,11 @@ export type OriginSettings = {
   /** Where the server listens. */
   readonly port: number;
   /**
-   * Further Host values as browsers send them: `parley.home:8443`; one without a port fits every port. Those may be
-   * served over https by a proxy, all others only over http.
+   * Further Host values as browsers send them: `parley.home:8443`; one without a port matches every port. A proxy may
+   * serve these over https, all others are only valid over http.
    */
   readonly configured: readonly string[];
-  /** Addresses of this machine at which others reach it, as URLs write them: an address is no name to rebind. */
+  /** Addresses at which others reach this machine, as URLs write them: an address, unlike a name, can't be rebound. */
   readonly own: () => readonly string[];
 };
 

@@ -1,6 +1,6 @@
 /**
- * The API's description, OpenAPI 3.1. It is made of the entries of the routes themselves, whose schemas check what comes in
- * and bound what goes out; a route without an entry doesn't start.
+ * The API's description, OpenAPI 3.1. It is built from the entries of the routes themselves, whose schemas check the
+ * input and bound the output; the server doesn't start with a route that has no entry.
  */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
@@ -23,13 +23,13 @@ const description = {
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Collects the entries of all routes that are added from here on, and serves them as one document. Throws `internal` for a
+ * Collects the entries of all routes added after this call, and serves them as one document. Throws `internal` for a
  * route without an entry.
  */
 export function describeApi(app: FastifyInstance, deps: ApiDocumentDeps): void {
   const calls: ApiCall[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {
-    // Made by the server for each GET.
+    // The server adds one for each GET.
     if (method === 'HEAD') return;
     if (config?.call === undefined)
       throw new ParleyError('internal', `${method} ${url} isn't described: give its route a \`call\`.`);
@@ -53,13 +53,13 @@ function documentOf(calls: readonly ApiCall[], { version = '', cookieName }: Api
   const schemas = Object.assign({}, ...calls.map(({ frames }) => frames && framesOf(frames)));
   return {
     openapi: '3.1.0',
-    info: { title: 'Parley', version, description: 'Times are ms since the epoch unless said otherwise.' },
+    info: { title: 'Parley', version, description: 'Times are ms since the epoch unless stated otherwise.' },
     security: [{ token: [] }, { cookie: [] }],
     paths,
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'The access token' },
-        cookie: { type: 'apiKey', in: 'cookie', name: cookieName(), description: "A signed-in browser's" },
+        cookie: { type: 'apiKey', in: 'cookie', name: cookieName(), description: 'Of a signed-in browser' },
       },
       parameters: { change: changing },
       responses: { refusal: jsonBody('Refused; `code` says why', refusal) },
@@ -70,7 +70,7 @@ function documentOf(calls: readonly ApiCall[], { version = '', cookieName }: Api
 
 const changing = {
   ...{ name: changeHeader, in: 'header', required: true, schema: { type: 'string' } },
-  description: 'Any value. No page of another origin can send it.',
+  description: "Any value. Pages of other origins can't send it.",
 };
 
 const refusal = z.object({
@@ -106,7 +106,8 @@ function queryOf(input: z.ZodType | undefined): readonly JsonObject[] {
 }
 
 function answersOf({ frames, answer, answerType = jsonType, alsoWith = [] }: ApiCall): JsonObject {
-  if (frames) return { 101: { description: 'A WebSocket: clients send ClientFrame, and get ServerFrame' } };
+  if (frames)
+    return { 101: { description: 'A WebSocket: clients send ClientFrame and receive ServerFrame' } };
   if (!answer) return { 204: { description: 'Done' } };
   const body = { description: 'The answer', ...contentOf(answerType, answer, 'output') };
   return Object.fromEntries([200, ...alsoWith].map((status) => [status, body]));
@@ -136,9 +137,9 @@ function contentOf(type: string, schema: z.ZodType, io: 'input' | 'output'): Jso
 
 function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output') {
   const override = ({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }) => {
-    // Zod's word for an array that its holder doesn't change.
+    // Zod sets it for readonly arrays, which is a matter of our types only.
     delete jsonSchema.readOnly;
-    // A later version may say more.
+    // A later version may return more members.
     if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   };
   const { $schema: _, ...described } = z.toJSONSchema(schema, { io, override });

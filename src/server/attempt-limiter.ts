@@ -1,12 +1,12 @@
 /**
- * Answers wrong secrets more and more shortly. A secret is judged first, so that the right one passes at
- * once, from a locked address too: it is too long to be guessed, however many attempts there are. What the
- * lock takes from a guesser is the answer, and from everybody else nothing.
+ * Locks out sources of wrong secrets. A secret is judged before the lock is checked, so the right one always passes
+ * immediately, even from a locked address: it is too long to guess in any number of attempts. The lock only hides
+ * the verdict from a guesser, and costs nobody else anything.
  */
 import type { Clock } from '#contracts/clock.ts';
 
 export interface AttemptLimiter {
-  /** `isRight` is asked once, at once. Never throws for the lockouts' sake. */
+  /** Calls `isRight` once, immediately. Never throws because of the lockouts. */
   attempt(source: string, isRight: () => boolean): Promise<Attempt>;
 }
 
@@ -20,17 +20,17 @@ export type AttemptLimits = {
   readonly perSource: number;
   /** Length of the window and of the lock that follows, ms. */
   readonly windowMs: number;
-  /** Most sources that are remembered; the oldest is dropped. */
+  /** Maximum number of remembered sources; the oldest is dropped. */
   readonly maxSources: number;
 };
 
 export const defaultAttemptLimits: AttemptLimits = { perSource: 10, windowMs: 60_000, maxSources: 10_000 };
 
-/** Where lockouts outlive the process. Neither throws. */
+/** Storage in which lockouts outlive the process. Neither method throws. */
 export interface Lockouts {
-  /** Until when a source is locked, ms since the epoch. */
+  /** Returns the time until which a source is locked, ms since the epoch. */
   find(source: string): Promise<number | undefined>;
-  /** A source is locked from now on; resolves when that outlives the process, or can't for now. */
+  /** Locks a source from now on; resolves once that is stored, or can't be stored for now. */
   record(source: string, until: number): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export function createAttemptLimiter(
     attempt: async (source, isRight) => {
       if (isRight()) return { kind: 'right' };
       const attempts = await attemptsOf(source);
-      // From here on in one step: attempts that come at once are counted one after the other.
+      // Synchronous from here on, so that concurrent attempts are counted one after another.
       const now = clock.now();
       if (attempts.lockedUntil > now) return { kind: 'limited', retryAfterMs: attempts.lockedUntil - now };
       if (now - attempts.since >= limits.windowMs) Object.assign(attempts, { wrong: 0, since: now });

@@ -4,14 +4,14 @@ import type { ConnectionLimits } from './connection-limits.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** True for routes that take a file: it may take long, as long as it comes on. */
+    /** True for routes that take a file, which may take long as long as bytes keep coming. */
     readonly isUpload?: boolean;
   }
 }
 
 /**
- * Cuts a request whose body isn't complete after `requestMs`, but a signed-in client's file only when no byte of it
- * comes for `uploadIdleMs`. Call it before the hook that checks access: that one may wait for the store.
+ * Cuts a request whose body isn't complete after `requestMs`; a signed-in client's file only if no byte of it comes
+ * for `uploadIdleMs`. Call it before adding the hook that checks access, because that hook may wait for the store.
  */
 export function limitBodyTime(app: FastifyInstance, { requestMs, uploadIdleMs }: ConnectionLimits): void {
   const timers = new WeakMap<IncomingMessage, NodeJS.Timeout>();

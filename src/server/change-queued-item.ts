@@ -23,7 +23,7 @@ export type QueuedItemOrder = {
   /** Goes on record as the author. */
   readonly ref: string;
   readonly order: ItemOrder;
-  /** The author's own accounts, `<channel>:<peer>`: nobody notifies them of what they cancel. */
+  /** The author's own accounts, `<channel>:<peer>`, which aren't notified of what the author cancels. */
   readonly people?: readonly string[];
 };
 
@@ -33,7 +33,7 @@ export type QueuedItemChange =
 
 const steps = { cancel: cancelItem, promote: promoteItem } as const;
 
-/** Changes a waiting message, found by the beginning of its id, as the operator, who may change each; `ref` goes on record. */
+/** Changes a waiting message, found by the beginning of its id, as the operator, who may change any message. */
 export async function changeQueuedItem(
   store: Pick<Store, 'read' | 'write'>,
   { id, ref, order, people = [] }: QueuedItemOrder,

@@ -18,11 +18,11 @@ import { fileType } from './request-guard.ts';
 export interface ChannelRoutes {
   /** `line`: the first part of the addresses, see `channelLine`. */
   hostFor(line: string): RouteHost;
-  /** Puts the two wildcard routes on the server; what they lead to is looked up per request. */
+  /** Adds the wildcard routes to the server; their handlers are looked up per request. */
   mount(app: FastifyInstance): void;
-  /** The sessions that have open sockets. */
+  /** Returns the sign-ins that have open sockets. */
   sessionsInUse(): ReadonlySet<string>;
-  /** Closes the open sockets of one session, or all. */
+  /** Closes the open sockets of one sign-in, or all. */
   closeSockets(which: { readonly session: string } | 'all', reason: string): void;
 }
 
@@ -41,17 +41,17 @@ type ChannelParams = { readonly channel: string; readonly path: string; readonly
 const socket = {
   method: 'GET',
   path: '/channels/:channel/:path',
-  summary: 'Opens a conversation as the page does: what is said there, and what the agent is doing',
+  summary: 'Opens a conversation as the page does: its messages, and what the agent is doing',
   frames: { client: clientFrameSchema, server: serverFrameSchema },
 } as const;
 
 const webhookBodyBytes = 1024 * 1024;
 
 export type ChannelRoutesDeps = {
-  /** Answers a webhook that no channel has asked for, or not yet. Default: 404. */
+  /** Status for a webhook that no channel has registered, or not yet. Default: 404. */
   readonly absentWebhookStatus?: 404 | 503;
   readonly sections?: Sections;
-  /** Largest file that a client may send. Default: none may be sent. */
+  /** Largest file that a client may send, bytes. Default: none may be sent. */
   readonly maxUploadBytes?: number;
 };
 
@@ -64,7 +64,7 @@ export function createChannelRoutes({
   const webhooks = new Map<string, Webhook>();
   const uploads = new Map<string, UploadHandler>();
   const open = new Map<WebSocket, string | undefined>();
-  // Whatever a channel is sent passes here: up to its first wait it has the loop to itself.
+  // Everything sent to a channel passes here: until its first await it has the event loop to itself.
   const takesFrames = (handler: SocketHandler) => (socket: ClientSocket) =>
     handler({
       ...socket,
@@ -140,7 +140,7 @@ function mountWebhooks(
       const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
       return handler({ params: request.params['*'] ?? '', headers: request.headers, body });
     };
-    /** A channel whose network never sends it again has to know of it. */
+    /** A channel whose network won't send the request again has to know of it. */
     const errorHandler = async (error: FastifyError, request: FastifyRequest) => {
       if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') throw error;
       const params = paramsOf(request);
@@ -161,7 +161,7 @@ function mountWebhooks(
   });
 }
 
-/** The bytes are passed on as they come: a file is never in memory as a whole. */
+/** Adds the upload routes. The bytes are passed on as they arrive, so a complete file is never in memory. */
 function mountUploads(
   app: FastifyInstance,
   handlers: ReadonlyMap<string, UploadHandler>,

@@ -1,7 +1,7 @@
 import type { ChannelState } from '../channel-host/channel-state.ts';
 import type { ChannelStatus } from './gateway-status.ts';
 
-/** How a channel's state is told on the page and by `parley status`. */
+/** Describes a channel's state for the page and `parley status`. */
 export function channelStatus({
   id,
   state,
@@ -27,7 +27,7 @@ export function channelStatus({
   }
 }
 
-/** The account's name, with the reason when the channel is degraded. */
+/** Returns the account's name, with the reason when the channel is degraded. */
 function shownAccount({ account, reason }: Extract<ChannelState, { kind: 'on' }>): string {
   return reason === undefined ? account : `${account} (degraded: ${reason})`;
 }

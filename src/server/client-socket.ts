@@ -5,7 +5,7 @@ import type { ClientSocket } from '#contracts/route-host.ts';
 const heartbeatMs = 30_000;
 const closeGraceMs = 300;
 
-/** Wraps one open WebSocket: text only, bounded buffer, and an end when the other side is gone. */
+/** Wraps one open WebSocket: text only, with a bounded buffer, and closed when the other side is gone. */
 export function createClientSocket(socket: WebSocket): ClientSocket {
   watchHeartbeat(socket);
   const send = createBoundedSend({
@@ -28,10 +28,10 @@ export function createClientSocket(socket: WebSocket): ClientSocket {
   };
 }
 
-/** Closes politely, and by force when the other side does not answer within 300 ms. */
+/** Closes the socket gracefully, or by force if the other side doesn't answer within 300 ms. */
 export function closeSocket(socket: WebSocket, code: number, reason: string): void {
   socket.close(code, reason);
-  // A client may have itself closed again and again: a listener that ends the timer would pile up on its socket.
+  // A client may cause many closes of one socket, on which listeners that clear the timer would pile up.
   setTimeout(() => socket.terminate(), closeGraceMs).unref();
 }
 

@@ -1,25 +1,25 @@
 /**
- * Limits per connection, per address and in total, for every HTTP server of Parley. A request that is only half
- * sent, in its head, its body or its upgrade, is cut after `headMs` and `requestMs` at the latest; only a signed-in
- * client's file may take longer.
+ * Limits per connection, per address and in total, for every HTTP server of Parley. A request with an incomplete
+ * head, body or upgrade is cut after `headMs` and `requestMs` at the latest; only a signed-in client's file may
+ * take longer.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { sourceOf } from './request-source.ts';
 
 export type ConnectionLimits = {
-  /** For a request's head, from the connection's or the last request's end, ms. */
+  /** For a request's head, from the start of the connection or the end of its last request, ms. */
   readonly headMs: number;
   /** For a request's body, from the end of its head, ms. */
   readonly requestMs: number;
-  /** For a file of a signed-in client: in all, and without a byte of it, ms. */
+  /** For a file of a signed-in client: in total, and without receiving any byte, ms. */
   readonly uploadMs: number;
   readonly uploadIdleMs: number;
-  /** How often they are looked at, ms. */
+  /** How often connections are checked, ms. */
   readonly checkMs: number;
   /** How long a connection without a request is kept, ms. */
   readonly idleMs: number;
-  /** Connections of one address, and of all. Those past it are closed unanswered. */
+  /** Maximum connections per address, and in total. Those over the limit are closed unanswered. */
   readonly perSource: number;
   readonly inTotal: number;
 };
@@ -35,7 +35,7 @@ export const connectionLimits: ConnectionLimits = {
   inTotal: 1_024,
 };
 
-/** The limits as `http.createServer` takes them. */
+/** Converts the limits to the options of `http.createServer`. */
 export function serverOptionsOf(limits: ConnectionLimits = connectionLimits) {
   return {
     headersTimeout: Math.min(limits.headMs, limits.requestMs),
@@ -46,7 +46,7 @@ export function serverOptionsOf(limits: ConnectionLimits = connectionLimits) {
   };
 }
 
-/** Bounds the connections of a server. Those of `isProxy` stand for many people and count in total only. */
+/** Bounds the connections of a server. A proxy's connections serve many people, so they only count in total. */
 export function limitConnections(
   server: Server,
   { limits = connectionLimits, isProxy = () => false }: LimitOptions = {},

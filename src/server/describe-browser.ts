@@ -16,11 +16,11 @@ const systems: readonly (readonly [RegExp, string])[] = [
   [/\bCrOS\b/, 'ChromeOS'],
   [/\bLinux\b/, 'Linux'],
 ];
-/** Longest name read, and longest unknown name shown, characters. */
+/** Characters read of the user agent, and shown of an unknown one. */
 const maxRead = 512;
 const maxShown = 60;
 
-/** A browser's own name, roughly: "Firefox on Linux". Safe to show, whatever was sent. */
+/** Returns a browser's approximate name, such as "Firefox on Linux". Safe to show, whatever was sent. */
 export function describeBrowser(userAgent: string | undefined): string {
   const text = (userAgent ?? '').slice(0, maxRead);
   const browser = nameIn(browsers, text);

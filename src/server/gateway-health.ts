@@ -19,9 +19,9 @@ export type GatewayHealthDeps = {
   readonly channels: ChannelHost['states'];
   readonly meters: Metrics;
   isRedisReady(): boolean;
-  /** Absent in a process that takes nothing in. */
+  /** Absent in a process without intake. */
   hasSpace?(): boolean;
-  /** Takes secrets out of what networks and databases say. */
+  /** Removes secrets from what networks and databases report. */
   redact(text: string): string;
 };
 
@@ -30,7 +30,7 @@ export type GatewayHealth = Pick<Metrics, 'metrics'> & {
   status(): Promise<GatewayStatus>;
 };
 
-/** How the process is: what it lacks, and what runs. Counts its life from this call. */
+/** Reports the process's health: what it lacks and what runs. Its start time is the time of this call. */
 export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
   const { clock, version } = deps;
   const channels = () =>
@@ -39,7 +39,7 @@ export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
   const { name, isDemo } = deps.model;
   const startedAt = clock.now();
   let looking: Promise<readonly StatusProblem[]> | undefined;
-  // Anybody may ask, as often as they like; the database is asked once at a time.
+  // Anybody may ask, as often as they like, so concurrent requests share one query.
   const findNow = () => {
     looking ??= findProblems(deps).finally(() => {
       looking = undefined;
@@ -70,7 +70,7 @@ async function findProblems(deps: GatewayHealthDeps): Promise<readonly StatusPro
 
 const longestReason = 300;
 
-/** Any client that reaches the port can read it. */
+/** Redacts and shortens a text, because any client that reaches the port can read it. */
 function clean(text: string, redact: GatewayHealthDeps['redact']): string {
   return stripText(redact(text)).slice(0, longestReason).toWellFormed();
 }
@@ -83,16 +83,16 @@ function cleanState(state: ChannelState, redact: GatewayHealthDeps['redact']): C
 
 const redisWords = "Redis isn't responding. Messages are still answered, some later.";
 const diskWords =
-  'Less than 200 MB is free on the disk of the data folder. Until more is free, messages wait for as long as their networks keep them.';
+  'The data folder has less than 200 MB of free disk space. Until it has more, messages wait for as long as their networks keep them.';
 
 function wordsForStore({ reason }: Pick<StoreTrouble, 'reason'>): string {
-  return `The database can't be used: ${reason} Until it is back, messages wait for as long as their networks keep them.`;
+  return `The database can't be used: ${reason} Until it's back, messages wait for as long as their networks keep them.`;
 }
 
-/** A database that does not even refuse is away too. */
+/** A database that doesn't even return an error within this time, ms, is unreachable too. */
 const patienceMs = 3_000;
 
-/** It has to be readable now, and to have taken the last write. */
+/** Returns what is wrong with the store, which must be readable now and must have accepted the last write. */
 async function findTrouble(store: WatchedStore): Promise<Pick<StoreTrouble, 'reason'> | undefined> {
   const ended = new AbortController();
   const silence = delay(patienceMs, { reason: `no answer within ${patienceMs / 1000} s.` }, ended);

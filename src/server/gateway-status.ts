@@ -1,11 +1,11 @@
-/** Content of the page's status area and `/readyz`. Holds no secret: names, states and reasons only. */
+/** Content of the page's status area and `/readyz`. It contains no secret: names, states and reasons only. */
 export type GatewayStatus = {
   readonly version: string;
   /** When this process started, ms since the epoch. */
   readonly startedAt: number;
   readonly model: {
     readonly name: string;
-    /** True for the scripted model that answers without a key: shown as such. */
+    /** True for the scripted model that answers without a key, which is shown as such. */
     readonly isDemo: boolean;
   };
   readonly channels: readonly ChannelStatus[];
@@ -22,19 +22,19 @@ export type ChannelStatus = {
   readonly state: 'on' | 'off' | 'standby' | 'trouble';
   /** The account's name when on, else why it is off or in trouble, and what to do. */
   readonly detail: string;
-  /** Start of a problem, and next retry of the channel, ms since the epoch. */
+  /** Start of a problem, and the channel's next retry, ms since the epoch. */
   readonly since?: number;
   readonly nextTryAt?: number;
 };
 
 export type Readiness = {
-  /** Names of what is not there, for example `store` or `telegram`; empty when ready. */
+  /** Names of missing components, for example `store` or `telegram`; empty when ready. */
   readonly missing: readonly string[];
-  /** Everything that is looked at, those that are missing included. */
+  /** All components that were checked, including the missing ones. */
   readonly components?: readonly Component[];
 };
 
-/** Shown without a sign-in: a name; why it is down or degraded; since when, and when it is tried again, in UTC. */
+/** Shown without a sign-in: its name, why it is down or degraded, since when, and the next retry, both in UTC. */
 export type Component = {
   readonly name: string;
   readonly state: 'ok' | 'down';

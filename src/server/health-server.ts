@@ -1,7 +1,7 @@
 /**
- * `/healthz`, `/readyz` and `/metrics` of a process without a page, on a loopback port of its own: node's
- * own server, since a worker has no other use for the page's. The same rules hold as on the page: only
- * its own names as Host, no foreign Origin, and `/metrics` for the access token only.
+ * `/healthz`, `/readyz` and `/metrics` of a process without a page, on its own loopback port. It uses Node's
+ * HTTP server, since a worker has no other use for the page's. The page's rules apply: only its own names as
+ * Host, no foreign Origin, and `/metrics` only with the access token.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,26 +20,26 @@ import { isSameSecret } from './secret-comparison.ts';
 import { securityHeaders } from './security-headers.ts';
 
 export type HealthServerDeps = {
-  /** 0 takes a free one; so does one that another program has. */
+  /** 0, or a port that another program uses: takes a free one. */
   readonly port: number;
   readonly log: Log;
   readonly clock: Clock;
   readiness(): Promise<Readiness>;
   metrics(): Promise<string>;
-  /** The access token of the data folder; asked for when somebody sends one. */
+  /** The access token of the data folder; read when a client sends one. */
   token(): Promise<string>;
 };
 
 export interface HealthServer {
-  /** Begins to answer. Throws ParleyError `internal` when this machine has no port left. */
+  /** Starts to answer. Throws ParleyError `internal` when this machine has no port left. */
   listen(): Promise<{ readonly url: string }>;
   close(): Promise<void>;
 }
 
 const loopback = '127.0.0.1';
-/** A monitor or two ask here. */
+/** Only one or two monitors connect here. */
 const limits = { ...connectionLimits, perSource: 64, inTotal: 64 };
-/** Only this machine asks, and only for figures. */
+/** Only this machine connects, and only for metrics, so lockouts needn't outlive the process. */
 const noLockouts: Lockouts = { find: async () => undefined, record: async () => undefined };
 
 /** Creates the server of a worker's `/healthz`, `/readyz` and `/metrics`; it doesn't listen yet. */
@@ -118,7 +118,7 @@ function send(request: IncomingMessage, response: ServerResponse, { code, type, 
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** A port that is taken is no reason not to work: the address is written down wherever it is. */
+/** Takes a free port if the configured one is in use: the process still works, and publishes its address. */
 async function listenSomewhere(server: Server, { port, log }: HealthServerDeps): Promise<void> {
   try {
     await listenAt(server, port);

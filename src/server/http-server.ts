@@ -1,6 +1,6 @@
 /**
  * The one HTTP server: page, status, health and the channels' routes. Every request passes the same
- * gate in the same order (Host, Origin, form, identity), and a route without an access is closed.
+ * checks in the same order (Host, Origin, form, identity), and a route without an `access` requires a sign-in.
  */
 import type { AddressInfo } from 'node:net';
 import cookiePlugin from '@fastify/cookie';
@@ -57,14 +57,14 @@ export type HttpServerDeps = {
   readonly port: number;
   /** The owner's token, at least 128 bits. */
   readonly token: string;
-  /** Host values to answer to beside the loopback names and, beyond loopback, the machine's addresses. */
+  /** Host values to answer to, besides the loopback names and, on a non-loopback `host`, the machine's addresses. */
   readonly allowedHosts?: readonly string[];
-  /** Proxies whose X-Forwarded-For and -Proto are believed, addresses and CIDR ranges. Default: none. */
+  /** Proxies whose X-Forwarded-For and -Proto are trusted: addresses and CIDR ranges. Default: none. */
   readonly trustedProxies?: readonly string[];
-  /** Where conversations, sign-ins and lockouts are. */
+  /** Stores conversations, sign-ins and lockouts. */
   readonly store: SignInStore;
   readonly limits?: ConnectionLimits;
-  /** Answers a webhook that no channel has asked for. Default: 404. */
+  /** Status for a webhook that no channel has registered. Default: 404. */
   readonly absentWebhookStatus?: 404 | 503;
   readonly sections?: Sections;
   /** Largest file that the page may send, bytes. Default: none may be sent. */
@@ -75,19 +75,19 @@ export type HttpServerDeps = {
   readonly version?: string;
   readiness(): Promise<Readiness>;
   status(): Promise<GatewayStatus>;
-  /** Reads the configuration anew; its route is absent without it. */
+  /** Rereads the configuration; its route is absent without it. */
   reload?(): Promise<ReloadResult>;
   /** The owner's notices; their routes are absent without it. */
   readonly notices?: OwnerNotices;
-  /** Tells what became of single messages; its routes are absent without it. */
+  /** Traces single messages; its routes are absent without it. */
   readonly messages?: OwnerMessages;
   /** Waiting messages of all conversations; their routes are absent without it. */
   readonly queue?: OwnerQueue;
-  /** The lanes with what waits in them; their routes are absent without it. */
+  /** The lanes and the messages waiting in them; their routes are absent without it. */
   readonly lanes?: OwnerLanes;
   /** The chat commands, for the page's menu. */
   readonly commands?: readonly NativeCommand[];
-  /** Talks to agents for a program; its routes are absent without it. */
+  /** The agents, for programs; its routes are absent without it. */
   readonly agents?: AgentService;
   /** The text of `/metrics`; the route is absent without it. */
   metrics?(): Promise<string>;
@@ -97,16 +97,16 @@ export type HttpServerDeps = {
 export interface HttpServer {
   /** `line`: see `channelLine`. */
   routesFor(line: string): RouteHost;
-  /** Begins to answer. Throws ParleyError `config_invalid` when the address cannot be had. */
+  /** Starts to answer. Throws ParleyError `config_invalid` when the address can't be used. */
   listen(): Promise<{ readonly url: string; readonly phoneUrl?: string }>;
-  /** A fresh link that signs one browser in, once, within 15 minutes. Only after `listen`. */
+  /** Creates a link that signs one browser in, once, within 15 minutes. Call it only after `listen`. */
   signInLink(): string;
   /** Closes every socket within a second, then the server. Safe to call twice. */
   close(): Promise<void>;
 }
 
 const bodyLimitBytes = 64 * 1024;
-/** 128 bits as hexadecimal digits take 32 characters, as base64 22. */
+/** 128 bits take 32 characters as hexadecimal digits, 22 as base64. */
 const minTokenLength = 22;
 
 /** Creates the server; it doesn't listen yet. Throws `config_invalid` for a weak token. */
@@ -118,18 +118,18 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const isProxy = trustedProxies(deps.trustedProxies ?? []);
   const limits = deps.limits ?? connectionLimits;
   const { keepAliveTimeout, ...http } = serverOptionsOf(limits);
-  // Files take longest; all else has a limit of its own, see `limitBodyTime`.
+  // Files take longest; everything else has its own limit, see `limitBodyTime`.
   const requestTimeout = limits.uploadMs;
   const app = fastify({
     bodyLimit: bodyLimitBytes,
     requestTimeout,
     keepAliveTimeout,
-    // Given once more: Node.js compares it with the time for a request's head as it makes the server.
+    // Passed here too, because Node.js compares it with the head's timeout when it creates the server.
     http: { ...http, requestTimeout, shouldUpgradeCallback: ({ headers }) => asksForSocket(headers) },
     forceCloseConnections: true,
     trustProxy: isProxy,
     logger: false,
-    // A prototype key is refused, not dropped: nobody sends one by accident.
+    // A prototype key is refused, not dropped, because it is never sent by accident.
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
@@ -159,7 +159,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   };
 }
 
-/** No route has a JSON Schema: zod checks what comes in. So ajv and its like are not even loaded: 90 files. */
+/** Replaces the schema compilers: zod checks all input, so ajv and the like, 90 files, needn't even be loaded. */
 function noSchemas(): never {
   throw new ParleyError('internal', 'A route was given a JSON Schema; check its input with zod instead.');
 }
@@ -189,7 +189,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   app.addHook('preClose', async () => watch.stop());
   const identities = createIdentityCheck({ token: deps.token, signIns, limiter });
   const whose = (request: FastifyRequest) => sourceOf(request.ip, request.socket.remoteAddress);
-  // Cookies are shared by all ports of a host, so the port is in the name.
+  // All ports of a host share its cookies, so the name contains the port.
   const cookieName = () => `parley-${parts.port()}`;
 
   app.register(cookiePlugin);
@@ -262,7 +262,7 @@ function reasonOf(cause: unknown): string {
     case 'EADDRINUSE':
       return 'another program uses that port. Set PARLEY_PORT to a free one';
     case 'EACCES':
-      return 'this user may not open that port. Set PARLEY_PORT to one above 1023';
+      return "this user isn't allowed to open that port. Set PARLEY_PORT to one above 1023";
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':

@@ -2,22 +2,22 @@ import type { Attempt, AttemptLimiter } from './attempt-limiter.ts';
 import { isSameSecret } from './secret-comparison.ts';
 import type { SignIns } from './sign-ins.ts';
 
-/** Who asks. There is one owner; a session is one signed-in browser. */
+/** The caller of a request. There is one owner; a session is one signed-in browser. */
 export type Identity =
   | { readonly kind: 'bearer' }
   | { readonly kind: 'session'; readonly id: string }
   | { readonly kind: 'nobody' }
-  /** A token came, and it is wrong. */
+  /** The token is wrong. */
   | { readonly kind: 'wrong' }
-  /** It is wrong, as too many others from there were. */
+  /** The token is wrong, like too many others from the same source. */
   | { readonly kind: 'limited'; readonly retryAfterMs: number }
-  /** A cookie came, and the store can't be asked about it. */
+  /** There is a cookie, but the store can't be asked about it. */
   | { readonly kind: 'unknown' };
 
 export type RequestCredentials = {
   readonly authorization: string | undefined;
   readonly cookie: string | undefined;
-  /** Whom a wrong token counts against, see `sourceOf`. */
+  /** The source that a wrong token counts against, see `sourceOf`. */
   readonly source: string;
 };
 
@@ -48,7 +48,7 @@ export function createIdentityCheck(deps: {
   };
 }
 
-/** The sign-in of the browser that asks; undefined for a caller with the token. */
+/** Returns the sign-in of the requesting browser; undefined for a caller with the token. */
 export function signInIdOf(identity: Identity | undefined): string | undefined {
   return identity?.kind === 'session' ? identity.id : undefined;
 }

@@ -6,25 +6,25 @@ import { serveCall } from './api-call.ts';
 import { waitingItem } from './queue-routes.ts';
 import { refuse } from './request-auth.ts';
 
-/** A page of lanes. `version` is another number once something has changed. */
+/** A page of lanes. `version` changes whenever a lane does. */
 export type ShownLanes = LanePage & { readonly version: number };
 
 export type LanesRequest = {
   readonly after?: LanePlace | undefined;
-  /** The version that the caller has: while nothing changes, the answer waits for `waitMs` at most. */
+  /** The version that the caller has: until something changes, the answer waits for `waitMs` at most. */
   readonly since?: number | undefined;
   readonly waitMs: number;
 };
 
 /** The owner's view of the lanes. */
 export type OwnerLanes = {
-  /** Abort ends the waiting only. */
+  /** Lists a page of lanes. Abort only ends the wait. */
   list(asked: LanesRequest, signal: AbortSignal): Promise<ShownLanes>;
-  /** False when there is no such conversation. */
+  /** Returns false when there is no such conversation. */
   setMode(laneKey: string, mode: QueueMode): Promise<boolean>;
 };
 
-/** Longest wait for a change, ms: a proxy may cut off who waits for a minute. */
+/** Longest wait for a change, ms: a proxy may cut off a request that takes a minute. */
 const longestWaitMs = 30_000;
 
 const place = z
@@ -42,7 +42,7 @@ const lane = z.object({
   state: z
     .enum(['active', 'parked', 'unheld', 'due', 'armed', 'idle'])
     .describe(
-      '`unheld`: a run that nobody holds; `due`: something waits for a free worker, `armed`: for later',
+      '`unheld`: a run without a holder; `due`: waiting for a free worker; `armed`: waiting for a later time',
     ),
   holder: z
     .object({
@@ -51,7 +51,7 @@ const lane = z.object({
       leaseAgeMs: z.int().describe('Since its last renewal'),
     })
     .exactOptional()
-    .describe('The process that works on it'),
+    .describe('The process that is working on it'),
   run: z
     .object({
       id: z.string(),
@@ -70,12 +70,12 @@ const list = {
   path: '/api/lanes',
   summary: 'Lists lanes 25 at a time: those with a run or waiting messages first, then idle conversations',
   input: z.object({
-    after: place.exactOptional().describe('`next` of the page before'),
+    after: place.exactOptional().describe('`next` of the previous page'),
     since: z.coerce
       .number()
       .exactOptional()
-      .describe('`version` of an earlier answer: this one comes once a lane stands otherwise'),
-    waitMs: z.coerce.number().int().min(0).max(longestWaitMs).default(0).describe('Longest wait for that'),
+      .describe('`version` of an earlier answer: this one comes once a lane has changed'),
+    waitMs: z.coerce.number().int().min(0).max(longestWaitMs).default(0).describe('Longest such wait'),
   }),
   answer: z.object({
     lanes: z.array(lane).readonly(),
@@ -87,7 +87,7 @@ const list = {
 const setMode = {
   method: 'POST',
   path: '/api/lanes/mode',
-  summary: 'Changes the queue mode of a conversation, as its command in chat does',
+  summary: 'Changes the queue mode of a conversation, as the chat command does',
   input: z.strictObject({ lane: z.string().min(1).max(2_048), mode: z.enum(queueModes) }),
   answer: z.object({ status: z.literal('done') }),
   refusals: { 404: ['not_found'] },

@@ -4,13 +4,13 @@ import type { OperatorResult, UndeliveredPart } from '../store/delivery/operator
 import { serveCall } from './api-call.ts';
 import { refuse } from './request-auth.ts';
 
-/** The owner's questions about single messages, and actions on those that may not have arrived. */
+/** The owner's view of single messages, and actions on those that may not have arrived. */
 export type OwnerMessages = {
-  /** Tells what became of the message, as lines of text; undefined when nothing is known of the id. */
+  /** Returns the message's trace as lines of text; undefined when the id is unknown. */
   why(id: string): Promise<string | undefined>;
-  /** Messages that are not delivered, newest first. */
+  /** Lists undelivered messages, newest first. */
   undelivered(): Promise<readonly UndeliveredPart[]>;
-  /** Sends one again, which may then arrive twice. */
+  /** Sends a message again, which may then arrive twice. */
   retry(key: string): Promise<OperatorResult>;
   drop(key: string): Promise<OperatorResult>;
 };
@@ -20,7 +20,7 @@ const id = z.string().min(1).max(300);
 const why = {
   method: 'GET',
   path: '/api/why',
-  summary: 'Tells what became of a message, as lines of text',
+  summary: 'Says what became of a message, as lines of text',
   input: z.object({ id: id.describe('Any id that Parley or the network gave it') }),
   answer: z.object({ text: z.string() }),
   refusals: { 404: ['not_found'] },
@@ -29,7 +29,7 @@ const why = {
 const outbox = {
   method: 'GET',
   path: '/api/outbox',
-  summary: 'Lists messages that are not delivered, newest first',
+  summary: 'Lists undelivered messages, newest first',
   answer: z.object({
     parts: z
       .array(
@@ -49,17 +49,17 @@ const outbox = {
 
 const action = {
   method: 'POST',
-  input: z.strictObject({ key: id.describe('Of the part, as the list has it') }),
+  input: z.strictObject({ key: id.describe('Of the part, as listed') }),
   answer: z.object({ status: z.literal('done') }),
   refusals: { 404: ['not_found'], 409: ['not_possible'] },
 } as const;
 
 const actions = {
   retry: { ...action, path: '/api/outbox/retry', summary: 'Sends a part again; it may then arrive twice' },
-  drop: { ...action, path: '/api/outbox/drop', summary: 'Gives a part up' },
+  drop: { ...action, path: '/api/outbox/drop', summary: 'Gives up on a part' },
 } as const;
 
-/** Serves the account of a message, and the list of those that may not have arrived with its two actions. */
+/** Serves the trace of a message, and the list of undelivered ones with its two actions. */
 export function mountMessages(app: FastifyInstance, messages: OwnerMessages): void {
   serveCall(app, why, async ({ id: subject }, { reply }) => {
     const text = await messages.why(subject);

@@ -6,11 +6,11 @@ import { serveCall } from './api-call.ts';
 import { refuse } from './request-auth.ts';
 
 export type OwnerNotices = {
-  /** Open notices that weren't dismissed, newest first. */
+  /** Returns the open notices that weren't dismissed, newest first. */
   shown(): Promise<readonly ShownAlert[]>;
-  /** False when there is no such notice. */
+  /** Returns false when there is no such notice. */
   dismiss(id: string): Promise<boolean>;
-  /** Open questions, newest first. */
+  /** Returns the open questions, newest first. */
   questions(): Promise<readonly ShownQuestion[]>;
   /** Answers a question as the owner; a later answer changes nothing and says so. */
   answer(id: string, verdict: 'approve' | 'deny'): Promise<AnswerResult>;
@@ -52,7 +52,7 @@ const list = {
 const dismiss = {
   method: 'POST',
   path: '/api/notices/dismiss',
-  summary: 'Takes a notice off the lists',
+  summary: 'Removes a notice from the lists',
   input: z.strictObject({ id }),
   answer: z.object({ status: z.literal('dismissed') }),
   refusals: { 404: ['not_found'] },
@@ -61,7 +61,7 @@ const dismiss = {
 const answer = {
   method: 'POST',
   path: '/api/notices/answer',
-  summary: 'Answers a question as the owner; of several answers the first counts',
+  summary: 'Answers a question as the owner; the first of several answers counts',
   input: z.strictObject({ id, verdict }),
   answer: z.object({
     result: z.enum(['approved', 'denied', 'late', 'foreign', 'unknown']),
@@ -69,7 +69,7 @@ const answer = {
   }),
 } as const;
 
-/** Serves the owner's notices for the banner of the page and the command line. */
+/** Serves the owner's notices for the page's banner and the command line. */
 export function mountNotices(app: FastifyInstance, notices: OwnerNotices): void {
   serveCall(app, list, async () => ({
     notices: await notices.shown(),

@@ -2,21 +2,21 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { signInIdOf } from './identity.ts';
 
-/** The requests that signed-in browsers have under way. */
+/** The pending requests of signed-in browsers. */
 type OpenRequests = {
-  /** Cuts those of a sign-in that has ended: who asks was decided when they began. */
+  /** Cuts the requests of a sign-in that has ended, since they were authorised when they started. */
   end(session: string): void;
 };
 
-/** One of them may be the sign-out itself, whose answer is to arrive. */
+/** One of them may be the sign-out itself, whose answer should still arrive. */
 const graceMs = 400;
 
-/** Watches the requests of each sign-in. Call it after the hook that checks access. */
+/** Tracks the requests of each sign-in. Call it after adding the hook that checks access. */
 export function watchRequests(app: FastifyInstance): OpenRequests {
   const open = new Map<IncomingMessage, string>();
   app.addHook('onRequest', async ({ identity, raw }, reply) => {
     const session = signInIdOf(identity);
-    // A WebSocket is closed in its own way.
+    // WebSockets are closed by `closeSockets`.
     if (session === undefined || raw.headers.upgrade !== undefined) return;
     open.set(raw, session);
     reply.raw.once('close', () => open.delete(raw));

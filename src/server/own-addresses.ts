@@ -4,8 +4,8 @@ import { isContainer } from '#channel-kit/own-commands.ts';
 import { isWildcard, pageAddress } from './page-address.ts';
 
 /**
- * The names, as URLs write them, under which other machines reach a server that listens on `host`: none for a loopback
- * address, each address of this machine for a wildcard.
+ * Returns the names, as URLs write them, under which other machines reach a server that listens on `host`: none for a
+ * loopback address, each address of this machine for a wildcard.
  */
 export function ownAddresses(host: string, interfaces = networkInterfaces): readonly string[] {
   if (!isWildcard(host)) return isLoopback(host) ? [] : [inUrl(host)];
@@ -16,8 +16,8 @@ export function ownAddresses(host: string, interfaces = networkInterfaces): read
 }
 
 /**
- * Where a phone on the same network finds the page; undefined when the server listens for this machine alone, and in a
- * container, whose own address nobody outside can use.
+ * Returns the page's address for a phone on the same network; undefined when the server only listens for this machine,
+ * and in a container, whose address can't be reached from outside.
  */
 export function phoneAddress(host: string, port: number, machine = thisMachine): string | undefined {
   if (machine.isContainer() || isLoopback(host)) return undefined;
@@ -27,12 +27,12 @@ export function phoneAddress(host: string, port: number, machine = thisMachine):
     .flatMap(([, addresses]) => addresses ?? [])
     .filter(isReachable)
     .map(({ address }) => address);
-  // A home network's address before that of a tunnel.
+  // Prefer a home network's address to a tunnel's.
   const address = found.find((one) => /^(?:192\.168|10|172\.(?:1[6-9]|2\d|3[01]))\./.test(one)) ?? found[0];
   return address === undefined ? undefined : pageAddress(address, port);
 }
 
-/** Bridges between containers and virtual machines of this machine: no phone is there. */
+/** Bridges to this machine's containers and virtual machines, which no phone can reach. */
 const virtual = /^(?:docker|br-|veth|virbr|vmnet|vboxnet)/;
 
 function isReachable({ internal, family, address }: NetworkInterfaceInfo): boolean {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 
-/** The one list of files that are served: no path of a request ever reaches the file system. */
+/** An entry in the one list of served files; no path of a request ever reaches the file system. */
 type PageFile = {
   readonly url: string;
   readonly path: string;
@@ -48,7 +48,7 @@ const pageFiles: readonly (readonly [url: string, name: string, type: string])[]
   ].map((name) => [`/page/${name}.js`, `${name}.js`, script] as const),
 ];
 
-/** Serves the page with this installation's command in it, its modules as they are, and the two libraries they import, under `/vendor/`. */
+/** Serves the page with this installation's command in it, its modules, and their two libraries under `/vendor/`. */
 export function servePage(app: FastifyInstance): void {
   const pageDir = fileURLToPath(new URL('page/', import.meta.url));
   const files: readonly PageFile[] = [

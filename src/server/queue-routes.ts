@@ -6,19 +6,19 @@ import type { QueuedItem } from '../store/reads/read-waiting-items.ts';
 import { serveCall } from './api-call.ts';
 import { refuse } from './request-auth.ts';
 
-/** The owner's look at what waits in all conversations, and changes of it. */
+/** The owner's view of the waiting messages of all conversations, and changes to them. */
 export type OwnerQueue = {
-  /** Conversation by conversation, next first. */
+  /** Lists them by conversation, next first. */
   waiting(): Promise<readonly QueuedItem[]>;
-  /** `id`: of the message, or its beginning. Safe to repeat. */
+  /** Cancels or promotes a message. `id`: its id or the beginning of it. Safe to repeat. */
   change(verb: 'cancel' | 'promote', id: string): Promise<QueueChange>;
-  /** Rewords it; one that a run has taken already is corrected. Safe to repeat. */
+  /** Rewords a message; one that a run has already taken is corrected. Safe to repeat. */
   edit(id: string, text: string): Promise<QueueChange>;
-  /** The whole text of a waiting message; undefined when it waits no more. */
+  /** Returns the complete text of a waiting message; undefined once it is no longer waiting. */
   textOf(id: string): Promise<string | undefined>;
 };
 
-/** Result of a change of a waiting message. */
+/** Result of a change to a waiting message. */
 export type QueueChange =
   | {
       readonly kind: 'done';
@@ -69,13 +69,13 @@ const list = {
 
 const changing = {
   method: 'POST',
-  input: z.strictObject({ id: z.string().min(1).max(100).describe('As the list has it, or its beginning') }),
+  input: z.strictObject({ id: z.string().min(1).max(100).describe('As listed, or the beginning of it') }),
   answer: z.object({
     id: z.string(),
     laneKey: z.string(),
     number: z.int(),
     excerpt: z.string().exactOptional().describe('Absent when an edit becomes a correction'),
-    text: z.string().describe('What it has come to, for people'),
+    text: z.string().describe('The result, for people'),
   }),
   refusals: { 404: ['not_found'], 409: ['not_possible'] },
 } as const;
@@ -84,7 +84,7 @@ const changes = {
   cancel: {
     ...changing,
     path: '/api/queue/cancel',
-    summary: 'Cancels a waiting message; its sender is told',
+    summary: 'Cancels a waiting message; its sender is notified',
   },
   promote: {
     ...changing,
@@ -96,7 +96,7 @@ const changes = {
 const edit = {
   ...changing,
   path: '/api/queue/edit',
-  summary: 'Rewords a waiting message, in the name and with the rights of its sender',
+  summary: "Rewords a waiting message, in its sender's name and with its sender's permissions",
   input: z.strictObject({
     ...changing.input.shape,
     text: z.string().max(maxTextLength).transform(cleanText).pipe(z.string().trim().min(1)),
@@ -106,13 +106,13 @@ const edit = {
 const whole = {
   method: 'GET',
   path: '/api/queue/text',
-  summary: 'Shows the whole text of a waiting message',
-  input: z.object({ id: z.string().min(1).max(100).describe('As the list has it') }),
+  summary: 'Shows the complete text of a waiting message',
+  input: z.object({ id: z.string().min(1).max(100).describe('As listed') }),
   answer: z.object({ text: z.string() }),
   refusals: { 404: ['not_found'] },
 } as const;
 
-/** Serves what `parley queue` does on the command line. */
+/** Serves the same actions as `parley queue` on the command line. */
 export function mountQueue(app: FastifyInstance, queue: OwnerQueue): void {
   serveCall(app, list, async () => ({ items: await queue.waiting() }));
 

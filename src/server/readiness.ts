@@ -1,7 +1,6 @@
 /**
- * Components a process needs to be ready, component by component, for load balancers and operators. A channel
- * that is configured and down makes it unready; one that is off, or that another process receives for, does
- * not.
+ * Reports whether a process is ready, component by component, for load balancers and operators. A configured
+ * channel that is down makes it unready; one that is off, or that another process receives for, doesn't.
  */
 
 import type { ChannelState } from '../channel-host/channel-state.ts';
@@ -23,7 +22,7 @@ export function readinessOf({ needed, problems }: Needs, channels: readonly Name
   return { missing, components };
 }
 
-/** The answer of `/readyz`: components that are down or degraded, and with `verbose` in the query all of them. */
+/** Builds the answer of `/readyz`: components that are down or degraded; with `verbose` in the query, all of them. */
 export function readyAnswer({ missing, components = [] }: Readiness, url: string) {
   const isVerbose = new URLSearchParams(url.split('?')[1]).has('verbose');
   const shown = components.filter(

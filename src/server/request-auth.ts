@@ -9,7 +9,7 @@ import { securityHeaders } from './security-headers.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may call the route; a route without one takes only who is signed in. */
+    /** Who may call the route. Default: only signed-in clients. */
     readonly access?: RouteAccess;
     /** True for routes that may be upgraded to a WebSocket. */
     readonly isSocket?: boolean;
@@ -24,7 +24,7 @@ export type RequestAuthDeps = {
   readonly identities: IdentityCheck;
   readonly cookieName: () => string;
   readonly origins: () => AllowedOrigins;
-  /** Whom a wrong token counts against. */
+  /** The source that a wrong token counts against. */
   readonly sourceOf: (request: FastifyRequest) => string;
 };
 
@@ -32,18 +32,18 @@ export type Refusal = {
   readonly status: number;
   readonly code: string;
   readonly retryAfterMs?: number;
-  /** For people; by default the sentence of the code, if it has one. */
+  /** For people; by default the code's own sentence, if it has one. */
   readonly text?: string;
 };
 
-/** The choke point before every handler, unknown paths and WebSocket upgrades included. */
+/** Adds the choke point before every handler, including unknown paths and WebSocket upgrades. */
 export function mountRequestAuth(app: FastifyInstance, deps: RequestAuthDeps): void {
   app.decorateRequest('identity', undefined);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
     const refusal = await refusalOf(app, request, deps);
     if (refusal === undefined) return;
-    // Somebody who typed the address reads words; programs read the code.
+    // A person who typed the address gets text; programs get the code.
     const isPerson = request.headers.accept?.includes('text/html') === true;
     if (refusal.text === undefined || !isPerson) return refuse(reply, refusal);
     return reply.code(refusal.status).type('text/plain; charset=utf-8').send(`${refusal.text}\n`);
@@ -72,19 +72,19 @@ async function refusalOf(
     return verdict.code === 'host_not_allowed'
       ? { ...verdict, text: wordsForHost(request.headers.host) }
       : verdict;
-  // An upgrade of any other route would be answered with an open socket before it is closed.
+  // On any other route an upgrade would open a socket before it is refused.
   if (asksForSocket(request.headers) && !isSocket) return { status: 404, code: 'not_found' };
   if (access === 'webhook' || (access === 'public' && !verdict.bearerOnly)) return undefined;
   request.identity = await identify(app, request, deps);
   return identityRefusal(request.identity, verdict.bearerOnly);
 }
 
-/** The name that was asked for comes from outside: only one of a usual form is repeated. */
+/** Returns the text for a Host that isn't allowed. The name is untrusted, so only a well-formed one is repeated. */
 function wordsForHost(host = ''): string {
   const isUsual = /^[a-z0-9.[\]:-]{1,253}$/i.test(host);
   const asked = isUsual ? `the name "${host}"` : 'this name';
   const shown = isUsual ? host.toLowerCase() : 'parley.example';
-  return `Parley doesn't answer to ${asked}. If it is yours, add it to "allowedHosts" in parley.config.json, for example "allowedHosts": ["${shown}"], and run: ${parleyCommand} reload`;
+  return `Parley doesn't answer to ${asked}. If it's yours, add it to "allowedHosts" in parley.config.json, for example "allowedHosts": ["${shown}"], and run: ${parleyCommand} reload`;
 }
 
 function identify(app: FastifyInstance, request: FastifyRequest, deps: RequestAuthDeps): Promise<Identity> {
@@ -115,12 +115,12 @@ function identityRefusal(identity: Identity, bearerOnly: boolean): Refusal | und
   }
 }
 
-/** The store recovers by itself: clients may retry. */
+/** The store recovers on its own, so clients may retry. */
 const storeAway: Refusal = { status: 503, code: 'store_unavailable', retryAfterMs: 5_000 };
 
-/** Text for people; programs read the code. */
+/** Texts for people; programs read the code. */
 const texts: Readonly<Partial<Record<string, string>>> = {
-  invalid_request: 'The request isn’t valid. /openapi.json describes what is.',
+  invalid_request: 'The request isn’t valid. /openapi.json describes valid ones.',
   store_unavailable:
     "Parley can't use its database right now. It keeps trying; please ask again in a moment.",
 };

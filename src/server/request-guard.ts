@@ -1,11 +1,11 @@
 /**
- * Decides from a request's head alone whether it may go on: Host (except for webhooks), then Origin, then
- * the form of a state change. Who asks is decided after this, by `identity.ts`. A refusal says nothing about content.
+ * Decides from a request's head alone whether it may proceed: Host (except for webhooks), then Origin, then
+ * the form of a state change. `identity.ts` identifies the caller afterwards. A refusal says nothing about content.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AllowedOrigins } from './allowed-origins.ts';
 
-/** `public`: no data behind it. `webhook`: the handler knows the caller by a secret of its own. */
+/** `public`: there is no data behind it. `webhook`: the handler recognises the caller by its own secret. */
 export type RouteAccess = 'public' | 'signed-in' | 'webhook';
 
 export type RequestHead = {
@@ -15,14 +15,14 @@ export type RequestHead = {
 };
 
 export type GuardVerdict =
-  /** `bearerOnly`: no Origin came, so a browser's cookie must not count. */
+  /** `bearerOnly`: there was no Origin, so a browser's cookie must not count. */
   | { readonly kind: 'pass'; readonly bearerOnly: boolean }
   | { readonly kind: 'refuse'; readonly status: 403 | 415 | 421; readonly code: string };
 
-/** The header a page of another origin cannot send without asking first. */
+/** A header that a page of another origin can't send without a preflight request. */
 export const changeHeader = 'x-parley';
 
-/** Whether it is to become a WebSocket. Any other protocol that a client offers is none of Parley's. */
+/** Says whether the request asks for a WebSocket. Parley supports no other protocol that a client may offer. */
 export function asksForSocket({ upgrade }: IncomingHttpHeaders): boolean {
   return upgrade?.toLowerCase() === 'websocket';
 }
@@ -30,8 +30,8 @@ export function asksForSocket({ upgrade }: IncomingHttpHeaders): boolean {
 export function judgeHead(head: RequestHead, origins: AllowedOrigins): GuardVerdict {
   const { host, origin } = head.headers;
   if (head.access === 'webhook') {
-    // Its caller may know this server by any name (a container's, say) and proves itself by a secret, which
-    // a page that came here by a rebound name does not have. A browser's post has an Origin.
+    // The caller may know this server by any name, such as a container's, and proves itself by a secret that
+    // a page with a rebound name doesn't have. A browser's POST has an Origin.
     return origin === undefined ? pass(false) : refuse(403, 'origin_not_allowed');
   }
   if (host === undefined || !origins.hasHost(host)) return refuse(421, 'host_not_allowed');
@@ -52,7 +52,7 @@ function isReading(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Browsers say where a request comes from; `none` is a person's own navigation. */
+/** Reads where the browser says the request comes from; `none` is a person's own navigation. */
 function isFromElsewhere(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   return site !== undefined && site !== 'same-origin' && site !== 'none';
@@ -61,7 +61,7 @@ function isFromElsewhere(headers: IncomingHttpHeaders): boolean {
 /** The content type of an uploaded file, whatever it is. */
 export const fileType = 'application/octet-stream';
 
-/** A form of another origin has one of three other types. */
+/** Rejects the three types that a form of another origin can have. */
 function isUnusual(contentType: string | undefined): boolean {
   const type = contentType?.split(';')[0]?.trim().toLowerCase();
   return type === 'application/json' || type === fileType;

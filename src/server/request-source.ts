@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 
 /**
- * The source that an attempt counts against: an IPv4 address, or the first 64 bits of an IPv6 address, since
- * one client usually has all of those. `forwarded` is what a trusted proxy said; anything but an address counts
- * against the proxy, `peer`.
+ * Returns the source that an attempt counts against: an IPv4 address, or the first 64 bits of an IPv6 address, since
+ * one client usually has that entire network. `forwarded` is the address from a trusted proxy; if it isn't an address,
+ * the attempt counts against the proxy, `peer`.
  */
 export function sourceOf(forwarded: string, peer = ''): string {
   const address = isIP(forwarded) === 0 ? peer : forwarded;
@@ -19,11 +19,11 @@ function bytesOf(group: number): readonly number[] {
   return [group >> 8, group & 0xff];
 }
 
-/** The eight groups of a valid IPv6 address, in whichever form it is written. */
+/** Returns the eight groups of a valid IPv6 address in any notation. */
 function groupsOf(address: string): readonly number[] {
-  // An address with a zone (`fe80::1%eth0`) is one of the link; the zone says nothing of the sender.
+  // An address with a zone (`fe80::1%eth0`) is link-local; the zone says nothing about the sender.
   const plain = address.replace(/%.*$/s, '');
-  // The URL parser writes every form in one: without a dotted end, and with zeros left out at most once.
+  // The URL parser normalises every notation: no dotted end, and zeros left out at most once.
   const [head = '', tail] = new URL(`http://[${plain}]`).hostname.slice(1, -1).split('::');
   const before = numbersIn(head);
   const after = numbersIn(tail ?? '');

@@ -1,4 +1,4 @@
-/** Sent with every answer, refusals included. Nothing inline, nothing from elsewhere, no framing. */
+/** Sent with every answer, including refusals: nothing inline, nothing from elsewhere, no framing. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': [
     "default-src 'none'",

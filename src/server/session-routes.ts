@@ -6,7 +6,7 @@ import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 import { serveCall } from './api-call.ts';
 import { refuse } from './request-auth.ts';
 
-/** Conversations that the page lists. */
+/** Number of conversations that the page lists. */
 const listed = 50;
 
 const report = {
@@ -26,17 +26,17 @@ const report = {
 const list = {
   method: 'GET',
   path: '/api/sessions',
-  summary: `Lists the ${listed} conversations last written in, with tokens and cost (micro-dollars)`,
+  summary: `Lists the ${listed} most recently used conversations, with tokens and cost (micro-dollars)`,
   answer: z.object({ sessions: z.array(z.object(report)).readonly() }),
 } as const;
 
-const id = z.string().min(1).max(2048).describe('Of the session or the beginning of it, or a session key');
+const id = z.string().min(1).max(2048).describe("A session's id or the beginning of it, or a session key");
 const refusals = { 404: ['not_found'], 409: ['ambiguous'] };
 
 const show = {
   method: 'GET',
   path: '/api/sessions/show',
-  summary: 'Tells of one conversation also what it was spent on, and its summary',
+  summary: 'Shows one conversation, with its spending by purpose and its summary',
   input: z.object({ id }),
   answer: z.object({
     ...report,
@@ -59,7 +59,7 @@ const show = {
 const messages = {
   method: 'GET',
   path: '/api/sessions/messages',
-  summary: 'Lists messages of a conversation, newest last, those too that a summary stands for',
+  summary: 'Lists messages of a conversation, newest last, including those that a summary replaces',
   input: z.object({
     id,
     before: z.coerce.number().int().exactOptional().describe('A position: only messages before it'),
@@ -85,7 +85,7 @@ const messages = {
   refusals,
 } as const;
 
-/** Serves the list of conversations, last written in first; and single ones, as `parley sessions` has them. */
+/** Serves the list of conversations, most recently used first, and single ones, as `parley sessions` does. */
 export function mountSessions(
   app: FastifyInstance,
   { store }: { readonly store: Pick<Store, 'read'> },

@@ -1,18 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '#contracts/clock.ts';
 
-/** The one-time codes of sign-in links. Each opens one session, once, within its lifetime. */
+/** The one-time codes of sign-in links. Each opens one session within its lifetime. */
 export interface SignInCodes {
-  /** `by`: the sign-in that asks for the code. */
+  /** Creates a code. `by`: the sign-in that requests it. */
   issue(by?: string): string;
-  /** Defined exactly once for a code that was issued and is not too old. */
+  /** Redeems a code: the result is defined exactly once for an issued code that hasn't expired. */
   redeem(code: string): RedeemedCode | undefined;
 }
 
 export type RedeemedCode = {
-  /** The sign-in that asked for it: the code is worth no more. Absent: the holder of the access token did. */
+  /** The sign-in that requested the code and has to be valid still; undefined for the holder of the access token. */
   readonly by: string | undefined;
-  /** Makes the code good again: it opened nothing. */
+  /** Makes the code valid again, when it didn't open a session. */
   giveBack(): void;
 };
 
@@ -20,7 +20,7 @@ const codeLifetimeMs = 15 * 60 * 1000;
 const maxOpenCodes = 20;
 
 export function createSignInCodes(clock: Clock): SignInCodes {
-  // Keyed by hash: finding an entry then takes no time that depends on the code's characters.
+  // Keyed by hash, so that the time of a lookup doesn't depend on the code's characters.
   const open = new Map<string, { readonly by: string | undefined; readonly expiresAt: number }>();
   return {
     issue: (by) => {

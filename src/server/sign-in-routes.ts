@@ -13,7 +13,7 @@ export type SignInDeps = {
   readonly signIns: SignIns;
   readonly limiter: AttemptLimiter;
   readonly identities: IdentityCheck;
-  /** Whom a wrong try counts against. */
+  /** The source that a wrong attempt counts against. */
   readonly sourceOf: (request: FastifyRequest) => string;
 };
 
@@ -22,7 +22,7 @@ const linkQuery = z.object({ code: z.string().min(1).max(128) });
 const signIn = {
   method: 'POST',
   path: '/api/sign-in',
-  summary: 'Signs a browser in by the access token: the answer sets a cookie',
+  summary: 'Signs a browser in with the access token; the answer sets a cookie',
   access: 'public',
   input: z.object({ token: z.string().min(1).max(1024) }),
   refusals: { 401: ['wrong_token'], 429: ['too_many_tries'] },
@@ -31,13 +31,13 @@ const signIn = {
 const signOut = {
   method: 'POST',
   path: '/api/sign-out',
-  summary: 'Ends the sign-in of the browser that asks',
+  summary: 'Ends the sign-in of the requesting browser',
 } as const;
 
 const list = {
   method: 'GET',
   path: '/api/sign-ins',
-  summary: 'Lists the signed-in browsers, the one seen last first',
+  summary: 'Lists the signed-in browsers, most recently seen first',
   answer: z.object({
     signIns: z.array(
       z.object({
@@ -59,10 +59,10 @@ const end = {
     z.strictObject({ id: z.string().min(1).max(100) }),
     z.strictObject({ others: z.literal(true) }),
   ]),
-  answer: z.object({ ended: z.int().describe('How many there were') }),
+  answer: z.object({ ended: z.int().describe('How many were ended') }),
 } as const;
 
-/** One-time link, token form, sign-out, and the list of who is signed in. The cookie alone stays in the browser. */
+/** Serves the one-time link, the token form, sign-out and the list of sign-ins. The browser keeps only the cookie. */
 export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
   const { signIns } = deps;
   app.get('/signin', { config: { access: 'public', call: 'none' } }, async (request, reply) => {
@@ -77,12 +77,12 @@ export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
     if (attempt.kind !== 'right') return reply.redirect('/#link-not-valid', 303);
     try {
       const by = found.code?.by;
-      // It signs nobody in for one who was signed out meanwhile.
+      // A link is void once the sign-in that requested it has ended.
       const isGood = by === undefined || (await signIns.list()).some(({ id }) => id === by);
       if (!isGood) return reply.redirect('/#link-not-valid', 303);
       await openSession(request, reply, deps);
     } catch (error) {
-      // A link is not used up by a database that is away.
+      // An unreachable database doesn't use the link up.
       found.code?.giveBack();
       throw error;
     }
@@ -117,7 +117,7 @@ export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
   });
 }
 
-/** How a wrong secret is answered, typed or sent along. */
+/** Returns the refusal of a wrong token. */
 function refusalOfAttempt(
   attempt: { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly retryAfterMs: number },
 ): Refusal {
@@ -125,7 +125,7 @@ function refusalOfAttempt(
   return { status: 429, code: 'too_many_tries', retryAfterMs: attempt.retryAfterMs };
 }
 
-/** Behind TLS the cookie never travels without it. That a proxy ends TLS is believed of a trusted one only. */
+/** Restricts the cookie to TLS if the request used it. Only a trusted proxy is believed to have terminated TLS. */
 function cookieOptions({ protocol }: FastifyRequest) {
   return { path: '/', httpOnly: true, sameSite: 'strict', secure: protocol === 'https' } as const;
 }

@@ -1,7 +1,7 @@
 /**
- * Which browsers are signed in. The row in the store decides, at each request and, for open sockets, twice a
- * second, so that an end holds in every process and after every restart. A cookie is a random secret; the
- * store has its hash, keyed with the access token, so that a new token ends every sign-in.
+ * Decides which browsers are signed in. The row in the store is checked at each request and, for open sockets, twice
+ * a second, so an end applies in every process and after every restart. A cookie is a random secret; the store has
+ * its hash, keyed with the access token, so a new token ends every sign-in.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '#contracts/clock.ts';
@@ -23,17 +23,17 @@ import { withinPatience } from './within-patience.ts';
 export type SignInStore = Pick<Store, 'read' | 'write' | 'writeAlong'>;
 
 export interface SignIns {
-  /** The value of a new browser's cookie. Throws what the store throws. */
+  /** Signs a browser in and returns its cookie's value. Throws what the store throws. */
   open(userAgent: string | undefined): Promise<{ readonly value: string; readonly maxAgeS: number }>;
   find(cookie: string): Promise<FoundSignIn>;
-  /** The one seen last first. Throws what the store throws. */
+  /** Lists the sign-ins, most recently seen first. Throws what the store throws. */
   list(): Promise<readonly SignIn[]>;
   /**
-   * Ends one sign-in, or all but one, and says how many there were. When the store can't be written, the one
-   * that was named is ended in this process, its end is stored as soon as that works, and this throws.
+   * Ends one sign-in, or all but one, and returns how many were ended. If the store can't be written, this throws, and
+   * a sign-in named by its id is ended in this process, and in the store as soon as that works.
    */
   end(which: { readonly id: string } | { readonly allBut?: string }): Promise<number>;
-  /** Looks which of the sign-ins in use have ended elsewhere. */
+  /** Finds the sign-ins in use that have ended elsewhere. */
   look(): Promise<void>;
 }
 
@@ -50,18 +50,18 @@ export type SignInsDeps = {
   readonly log: Log;
   /** The sign-ins of the open sockets. */
   inUse(): Iterable<string>;
-  /** Called for each that has ended, here or elsewhere. */
+  /** Called for each sign-in that has ended, here or elsewhere. */
   onEnd(id: string): void;
 };
 
 const lifetimeMs = 30 * 24 * 60 * 60 * 1000;
 const secretBytes = 32;
-/** How stale "last seen" may be. */
+/** How stale "last seen" may be, ms. */
 const touchMs = 60_000;
-/** How long a request waits for the database before this process decides by what it knows. */
+/** How long a request waits for the database before this process decides from what it remembers, ms. */
 const patienceMs = 2_000;
 
-/** Names an access token without telling anything of it. */
+/** Returns a name for an access token that reveals nothing about it. */
 export function issuerOf(token: string): string {
   return createHmac('sha256', token).update('parley sign-in issuer v1').digest('base64url').slice(0, 22);
 }
@@ -84,7 +84,7 @@ export function createSignIns(deps: SignInsDeps): SignIns {
   const issuer = issuerOf(deps.token);
   const hashOf = hashUnder(deps.token);
   const known = createKnown(deps);
-  /** Ended here, which the store doesn't know yet. */
+  /** Ended here, but not in the store yet. */
   const ending = new Set<string>();
 
   const forget = (id: string) => {
@@ -140,7 +140,7 @@ export function createSignIns(deps: SignInsDeps): SignIns {
   };
 }
 
-/** Who was found a moment ago, by hash: they stay signed in while the store is away. */
+/** Remembers recently found sign-ins by hash: they stay signed in while the store is unreachable. */
 function createKnown({ store, clock }: Pick<SignInsDeps, 'store' | 'clock'>) {
   const known = new Map<string, SignIn>();
   return {

@@ -19,7 +19,7 @@ const names = z.array(z.string()).readonly();
 const healthz = {
   method: 'GET',
   path: '/healthz',
-  summary: 'Answers for as long as the process lives',
+  summary: 'Answers as long as the process is alive',
   access: 'public',
   answer: z.object({ status: z.literal('ok') }),
 } as const;
@@ -27,7 +27,7 @@ const healthz = {
 const readyz = {
   method: 'GET',
   path: '/readyz',
-  summary: 'Names what the gateway lacks, channels included; with 503 while it lacks something',
+  summary: 'Names what the gateway lacks, including channels; with 503 while it lacks something',
   access: 'public',
   input: z.object({ verbose: z.string().exactOptional().describe('Lists all components') }),
   answer: z.object({
@@ -52,7 +52,7 @@ const readyz = {
 const status = {
   method: 'GET',
   path: '/api/status',
-  summary: 'Tells what runs: version, model and channels, and what is wrong',
+  summary: 'Shows the version, model, channels and current problems',
   answer: z.object({
     version: z.string(),
     startedAt: z.int(),
@@ -78,7 +78,7 @@ const status = {
 const reloading = {
   method: 'POST',
   path: '/api/reload',
-  summary: 'Reads the configuration anew, and applies what can be without a restart',
+  summary: 'Reloads the configuration, and applies what it can without a restart',
   answer: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('applied'), applied: names, needsRestart: names, pid: z.int() }),
     z.object({ kind: z.literal('refused'), problem: z.string(), pid: z.int() }),
@@ -99,12 +99,12 @@ const commandList = {
 const figures = {
   method: 'GET',
   path: '/metrics',
-  summary: 'Figures for Prometheus',
+  summary: 'Metrics for Prometheus',
   answer: z.string(),
   answerType: 'text/plain; version=0.0.4; charset=utf-8',
 } as const;
 
-/** `/healthz` lives as long as the process; `/readyz` names what is missing, channels included; the rest needs sign-in. */
+/** Serves health, readiness, status, reload, commands and metrics; all but the first two require a sign-in. */
 export function mountStatus(app: FastifyInstance, deps: StatusDeps): void {
   serveCall(app, healthz, async () => ({ status: 'ok' as const }));
 

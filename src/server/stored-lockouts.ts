@@ -7,7 +7,7 @@ import { withinPatience } from './within-patience.ts';
 
 const patienceMs = 1_000;
 
-/** Keeps lockouts in the store. While it is away they are this process's alone. */
+/** Keeps lockouts in the store. While it is unreachable, they apply to this process only. */
 export function storedLockouts(deps: {
   readonly store: SignInStore;
   readonly clock: Clock;

@@ -3,8 +3,8 @@ import { BlockList, isIP } from 'node:net';
 export type ProxyCheck = (address: string) => boolean;
 
 /**
- * Tells which peers are proxies whose word on the sender's address counts. `configured`: addresses and
- * CIDR ranges, checked by `isAddressRange` before.
+ * Returns a check for proxies that are trusted to report a sender's address. `configured`: addresses and
+ * CIDR ranges, already checked by `isAddressRange`.
  */
 export function trustedProxies(configured: readonly string[]): ProxyCheck {
   const list = new BlockList();

@@ -14,18 +14,18 @@ const usage = z.object({
 export const waitAnswer = z.object({
   status: z
     .enum(['ok', 'error', 'timeout'])
-    .describe('`timeout`: the wait is over and the run is not; it goes on, ask again'),
-  startedAt: z.int().exactOptional().describe('Absent while the message waits, and if no run took it'),
-  endedAt: z.int().exactOptional().describe('Absent while the run goes on, be it with a later message'),
+    .describe('`timeout`: the wait is over, but the run continues; ask again'),
+  startedAt: z.int().exactOptional().describe('Absent while the message is waiting, and if no run took it'),
+  endedAt: z.int().exactOptional().describe('Absent while the run continues, even with a later message'),
   error: z.object({ code: z.enum(['run_timeout', 'failed', 'cancelled', 'refused']) }).exactOptional(),
-  mergedInto: z.string().exactOptional().describe('The run that took the message in, if it is another one'),
+  mergedInto: z.string().exactOptional().describe('The run that took the message, if it is another one'),
   outcome: z.enum(['answered', 'silent', 'merged', 'cancelled', 'refused', 'failed']).exactOptional(),
-  reason: z.string().exactOptional().describe('Why it ended this way, as a trace of the message says it'),
+  reason: z.string().exactOptional().describe('Why it ended this way, as in a trace of the message'),
   text: z.string().exactOptional().describe('The answer; empty when the agent chose to be silent'),
-  usage: usage.exactOptional().describe('Sums over the model calls of the run'),
+  usage: usage.exactOptional().describe("Sums over the run's model calls"),
 });
 
-/** Tells a program what became of the run that it waits for. */
+/** Converts a run's result for the program that waits for it. */
 export function waitAnswerOf(result: Exclude<RunResult, { kind: 'unknown' }>): z.infer<typeof waitAnswer> {
   if (result.kind === 'open') {
     const { kind: _, laneKey: _lane, ...facts } = result;
@@ -36,7 +36,7 @@ export function waitAnswerOf(result: Exclude<RunResult, { kind: 'unknown' }>): z
   return code === undefined ? { status: 'ok', ...facts } : { status: 'error', error: { code }, ...facts };
 }
 
-/** Undefined where the agent has done what it was asked: also by silence, and by one answer for several messages. */
+/** Returns undefined when the agent did what it was asked; silence and one answer to several messages count as that. */
 function errorCodeOf({ outcome, reason }: { readonly outcome: Outcome; readonly reason?: string }) {
   switch (outcome) {
     case 'answered':
@@ -52,5 +52,5 @@ function errorCodeOf({ outcome, reason }: { readonly outcome: Outcome; readonly 
   }
 }
 
-/** How the loop, and the deadline of a sub-agent, call the end of their time. */
+/** The reason that the loop and a sub-agent's deadline give when their time is over. */
 const runTimeout = 'timeout';

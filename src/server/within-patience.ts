@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ParleyError } from '#contracts/errors.ts';
 
-/** Rejects when the answer takes longer: a database that does not even refuse is away too. */
+/** Rejects when the answer takes longer, because a database that doesn't even return an error is unreachable too. */
 export async function withinPatience<T>(answer: Promise<T>, patienceMs: number): Promise<T> {
   const answered = new AbortController();
   const silence = delay(patienceMs, undefined, { signal: answered.signal }).then(() => {
@@ -9,7 +9,7 @@ export async function withinPatience<T>(answer: Promise<T>, patienceMs: number):
       retry: { kind: 'later' },
     });
   });
-  // It is aborted once the answer is there.
+  // It is aborted once there is an answer.
   silence.catch(() => undefined);
   try {
     return await Promise.race([answer, silence]);

@@ -196,7 +196,7 @@ describe('the page', () => {
       return route.fulfill({ json: { lanes, version: 1, ...(!isSecond && { next: 'idle:first' }) } });
     });
     await page.locator('details.status > summary').click();
-    await page.getByRole('button', { name: 'Lanes and what waits in them' }).click();
+    await page.getByRole('button', { name: 'Lanes and waiting messages' }).click();
     const dialog = page.getByRole('dialog', { name: 'Lanes' });
     await dialog.getByText('first', { exact: true }).waitFor();
     await dialog.getByRole('button', { name: 'Next page' }).click();
@@ -239,7 +239,7 @@ describe('the page', () => {
       route.fulfill({ json: { lanes: hostileLanes, version: 1 } }),
     );
     await page.locator('details.status > summary').click();
-    await page.getByRole('button', { name: 'Lanes and what waits in them' }).click();
+    await page.getByRole('button', { name: 'Lanes and waiting messages' }).click();
     await page.locator('.lane').nth(xssStrings.length).waitFor();
     expect(await page.locator('.lane .words').first().textContent()).toBe(`“${xssStrings[0]}”`);
     const unwanted =
@@ -328,7 +328,7 @@ describe('the page', () => {
     await page.fill('#composer', 'what of this?');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'answered', exact: true }).last().click();
-    const dialog = page.getByRole('dialog', { name: 'What became of it' });
+    const dialog = page.getByRole('dialog', { name: 'What happened to this message' });
     await dialog.getByText('reached web: accepted').waitFor();
     await dialog.hover();
     const line = `getComputedStyle(document.querySelector('dialog.why')).textDecorationLine`;

@@ -148,7 +148,7 @@ test('the page lists the lanes, and promotes, edits and cancels what waits there
   await page.goto(signInLink);
   await page.locator('.dot.open').first().waitFor();
   await page.locator('details.status > summary').click();
-  const open = page.getByRole('button', { name: 'Lanes and what waits in them' });
+  const open = page.getByRole('button', { name: 'Lanes and waiting messages' });
   await open.waitFor();
   // Who doesn't look at them doesn't ask for them.
   expect(asked).not.toContain('/api/lanes');
@@ -182,7 +182,7 @@ test('the page lists the lanes, and promotes, edits and cancels what waits there
   await says(/^Cancelled #\d+: “Buy milk\.”$/);
   await expect.poll(shown, { timeout: patienceMs }).toEqual(['“Call <b>Mum</b>, please.”', '“Buy bread.”']);
   await lane.getByLabel(/^Mode of /).selectOption('collect');
-  await says(/: the mode is collect now\.$/);
+  await says(/: the mode is now collect\.$/);
 
   // What somebody does elsewhere is shown as it happens.
   telegram.userSends({ from: ada, text: '/queue cancel all' });

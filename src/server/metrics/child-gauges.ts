@@ -2,10 +2,10 @@ import { Gauge, type Registry } from 'prom-client';
 import type { OpenCounts } from '../../store/reads/read-open-counts.ts';
 import type { Tally } from './tally.ts';
 
-/** Live children by kind, and ended ones by `<status>:<depth>`. */
+/** Counts of live children by kind, and of ended ones by `<status>:<depth>`. */
 export type CountedChildren = Pick<OpenCounts, 'children' | 'orphans'> & { readonly ended: Tally };
 
-/** Registers the figures of sub-agents. `show` is given undefined while the store is away. */
+/** Registers the metrics of sub-agents. Pass `show` undefined while the store is unreachable. */
 export function createChildGauges(registry: Registry): { show(counted: CountedChildren | undefined): void } {
   const registers = [registry];
   const live = new Gauge({

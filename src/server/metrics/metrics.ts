@@ -2,21 +2,21 @@ import { rememberSuccess } from '#channel-kit/remember-success.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { DeliveredPart, MetricsDeps, Registry } from './registry.ts';
 
-/** The figures of this process. */
+/** The metrics of this process. */
 export interface Metrics {
-  /** The text of `/metrics`, in the format of Prometheus. Never rejects for a store that is away. */
+  /** Returns the text of `/metrics`, in Prometheus format. Never rejects because the store is unreachable. */
   metrics(): Promise<string>;
-  /** Costs nothing until somebody has asked for the metrics once. */
+  /** Counts a delivery attempt. Like the others below, it costs nothing before the first call of `metrics`. */
   delivered(part: DeliveredPart): void;
-  /** Counts a message dropped from a full lane; costs as little. */
+  /** Counts a message dropped from a full lane. */
   overflowed(drop: string): void;
-  /** Counts a report that messages of a channel may have been missed, or could not be read; the same. */
+  /** Counts a report that messages of a channel may have been missed, or couldn't be read. */
   missed(channel: string): void;
-  /** Counts what intake has decided about events of a channel; the same. */
+  /** Counts intake's decisions about events of a channel. */
   received(channel: string, acceptances: readonly Acceptance[]): void;
 }
 
-/** Nothing is loaded, counted or kept before the first call of `metrics`: a process nobody asks stays as small. */
+/** Creates the metrics. Nothing is loaded, counted or kept before the first call of `metrics`, to save memory. */
 export function createMetrics(deps: MetricsDeps): Metrics {
   let registry: Registry | undefined;
   const load = rememberSuccess(async () => {

@@ -1,4 +1,4 @@
-/** The names and what they count: docs/metrics.md says the same for operators. */
+/** The metrics and what they count; docs/metrics.md describes them for operators. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry as PromRegistry } from 'prom-client';
 import type { Acceptance } from '#contracts/acceptance.ts';
@@ -18,7 +18,7 @@ export type MetricsDeps = {
   readonly loop: Pick<LoopWatch, 'delays' | 'held'>;
   readonly desk: Pick<MarkdownDesk, 'counts'>;
   isRedisReady(): boolean;
-  /** The calls that wait to ask the model again; absent where none ever does. */
+  /** The calls that wait to ask the model again; absent in a process without model calls. */
   modelWaits?(): WaitingCalls;
 };
 
@@ -39,7 +39,7 @@ export interface Registry {
   received(channel: string, acceptances: readonly Acceptance[]): void;
 }
 
-/** A database that does not even refuse is away. */
+/** A database that doesn't even return an error within this time, ms, is unreachable. */
 const patienceMs = 8_000;
 
 export function createRegistry(deps: MetricsDeps): Registry {
@@ -50,7 +50,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
   const loop = loopGauges(registry);
   const deliveries = new Histogram({
     name: 'parley_delivery_seconds',
-    help: 'From the commit that stored a part to the answer of the platform, for parts that were sent.',
+    help: "Time from the commit that stored a part to the platform's answer, for parts that were sent.",
     labelNames: ['channel'],
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
     registers: [registry],
@@ -69,7 +69,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
   });
   const missed = new Counter({
     name: 'parley_events_missed_total',
-    help: 'Reports that events of a channel may have been missed, or could not be read.',
+    help: "Reports that events of a channel may have been missed, or couldn't be read.",
     labelNames: ['channel'],
     registers: [registry],
   });
@@ -153,7 +153,7 @@ function messageGauges(registry: PromRegistry) {
   return {
     accepted: new Gauge({
       name: 'parley_messages_accepted',
-      help: 'Messages that were accepted, ever: all that follow add up to it.',
+      help: 'Messages that were ever accepted: the sum of the ended and the unaccounted.',
       registers,
     }),
     ended: new Gauge({
@@ -164,7 +164,7 @@ function messageGauges(registry: PromRegistry) {
     }),
     unaccounted: new Gauge({
       name: 'parley_messages_unaccounted',
-      help: 'Accepted messages without an outcome: held, waiting and taken are being moved, lost must be 0.',
+      help: 'Accepted messages without an outcome: held, waiting and taken are in progress, lost must be 0.',
       labelNames: ['state'],
       registers,
     }),
@@ -176,7 +176,7 @@ function messageGauges(registry: PromRegistry) {
     }),
     provisional: new Gauge({
       name: 'parley_messages_provisional',
-      help: 'Messages counted as answered whose answer is still to be delivered: what becomes of it may amend that.',
+      help: 'Messages counted as answered whose answer is still being delivered, which may change the outcome.',
       registers,
     }),
     parts: new Gauge({
@@ -193,34 +193,34 @@ function queueGauges(registry: PromRegistry) {
   return {
     queued: new Gauge({
       name: 'parley_queue_items',
-      help: 'Rows that wait in lanes now, corrections and commands included.',
+      help: 'Rows now waiting in lanes, including corrections and commands.',
       labelNames: ['state'],
       registers,
     }),
     oldest: new Gauge({
       name: 'parley_queue_oldest_seconds',
-      help: 'How long the row that waits longest has waited; 0 when none does.',
+      help: 'Age of the oldest waiting row; 0 when none is waiting.',
       registers,
     }),
     longParts: new Gauge({
       name: 'parley_outbox_long_waits',
-      help: 'Parts that have waited, or are asked to wait, for more than 5 min: because their platform asks to, or for another reason.',
+      help: 'Parts that have waited, or have to wait, for more than 5 min: because their platform asks for it, or for another reason.',
       labelNames: ['cause'],
       registers,
     }),
     oldestPart: new Gauge({
       name: 'parley_outbox_oldest_seconds',
-      help: 'How long ago the oldest part that is still to be delivered was stored; 0 when there is none.',
+      help: 'Age of the oldest part that is still to be delivered; 0 when there is none.',
       registers,
     }),
     modelWaits: new Gauge({
       name: 'parley_model_waiting_calls',
-      help: 'Calls of this process that wait to ask the model again after it failed.',
+      help: 'Calls of this process that wait to ask the model again after a failure.',
       registers,
     }),
     modelWaited: new Gauge({
       name: 'parley_model_waiting_seconds',
-      help: 'How long the one that waits longest has waited for its next attempt; 0 when none does.',
+      help: 'Longest time that a call of this process has waited to ask the model again; 0 when none is waiting.',
       registers,
     }),
     lanes: new Gauge({
@@ -249,19 +249,19 @@ function loopGauges(registry: PromRegistry) {
   return {
     delay: new Gauge({
       name: 'parley_loop_delay_seconds',
-      help: 'How late the event loop was since the last request; quantile 1 is the latest.',
+      help: 'How late the event loop was since the last request; quantile 1 is the maximum.',
       labelNames: ['quantile'],
       registers,
     }),
     held: new Gauge({
       name: 'parley_loop_held',
-      help: 'How often the event loop was held for more than 50 ms, by what ran, of this process.',
+      help: 'How often the event loop of this process was held for more than 50 ms, by what ran.',
       labelNames: ['section'],
       registers,
     }),
     texts: new Gauge({
       name: 'parley_texts_parsed_aside',
-      help: 'Long texts that were parsed in the thread beside the event loop, and those given up and sent plain.',
+      help: 'Long texts parsed in a thread next to the event loop, and those given up and sent as plain text.',
       labelNames: ['result'],
       registers,
     }),
@@ -284,7 +284,7 @@ function showLoop(
 
 type Shown = ReturnType<typeof messageGauges> & ReturnType<typeof queueGauges>;
 
-/** Old figures that look like new ones would hide the very trouble they are for: without a store there are none. */
+/** Without a store there are no counts: stale ones would hide the very problem they are meant to show. */
 function showMessages(show: Shown, counted: StoreCounts | undefined): void {
   const { ended, unaccounted, provisional } = show;
   for (const gauge of [ended, unaccounted, show.runs, show.parts, show.accepted, provisional]) gauge.reset();

@@ -3,24 +3,24 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Store } from '../../store/base/command.ts';
 import { type Slice, type TalliedTable, tallyRows } from '../../store/reads/tally-rows.ts';
 
-/** How many rows are where, over all that was ever stored. */
+/** How many rows are in each state, over all that were ever stored. */
 export type Tally = Readonly<Record<string, number>>;
 
 export interface Tallies {
   count(of: TalliedTable): Promise<Tally>;
 }
 
-/** A few milliseconds of the event loop on SQLite. */
+/** Rows per read, which take a few milliseconds of the event loop on SQLite. */
 const sliceRows = 1_000;
 /**
- * Little changes any more in a slice that is this old and over: it is remembered. An operator may still send a part once
- * more, and an owner let a stranger in, so each count reads one such slice again, in turn.
+ * A finished slice of this age, ms, hardly changes any more, so its counts are remembered. An operator may still resend
+ * a part, or an owner admit a stranger, so each count rereads one remembered slice, in turn.
  */
 const settledAfterMs = 120_000;
-/** A count that takes long is shown again for a while, so that counting takes a twentieth of the time at most. */
+/** A count is reused for this many times its duration, so that counting takes a twentieth of the time at most. */
 const restFactor = 20;
 
-/** Counts at the moment it is asked, slice by slice, so that nobody waits long for the event loop. */
+/** Counts on request, slice by slice, so that the event loop is never held for long. */
 export function createTallies(deps: { readonly store: Store; readonly clock: Clock }): Tallies {
   const counters = new Map<TalliedTable, () => Promise<Tally>>();
   return {
@@ -68,7 +68,7 @@ function createCounter(
   };
 }
 
-/** The last slice still grows. */
+/** False for the last slice, which still grows. */
 function isSettled({ next, newestAt, places }: Slice, now: number): boolean {
   if (next === undefined || newestAt > now - settledAfterMs) return false;
   return Object.keys(places).every((place) => !moving.has(place));

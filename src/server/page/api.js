@@ -1,4 +1,4 @@
-/** The few HTTP calls of the page. The header is one that a page of another origin cannot send. */
+/** The page's HTTP calls. They carry a header that a page of another origin can't send. */
 const changeHeaders = { 'content-type': 'application/json', 'x-parley': '1' };
 
 /** Resolves with the status, or `undefined` when nobody is signed in. Rejects when Parley is unreachable. */
@@ -15,27 +15,27 @@ export async function fetchNotices() {
   return { notices, questions };
 }
 
-/** Resolves with what came of it, as text: of several answers to a question the first one counts. Rejects on failure. */
+/** Resolves with the result as text; the first of several answers to a question counts. Rejects on failure. */
 export async function answerQuestion(id, verdict) {
   return (await change('/api/notices/answer', { id, verdict })).text;
 }
 
-/** Rejects when Parley is unreachable; a notice that has ended meanwhile is dismissed already. */
+/** Rejects when Parley is unreachable; a notice that has ended meanwhile counts as dismissed. */
 export async function dismissNotice(id) {
   await post('/api/notices/dismiss', { id });
 }
 
-/** Resolves with what became of a message, as text. Rejects on failure. */
+/** Resolves with a message's trace, as text. Rejects on failure. */
 export async function fetchWhy(id) {
   return (await read(`/api/why?id=${encodeURIComponent(id)}`)).text;
 }
 
-/** Resolves with the messages that are not delivered, newest first. Rejects on failure. */
+/** Resolves with the undelivered messages, newest first. Rejects on failure. */
 export async function fetchUndelivered() {
   return (await read('/api/outbox')).parts;
 }
 
-/** `action`: `retry` or `drop`. Rejects when it didn't work. */
+/** Retries or drops a message; `action`: `retry` or `drop`. Rejects on failure. */
 export async function changeUndelivered(action, key) {
   await change(`/api/outbox/${action}`, { key });
 }
@@ -45,7 +45,7 @@ export async function fetchCommands() {
   return (await read('/api/commands')).commands;
 }
 
-/** Resolves with the id that a message names the file by. Rejects with a sentence for the person. */
+/** Uploads a file. Resolves with the id by which a message refers to it. Rejects with a text for the person. */
 export async function sendFile(file) {
   const headers = { ...changeHeaders, 'content-type': 'application/octet-stream' };
   const answer = await fetch('/uploads/web', { method: 'POST', headers, body: file }).catch(() => undefined);
@@ -55,28 +55,29 @@ export async function sendFile(file) {
   return (await answer.json()).id;
 }
 
-/** Tells the server that no message will name the file. It is removed there later all the same if this fails. */
+/** Tells the server that no message will refer to the file. If this fails, the server removes the file later anyway. */
 export function dropFile(ref) {
   post('/uploads/web/drop', { id: ref }).catch(() => undefined);
 }
 
-/** Resolves with `undefined` when it worked, else with a sentence for the person. */
+/** Resolves with `undefined` if it worked, otherwise with a text for the person. */
 export async function signIn(token) {
   const answer = await post('/api/sign-in', { token }).catch(() => undefined);
   if (answer === undefined) return "Parley isn't responding. Is it running?";
   if (answer.ok) return undefined;
   if (answer.status === 503) return "Parley can't use its database right now. Please try again in a moment.";
-  if (answer.status === 429) return "That isn't the token. After too many wrong ones, please wait a minute.";
+  if (answer.status === 429)
+    return "That isn't the token. Too many attempts were wrong, so please wait a minute.";
   return "That isn't the token.";
 }
 
-/** Resolves with whether this browser is signed out now. */
+/** Resolves with true if this browser is now signed out. */
 export async function signOut() {
   const answer = await post('/api/sign-out', {}).catch(() => undefined);
   return answer !== undefined && (answer.ok || answer.status === 401);
 }
 
-/** Resolves with the conversations, last written in first. Rejects on failure. */
+/** Resolves with the conversations, most recently used first. Rejects on failure. */
 export async function fetchSessions() {
   const answer = await fetch('/api/sessions', { cache: 'no-store' });
   if (!answer.ok) throw new Error(`status ${answer.status}`);
@@ -84,8 +85,8 @@ export async function fetchSessions() {
 }
 
 /**
- * Resolves with a page of lanes: { lanes, next?, version }. With `since`, a version, the server waits for a change, `waitMs`
- * at most. Rejects on failure.
+ * Resolves with a page of lanes: { lanes, next?, version }. With `since`, a version, the server waits for a change, for
+ * `waitMs` at most. Rejects on failure.
  */
 export function fetchLanes({ after, since, waitMs }, signal) {
   const asked = new URLSearchParams();
@@ -97,35 +98,35 @@ export function fetchLanes({ after, since, waitMs }, signal) {
   return read(`/api/lanes?${asked}`, signal);
 }
 
-/** Resolves with the whole text of a waiting message. Rejects when it waits no more. */
+/** Resolves with the complete text of a waiting message. Rejects once it is no longer waiting. */
 export async function fetchItemText(id) {
   return (await read(`/api/queue/text?id=${encodeURIComponent(id)}`)).text;
 }
 
 /**
- * `verb`: `cancel`, `promote` or `edit`. Resolves with what it has come to, as text; with `undefined` when there is no such
- * message. Rejects when it didn't work.
+ * Changes a waiting message; `verb`: `cancel`, `promote` or `edit`. Resolves with the result as text, or with
+ * `undefined` if there is no such message. Rejects on failure.
  */
 export async function changeItem(verb, body) {
   const answer = await post(`/api/queue/${verb}`, body);
   if (answer.status === 404) return undefined;
-  // It waits no more, or may not be changed so.
+  // It is no longer waiting, or this change isn't allowed.
   if (answer.status === 409) return (await answer.json()).error.text;
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   return (await answer.json()).text;
 }
 
-/** Rejects when it didn't work. */
+/** Rejects on failure. */
 export async function changeLaneMode(lane, mode) {
   await change('/api/lanes/mode', { lane, mode });
 }
 
-/** Resolves with the browsers that are signed in, last seen first. Rejects on failure. */
+/** Resolves with the signed-in browsers, most recently seen first. Rejects on failure. */
 export async function fetchSignIns() {
   return (await read('/api/sign-ins')).signIns;
 }
 
-/** Rejects when it didn't work; one that has ended meanwhile is ended already. */
+/** Ends a sign-in; succeeds if it has already ended. Rejects on failure. */
 export async function endSignIn(id) {
   await change('/api/sign-ins/end', { id });
 }

@@ -7,8 +7,8 @@ const html = htm.bind(h);
 const mostFiles = 10;
 
 /**
- * The files of the draft: sent as they are chosen, named by the message. `files`: { key, name, mimeType, sizeBytes,
- * ref?, problem? }
+ * Manages the draft's files, which are uploaded as soon as they are chosen; the message refers to them. `files`: { key,
+ * name, mimeType, sizeBytes, ref?, problem? }
  */
 export function createAttachments(page) {
   const change = (key, news) =>
@@ -39,7 +39,7 @@ export function createAttachments(page) {
   };
 }
 
-/** As the message names them; undefined without any. */
+/** Returns the files as the message refers to them; undefined without any. */
 export function attachmentsOf(files) {
   if (files.length === 0) return undefined;
   return files.map(({ ref, name, mimeType, sizeBytes }) => ({
@@ -50,7 +50,7 @@ export function attachmentsOf(files) {
   }));
 }
 
-/** True when there is something to send and all of its files have arrived. An edit takes no files along. */
+/** True when there is something to send and all files have been uploaded. An edit can't add files. */
 export function canSend({ draft, files, editing }) {
   if (editing !== undefined) return draft.trim() !== '';
   return (draft.trim() !== '' || files.length > 0) && files.every(({ ref }) => ref !== undefined);
@@ -71,7 +71,7 @@ export function FileList({ files, onRemove }) {
 export function FileButton({ onFiles }) {
   const choose = ({ target }) => {
     onFiles(target.files);
-    // The same file may be chosen again.
+    // Lets the same file be chosen again.
     target.value = '';
   };
   return html`<label class="attach" title="Add files">

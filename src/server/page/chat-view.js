@@ -14,10 +14,10 @@ import { h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** The whole signed-in page. `actions` are the person's choices; the rest is state. */
+/** The complete signed-in page. `actions` are what the person can do; the rest is state. */
 export function ChatView(state) {
   const { conversation, status, notices, questions, results, isAtEnd, showsLanes, actions } = state;
-  // Without a connection nobody here knows.
+  // Unknown without a connection.
   const working = conversation.connection === 'open' && isWorking(conversation);
   return html`<div class="shell">
     <header>
@@ -68,9 +68,9 @@ function Greeting({ status }) {
   return html`<div class="greeting">
     <img src="/page/icon.svg" alt="" width="64" height="64" />
     <h2>What's on your mind?</h2>
-    <p>I read text and photos, see other files by name, work on files in my own folder, and can delegate to sub-agents. Write more while I
-      work; <code>/</code> shows the commands.</p>
-    <p><code>SOUL.md</code>, <code>AGENTS.md</code> and others in my workspace shape who I am:${' '}
+    <p>Parley reads text and photos, sees other files by name, works on files in its own folder, and can delegate to sub-agents. Keep
+      writing while it works; <code>/</code> shows the commands.</p>
+    <p><code>SOUL.md</code>, <code>AGENTS.md</code> and other files in its workspace shape how it behaves:${' '}
       <code>${parleyCommand} agent init</code> creates them.</p>
     ${!isSetUp && html`<${SetUp} />`}
   </div>`;
@@ -104,7 +104,7 @@ function Message({ message, actions }) {
   </article>`;
 }
 
-/** Choices under a question. Whatever a press does, the message says it. */
+/** The choices under a question. The message itself shows the result of a press. */
 function Buttons({ message, actions }) {
   if (message.buttons === undefined) return null;
   return html`<div class="choices">
@@ -143,7 +143,7 @@ function OwnState({ message, actions }) {
     ${message.state === 'waiting' && html`<${WaitingActions} message=${message} actions=${actions} />`}
     ${
       endedStates.has(message.state)
-        ? html`<${WhyButton} id=${message.id} words=${text} title="Show what became of it" />`
+        ? html`<${WhyButton} id=${message.id} words=${text} title="Show what happened to this message" />`
         : html`<span>${text}</span>`
     }
     <time title=${new Date(message.at).toLocaleString()}>${timeOf(message.at)}</time>
@@ -172,7 +172,7 @@ function Activity({ conversation, working }) {
   </section>`;
 }
 
-/** The finished tool calls of an answer, folded. */
+/** The finished tool calls of an answer, collapsed. */
 function Steps({ steps = [] }) {
   if (steps.length === 0) return null;
   const failed = steps.filter(({ state }) => state === 'failed').length;
@@ -211,7 +211,7 @@ function Composer({ draft, files, editing, working, conversation, commands, menu
   </form>`;
 }
 
-/** What becomes of a message that is sent now, by queue mode. */
+/** What happens to a message that is sent now, by queue mode. */
 const laterWords = {
   steer: 'It reads new messages before its next step.',
   'steer-backlog': 'It reads new messages before its next step.',

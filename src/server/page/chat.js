@@ -1,4 +1,4 @@
-/** Joins state, socket and view. The state is one value; whatever happens makes the next one and shows it. */
+/** Connects state, socket and view. The state is one value; every event produces the next one and shows it. */
 import {
   answerQuestion,
   dismissNotice,
@@ -17,9 +17,9 @@ import { closePanelsOnEscape } from '/page/panels.js';
 import { randomId } from '/page/random-id.js';
 import { h, render } from '/vendor/preact.js';
 
-/** How soon the page shows that the database, say, is away or back. */
+/** How soon the page shows, for example, that the database is unreachable or back. */
 const statusEveryMs = 5_000;
-/** After a run ended its last text may still be on its way; then the preview goes. */
+/** How long the preview stays after a run has ended, while its last text may still be on its way. */
 const settleMs = 1500;
 const nearEndPx = 80;
 
@@ -43,7 +43,7 @@ export function startChat(root, firstStatus) {
   });
   closePanelsOnEscape();
   setInterval(() => refreshStatus(page), statusEveryMs);
-  // Without them there is no menu; /help lists them.
+  // Without the commands there is no menu; /help lists them too.
   fetchCommands().then(
     (commands) => page.update({ commands }),
     () => undefined,
@@ -52,21 +52,21 @@ export function startChat(root, firstStatus) {
   focusComposer();
 }
 
-/** Holds what is known and shows it, at most once per frame. */
+/** Keeps the state and shows it, at most once per frame. */
 function createPage(root, status) {
   let state = {
     conversation: emptyConversation,
     status,
     notices: [],
     questions: [],
-    /** What came of the owner's answers and of a sign-out: { id, text }, by question, until dismissed. */
+    /** Results of the owner's answers and of a sign-out: { id, text }, one per question, until dismissed. */
     results: [],
     draft: '',
     files: [],
-    /** The message that is edited, and the draft that comes back afterwards: { id, draft }. */
+    /** The message being edited, and the draft to restore afterwards: { id, draft }. */
     editing: undefined,
     commands: [],
-    /** The chosen line of the menu of commands; undefined while it is closed. */
+    /** The selected line of the command menu; undefined while the menu is closed. */
     menuAt: 0,
     isAtEnd: true,
     showsLanes: false,
@@ -84,7 +84,7 @@ function createPage(root, status) {
   const schedule = () => {
     if (isScheduled) return;
     isScheduled = true;
-    // Not an animation frame: a page in the background must keep up too.
+    // Not an animation frame, because a page in the background must keep up too.
     setTimeout(show, 16);
   };
   const update = (change) => {
@@ -146,7 +146,7 @@ function writingActions(page, connection) {
     removeFile: attachments.remove,
     pasted: (event) => {
       const { files } = event.clipboardData;
-      // An edit changes the text only.
+      // An edit only changes the text.
       if (files.length === 0 || page.state().editing !== undefined) return;
       event.preventDefault();
       attachments.add(files);
@@ -164,7 +164,7 @@ function writingActions(page, connection) {
   };
 }
 
-/** The menu of commands: `keyed` is true for a key that was meant for it. */
+/** The command menu. `keyed` returns true for a key that the menu handled. */
 function createMenu(page) {
   const pick = (command) => {
     page.update({ draft: commandText(command), menuAt: undefined });
@@ -196,7 +196,7 @@ function createMenu(page) {
   };
 }
 
-/** Every frame with an effect is kept in the browser before it is sent. */
+/** Stores every frame with an effect in the browser before sending it. */
 function createSubmit(page, connection) {
   let order = 0;
   return (frame) => {
@@ -207,16 +207,15 @@ function createSubmit(page, connection) {
   };
 }
 
-/** The request may have arrived and its answer not. */
-const unheard =
-  "Your answer may not have reached Parley. While the question is still here, it hasn't: please try again.";
+/** The request may have arrived even though its answer didn't. */
+const unheard = 'Your answer may not have reached Parley. If the question is still here, please try again.';
 
 const stillHere =
-  "This browser is still signed in: Parley didn't answer. Please try again, or sign it out from another browser.";
+  "This browser is still signed in because Parley didn't respond. Please try again, or sign it out from another browser.";
 
 const withoutResult = (page, id) => page.state().results.filter((result) => result.id !== id);
 
-/** Scrolling and leaving. */
+/** Actions around the conversation: scrolling, lanes, notices and sign-out. */
 function frameActions(page, connection, outbox) {
   return {
     toEnd: () => page.update({ isAtEnd: true }),
@@ -226,7 +225,7 @@ function frameActions(page, connection, outbox) {
       if (isAtEnd !== page.state().isAtEnd) page.update({ isAtEnd });
     },
     openLanes: () => {
-      // The dialog gives the focus back to what had it.
+      // The dialog returns the focus to the element that had it.
       const panel = document.querySelector('details.status');
       panel.open = false;
       panel.querySelector('summary').focus();
@@ -239,7 +238,7 @@ function frameActions(page, connection, outbox) {
     },
     answerQuestion: async (id, verdict) => {
       const text = await answerQuestion(id, verdict).catch(() => unheard);
-      // The question goes with the next look, so its end is told in its place.
+      // The question disappears with the next refresh, so its result is shown in its place.
       page.update({ results: [...withoutResult(page, id), { id, text }] });
       await refreshStatus(page);
     },
@@ -260,12 +259,12 @@ function frameActions(page, connection, outbox) {
 async function refreshStatus(page) {
   try {
     const status = await fetchStatus();
-    // The session ended elsewhere: what is unsent stays kept for the next sign-in.
+    // The session ended elsewhere; unsent messages are kept for the next sign-in.
     if (status === undefined) return page.state().isLeaving ? undefined : location.reload();
     page.update({ status });
     page.update(await fetchNotices());
   } catch {
-    // Parley is away; the connection line says so.
+    // Parley is unreachable; the connection line says so.
   }
 }
 

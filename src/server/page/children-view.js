@@ -1,4 +1,4 @@
-/** Sub-agents: each as a line of the conversation, and all of them as a tree. */
+/** Shows each sub-agent as a line of the conversation, and all of them as a tree. */
 import { durationText } from '/page/duration.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
@@ -8,7 +8,7 @@ const html = htm.bind(h);
 const marks = { queued: '◌', running: '…', completed: '✓', stopped: '■' };
 const failedMark = '✕';
 
-/** One sub-agent in the conversation: its name, its state, and what it took. */
+/** One sub-agent in the conversation: its name, state, duration and tokens. */
 export function ChildLine({ child }) {
   return html`<div class="child" data-child=${child.id}
     data-depth=${child.depth}>
@@ -67,7 +67,7 @@ function summaryOf(nodes) {
   return `Sub-agents: ${counts.join(', ')}${cost === 0 ? '' : ` · ${dollars(cost)}`}`;
 }
 
-/** Each behind the one that spawned it. A child whose parent is not in the list stands by itself. */
+/** Puts each sub-agent after the one that spawned it. A child whose parent isn't in the list is at the top level. */
 export function inTreeOrder(nodes) {
   const known = new Set(nodes.map(({ id }) => id));
   const below = new Map();
@@ -79,7 +79,7 @@ export function inTreeOrder(nodes) {
   return walk(undefined);
 }
 
-/** One that runs is shown until now: the page draws itself anew every few seconds. */
+/** The duration of a running one ends now: the page is redrawn every few seconds. */
 function durationOf({ startedAt, endedAt = Date.now() }) {
   return durationText(endedAt - startedAt);
 }

@@ -1,10 +1,10 @@
 /**
- * The socket to Parley: opens it, opens it again when it ends, asks for what was missed, and sends
- * every kept message until its acknowledgement came.
+ * The socket to Parley: opens it, reopens it when it closes, asks for what was missed, and resends
+ * every stored message until it is acknowledged.
  */
 const firstDelayMs = 400;
 const maxDelayMs = 8000;
-/** So long without an acknowledgement, or without any frame of the gateway's, means that the socket only looks open. */
+/** This long without an acknowledgement, or without any frame from the gateway, the socket only looks open. */
 const ackPatienceMs = 10_000;
 const silenceMs = 75_000;
 
@@ -17,7 +17,7 @@ export function createConnection(options) {
   let delayMs = firstDelayMs;
   let retry;
   let isClosed = false;
-  /** The last frame of this socket: its first, all that was said, may take long. */
+  /** Time of the socket's last frame; unlimited before the first one, which contains all messages and may take long. */
   let heardAt;
   const sentAt = new Map();
 
@@ -88,7 +88,7 @@ export function createConnection(options) {
   open();
 
   return {
-    /** Keeps the frame, then sends it; it goes again until it is acknowledged. */
+    /** Stores the frame, then sends it, and again until it is acknowledged. */
     submit(entry) {
       options.outbox.put(entry);
       write(entry.frame);

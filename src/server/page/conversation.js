@@ -1,19 +1,19 @@
 /**
- * The page's conversation, as a pure function of events. Messages are kept by id, so one that comes twice (live
+ * The page's conversation, as a pure function of events. Messages are kept by id, so one that arrives twice (live
  * and read, sent and stored) appears once.
  */
 
 export const emptyConversation = {
   /** By id: { id, author, text, spans?, state, at, position?, after?, problem? } */
   messages: new Map(),
-  /** The session that positions count in, as the gateway names it. */
+  /** The session whose positions are counted, as the gateway names it. */
   of: undefined,
   position: 0,
   preview: undefined,
-  /** The preview of this run came formatted; the plain one is then left alone. */
+  /** The preview of this run came formatted, so plain ones are ignored. */
   hasDraft: false,
   run: undefined,
-  /** How the conversation treats what arrives while it works. */
+  /** How the conversation treats messages that arrive during a run. */
   queueMode: undefined,
   /** Sub-agents as the store has them, oldest first. */
   children: [],
@@ -23,10 +23,10 @@ export const emptyConversation = {
 
 const nothingGoesOn = { run: undefined, preview: undefined, hasDraft: false };
 const openStates = new Set(['held', 'waiting', 'taken', 'delivering']);
-/** So many of the last items are read again after a pause: what became of them may have changed. */
+/** This many of the last items are reread after a pause, because their states may have changed. */
 const readAgain = 50;
 
-/** Where a new connection reads on: ahead of everything whose state may have changed since. */
+/** Returns where a new connection starts to read: before every item whose state may have changed since. */
 export function resumeFrom(state) {
   const open = [...state.messages.values()].filter(
     (message) => message.position !== undefined && openStates.has(message.state),
@@ -60,14 +60,14 @@ export function reduce(state, input) {
   }
 }
 
-/** Oldest first; what has no place in the timeline yet comes last, in its order of arrival. */
+/** Returns the messages, oldest first; those without a place in the timeline come last, in order of arrival. */
 export function messagesInOrder(state) {
   return [...state.messages.values()].sort((a, b) => placeOf(a) - placeOf(b) || 0);
 }
 
 /**
- * Messages in their order with the sub-agents among them: each behind what the timeline had when it was spawned.
- * Its place never changes, whatever becomes of it.
+ * Returns the messages in order with the sub-agents among them, each after what the timeline contained when it was
+ * spawned. Its place never changes.
  */
 export function entriesInOrder(state) {
   const messages = messagesInOrder(state).map((message) => ({ kind: 'message', at: message.at, message }));
@@ -83,7 +83,7 @@ export function entriesInOrder(state) {
   return [...messages, ...children].sort((a, b) => placeOfEntry(a) - placeOfEntry(b) || 0);
 }
 
-/** These never get a place of their own: they stay where they were sent, a command ahead of its answer. */
+/** States of messages that never get their own place: they stay where they were sent, a command before its answer. */
 const placeless = new Set(['command', 'told', 'refused', 'ignored', 'failed', 'duplicate']);
 
 function placeOf(message) {
@@ -92,12 +92,12 @@ function placeOf(message) {
   return isKnown ? message.after + 0.5 : Number.POSITIVE_INFINITY;
 }
 
-/** The position before the message; not known before the timeline is loaded. */
+/** Returns the position before the message, which is unknown until the timeline is loaded. */
 function sentAfter(state, message) {
   return message.after ?? (state.isLoaded ? state.position : undefined);
 }
 
-/** True while the agent works here, as far as the page knows. */
+/** True while the agent is working in this conversation, as far as the page knows. */
 export function isWorking(state) {
   if (state.run !== undefined) return true;
   return [...state.messages.values()].some((message) => message.state === 'taken');
@@ -118,7 +118,7 @@ function onFrame(state, frame) {
     case 'message':
       return onMessage(state, frame);
     case 'edited':
-      // An edit takes the buttons away.
+      // An edit removes the buttons.
       return changeMessage(state, frame.messageId, {
         text: frame.text,
         spans: frame.spans,
@@ -133,19 +133,19 @@ function onFrame(state, frame) {
   }
 }
 
-/** After these the message that asked says what became of the question. */
+/** For these, the message that asked shows what became of the question. */
 const decided = new Set(['approved', 'denied']);
 
 function onAck(state, frame) {
   if (frame.text !== undefined && !decided.has(frame.reason)) return onTold(state, frame);
   const message = state.messages.get(frame.id);
-  // The timeline knows better once it has the message.
+  // Once the timeline has the message, its state is more recent.
   if (message === undefined || message.position !== undefined) return state;
   const after = sentAfter(state, message);
   return changeMessage(state, frame.id, { state: frame.state, reason: frame.reason, after });
 }
 
-/** The answer to a press that decided nothing, below what was there by then. */
+/** Shows the answer to a press that decided nothing, below the messages so far. */
 function onTold(state, { id, text }) {
   const at = Math.max(0, ...[...state.messages.values()].map((message) => message.at));
   const told = { id, author: { kind: 'notice' }, text, state: 'told', at, after: state.position };
@@ -159,7 +159,7 @@ function onProblem(state, frame) {
   return changeMessage(state, frame.id, { state: 'failed', problem: frame.message, after });
 }
 
-/** Nothing that was read of another session is here; what is unsent goes on to this one. */
+/** Switches to the given session: drops all that was read of another one; unsent messages move to the new one. */
 function sessionNow(state, of) {
   if (state.of === undefined || state.of === of) return { ...state, of };
   const messages = [...state.messages].filter(([, message]) => message.state === 'sending');
@@ -190,7 +190,7 @@ function onItems(state, items) {
   return { ...state, messages, position, preview, isLoaded: true };
 }
 
-/** An earlier page may have left messages unsent: they come after all that was there. */
+/** Places messages that an earlier page left unsent, after all stored ones. */
 function placeUnsent(messages, position) {
   for (const [id, message] of messages)
     if (message.position === undefined) messages.set(id, { ...message, after: position });
@@ -246,7 +246,7 @@ function runOf(state, id) {
   return state.run?.id === id ? state.run : { id, tools: [], wasSteered: false };
 }
 
-/** An end belongs to the oldest start of that tool which has none yet. */
+/** Matches the end of a tool with the oldest start of that tool that hasn't ended. */
 function withTool(run, event) {
   const open = run.tools.findIndex((tool) => tool.name === event.name && tool.state === 'started');
   if (event.state === 'started' || open === -1) {

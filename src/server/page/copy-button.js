@@ -4,7 +4,7 @@ import { Component, h } from '/vendor/preact.js';
 const html = htm.bind(h);
 const shownForMs = 2000;
 
-/** Copies a text; says for a moment that it did. */
+/** Copies a text and briefly confirms it. */
 export class CopyButton extends Component {
   state = { isDone: false };
 
@@ -26,14 +26,14 @@ export class CopyButton extends Component {
   }
 }
 
-/** True when it is in the clipboard. On a home network without TLS browsers have only the older way. */
+/** Returns true if the copy worked. Without TLS, as on a home network, browsers only offer the older way. */
 async function copyText(text) {
   if (navigator.clipboard !== undefined) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // Not allowed here; the older way may be.
+      // Not allowed here; the older way may work.
     }
   }
   const field = document.createElement('textarea');

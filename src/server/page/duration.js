@@ -1,4 +1,4 @@
-/** How long something has taken, for people; in ms. */
+/** Formats a duration in ms for people. */
 export function durationText(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 120) return `${seconds} s`;

@@ -1,6 +1,6 @@
 /**
- * The lanes with what waits in them. The list is read while the dialog is open and the page can be seen, and each request
- * waits at the server for a change. An edit takes the list's place, so that nothing that happens takes its text away.
+ * The lanes and their waiting messages. The list is read while the dialog is open and the page is visible; each request
+ * waits for a change at the server. The form for an edit replaces the list, so that no update can remove its text.
  */
 import { changeItem, changeLaneMode, fetchItemText, fetchLanes } from '/page/api.js';
 import { durationText } from '/page/duration.js';
@@ -9,11 +9,11 @@ import { Component, h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** Between two reads, however much happens. */
+/** Minimum time between two reads, however much changes. */
 const restMs = 1_000;
-/** After a read that failed. */
+/** Pause after a failed read. */
 const retryMs = 3_000;
-/** Leases are renewed without a sign of it, and ages grow; where nothing runs, nothing does. */
+/** Lease renewals aren't announced and ages grow, so a list with busy lanes is reread sooner than an idle one. */
 const busyWaitMs = 5_000;
 const idleWaitMs = 30_000;
 
@@ -24,12 +24,12 @@ export class LanesView extends Component {
   state = {
     lanes: undefined,
     next: undefined,
-    /** Where the page at hand begins; undefined for the first. */
+    /** Where the current page begins; undefined for the first. */
     after: undefined,
     problem: '',
-    /** What the last change has come to. */
+    /** Result of the last change. */
     said: '',
-    /** The message that is reworded: { id, number, text }. */
+    /** The message being reworded: { id, number, text }. */
     editing: undefined,
   };
 
@@ -46,7 +46,7 @@ export class LanesView extends Component {
     clearTimeout(this.timer);
   }
 
-  /** Reads the page at hand; with a version, once something has changed since. */
+  /** Reads the current page; with a version, once something has changed since then. */
   async read(since) {
     clearTimeout(this.timer);
     this.reading?.abort();
@@ -76,7 +76,7 @@ export class LanesView extends Component {
     this.setState({ after, lanes: undefined, said: '' }, () => this.read());
   }
 
-  /** Makes a change after the one before it, then reads anew. */
+  /** Makes a change once earlier ones are done, then rereads the list. */
   change(make) {
     this.changing = this.changing.then(async () => {
       try {
@@ -89,7 +89,7 @@ export class LanesView extends Component {
     return this.changing;
   }
 
-  /** The buttons of the message may be gone or elsewhere then: their focus goes to the dialog. */
+  /** Changes a message. Its buttons may then be gone or elsewhere, so the dialog takes the focus. */
   changeItem(verb, body) {
     return this.change(async () => {
       const text = await changeItem(verb, body);
@@ -113,7 +113,7 @@ export class LanesView extends Component {
     setMode: (lane, mode) =>
       this.change(async () => {
         await changeLaneMode(lane.key, mode);
-        return `${nameOf(lane)}: the mode is ${mode} now.`;
+        return `${nameOf(lane)}: the mode is now ${mode}.`;
       }),
   };
 
@@ -188,7 +188,7 @@ function Lane({ lane, actions }) {
   </li>`;
 }
 
-/** Ids that `parley why` takes; a process by its number and the beginning of its name, with the whole id beneath. */
+/** Ids that `parley why` accepts. A process is shown by its number and the start of its name, its full id as a tooltip. */
 function Ids({ lane: { run, holder } }) {
   if (run === undefined && holder === undefined) return null;
   const role = holder?.role === undefined ? '' : ` (${holder.role})`;
@@ -204,7 +204,7 @@ function shortProcess(id) {
 
 const modes = ['steer', 'steer-backlog', 'followup', 'collect', 'interrupt'];
 
-/** Sub-agents and Parley's own work have a mode that nobody changes. */
+/** The mode of sub-agents and of Parley's own work is fixed. */
 function Mode({ lane, onPick }) {
   if (lane.class !== 'main') return html`<span class="word">mode ${lane.mode}</span>`;
   return html`<label class="word">mode${' '}
@@ -248,7 +248,7 @@ class Rewording extends Component {
       actions.save(item, text);
     };
     return html`<form class="rewording" onSubmit=${submit}>
-      <label for="rewording">New text of #${item.number}; its sender, place and files stay</label>
+      <label for="rewording">New text of #${item.number}; its sender, place and files stay the same</label>
       <textarea id="rewording" ref=${keep} rows="5" maxlength="32000" value=${text}
         onInput=${(event) => this.setState({ text: event.target.value })}></textarea>
       <div class="choices">
@@ -272,13 +272,13 @@ function stateText({ state, run, holder }) {
       return `${run.isStopping ? 'stopping, after' : 'working for'} ${since}${lease}`;
     }
     case 'parked':
-      return `paused, run begun ${since} ago, waiting for ${run.waitsFor || 'an answer from outside'}`;
+      return `paused, run started ${since} ago, waiting for ${run.waitsFor || 'an external answer'}`;
     case 'unheld':
-      return `waiting for a free worker, run begun ${since} ago`;
+      return `waiting for a free worker, run started ${since} ago`;
     case 'due':
       return 'waiting for a free worker';
     case 'armed':
-      return 'waiting for more messages, or for a later time';
+      return 'waiting for more messages or a later time';
     default:
       return 'idle';
   }

@@ -1,6 +1,6 @@
 /**
- * A small reading of Markdown for text that comes without spans: previews and older items. It only
- * marks ranges; whatever it does not know stays as it was written. Linear: each line is scanned once.
+ * A small Markdown parser for text that comes without spans: previews and older items. It only marks
+ * ranges and leaves unknown syntax as written. Linear, because each line is scanned once.
  */
 const inline = [
   { mark: '**', kind: 'bold' },
@@ -50,7 +50,7 @@ function readLine(line, out) {
 
 function readInline(line, out) {
   let at = 0;
-  // A mark without its end is not looked for twice, which keeps the scan linear.
+  // The end of a mark isn't searched for again once it is missing, which keeps the scan linear.
   const hopeless = new Set();
   while (at < line.length) {
     const taken = readMark(line, at, out, hopeless) || readLink(line, at, out, hopeless);

@@ -4,7 +4,10 @@ import { Component, h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** Alerts above the conversation: current problems, and notices until they end or are dismissed. Questions and what came of their answers, the first of the rest, and all when asked for. */
+/**
+ * Alerts above the conversation: current problems, and notices until they end or are dismissed. Shows all questions and
+ * results of answers, but only the first of the other alerts until the person asks for all.
+ */
 export class NoticesView extends Component {
   state = { showsAll: false };
 
@@ -24,7 +27,7 @@ export class NoticesView extends Component {
       ${
         more > 0 &&
         html`<button class="link more" aria-expanded=${showsAll ? 'true' : 'false'}
-          onClick=${() => this.setState({ showsAll: !showsAll })}>${showsAll ? 'show the first only' : `and ${more} more`}</button>`
+          onClick=${() => this.setState({ showsAll: !showsAll })}>${showsAll ? 'show only the first' : `and ${more} more`}</button>`
       }
     </section>`;
   }
@@ -34,7 +37,7 @@ function Problem({ problem }) {
   return html`<div class="owner-notice problem"><p>${problem.text}</p></div>`;
 }
 
-/** A question that waits for the owner, with its choices. */
+/** An open question for the owner, with its choices. */
 function Question({ question, onAnswer }) {
   return html`<div class="owner-notice question">
     <p>${question.text} <time>${sinceText(question.since)}</time></p>
@@ -46,7 +49,7 @@ function Question({ question, onAnswer }) {
   </div>`;
 }
 
-/** What came of an answer: the question itself may be gone. */
+/** The result of an answer, whose question may be gone. */
 function Result({ result, onForget }) {
   return html`<div class="owner-notice">
     <p>${result.text}</p>

@@ -1,14 +1,14 @@
 /**
- * Messages that Parley has not acknowledged yet, in the browser's own storage: a closed tab, a dead
- * battery or a restart of Parley loses none. One entry per message, so that two tabs never overwrite
- * each other; the id makes sending twice harmless.
+ * Messages that Parley hasn't acknowledged yet, in the browser's storage, so that a closed tab, a dead
+ * battery or a restart of Parley loses none. Each message has its own entry, so that two tabs never
+ * overwrite each other; its id makes sending it twice harmless.
  */
 const prefix = 'parley.unsent.';
 
 /** @param {Storage} storage */
 export function createOutbox(storage) {
   return {
-    /** Oldest first. */
+    /** Returns the entries, oldest first. */
     list() {
       const frames = [];
       for (let i = 0; i < storage.length; i += 1) {
@@ -17,7 +17,7 @@ export function createOutbox(storage) {
       }
       return frames.filter((entry) => entry !== undefined).sort((a, b) => a.at - b.at || a.order - b.order);
     },
-    /** Keeps it before anything is sent. Throws when the storage is full. */
+    /** Stores an entry; call it before sending. Throws when the storage is full. */
     put(entry) {
       storage.setItem(prefix + entry.frame.id, JSON.stringify(entry));
     },
@@ -34,7 +34,7 @@ function read(storage, key) {
   try {
     return JSON.parse(storage.getItem(key) ?? '');
   } catch {
-    // Not written by this page: nothing of a person's is in it.
+    // This page didn't write it, so it contains no message.
     return undefined;
   }
 }

@@ -1,2 +1,2 @@
-/** The command that runs Parley's command line where the server runs, as a person types it. */
+/** The command that a person types on the server's machine to run Parley's command line. */
 export const parleyCommand = document.querySelector('meta[name="parley-command"]').content;

@@ -1,8 +1,8 @@
-/** Panels are `details` of the class `panel`: Escape closes the last opened, a press elsewhere those that float. */
+/** Closes panels, `details` of class `panel`: Escape closes the last one, a click elsewhere those that float. */
 export function closePanelsOnEscape() {
   document.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape' || event.defaultPrevented) return;
-    // It closes by itself, and alone.
+    // A dialog closes on its own, and should be the only thing to close.
     if (document.querySelector('dialog[open]') !== null) return;
     const panel = [...document.querySelectorAll('details.panel[open]')].at(-1);
     if (panel === undefined) return;

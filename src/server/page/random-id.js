@@ -1,4 +1,4 @@
-/** A random UUID. `crypto.randomUUID` exists only on secure origins, and a home network may have none. */
+/** Returns a random UUID. `crypto.randomUUID` only exists on secure origins, which a home network may not have. */
 export function randomId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;

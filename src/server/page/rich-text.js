@@ -1,6 +1,6 @@
 /**
- * Shows formatted text as elements. Text is only ever set as text: nothing here, or anywhere in the
- * page, turns a string into markup, and the browser is told to refuse it (Trusted Types).
+ * Shows formatted text as elements. Text is only ever set as text: nothing in this file, or anywhere in the
+ * page, turns a string into markup, and Trusted Types make the browser refuse to.
  */
 
 import { CopyButton } from '/page/copy-button.js';
@@ -8,7 +8,7 @@ import { readMarkdown } from '/page/markdown.js';
 import { readBlocks, readTable } from '/page/text-blocks.js';
 import { h } from '/vendor/preact.js';
 
-/** Spans as the gateway sent them, else the text read as Markdown. */
+/** Shows the text with the gateway's spans; without spans it is parsed as Markdown. */
 export function RichText({ text, spans }) {
   const formatted = spans === undefined ? readMarkdown(text) : { text, spans };
   const [blocks, inline] = partition(formatted.spans, (span) => isBlock(span));
@@ -19,7 +19,7 @@ function isBlock(span) {
   return span.kind === 'code-block' || span.kind === 'quote';
 }
 
-/** Cuts the text at its blocks; adjacent quote lines become one quote. */
+/** Splits the text at its blocks; adjacent quote lines become one quote. */
 function blocksOf(text, blocks, inline) {
   const nodes = [];
   let at = 0;
@@ -52,7 +52,7 @@ function blockElement(block, text, end, inline) {
   const rows = block.language === undefined ? readTable(code) : undefined;
   if (rows !== undefined) return tableElement(rows);
   const label = block.language === undefined ? null : h('span', { class: 'language' }, block.language);
-  // Keyboards scroll what has the focus.
+  // Focusable, so that it can be scrolled with the keyboard.
   const pre = h('pre', { tabindex: 0 }, label, h('code', null, code));
   return h('div', { class: 'code-block' }, pre, h(CopyButton, { text: code, what: 'code' }));
 }
@@ -69,7 +69,7 @@ function tableElement([head, ...rows]) {
   return h('div', { class: 'table', tabindex: 0 }, table);
 }
 
-/** Paragraphs and lists. The line breaks next to a block belong to the block's own spacing. */
+/** Returns the paragraphs and lists between blocks. Line breaks next to a block are part of its spacing. */
 function between(text, start, end, inline) {
   return readBlocks(text, start, end).map((block) =>
     block.kind === 'list'
@@ -91,7 +91,7 @@ function listElement(text, { isOrdered, first, items }, inline) {
   return isOrdered ? h('ol', { start: first }, ...entries) : h('ul', null, ...entries);
 }
 
-/** Nests overlapping spans by cutting the text wherever one begins or ends. */
+/** Nests overlapping spans by splitting the text wherever one begins or ends. */
 function inlineNodes(text, from, to, spans) {
   const inside = spans
     .map((span) => ({

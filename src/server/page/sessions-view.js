@@ -4,7 +4,7 @@ import { Component, h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** Lists the conversations with what they have cost, loaded when it opens. */
+/** Lists the conversations and their cost, loaded when opened. */
 export class SessionsView extends Component {
   state = { sessions: [], problem: '' };
 

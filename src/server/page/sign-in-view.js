@@ -4,7 +4,7 @@ import { h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** Shown without a session. The token goes into the request's body, never into an address. */
+/** Shown without a session. The token is sent in the request's body, never in an address. */
 export function SignInView({ problem, isBusy, onToken }) {
   const submit = (event) => {
     event.preventDefault();
@@ -19,7 +19,7 @@ export function SignInView({ problem, isBusy, onToken }) {
       <div class="or"><span>or</span></div>
       <label for="token">Access token</label>
       <input id="token" name="token" type="password" required autocomplete="current-password" spellcheck="false" />
-      <p class="aside">It is in the file <code>token</code> of Parley's data folder, or your <code>PARLEY_TOKEN</code>.</p>
+      <p class="aside">It's in the file <code>token</code> in Parley's data folder, or in your <code>PARLEY_TOKEN</code>.</p>
       <p class="problem" role="alert">${problem}</p>
       <button class="primary" disabled=${isBusy}>Sign in</button>
     </form>

@@ -4,7 +4,7 @@ import { Component, h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** Lists the signed-in browsers, loaded when it opens; each can be signed out. */
+/** Lists the signed-in browsers, loaded when opened; each can be signed out. */
 export class SignInsView extends Component {
   state = { signIns: [], problem: '' };
 

@@ -14,7 +14,7 @@ export const connectionWords = {
 
 const channelWords = { on: 'on', off: 'off', standby: 'standby', trouble: 'trouble' };
 
-/** The small status area: a dot and the model's name; it opens a list of channels with their states. */
+/** The small status area: a dot and the model's name. It opens to show the channels and their states. */
 export function StatusView({ status, connection, onLanes, onSignOut }) {
   return html`<details class="status panel floats">
     <summary title=${connectionWords[connection]}>
@@ -26,7 +26,7 @@ export function StatusView({ status, connection, onLanes, onSignOut }) {
     <div class="card popover">
       <p class="line"><span class="dot ${connection}"></span>${connectionWords[connection]}</p>
       ${status !== undefined && html`<${Details} status=${status} />`}
-      <button class="quiet" onClick=${onLanes}>Lanes and what waits in them</button>
+      <button class="quiet" onClick=${onLanes}>Lanes and waiting messages</button>
       <${SessionsView} />
       <${SignInsView} />
       <button class="quiet" onClick=${onSignOut}>Sign out this browser</button>
@@ -34,7 +34,7 @@ export function StatusView({ status, connection, onLanes, onSignOut }) {
   </details>`;
 }
 
-/** The demo's name is its badge. */
+/** Returns the model's name; the demo model has a badge instead. */
 function nameOf(model) {
   return model?.isDemo ? '' : (model?.name ?? 'Parley');
 }

@@ -1,6 +1,6 @@
 /**
- * Finds the lists and tables in text as the gateway writes it: bullets `•`, tasks `☑` and `☐`, numbers with a dot,
- * two spaces for each level; tables as aligned columns under a head with a rule. Only ranges are read, so no
+ * Finds lists and tables in text as the gateway writes it: bullets `•`, tasks `☑` and `☐`, numbers with a dot,
+ * two spaces per level; tables as aligned columns under a header and a rule. It only returns ranges, so no
  * character is lost. Linear.
  */
 const marker = /^( *)(?:([•☑☐])|(\d{1,9})\.) /;
@@ -13,7 +13,7 @@ const marker = /^( *)(?:([•☑☐])|(\d{1,9})\.) /;
  */
 export function readBlocks(text, from, to) {
   const blocks = [];
-  /** The open lists, the outermost first. */
+  /** The open lists, outermost first. */
   let open = [];
   for (let start = from; start < to; ) {
     const next = text.indexOf('\n', start);
@@ -46,7 +46,7 @@ function addItem(blocks, open, { found, start, end }) {
   return [...around, list];
 }
 
-/** A line that is indented more than an item goes on with it; any other ends the lists. */
+/** A line that is indented more than an item continues it; any other line ends the lists. */
 function addLine(blocks, open, { indent, start, end }) {
   const around = open.filter((list) => list.indent < indent);
   const holder = around.at(-1)?.items.at(-1);
@@ -63,7 +63,7 @@ function addLine(blocks, open, { indent, start, end }) {
 const rule = /^─+(?: {2}─+)*$/;
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]|\p{Emoji_Presentation}/u;
 
-/** The rows of a table, the head first; undefined for a code block that is none. */
+/** Returns the rows of a table, header first; undefined for a code block that isn't a table. */
 export function readTable(code) {
   const [head, line = '', ...rows] = code.split('\n');
   if (!rule.test(line)) return undefined;
@@ -76,7 +76,7 @@ export function readTable(code) {
   return [head, ...rows].map((row) => cutAt(row, columns));
 }
 
-/** Cuts a row where the columns begin, counted in the cells of a fixed font. */
+/** Splits a row where the columns begin, counted in cells of a monospaced font. */
 function cutAt(row, columns) {
   const cells = columns.map(() => '');
   let width = 0;

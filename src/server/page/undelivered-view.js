@@ -4,7 +4,7 @@ import { Component, h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** Messages that may not have arrived, below the notice that says so; each can be sent again or dropped. */
+/** Lists messages that may not have arrived, below the notice that says so; each can be resent or dropped. */
 export class UndeliveredView extends Component {
   state = { parts: [], problem: '' };
 
@@ -12,7 +12,7 @@ export class UndeliveredView extends Component {
     this.show();
   }
 
-  /** Makes a change, if any, then reads the list anew. */
+  /** Makes a change, if any, then reloads the list. */
   async show(change) {
     try {
       await change?.();
@@ -28,7 +28,7 @@ export class UndeliveredView extends Component {
       (part) => html`<li key=${part.key}>
         <span>“${part.excerpt}”</span>
         <button class="link" onClick=${() => this.show(() => changeUndelivered('retry', part.key))}
-          title="It may then arrive twice" aria-label=${`Send again: ${part.excerpt}`}>send again</button>
+          title="It may arrive twice" aria-label=${`Send again: ${part.excerpt}`}>send again</button>
         <button class="link" onClick=${() => this.show(() => changeUndelivered('drop', part.key))}
           aria-label=${`Drop: ${part.excerpt}`}>drop</button>
       </li>`,

@@ -4,12 +4,12 @@ import { Component, h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** The state of an own message; once there is more to say, it opens what became of it. */
+/** The state of the person's own message, as a button that opens the message's trace. */
 export class WhyButton extends Component {
   state = { text: undefined };
 
   async open() {
-    this.setState({ text: 'Looking it up …' });
+    this.setState({ text: 'Looking it up…' });
     const text = await fetchWhy(this.props.id).catch(() => "That didn't work. Please try again in a moment.");
     this.setState({ text });
   }
@@ -20,7 +20,7 @@ export class WhyButton extends Component {
   }
 }
 
-/** A dialog of the browser's own: it keeps the focus, and Escape closes it. */
+/** A native dialog, which keeps the focus and closes on Escape. */
 class WhyDialog extends Component {
   componentDidMount() {
     this.dialog.showModal();
@@ -31,7 +31,7 @@ class WhyDialog extends Component {
       this.dialog = dialog;
     };
     return html`<dialog class="why card" ref=${keep} onClose=${onClose} aria-labelledby="why-title">
-      <h2 id="why-title">What became of it</h2>
+      <h2 id="why-title">What happened to this message</h2>
       <pre tabindex="0">${text}</pre>
       <form method="dialog"><button class="quiet">Close</button></form>
     </dialog>`;
