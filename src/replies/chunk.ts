@@ -1,14 +1,14 @@
 /**
- * Cuts a text into messages a network takes: at a paragraph, else a line, a sentence, a word, and only
- * then inside a word, never inside a character as people see it. A code block that fits into one
- * message is not cut; one that does not is closed and opened again. The white space at a cut is dropped.
+ * Splits a text into messages that a network accepts: at a paragraph, else a line, a sentence or a word, and only
+ * then inside a word, but never inside a character as people see it. A code block that fits into one message
+ * isn't split; a longer one is closed and reopened. The white space at a cut is dropped.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Span } from '#contracts/span.ts';
 
 type Cut = {
-  /** Where the piece ends, and where the next begins; between them lies white space only. */
+  /** Where the piece ends, and where the next one begins; there is only white space between them. */
   readonly end: number;
   readonly next: number;
 };
@@ -16,7 +16,7 @@ type Cut = {
 /** A cut before this share of the limit would make a needlessly short message. */
 const LEAST_FILL = 0.25;
 
-/** Cuts into what the network takes; no chunk is empty or only white space. */
+/** Splits a text into chunks that the network accepts; no chunk is empty or only white space. */
 export function chunkFormatted(
   formatted: FormattedText,
   limits: Capabilities['text'],
@@ -24,7 +24,7 @@ export function chunkFormatted(
   return [...chunksOf(formatted, limits)];
 }
 
-/** The same one after the other: the caller may pause between pieces of a long text. Linear in the text. */
+/** Yields the same chunks one by one, so that the caller can pause between those of a long text. Linear. */
 export function* chunksOf(formatted: FormattedText, limits: Capabilities['text']): Generator<FormattedText> {
   const { text } = formatted;
   const from = new SpanCursor(formatted);
@@ -37,12 +37,12 @@ export function* chunksOf(formatted: FormattedText, limits: Capabilities['text']
   }
 }
 
-/** Room for one character of two units; less cannot be asked for. */
+/** Enough for one character of two units; a shorter piece is never tried. */
 const leastLength = 2;
-/** So many shorter pieces are tried by their share before the length is halved. */
+/** This many shorter pieces are tried by proportion before the length is halved. */
 const sharedAttempts = 4;
 
-/** Where the native form is longer than the text, a shorter piece is tried until it fits. */
+/** Tries shorter pieces until one fits, because the native form may be longer than the text. */
 function findFitting(from: SpanCursor, start: number, limits: Capabilities['text']): Cut {
   const { maxLength } = limits;
   const end = from.text.length;
@@ -58,16 +58,16 @@ function findFitting(from: SpanCursor, start: number, limits: Capabilities['text
   }
 }
 
-/** How much of a message a text takes. */
+/** Returns how much of a message's limit a text takes. */
 export function nativeLength(formatted: FormattedText, limits: Capabilities['text']): number {
   return limits.nativeLength?.(formatted) ?? formatted.text.length;
 }
 
-/** The spans that a piece can have, for pieces that follow one another: each span is passed once. */
+/** Finds the spans of consecutive pieces, visiting each span once. */
 class SpanCursor {
   readonly text: string;
   readonly #spans: readonly Span[];
-  /** Began before the start and go on behind it. */
+  /** Spans that began before the start and continue after it. */
   #open: readonly Span[] = [];
   #next = 0;
   #start = 0;
@@ -78,7 +78,7 @@ class SpanCursor {
     this.#spans = isOrdered ? spans : spans.toSorted((a, b) => a.start - b.start);
   }
 
-  /** Only forwards. */
+  /** Moves the start, only forwards. */
   move(start: number): void {
     const begun: Span[] = [...this.#open];
     for (let span = this.#spans[this.#next]; span && span.start < start; span = this.#spans[this.#next]) {
@@ -89,7 +89,7 @@ class SpanCursor {
     this.#start = start;
   }
 
-  /** The piece from where the cursor stands, its spans clipped. Offsets in UTF-16 units. */
+  /** Returns the piece from the cursor's start, with its spans clipped. Offsets in UTF-16 units. */
   sliceTo(end: number): FormattedText {
     const start = this.#start;
     const spans: Span[] = [];
@@ -101,7 +101,7 @@ class SpanCursor {
     return { text: this.text.slice(start, end), spans };
   }
 
-  /** The code block that a cut would go through. */
+  /** Returns the code block that a cut would split. */
   blockAt(cut: Cut): Span | undefined {
     for (const span of this.#until(cut.next)) {
       if (span.kind === 'code-block' && cut.end < span.start + span.length) return span;
@@ -132,7 +132,7 @@ function findCut(from: SpanCursor, start: number, maxLength: number): Cut {
   return cutInCode(text, Math.max(start, block.start), start, limit);
 }
 
-/** Looked for from the limit backwards; a break right behind the limit is a good place too. */
+/** Searches backwards from the limit; a break right after the limit counts too. */
 function bestCut(text: string, start: number, limit: number): Cut {
   const least = start + Math.floor((limit - start) * LEAST_FILL);
   const found: Partial<Record<Break, number>> = {};
@@ -148,10 +148,10 @@ function bestCut(text: string, start: number, limit: number): Cut {
   return best === undefined ? hardCut(text, start, limit) : widen(text, best);
 }
 
-/** From the best place to cut at. `stop`: the end of a sentence that no space follows. */
+/** From the best place to cut to the worst. `stop`: the end of a sentence without a space after it. */
 type Break = 'paragraph' | 'line' | 'sentence' | 'stop' | 'word';
 
-/** The kind of break at `end`, before its white space. */
+/** Returns the kind of break at `end`, which is before the white space. */
 function breakAt(text: string, end: number): Break | undefined {
   if (isSpace(text, end - 1)) return undefined;
   if (!isSpace(text, end)) return /[。！？]/.test(text.charAt(end - 1)) ? 'stop' : undefined;
@@ -173,7 +173,7 @@ function gapAt(text: string, index: number): string {
   return GAP.exec(text)?.[0] ?? '';
 }
 
-/** Takes all the white space behind a cut, but leaves the next line its indentation. */
+/** Skips all white space after a cut except the next line's indentation. */
 function widen(text: string, end: number): Cut {
   const gap = gapAt(text, end);
   const lastBreakAt = gap.lastIndexOf('\n');
@@ -181,7 +181,7 @@ function widen(text: string, end: number): Cut {
   return { end, next: end + taken };
 }
 
-/** In code every space counts: only the one line break at the cut is dropped. */
+/** Drops only the one line break at the cut, because every space in code matters. */
 function cutInCode(text: string, from: number, start: number, limit: number): Cut {
   const lineEnd = text.lastIndexOf('\n', limit);
   if (lineEnd > from && text.slice(start, lineEnd).trim() !== '') return { end: lineEnd, next: lineEnd + 1 };
@@ -193,14 +193,14 @@ function hardCut(text: string, start: number, limit: number): Cut {
   return { end, next: end };
 }
 
-/** The last place at or before `limit` that is between two characters as people see them. */
+/** Returns the last place at or before `limit` that is between two characters as people see them. */
 function characterStart(text: string, start: number, limit: number): number {
   const segments = new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(
     text.slice(start, limit + 64),
   );
   const boundary = segments.containing(limit - start)?.index ?? limit - start;
   if (boundary > 0) return start + boundary;
-  // One character longer than a message (stacked marks): keep at least surrogate pairs whole.
+  // One character is longer than a message (stacked marks): at least keep surrogate pairs together.
   const splitsPair =
     /[\udc00-\udfff]/.test(text.charAt(limit)) && /[\ud800-\udbff]/.test(text.charAt(limit - 1));
   return splitsPair && limit - start > 1 ? limit - 1 : limit;

@@ -1,6 +1,6 @@
 /**
- * Whether a text holds another, in time linear in both, whatever they are (Knuth, Morris, Pratt). The
- * engine's own search reads the wanted text again at every place where its beginning stands.
+ * Says whether a text contains another, in time linear in both for any input (Knuth, Morris, Pratt). The
+ * engine's own search rereads the wanted text wherever its beginning occurs.
  */
 export function contains(text: string, wanted: string): boolean {
   if (wanted === '') return true;
@@ -15,7 +15,7 @@ export function contains(text: string, wanted: string): boolean {
   return false;
 }
 
-/** For each beginning of the text, how much of its own beginning is repeated at its end. */
+/** Returns for each prefix of the text how much of its own beginning is repeated at its end. */
 function bordersOf(text: string): Int32Array {
   const borders = new Int32Array(text.length);
   let border = 0;

@@ -1,25 +1,25 @@
 /**
  * Decides whether an answer only repeats what the `message` tool already sent to the same place
  * (spec 9.3). Only confirmed sends of that tool to this answer's own route count: another target, a
- * failed or unknown send, or a word to another session never silences an answer.
+ * failed or unknown send, or a message to another session never silences an answer.
  */
 import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
 import { contains } from './containment.ts';
 
-/** Message that a tool sent. They are reset after each answer. */
+/** A message that a tool sent. The list is reset after each answer. */
 export type ToolSend = {
   /** The tool that sent; only `message` speaks to people. */
   readonly tool: string;
   readonly state: 'sent' | 'unknown' | 'failed';
   readonly route: ReplyRoute;
   readonly text: string;
-  /** Absolute paths of the files that went along. */
+  /** Absolute paths of the files sent with it. */
   readonly media: readonly string[];
 };
 
 export type RepeatVerdict = 'new' | 'repeats' | 'acknowledges';
 
-/** Answers that only say that something was sent, normalised. Configurable. */
+/** Answers that only say that something was sent, normalised. Can be configured. */
 const ACKNOWLEDGEMENTS: readonly string[] = [
   'sent',
   'done',
@@ -64,7 +64,7 @@ const ACKNOWLEDGEMENTS: readonly string[] = [
   'cest envoyé',
 ];
 
-/** Containment counts from this many normalised UTF-16 units on. */
+/** Shortest contained text that counts, normalised UTF-16 units. */
 const SHORTEST_CONTAINED = 10;
 
 export function judgeRepeat(
@@ -81,7 +81,7 @@ export function judgeRepeat(
   return isAcknowledgement(finalText, acknowledgements) ? 'acknowledges' : 'new';
 }
 
-/** The sends that a person certainly got in this very conversation. */
+/** Returns the sends that have certainly arrived in this conversation. */
 export function confirmedSends(
   toolSends: readonly ToolSend[],
   route: ReplyRoute | undefined,
@@ -92,7 +92,7 @@ export function confirmedSends(
   );
 }
 
-/** Leaves out the files that the `message` tool already sent to this route. */
+/** Omits the files that the `message` tool already sent to this route. */
 export function withoutSentMedia<Media extends { readonly path: string }>(
   media: readonly Media[],
   toolSends: readonly ToolSend[],

@@ -5,9 +5,9 @@ type Mark = PlainSpanKind | { readonly link: string } | { readonly codeBlock: st
 type Open = { readonly mark: Mark; readonly start: number };
 
 /**
- * Builds a FormattedText and keeps its spans in the form every network can take: any two are apart or
- * one lies in the other; code and code blocks hold nothing and lie in nothing but a quote; no kind lies
- * in itself; no span is empty or out of range; ordered by start, the longer first.
+ * Builds a FormattedText and keeps its spans in a form that every network accepts: any two are disjoint or
+ * nested; code and code blocks contain no spans and are only nested in quotes; no kind is nested in itself;
+ * no span is empty or out of range; they are ordered by start, the longer first.
  */
 export class FormattedTextWriter {
   #text = '';
@@ -24,7 +24,7 @@ export class FormattedTextWriter {
     this.#text += this.#indent === '' ? text : text.replaceAll('\n', `\n${this.#indent}`);
   }
 
-  /** Appends text as it is. */
+  /** Appends text unchanged. */
   writeRaw(text: string): void {
     this.#text += text;
   }
@@ -52,7 +52,7 @@ export class FormattedTextWriter {
   finish(): FormattedText {
     const text = this.#text.trimEnd();
     const skipped = text.length - text.trimStart().length;
-    // An outer span is closed last, and stands before the inner ones that have its range.
+    // An outer span is closed last, but comes before inner ones of the same range.
     const spans = this.#spans.toReversed().flatMap((span) => clip(span, skipped, text.length));
     spans.sort((a, b) => a.start - b.start || b.length - a.length);
     return { text: text.trimStart(), spans: cutAroundCode(spans) };
@@ -73,7 +73,7 @@ export class FormattedTextWriter {
 function forbids(outer: Mark, inner: Mark): boolean {
   if (typeof outer === 'string') return outer === inner || outer === 'code';
   if ('codeBlock' in outer) return true;
-  // A link may hold emphasis; a code mark in it would split it, and a link in it is none.
+  // A link may contain emphasis, but not code, which would split it, nor another link.
   return typeof inner !== 'string' || inner === 'code';
 }
 
@@ -83,7 +83,7 @@ function clip(span: Span, from: number, to: number): readonly Span[] {
   return end > start ? [{ ...span, start: start - from, length: end - start }] : [];
 }
 
-/** Emphasis over code is split around it: networks refuse code inside other markup. */
+/** Splits emphasis around the code in it, because networks reject code inside other markup. */
 function cutAroundCode(spans: readonly Span[]): readonly Span[] {
   const codes = spans.filter((span) => span.kind === 'code' || span.kind === 'code-block');
   if (codes.length === 0) return spans;

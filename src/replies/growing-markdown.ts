@@ -1,14 +1,13 @@
 /**
- * Formats a growing text: finished blocks are parsed once, and only the text after the last of them again. Text
- * that would take the parser long is shown unformatted until the answer is complete, so each update stays
- * cheap.
+ * Formats a growing text. Finished blocks are parsed once and only the text after them is parsed again. Text that
+ * would take the parser long is shown unformatted until the answer is complete, so each update stays cheap.
  */
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import { formatMarkdown, isQuickToParse } from './markdown.ts';
 
 export interface GrowingMarkdown {
-  /** `text`: what there is now; it begins with what there was. */
+  /** Formats the text so far. `text` begins with the previous one. */
   format(text: string): FormattedText;
 }
 
@@ -42,11 +41,11 @@ function join(first: FormattedText, then: FormattedText): FormattedText {
   return { text: text + then.text, spans: [...first.spans, ...moved] };
 }
 
-/** A line that goes on with no block above it, if an empty line parts the two. */
+/** A line that doesn't continue the block above it if there is an empty line between them. */
 const BEGINS_ANEW = /^[\p{L}#]/u;
 const FENCE = /^(`{3,}|~{3,})/;
 
-/** Where the last block begins that may go on; as many blocks before it as can be parsed in one go. */
+/** Returns where the last, unfinished block begins, or an earlier one if the blocks before it are too long to parse. */
 function endOfBlocks(text: string): number {
   let end = 0;
   let fence: string | undefined;

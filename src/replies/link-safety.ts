@@ -1,21 +1,21 @@
 /**
- * Decides whether a link may be one: its target is on the web (or mail or phone), and its label, if it
- * looks like an address, names the same host. Other schemes can ping people or start programs.
+ * Decides whether a link is kept: its target must be on the web (or mail or phone), and its label, if it
+ * looks like an address, must name the same host. Other schemes can ping people or start programs.
  */
 const SCHEMES = new Set(['http:', 'https:', 'mailto:', 'tel:']);
 const ADDRESS =
   /(?:^|[\s(])(?:[a-z][a-z0-9+.-]*:\/\/)?((?:[\p{L}\p{N}-]+\.)+(\p{L}{2,24}))(?::\d+)?(?=[/?#\s).,;:!]|$)/iu;
-/** Endings that are files far more often than hosts. */
+/** Endings that are far more often those of files than of hosts. */
 const FILE_ENDING =
   /^(?:md|ts|js|mjs|py|rs|sh|go|json|ya?ml|toml|txt|html?|css|csv|pdf|png|jpe?g|zip|sql|java|cpp)$/i;
 
 /**
- * Longer ones (UTF-16 units) stay text: where a link is written into the message, each piece of its label
- * carries the whole address.
+ * Links with longer addresses (UTF-16 units) stay text: on networks that write links into the message, each piece of
+ * the label contains the complete address.
  */
 const LONGEST_ADDRESS = 1_000;
 
-/** False when a reader could be led somewhere else than the label says. */
+/** Returns false if the link could lead somewhere other than its label says. */
 export function isHonestLink(url: string, label: string): boolean {
   if (url.length > LONGEST_ADDRESS) return false;
   const target = parseUrl(url);

@@ -8,7 +8,7 @@ type Level = { readonly depth: number };
 
 const TOP: Level = { depth: 0 };
 
-/** Writes blocks with an empty line between them. */
+/** Writes blocks with empty lines between them. */
 export function writeBlocks(writer: FormattedTextWriter, blocks: readonly Block[], level: Level = TOP): void {
   blocks.forEach((block, index) => {
     if (index > 0) writer.write('\n\n');
@@ -40,7 +40,7 @@ function writeBlock(writer: FormattedTextWriter, block: Block, level: Level): vo
       writer.write('———');
       break;
     default:
-      // Definitions, footnotes and raw HTML are switched off in the parser, so this is inline content.
+      // Definitions, footnotes and raw HTML are disabled in the parser, so this is inline content.
       writeInline(writer, [block]);
   }
 }
@@ -71,7 +71,7 @@ function writeItem(
   });
 }
 
-/** A fence's info string is the language if it is one plain word; anything else is kept as a first line. */
+/** Uses a fence's info string as the language if it is one plain word, and otherwise keeps it as a first line. */
 function writeCode(writer: FormattedTextWriter, { lang, meta, value }: Code): void {
   const info = [lang, meta].filter((word) => typeof word === 'string' && word !== '').join(' ');
   const isLanguage = value !== '' && /^[\w+#.-]{1,32}$/.test(info);

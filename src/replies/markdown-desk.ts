@@ -1,8 +1,8 @@
 /**
- * Parses Markdown away from the event loop, in one thread that is started at the first text and ends
- * when it has rested for a while: meanwhile it holds 35 MB, after long texts 75 to 95, of which the process
- * keeps most for the next one (three threads after another: 73, 74, 78 MB). A text that the parser does not finish in time is told as it was
- * written: complete, without styles. Never rejects.
+ * Parses Markdown off the event loop, in one thread that starts with the first text and ends after a pause without
+ * work. It takes 35 MB, after long texts 75 to 95, most of which the process keeps for the next thread (three
+ * consecutive threads: 73, 74, 78 MB). A text that isn't parsed in time is shown as written: complete, but
+ * without styles. Never rejects.
  */
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
@@ -11,12 +11,12 @@ import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
 import { LONGEST_PARSED } from './markdown.ts';
 
-/** Parses Markdown on a thread of its own, so that long texts don't hold the event loop. */
+/** Parses Markdown in its own thread, so that long texts don't block the event loop. */
 export interface MarkdownDesk {
   format(markdown: string): Promise<FormattedText>;
-  /** How many texts were parsed here, and how many were given up. */
+  /** Returns how many texts were parsed here, and how many were given up. */
   counts(): DeskCounts;
-  /** A text still being parsed is sent unformatted. */
+  /** Ends the thread; texts that are waiting or being parsed stay unformatted. */
   close(): Promise<void>;
 }
 
@@ -25,11 +25,11 @@ export type DeskCounts = { readonly parsed: number; readonly givenUp: number };
 export type DeskLimits = {
   /** How long the parser may take for one text, ms. */
   readonly parseMs: number;
-  /** How long a text may wait for the parser and be parsed, the start of the thread included, ms. */
+  /** How long a text may take in total: the thread's start, waiting and parsing, ms. */
   readonly totalMs: number;
   /** How many texts may wait. */
   readonly mostWaiting: number;
-  /** The thread ends when there was nothing to do for this long, ms. */
+  /** The thread ends after this long without work, ms. */
   readonly restMs: number;
 };
 
@@ -55,7 +55,7 @@ export function createMarkdownDesk(deps: {
   readonly limits?: Partial<DeskLimits>;
 }): MarkdownDesk {
   const desk = new Desk(deps.log, { ...usualLimits, ...deps.limits });
-  // Each is handed on by itself, as the functions of every stage are.
+  // Closures, because callers pass single functions on, as with every stage.
   return {
     format: (markdown) => desk.format(markdown),
     counts: () => desk.counts(),
@@ -141,12 +141,12 @@ class Desk implements MarkdownDesk {
     const job = this.#waiting.get(id);
     if (!job) return;
     this.#drop(job, 'too-late');
-    // A thread that has not even begun by now is tried anew.
+    // A thread that isn't ready even now is replaced.
     if (!this.#isReady) void this.#endThread();
     this.#goOn();
   }
 
-  /** The only way to stop a parser is to end its thread; the next text gets a new one. */
+  /** Ends the thread, the only way to stop a parser; the next text gets a new thread. */
   #cut(job: Job, reason: GivenUp): void {
     this.#drop(job, reason);
     void this.#endThread();
@@ -215,6 +215,6 @@ class Desk implements MarkdownDesk {
 
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();
-  // Node.js appends a folder of its own version to the one it is given.
+  // Node.js appends a folder named after its version to the given one.
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
 }

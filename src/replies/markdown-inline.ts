@@ -10,7 +10,7 @@ export function writeInline(writer: FormattedTextWriter, nodes: readonly Inline[
   for (const node of nodes) writeNode(writer, node);
 }
 
-/** Visible text of inline content, without its marks. */
+/** Returns the visible text of inline content, without its marks. */
 export function plainOf(nodes: readonly Inline[]): string {
   return nodes.map(plainNode).join('');
 }
@@ -46,7 +46,7 @@ function writeNode(writer: FormattedTextWriter, node: Inline): void {
   }
 }
 
-/** A link whose target is not what it says, or not a place on the web, is shown as label and target. */
+/** Writes a link, or its label and target if the target isn't what the label says or has no allowed scheme. */
 function writeLink(writer: FormattedTextWriter, url: string, label: readonly Inline[]): void {
   const said = plainOf(label).trim() || url;
   const isBare = [said, `http://${said}`, `mailto:${said}`].includes(url);

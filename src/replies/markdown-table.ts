@@ -1,7 +1,7 @@
 import type { Table } from 'mdast';
 import { plainOf } from './markdown-inline.ts';
 
-/** A table as aligned monospace text: columns padded to their widest cell, a rule under the head. */
+/** Renders a table as aligned monospaced text: columns padded to their widest cell, a rule under the header. */
 export function tableText(table: Table): string {
   const rows = table.children.map((row) => row.children.map((cell) => oneLine(plainOf(cell.children))));
   const columns = Math.max(0, ...rows.map((row) => row.length));
@@ -29,7 +29,7 @@ function pad(text: string, width: number, align: 'left' | 'right' | 'center' | n
   return ' '.repeat(left) + text + ' '.repeat(missing - left);
 }
 
-/** Columns in a monospace font: wide scripts and emoji take two, combining marks none. */
+/** Returns the width in columns of a monospaced font: wide scripts and emoji take two, combining marks none. */
 function displayWidth(text: string): number {
   let width = 0;
   for (const char of text) {

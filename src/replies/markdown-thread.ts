@@ -1,4 +1,4 @@
-/** The thread in which long texts are parsed: started by markdown-desk.ts, one text after the other. */
+/** The thread that parses long texts, one at a time; markdown-desk.ts starts it. */
 import { parentPort } from 'node:worker_threads';
 import { formatMarkdown } from './markdown.ts';
 import type { DeskReport, DeskRequest } from './markdown-desk.ts';
@@ -13,6 +13,6 @@ parentPort?.on('message', ({ id, markdown }: DeskRequest) => {
   report({ kind: 'formatted', id, formatted: { text, spans: spans.slice(0, mostSpans) } });
 });
 
-// Loads the parser, so that the time of the first text is its own.
+// Loads the parser, so that loading doesn't count against the first text's time.
 formatMarkdown('*ready*');
 report({ kind: 'ready' });

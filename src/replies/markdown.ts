@@ -1,7 +1,7 @@
 /**
- * The model's Markdown (CommonMark with GFM) as text and spans. HTML, definitions and footnotes are
- * shown as written: nothing a model wrote may disappear. The parser is loaded at the first text that
- * has markup in it.
+ * Converts the model's Markdown (CommonMark with GFM) to text and spans. HTML, definitions and footnotes
+ * are shown as written, because nothing a model wrote may disappear. The parser is loaded for the first
+ * text that contains markup.
  */
 import { createRequire } from 'node:module';
 import type { Root } from 'mdast';
@@ -10,33 +10,33 @@ import { plainText } from '#contracts/formatted-text.ts';
 import { FormattedTextWriter } from './formatted-text-writer.ts';
 import { writeBlocks } from './markdown-blocks.ts';
 
-/** Without any of these a text is itself, paragraph breaks and all. */
+/** A text without any of these needs no parsing: it is shown unchanged, including its paragraph breaks. */
 const MARKUP =
   /[*_~`#>[\]|\\&<!]|^[ \t]*(?:[-+]|\d{1,9}[.)])\s|https?:|www\.|@|\n[ \t]*(?:=+|-{2,})|^[ \t]*-{3,}|(?:^|\n)(?: {4}|\t)| {2}\n|\n{3,}/m;
 
-/** Beyond this length (UTF-16 units) or nesting, markup is shown as written: a parser must not stall the gateway. */
+/** Over this length (UTF-16 units) or nesting, markup is shown as written: the parser must not stall the gateway. */
 export const LONGEST_PARSED = 100_000;
 const TOO_DEEP = /[>*+[(!_~]{64,}|(?:(?:[>*+-]|\d{1,9}[.)])[ \t]+|>){64,}/;
-/** Lines drawn with one character nest nothing. */
+/** Lines that repeat one character, which nest nothing. */
 const RULES = /^[ \t]*([-*_=~])(?:[ \t]*\1)*[ \t]*$/gm;
 
 /**
- * The parser takes up to quadratic time in what may be markup, and next to none in plain words. Where a bracket
- * is open it looks back over all of the text at each word. Of 450 texts made to be slow, each as long and as
- * full of signs as it may be here, the worst takes 8.6 ms of a core's time, the cutting included.
+ * The parser takes up to quadratic time in characters that may be markup, and hardly any in plain words. While a
+ * bracket is open, it looks back over the entire text at each word. Of 450 texts designed to be slow, each at the
+ * limits of length and signs below, the worst takes 8.6 ms of CPU time, including the split into messages.
  */
 const QUICK_LENGTH = 3_000;
 const QUICK_LENGTH_WITH_BRACKETS = 1_500;
 const QUICK_SIGNS = 200;
 
-/** Whether a text may be parsed on the event loop. Linear. */
+/** Says whether a text may be parsed on the event loop. Linear. */
 export function isQuickToParse(markdown: string): boolean {
   const longest = markdown.includes('[') ? QUICK_LENGTH_WITH_BRACKETS : QUICK_LENGTH;
   if (markdown.length > longest) return false;
   return markdown.replace(/[\p{L}\p{N} ]+/gu, '').length <= QUICK_SIGNS;
 }
 
-/** Never throws: what the parser cannot take is shown as written. */
+/** Formats a text. Never throws: text that the parser can't handle is shown as written. */
 export function formatMarkdown(markdown: string): FormattedText {
   const text = markdown.trim();
   if (!MARKUP.test(text) || isHostile(text)) return plainText(text);
@@ -45,7 +45,7 @@ export function formatMarkdown(markdown: string): FormattedText {
     writeBlocks(writer, parse(markdown.trimEnd()).children);
     return writer.finish();
   } catch {
-    // Nesting too deep for the parser's recursion: the reader loses the formatting, not the answer.
+    // The nesting is too deep for the parser's recursion; the reader loses the formatting, not the answer.
     return plainText(text);
   }
 }
@@ -68,8 +68,8 @@ function parse(markdown: string): Root {
 }
 
 /**
- * Loads the parser synchronously: about 70 ms once, then Node's module cache answers. The casts say
- * what `require` cannot.
+ * Loads the parser synchronously: about 70 ms once, then Node's module cache answers. The casts add the
+ * types that `require` lacks.
  */
 function loadParser() {
   const require = createRequire(import.meta.url);

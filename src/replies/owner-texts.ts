@@ -10,7 +10,7 @@ export type TroubleTold = {
   readonly count: number;
 };
 
-/** The owner's text for an alert. Reasons come from networks, so they are cleaned and kept short. */
+/** Returns the owner's text for an alert. Reasons come from networks, so they are cleaned and shortened. */
 export function troubleText(notices: Notices, trouble: TroubleTold): string {
   const { kind, count } = trouble;
   const words = wordsOf(trouble);
@@ -21,7 +21,7 @@ export function troubleText(notices: Notices, trouble: TroubleTold): string {
   return count === 1 || saysCount ? text : fillNotice(notices.ownerRepeated, { text, count });
 }
 
-/** The owner's text when an alert ends; undefined where no message is needed. */
+/** Returns the owner's text for the end of an alert; undefined when no message is needed. */
 export function troubleEndText(notices: Notices, trouble: TroubleTold): string | undefined {
   const key = endKeys[trouble.kind];
   return key && fillNotice(notices[key], wordsOf(trouble));
@@ -76,7 +76,7 @@ const codes = {
   'cut-off': 'reasonCutOff',
   lost: 'reasonLost',
 } as const satisfies Readonly<Record<TroubleCode | GapCode, NoticeKey>>;
-/** A stored alert may have a code of another version. */
+/** A map, because a stored alert may have a code of another version. */
 const reasonKeys = new Map<string, NoticeKey>(Object.entries(codes));
 
 const longestWords = 300;

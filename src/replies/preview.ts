@@ -1,6 +1,6 @@
 /**
- * Decides what a live preview shows while an answer is written: what may be shown of the text, or,
- * while tools work, one progress line per call. Pure of time and network; the final edit wins.
+ * Decides what a live preview shows while an answer is written: the part of the text that may be shown, or
+ * one progress line per call while tools run. It uses no clock and no network. The final edit replaces it.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
@@ -13,21 +13,21 @@ import { visibleWhileStreaming } from './stream-guard.ts';
 /** The visible text of an answer that is still being written. */
 export interface PreviewText {
   push(delta: string): void;
-  /** The text so far accompanied a tool call and isn't an answer: it shrinks to a progress line. */
+  /** The text so far accompanied a tool call and isn't an answer, so it shrinks to a progress line. */
   toolStarted(name: string): void;
-  /** A new answer begins. */
+  /** Starts a new answer. */
   reset(): void;
-  /** The text to show now; undefined while nothing may be shown. Computed when asked, so ask when due. */
+  /** Returns the text to show now; undefined while nothing may be shown. Computed on each call, so call it when due. */
   now(): FormattedText | undefined;
 }
 
 const PROGRESS_LINES = 3;
 const PROGRESS_LENGTH = 80;
 const ELLIPSIS = '…';
-/** Beyond this length (UTF-16 units) a text is looked at again when a 32nd part has come to it: linear in all. */
+/** Over this length (UTF-16 units) a text is judged again only once it has grown by 1/32, so the total stays linear. */
 const LOOKED_AT_ALWAYS = 2_048;
 
-/** Whether a growing text that was judged at one length is to be judged again at another, UTF-16 units. */
+/** Says whether a growing text last judged at one length should be judged again at another, UTF-16 units. */
 export function isWorthALook(judgedLength: number, length: number): boolean {
   return length - judgedLength > (judgedLength < LOOKED_AT_ALWAYS ? 0 : judgedLength >> 5);
 }
@@ -59,7 +59,7 @@ export function createPreviewText(options: {
   };
 }
 
-/** The first message of an answer while it is written; undefined while nothing may be shown. */
+/** Tracks the first message of an answer while it is written; `head` is undefined while nothing may be shown. */
 function createAnswerHead(context: SilenceContext, limits: Capabilities['text']) {
   const markdown = createGrowingMarkdown();
   let written = '';
@@ -67,7 +67,7 @@ function createAnswerHead(context: SilenceContext, limits: Capabilities['text'])
   let isFull = false;
   let head: FormattedText | undefined;
   let longest = '';
-  // Keeps the longest: words that may become a tag shrink the visible text for a moment.
+  // Keeps the longest, because words that may become a tag briefly shrink the visible text.
   const visible = () => {
     const text = visibleWhileStreaming(written, context);
     if (text.length > longest.length) longest = text;
@@ -82,7 +82,7 @@ function createAnswerHead(context: SilenceContext, limits: Capabilities['text'])
       if (isFull || !isWorthALook(judgedLength, written.length)) return head;
       judgedLength = written.length;
       const text = visible();
-      // Twice a message is enough to know how the first one ends.
+      // Twice a message's length is enough to know how the first one ends.
       isFull = text.length > 2 * limits.maxLength;
       if (text !== '') head = headOf(markdown.format(text.slice(0, 2 * limits.maxLength)), limits);
       return head;
@@ -90,7 +90,7 @@ function createAnswerHead(context: SilenceContext, limits: Capabilities['text'])
   };
 }
 
-/** A text longer than one message shows its beginning: the final answer's first part replaces it. */
+/** Returns the beginning of a text longer than one message; the final answer's first part replaces it. */
 function headOf(formatted: FormattedText, limits: Capabilities['text']): FormattedText | undefined {
   const { maxLength } = limits;
   if (nativeLength(formatted, limits) <= maxLength) return formatted.text === '' ? undefined : formatted;

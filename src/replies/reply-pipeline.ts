@@ -1,6 +1,6 @@
 /**
- * From the final text of an answer to what is sent, in the order of spec 9: sanitise, silence, dedupe,
- * fallback, shape, threading. Pure. Judged per answer: tool sends start anew after each.
+ * Turns the final text of an answer into the parts to send, in the order of spec 9: sanitise, silence, dedupe,
+ * fallback, shape, threading. Pure. Each answer is judged separately; tool sends are reset after it.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
@@ -19,14 +19,14 @@ import type { SilenceContext } from './silence-grammar.ts';
 export type ReplyInput = {
   /** The final assistant text, as the model wrote it. */
   readonly text: string;
-  /** It reached its length limit. */
+  /** The text reached its length limit. */
   readonly isCut?: boolean;
-  /** Files that go out with the answer, whatever becomes of the text. */
+  /** Files that are sent with the answer, whatever happens to the text. */
   readonly media?: readonly ReplyMedia[];
-  /** The last tool of the run that failed, if one did. */
+  /** The tool of the run that failed last, if any did. */
   readonly toolFailure?: { readonly tool: string };
   readonly toolSends: readonly ToolSend[];
-  /** Undefined when the answer is only on record. */
+  /** Undefined when the answer is only recorded. */
   readonly route: ReplyRoute | undefined;
   readonly chatKind: 'dm' | 'group';
   readonly capabilities: Pick<Capabilities, 'text' | 'canReact'>;
@@ -45,21 +45,21 @@ export type ReplyToMode = 'off' | 'first' | 'all';
 export type ReplyPart = {
   readonly content: OutboundContent;
   readonly replyTo?: MessageId;
-  /** Parley says it, not the agent. */
+  /** It is Parley's own text, not the agent's. */
   readonly isNotice?: true;
 };
 
 /** The decision about an answer: nothing, or parts to send. */
 export type ReplyPlan =
-  /** The agent chose to send nothing. Never replaced by anything. */
+  /** The agent chose to send nothing. No fallback replaces this. */
   | { readonly kind: 'silent' }
-  /** A tool has said it already. */
+  /** A tool has already said it. */
   | {
       readonly kind: 'suppressed';
       readonly reason: 'repeats' | 'acknowledges' | 'media-sent' | 'already-sent';
     }
   | { readonly kind: 'send'; readonly parts: readonly ReplyPart[]; readonly isCut?: true }
-  /** The agent has said nothing, and has not chosen to. */
+  /** The agent said nothing without choosing to be silent. */
   | { readonly kind: 'fallback'; readonly why: FallbackReason; readonly parts: readonly ReplyPart[] };
 
 export type FallbackReason = 'tool failed' | 'empty answer' | 'cut off before an answer' | 'internal';
@@ -71,13 +71,13 @@ type Decision =
 /** The text to send, before formatting. */
 export type DecidedReply = { readonly decided: Decision; readonly replyTag: string | undefined };
 
-/** The first half: the caller turns the decided text into messages and passes them to `planReply`. */
+/** Decides what to say. The caller then turns the decided text into messages and passes them to `planReply`. */
 export function decideReply(input: ReplyInput): DecidedReply {
   const { text, replyTag } = sanitizeOutbound(input.text);
   return { decided: decideText(text, input), replyTag };
 }
 
-/** The second half. `texts`: the decided text as messages. */
+/** Plans the parts. `texts`: the decided text as messages. */
 export function planReply(
   input: ReplyInput,
   { decided, replyTag }: DecidedReply,
@@ -97,7 +97,7 @@ export function planReply(
   return planNothingLeft(input);
 }
 
-/** A failure of the run itself: one short line in a DM, a reaction in a group. `notice` says how, if more is known. */
+/** Reports a failure of the run itself: a short line in a DM, a reaction in a group. `notice`: a more specific text. */
 export function shapeInternalFailure(
   input: Pick<ReplyInput, 'route' | 'chatKind' | 'capabilities' | 'notices' | 'replyToMode'>,
   notice?: string,
@@ -110,19 +110,19 @@ export function shapeInternalFailure(
   return { kind: 'fallback', why: 'internal', parts: threadParts([content], input) };
 }
 
-/** Whether a person would see nothing of this answer, though the agent has not chosen to be silent. */
+/** True if a person would see nothing of this answer although the agent hasn't chosen to be silent. */
 export function isEmptyAnswer(text: string, context: SilenceContext): boolean {
   const silence = judgeWritten(text, context);
   return silence.kind === 'visible' && isInvisible(silence.text);
 }
 
-/** The part of a finished answer that may be sent; empty when the agent has chosen to be silent. */
+/** Returns the part of a finished answer that may be sent; empty if the agent has chosen to be silent. */
 export function readableText(text: string, context: SilenceContext): string {
   const silence = judgeWritten(text, context);
   return silence.kind === 'visible' ? silence.text : '';
 }
 
-/** Judges a text as the model wrote it, once its scaffolding is gone. */
+/** Judges a text as the model wrote it, after removing its scaffolding. */
 export function judgeWritten(text: string, context: SilenceContext): Silence {
   return judgeSilence(sanitizeOutbound(text).text, context);
 }
@@ -156,7 +156,7 @@ function cutLine({ answerCut }: Notices): ReplyPart {
   return { content: { kind: 'text', text: plainText(answerCut) }, isNotice: true };
 }
 
-/** An explicit reply tag wins over the mode; with mode `off` it counts for the first part. */
+/** An explicit reply tag overrides the mode; with mode `off` it applies to the first part. */
 function threadParts(
   contents: readonly OutboundContent[],
   input: Pick<ReplyInput, 'route' | 'replyToMode'>,

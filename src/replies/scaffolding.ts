@@ -1,10 +1,10 @@
 /**
  * Removes what belongs to the machinery and not to the answer: thinking, tool-call leftovers, role
- * tokens, boundary markers of untrusted data, reply tags. Text in code fences and code spans is an
- * answer about such things and stays.
+ * tokens, boundary markers of untrusted data, reply tags. In code fences and code spans they stay, because
+ * there the answer is about them.
  *
- * One pass from left to right. A text that is still growing ends where a later character could change
- * what was decided, so what streams is always a beginning of what is sent.
+ * One pass from left to right. The output for a growing text ends where a later character could change
+ * the decision, so streamed text is always a prefix of the text that is sent.
  */
 
 export type StripResult = {
@@ -13,10 +13,10 @@ export type StripResult = {
   readonly replyTag?: string;
 };
 
-/** Elements that are removed with everything in them. */
+/** Elements that are removed with their content. */
 const BLOCKS =
   'think|thinking|thought|thoughts|reasoning|reflection|scratchpad|antthinking|tool_call|tool_calls|tool_use|tool_result|tool_results|tool_response|tool_output|function_call|function_calls|function_result|function_results|invoke|system-reminder';
-/** Elements of which only the tags are removed. */
+/** Elements whose tags are removed, but not their content. */
 const TAGS = 'final|answer|assistant|parameter';
 
 const OPENING = new RegExp(`<(?:\\w{1,12}:)?(${BLOCKS})(?:\\s[^<>]{0,200})?>`, 'iy');
@@ -51,29 +51,29 @@ type Scan = {
   readonly isFinal: boolean;
   at: number;
   out: string;
-  /** Whether the output ends at a line's start, but for blanks. */
+  /** Whether the output ends at the start of a line, ignoring blanks. */
   isLineBlank: boolean;
-  /** The line that was looked at last. */
+  /** The line that was read last. */
   line: Line;
-  /** By name of a block: where the tags that open one end → where it is closed. */
+  /** By the name of a block: from the end of each opening tag to the end of its block. */
   readonly blocks: Map<string, ReadonlyMap<number, number>>;
   replyTag?: string;
 };
 
 type Line = {
   readonly end: number;
-  /** By the start of the run of ticks that opens it: where each code span ends. */
+  /** The end of each code span, by the start of its opening ticks. */
   readonly spans: ReadonlyMap<number, number>;
 };
 
 const noLine: Line = { end: -1, spans: new Map() };
 
-/** The whole text; an unclosed thinking block at a line's start takes the rest of the text with it. */
+/** Strips a complete text; an unclosed block at the start of a line removes the rest of the text. */
 export function stripScaffolding(text: string): StripResult {
   return strip(text, true);
 }
 
-/** A text that is still growing. */
+/** Strips a text that is still growing. */
 export function stripScaffoldingStreaming(text: string): string {
   return strip(text, false).text;
 }
@@ -87,7 +87,7 @@ function strip(source: string, isFinal: boolean): StripResult {
   return scan.replyTag === undefined ? { text: scan.out } : { text: scan.out, replyTag: scan.replyTag };
 }
 
-/** Decides about the next piece; false when it must wait for what is written next. */
+/** Decides about the next piece; returns false when the decision depends on text still to come. */
 function step(scan: Scan): boolean {
   const char = scan.source.charAt(scan.at);
   const isLineStart = scan.at === 0 || scan.source.charAt(scan.at - 1) === '\n';
@@ -109,13 +109,13 @@ function nextSpecial(source: string, from: number): number {
   return source.length;
 }
 
-/** Copies a fenced block; undefined when there is none here. */
+/** Copies a fenced block; returns undefined when there is none here. */
 function copyFence(scan: Scan): boolean | undefined {
   const fence = matchAt(FENCE, scan);
   const rest = scan.source.slice(scan.at);
   if (!fence) return !scan.isFinal && /^[ \t]{0,3}(?:`{0,2}|~{0,2})$/.test(rest) ? false : undefined;
   const marker = fence[1] ?? '```';
-  // A line of ticks with more ticks on it is a code span, not a fence.
+  // A line that begins with ticks and has more ticks after other text is a code span, not a fence.
   if (marker.startsWith('`') && fence[0].trim().slice(marker.length).includes('`')) return undefined;
   if (!scan.isFinal && !fence[0].endsWith('\n')) return false;
   const closing = new RegExp(`^[ \\t]{0,3}${marker.charAt(0)}{${marker.length},}[ \\t]*$`, 'm');
@@ -126,7 +126,7 @@ function copyFence(scan: Scan): boolean | undefined {
   return true;
 }
 
-/** Copies a code span, which ends on its own line; ticks that are never closed are plain text. */
+/** Copies a code span, which ends on the same line; ticks that are never closed are plain text. */
 function copyCode(scan: Scan): boolean {
   const ticks = matchAt(TICKS, scan)?.[0] ?? '`';
   const line = lineAt(scan);
@@ -137,7 +137,7 @@ function copyCode(scan: Scan): boolean {
   return true;
 }
 
-/** Reads each line once, however many code spans it holds. */
+/** Reads each line once, however many code spans it contains. */
 function lineAt(scan: Scan): Line {
   const { source, at, line } = scan;
   if (line.end >= at) return line;
@@ -147,7 +147,7 @@ function lineAt(scan: Scan): Line {
   return scan.line;
 }
 
-/** A code span ends with the next run that is as long as the one that opens it. */
+/** Pairs runs of ticks: a code span ends with the next run of the same length as its opening one. */
 function pairTicks(text: string, from: number): ReadonlyMap<number, number> {
   const spans = new Map<number, number>();
   const lastOfLength = new Map<number, number>();
@@ -185,7 +185,7 @@ function skipBlock(scan: Scan, opening: string, name: string): boolean {
   const end = endOfBlock(scan, scan.at + opening.length, name);
   if (end !== undefined) {
     const gap = /^\s*/.exec(scan.source.slice(end))?.[0] ?? '';
-    // The gap may go on growing, and with it what is skipped.
+    // The gap may still grow, and all of it is skipped.
     if (!scan.isFinal && end + gap.length === scan.source.length) return false;
     scan.at = scan.isLineBlank ? end + gap.length : end;
     return true;
@@ -195,7 +195,7 @@ function skipBlock(scan: Scan, opening: string, name: string): boolean {
   return true;
 }
 
-/** Where the block that was opened before `from` is closed, nested ones counted. */
+/** Returns where the block that was opened just before `from` ends, taking nested ones into account. */
 function endOfBlock({ source, blocks }: Scan, from: number, name: string): number | undefined {
   const kind = `${source.charAt(from - 1)}${name.toLowerCase()}`;
   const known = blocks.get(kind) ?? pairTags(source, kind);
@@ -203,7 +203,7 @@ function endOfBlock({ source, blocks }: Scan, from: number, name: string): numbe
   return known.get(from);
 }
 
-/** All blocks of a name in one pass: looking for each one's end by itself would read the rest for each. */
+/** Finds all blocks of a name in one pass, because a separate search for each end would reread the rest of the text. */
 function pairTags(source: string, kind: string): ReadonlyMap<number, number> {
   const name = kind.slice(1);
   const tags = kind.startsWith(']')

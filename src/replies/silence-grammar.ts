@@ -1,22 +1,22 @@
-/** Where a text was written: which words, besides NO_REPLY, mean "send nothing" there. */
+/** Where a text was written, which decides the words that, besides NO_REPLY, mean "send nothing". */
 export type SilenceContext = 'chat' | 'heartbeat' | 'announce' | 'agent-reply';
 
 /**
- * The shapes of a silent token in a text, as one grammar that the final decision and the stream guard share, so
- * that the guard can never show what the decision takes away.
+ * The forms of a silent token in a text, as one grammar shared by the final decision and the stream guard, so
+ * that the guard can never show text that the decision removes.
  */
 export type SilenceGrammar = {
-  /** A token at the beginning, with what parts it from the rest. */
+  /** A token at the beginning, with what separates it from the rest. */
   readonly head: readonly RegExp[];
   /** A token at the end of a line with other words. */
   readonly tail: RegExp;
-  /** A token at the end, if nothing but blanks stands before it on its line. */
+  /** A token at the end, if there are only blanks before it on its line. */
   readonly lineTail: RegExp;
-  /** The whole text says the token as JSON, or fenced. */
+  /** The entire text is the token as JSON, or fenced. */
   readonly whole: readonly RegExp[];
-  /** Every text that may still grow into a head or a whole (a superset: holding is safe). */
+  /** Every text that may still grow into a `head` or `whole` (a superset, since withholding text is safe). */
   readonly mayBecomeHead: readonly RegExp[];
-  /** Every end of a text that may still grow into a tail. */
+  /** Every end of a text that may still grow into a `tail`. */
   readonly mayBecomeTail: RegExp;
 };
 
@@ -27,14 +27,14 @@ const TOKENS: Record<SilenceContext, readonly string[]> = {
   'agent-reply': ['NO_REPLY', 'REPLY_SKIP'],
 };
 
-/** Emphasis: may hug a token on a line with other text. Quotes and ticks there mean "the word", not the act. */
+/** Emphasis may surround a token on a line with other text. Quotes and ticks there mean the word itself. */
 const EMPHASIS = '[*_~]{0,3}';
-/** On a line of its own a token may be wrapped in anything a model is known to wrap it in. */
+/** On its own line a token may be wrapped in anything that models are known to use. */
 const WRAP = '[*_~`"\'“”‘’«»()<>\\[\\]]{0,6}';
 const END = '[*_~`"\'“”‘’«»()<>\\[\\].!…]{0,6}';
-/** Between the pieces of a token. Bounded: two runs of it beside each other would be tried in every split. */
+/** Gap between the pieces of a token. Bounded, because two adjacent gaps would be tried in every possible split. */
 const GAP = '\\s{0,40}';
-/** Scripts that are written without spaces: a token may touch them. Without the full-width colon. */
+/** Scripts that are written without spaces, so a token may touch them. The full-width colon is excluded. */
 const UNSPACED = '\\u2e80-\\u9fff\\uac00-\\ud7af\\uff00-\\uff19\\uff1b-\\uffef';
 const NOT_NAMED = `(?!${GAP}[:：])`;
 /** Text required before a token at the end of a line, besides the line's start. */
@@ -80,7 +80,7 @@ function grammarOf(tokens: readonly string[]): SilenceGrammar {
   };
 }
 
-/** A pattern for every prefix of `word`, the whole of it followed by `rest`. */
+/** Returns a pattern for every prefix of `word`, where the complete word is followed by `rest`. */
 function prefixOf(word: string, rest: string): string {
   return [...word].reduceRight((tail, char) => `(?:${literalChar(char)}${tail})?`, `(?:${rest})`);
 }

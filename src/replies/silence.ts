@@ -1,8 +1,8 @@
 /**
- * Decides "answer or stay silent". The rule, in order (spec 9.1):
- * the whole text is a silent token (any case, however wrapped) or the JSON `{"action": token}`: silent;
- * a token at an edge of other text is stripped and the rest is sent; a token in the middle, quoted on a
- * line with other words, or followed by `:` and text, is ordinary text.
+ * Decides "answer or stay silent". The rules, in order (spec 9.1):
+ * if the entire text is a silent token (in any case, however wrapped) or the JSON `{"action": token}`, it is
+ * silent; a token at an edge of other text is stripped and the rest is sent; a token in the middle, quoted on
+ * a line with other words, or followed by `:` and text, is ordinary text.
  */
 import { type SilenceContext, silenceGrammar } from './silence-grammar.ts';
 
@@ -11,13 +11,13 @@ export type Silence =
   /** `text` is trimmed; empty only when nothing was written at all. */
   | { readonly kind: 'visible'; readonly text: string };
 
-/** A heartbeat that says OK and not more than this many UTF-16 units beside it says nothing. */
+/** A heartbeat that says OK and at most this many UTF-16 units besides is silent. */
 export const HEARTBEAT_REST_LIMIT = 300;
 
-/** A letter, a digit or a pictograph: without one, what is left beside a token is only its punctuation. */
+/** A letter, a digit or a pictograph; without one, the text next to a token is only its punctuation. */
 const SAYS_SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{So}]/u;
 
-/** Decides by the rule above. Takes time linear in the text's length. */
+/** Decides by the rules above. Takes time linear in the text's length. */
 export function judgeSilence(text: string, context: SilenceContext): Silence {
   const written = text.trim();
   const { rest, isSilent } = stripHeads(written, context);
@@ -29,7 +29,7 @@ export function judgeSilence(text: string, context: SilenceContext): Silence {
   return { kind: 'visible', text: visible };
 }
 
-/** Takes every token off the beginning of a trimmed text. */
+/** Removes every token from the beginning of a trimmed text. */
 function stripHeads(
   text: string,
   context: SilenceContext,
@@ -46,7 +46,7 @@ function stripHeads(
   }
 }
 
-/** Takes every token off the end of a trimmed text. */
+/** Removes every token from the end of a trimmed text. */
 export function stripTails(text: string, context: SilenceContext): string {
   let rest = text;
   for (;;) {
@@ -56,10 +56,10 @@ export function stripTails(text: string, context: SilenceContext): string {
   }
 }
 
-/** No token is this long with all that may hug it: looking at more would read the whole text for each. */
+/** No token with its wrapping is this long; searching more would reread the entire text for each token. */
 const LONGEST_TAIL = 64;
 
-/** Where the token at the end of a text begins. */
+/** Returns where the token at the end of a text begins. */
 function tailStart(text: string, context: SilenceContext): number | undefined {
   const { tail, lineTail } = silenceGrammar(context);
   const end = text.slice(-LONGEST_TAIL);
@@ -70,7 +70,7 @@ function tailStart(text: string, context: SilenceContext): number | undefined {
   return found?.[0] ? text.length - end.length + found.index : undefined;
 }
 
-/** Whether only blanks stand before `index` on its line. */
+/** True if there are only blanks before `index` on its line. */
 function isLineStart(text: string, index: number): boolean {
   let before = index;
   while (before > 0 && ' \t'.includes(text.charAt(before - 1))) before -= 1;

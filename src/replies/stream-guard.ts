@@ -1,13 +1,13 @@
 /**
- * Decides how much of a text that is still being written may be shown. Never a prefix of a silent
- * token, never anything that the final decision (silence.ts) would take away, and natural text as
- * soon as it can be told from a token.
+ * Decides how much of a text that is still being written may be shown: never a prefix of a silent
+ * token, never anything that the final decision (silence.ts) would remove, and natural text as soon
+ * as it can be told apart from a token.
  */
 import { sanitizeStreaming } from './sanitize.ts';
 import { HEARTBEAT_REST_LIMIT, saysSomething, stripTails } from './silence.ts';
 import { type SilenceContext, silenceGrammar } from './silence-grammar.ts';
 
-/** The part of an unfinished text that may be shown, whatever is written next. */
+/** Returns the part of an unfinished text that may be shown, whatever is written next. */
 export function visibleWhileStreaming(written: string, context: SilenceContext): string {
   const text = sanitizeStreaming(written).trimStart();
   const begun = pastHeads(text, context);
@@ -36,7 +36,7 @@ function withoutOneHead(text: string, context: SilenceContext): string {
   return text;
 }
 
-/** Longest end of a text that can be an unfinished token: wrapping, token, wrapping. */
+/** Maximum length of an unfinished token at the end of a text: wrapping, token, wrapping. */
 const LONGEST_TAIL = 48;
 const MAY_PRECEDE_TAIL = /[\s.!?…)\]*~\u2e80-\u9fff\uac00-\ud7af\uff00-\uff19\uff1b-\uffef]/;
 

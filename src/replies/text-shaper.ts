@@ -1,6 +1,6 @@
 /**
- * Makes the messages of a text. What the parser reads in a few milliseconds is shaped at once; a longer
- * text, or one full of signs, is parsed at the desk and cut in slices, so that nobody else waits for it.
+ * Turns a text into messages. Text that parses in a few milliseconds is shaped synchronously; a longer
+ * one, or one full of signs, is parsed at the desk and split in slices, so that nothing else waits for it.
  */
 import { takingTurns } from '#channel-kit/take-turns.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
@@ -13,14 +13,14 @@ import type { MarkdownDesk } from './markdown-desk.ts';
 
 /** Formats Markdown and splits it into parts a network accepts. */
 export interface TextShaper {
-  /** The text in pieces that the network takes. Never throws or rejects; no word is lost. */
+  /** Returns the text in pieces that the network accepts. Never throws or rejects; no word is lost. */
   shape(
     markdown: string,
     limits: Capabilities['text'],
   ): readonly FormattedText[] | Promise<readonly FormattedText[]>;
 }
 
-/** Creates the shaper; a text that cannot be parsed in time stays plain. */
+/** Creates the shaper; a text that can't be parsed in time stays plain. */
 export function createTextShaper(deps: {
   readonly desk: Pick<MarkdownDesk, 'format'>;
   readonly sections: Sections;
@@ -34,7 +34,7 @@ export function createTextShaper(deps: {
   };
 }
 
-/** Markup around nothing, an empty block of code say, is shown as written: nothing a model wrote may disappear. */
+/** Shows markup around nothing, such as an empty code block, as written: nothing a model wrote may disappear. */
 function visible(formatted: FormattedText, markdown: string): FormattedText {
   return isInvisible(formatted.text) ? plainText(markdown.trim()) : formatted;
 }

@@ -1,6 +1,6 @@
 /**
- * How what people wrote becomes the model's text. What strangers wrote is data: it stands between two
- * lines with a random boundary, without role tokens and without anything that looks like such a line.
+ * Renders people's messages for the model. Text by strangers is data: it is put between two lines with a
+ * random boundary, without role tokens and without anything that looks like such a line.
  */
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { Authority } from '#contracts/outcome.ts';
@@ -14,17 +14,17 @@ export type InboundText = {
   readonly sentAt: number;
   readonly isGroup: boolean;
   readonly quote?: { readonly author: string; readonly text: string };
-  /** Where the text comes from, when the sender did not write it: it is then data, not a request. */
+  /** The text's origin if the sender didn't write it, which makes it data, not a request. */
   readonly dataAbout?: string;
   readonly attachments: readonly StoredAttachment[];
   /** IANA name, for example `Europe/Berlin`. */
   readonly timeZone: string;
 };
 
-/** A line that looks like one of our labels inside somebody's text. */
+/** A line in somebody's text that looks like one of our labels. */
 const IMITATED_LABEL = /^([^\S\r\n\u2028\u2029]*)\[(?=[^\]\n]{0,200}(?:·|\battached\b))/gim;
 
-/** The quoted message, shown before a message's own words. */
+/** Renders the quoted message, which precedes a message's own text. */
 export function renderQuote(
   quote: NonNullable<InboundText['quote']>,
   boundary: Delimiter = newDelimiter(),
@@ -32,7 +32,7 @@ export function renderQuote(
   return wrapUntrusted(quote.text, `quote from ${nameOr(quote.author)}`, boundary);
 }
 
-/** In groups the text begins with who and when; quotes, forwards and files are marked as data. */
+/** Renders a message. In groups it begins with sender and time; quotes, forwards and files are marked as data. */
 export function renderInbound(message: InboundText, boundary: Delimiter = newDelimiter()): string {
   const { quote, dataAbout, attachments } = message;
   const pieces = [
@@ -74,14 +74,14 @@ function sizeOf(bytes: number): string {
   return bytes < 1024 * 1024 ? `${Math.round(bytes / 1024)} kB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 }
 
-/** For example `Fri 2026-11-20 14:05`. */
+/** Returns, for example, `Fri 2026-11-20 14:05`. */
 function timeOf(ms: number, timeZone: string): string {
   const parts = formatOf(timeZone).formatToParts(ms);
   const part = (type: Intl.DateTimeFormatPartTypes) => parts.find((each) => each.type === type)?.value ?? '';
   return `${part('weekday').replace('.', '')} ${part('year')}-${part('month')}-${part('day')} ${part('hour')}:${part('minute')}`;
 }
 
-/** By time zone; making one takes longer than formatting a thousand times. */
+/** By time zone, because creating a format takes longer than using it a thousand times. */
 const knownFormats = new Map<string, Intl.DateTimeFormat>();
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {

@@ -1,6 +1,6 @@
 import type { Button, Outbound, OutboundContent } from '#contracts/outbound.ts';
 
-/** A part as a channel without buttons can show it: its text ends with the command for each. */
+/** Returns a part for a channel without buttons: its text ends with the command of each button. */
 export function withCommands(part: Outbound): Outbound {
   const { content } = part;
   if ((content.kind !== 'text' && content.kind !== 'edit') || content.buttons === undefined) return part;
