@@ -35,19 +35,19 @@ export type DelivererDeps = {
   readonly log: Log;
   readonly probe: Probe;
   readonly journal: Pick<SendJournal, 'begin' | 'end'>;
-  /** Holds the files that parts name. */
+  /** Folder of the files that parts refer to. */
   readonly mediaDir: string;
-  /** The connection that serves a route in this process; undefined when another process has to. */
+  /** Returns the connection that serves a route in this process; undefined if another process has to. */
   adapterFor(route: Pick<ReplyRoute, 'channel' | 'account'>): HostedChannel | undefined;
   readonly settings: {
     readonly retries: number;
     readonly minBackoffMs: number;
     readonly maxBackoffMs: number;
-    /** A call that takes longer than this is given up as unknown. */
+    /** A call that takes longer is given up as unknown. */
     readonly sendTimeoutMs: number;
     readonly resendUnknown: boolean;
   };
-  /** Called after each change of a part, for pages and clients. */
+  /** Called after each call for a part, for pages and clients. */
   onSettled(settled: SettledPart): void;
 };
 
@@ -55,37 +55,37 @@ export type SettledPart = {
   readonly part: Outbound;
   readonly laneKey: string | undefined;
   readonly result: SendOutcome['kind'];
-  /** From the commit that stored it to the platform's answer, ms. */
+  /** Time from the commit that stored it to the platform's answer, ms. */
   readonly ageMs: number;
 };
 
 /** Delivers stored parts, conversation by conversation. */
 export interface Deliverer {
   /**
-   * Delivers what waits in the conversation. Never waits, never throws; a second call while one works is
-   * noted. False when another process has to.
+   * Delivers the waiting parts of the conversation. Never waits, never throws; a call during a delivery is
+   * noted. Returns false if another process has to deliver.
    */
   deliver(conversationKey: string): boolean;
   /**
-   * Gives the commit the terms on which it may claim what it adds to this route; undefined when it is not served
-   * here. A claim that was committed although its answer was lost is delivered soon.
+   * Runs a commit with the terms on which it may claim the parts that it adds to this route, or undefined if the route
+   * isn't served here. A claim that was committed although its answer was lost is delivered soon.
    */
   claimAlong<T>(route: ReplyRoute, commit: (sender: DeliveryPolicy | undefined) => Promise<T>): Promise<T>;
   /**
-   * Goes on from what such a commit has claimed. Resolves when its call had time to leave, so that what
-   * the caller does next does not hold it up; never rejects.
+   * Delivers what such a commit has claimed. Resolves once the call had time to leave, so that the caller's next
+   * work doesn't delay it; never rejects.
    */
   continueFrom(claimed: ClaimedDelivery): Promise<void>;
-  /** Stops after the parts in hand have ended, and those that are handed over meanwhile. */
+  /** Stops after the parts in progress, and those claimed meanwhile, have ended. */
   stop(): Promise<void>;
 }
 
-/** Lease of a delivery: covers the longest call and the commit after it. */
+/** Returns the lease of a delivery, ms, which covers the longest call and the commit after it. */
 function leaseOf({ sendTimeoutMs }: DelivererDeps['settings']): number {
   return 2 * sendTimeoutMs;
 }
 
-/** Step 10: one delivery at a time per conversation, in order; an ambiguous send is never repeated blindly. */
+/** Creates step 10: one delivery at a time per conversation, in order; an ambiguous send is never repeated blindly. */
 export function createDeliverer(deps: DelivererDeps): Deliverer {
   const [working, asked] = [new Map<string, DrainWork>(), new Set<string>()];
   const stopping = new AbortController();
@@ -136,7 +136,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     // A claimed part is completed even while this process stops.
     continueFrom: async ({ conversationKey, delivery }) => {
       work(conversationKey, delivery);
-      // Its call is written to the socket at the end of this turn of the event loop.
+      // The call is written to the socket at the end of this turn of the event loop.
       await nextTurn();
     },
     stop: async () => {
@@ -147,7 +147,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   };
 }
 
-/** One for each key: a new one replaces it. */
+/** Creates one alarm per key; a new one replaces the old. */
 function createAlarms(ring: (key: string) => void) {
   const timers = new Map<string, NodeJS.Timeout>();
   return {
@@ -157,7 +157,7 @@ function createAlarms(ring: (key: string) => void) {
         timers.delete(key);
         ring(key);
       };
-      // A timer beyond 2^31 ms fires at once: a lease that was taken by a clock that was wrong may last for years.
+      // A timer over 2^31 ms fires immediately, and a lease taken with a wrong clock may last for years.
       timers.set(key, setTimeout(onTime, Math.min(delayMs, longestWaitMs)));
     },
     clear: () => {
@@ -172,12 +172,12 @@ type DrainInput = {
   readonly conversationKey: string;
   readonly claimed: Delivery | undefined;
   readonly unanswered: UnansweredClaims;
-  /** Conversations at work into which something was put that no step has looked for yet. */
+  /** Conversations being delivered with new parts that no step has looked for yet. */
   readonly asked: Set<string>;
   readonly stopping: AbortSignal;
 };
 
-/** A step that looks for what comes next in the conversation finds all that was put there before it. */
+/** Runs a step that looks for the conversation's next part: if it succeeds, it has seen all parts added before it. */
 async function lookAhead<T>({ conversationKey, asked }: DrainInput, step: () => Promise<T>): Promise<T> {
   const wasAsked = asked.delete(conversationKey);
   try {
@@ -188,7 +188,7 @@ async function lookAhead<T>({ conversationKey, asked }: DrainInput, step: () => 
   }
 }
 
-/** Names a claim of its own: one of which nothing was begun must not be taken for another. */
+/** Gives each claim its own id, so that a claim without a started call isn't mistaken for another one. */
 function policyOf({ holder, settings }: DelivererDeps, { definition, adapter }: HostedChannel) {
   const { repeatSafeMs } = definition.capabilities;
   const canLookUp = adapter.lookup !== undefined;
@@ -210,17 +210,17 @@ async function commitAlong<T>(
 ): Promise<T> {
   const channel = deps.adapterFor(route);
   const conversationKey = conversationKeyOf(route);
-  // A lease may be over while its call is not: no process takes its own part for one that was cut off.
+  // A lease may expire during its call: this process must not mistake its own part in flight for an interrupted one.
   if (!channel || working.has(conversationKey)) return commit(undefined);
   const policy = policyOf(deps, channel);
   const named = { conversationKey, claimId: policy.claimId };
   return unanswered.watch(named, () => commit(policy));
 }
 
-/** After a claim without an answer. */
+/** Pause after a claim without an answer. */
 const claimAgainMs = 1_000;
 
-/** Claims the conversation, be it that this process has done so and was not told. */
+/** Claims the conversation, even if this process has already claimed it without learning of it. */
 async function claim(deps: DelivererDeps, channel: HostedChannel, draining: DrainInput): Promise<Delivery> {
   const { conversationKey, unanswered } = draining;
   const claims = unanswered.of(conversationKey);
@@ -234,7 +234,7 @@ async function claim(deps: DelivererDeps, channel: HostedChannel, draining: Drai
   return delivery;
 }
 
-/** Sends part after part; returns after how many ms to look again, if there is a reason to. */
+/** Sends part after part; returns the delay in ms until the next check, if one is needed. */
 async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promise<number | undefined> {
   const { conversationKey, claimed, unanswered, stopping } = draining;
   const { clock, probe, journal } = deps;
@@ -291,8 +291,9 @@ function withFile(part: Outbound, mediaDir: string): Outbound {
 const settleAgainMs = 500;
 
 /**
- * Only this process knows the platform's answer; without it the part would count as unknown. So an unreachable store
- * is asked until it is back, even past the lease: a process that has taken the conversation over has raised its epoch.
+ * Records the platform's answer, which only this process knows; without it the part would count as unknown. So an
+ * unreachable store is retried until it is back, even after the lease has expired: a process that has taken over the
+ * conversation has raised its epoch.
  */
 async function settle(
   { store, clock }: DelivererDeps,
@@ -319,7 +320,7 @@ async function send(
   try {
     return await withLimit(sendTimeoutMs, undefined, (limited) => adapter.send(part, limited));
   } catch (error) {
-    // A fault in the adapter itself: nobody can say whether the platform has it.
+    // A fault in the adapter itself: the platform may or may not have the part.
     log.error({ part: part.key, error }, 'delivery.adapter-failed');
     return ambiguous(part.content, error instanceof Error ? error.message : String(error));
   }
@@ -341,12 +342,12 @@ async function lookUp(
 
 type Backoff = { readonly retries: number; readonly minBackoffMs: number; readonly maxBackoffMs: number };
 
-/** A refused connection costs nothing, and people wait for what is due when the platform is back. */
+/** Short, because a refused connection costs nothing and people are waiting for the platform to be back. */
 const outagePauseMs = 3_000;
 
 /**
- * A wait that the platform names is honoured for five minutes, and then it is asked again; our own grow
- * from 0.5 s to 30 s and are counted, except while the platform cannot be reached at all.
+ * Decides the wait before a retry. A wait that the platform asks for is honoured for up to five minutes, then the call
+ * is retried. Our own waits grow from 0.5 s to 30 s and are counted, except while the platform is unreachable.
  */
 export function applyBackoff(
   told: SendResult,
@@ -364,7 +365,7 @@ export function applyBackoff(
   return { ...result, afterMs: Math.round(minBackoffMs * factor) };
 }
 
-/** A reason that a platform gives is stored, and read by the agent and the owner. */
+/** A platform's reason is stored, and read by the agent and the owner, so it is bounded. */
 const longestReason = 500;
 
 function briefly<Said extends { readonly kind: string; readonly reason?: string }>(said: Said): Said {
@@ -373,6 +374,6 @@ function briefly<Said extends { readonly kind: string; readonly reason?: string 
 
 function placeOf(conversationKey: string): Pick<ReplyRoute, 'channel' | 'account'> {
   const [channel = '', account = ''] = conversationKey.split('/').map(decodeURIComponent);
-  // The key was made from such a route.
+  // The key was built from such a route.
   return { channel, account } as unknown as Pick<ReplyRoute, 'channel' | 'account'>;
 }

@@ -1,7 +1,7 @@
 /**
- * Tells the owner what is wrong: one direct message for each trouble, on the channel where an owner wrote
- * last and that works. Troubles are rows in the store, noted here or where they happen, so that none is
- * forgotten by a crash and none is told twice.
+ * Tells the owner what is wrong: one direct message for each alert, on the working channel where an owner wrote
+ * last. Alerts are rows in the store, written here or where they occur, so that a crash loses none and none
+ * is sent twice.
  */
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
@@ -25,53 +25,53 @@ import {
 } from '../store/delivery/queue-alert-message.ts';
 import type { Notices } from '../texts/notices.ts';
 
-/** How the owner can be reached. Channels of this machine count for nothing: its user sees the page. */
+/** How the owner can be reached. This machine's own channels don't count, because its user sees the page. */
 export type OwnerReach = {
   /** Keys of the bot accounts that can carry a message now. */
   readonly accounts: readonly string[];
-  /** Channels of which an account is away: it comes back, or is mended some day. */
+  /** Channels with an unreachable account, which should come back on its own or be fixed. */
   readonly awaited: readonly string[];
-  /** The key of a connection's account; undefined as long as it isn't known. */
+  /** Returns the key of a connection's account; undefined until it is known. */
   accountOf(line: string): string | undefined;
 };
 
-/** Everything that telling an owner needs. */
+/** Everything needed to notify an owner. */
 export type OwnerAlertsDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
   readonly notices: Notices;
-  /** `<channel>:<peer>`; those who were approved as owners are known to the store. */
+  /** `<channel>:<peer>`; the store knows those who were approved as owners. */
   readonly owners: readonly string[];
   reach(): OwnerReach;
   deliver(conversationKey: string): void;
 };
 
-/** Tells the owner of alerts, each once, and lists the open ones. */
+/** Notifies the owner of alerts, of each one once, and lists the open ones. */
 export interface OwnerAlerts {
-  /** Notes a trouble; a state that is reported again is the same. Never throws: what the store does not take is tried again. */
+  /** Raises an alert; a lasting state reported again is the same alert. Never throws: a failed write is retried. */
   raise(trouble: Alert): void;
-  /** Notes that it has ended, if it was noted at all. */
+  /** Resolves an alert, if it is open. */
   end(trouble: TroubleEnd): void;
-  /** Notes, without a word to the owner, that each open alert has ended of which `isOver` is true. */
+  /** Resolves, without notifying the owner, each open alert for which `isOver` returns true. */
   endWhere(isOver: (alert: AlertName) => boolean): void;
-  /** Open notices that weren't dismissed, newest first. */
+  /** Returns the open notices that weren't dismissed, newest first. */
   shown(): Promise<readonly ShownAlert[]>;
-  /** False when there is no such notice. */
+  /** Returns false when there is no such notice. */
   dismiss(id: string): Promise<boolean>;
   stop(): Promise<void>;
 }
 
 const intervalMs = 5_000;
-/** Events come in groups: the one message waits until it can say how many. */
+/** Events come in groups, so their one message waits until it can give their number. */
 const gatherMs = 5_000;
-/** An end is told when it has lasted: until then a trouble that is back goes on as the one that was told. */
+/** An end is only reported after this time; a problem that comes back before that continues the same alert. */
 const settleMs = 300_000;
 const atOnce = 50;
 
 type Step = (store: Store) => Promise<void>;
 
-/** Creates the alerts; they are stored at once and sent in the background until `stop`. */
+/** Creates the alerts; they are stored and sent in the background until `stop`. */
 export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
   const { store, clock, log } = deps;
   const stopping = new AbortController();
@@ -138,7 +138,7 @@ async function tellPending(deps: OwnerAlertsDeps): Promise<void> {
   const failures: unknown[] = [];
   for (const notice of pending)
     if (isDue(notice, now)) await tell(deps, notice).catch((error: unknown) => failures.push(error));
-  // None keeps the others from being told.
+  // One failure doesn't keep the other notices from being sent.
   if (failures.length > 0) throw failures[0];
 }
 
@@ -165,14 +165,14 @@ async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> 
   const find = (by: Pick<OwnerSearch, 'accounts' | 'channels'>) =>
     store.read(readOwnerRoute, { owners, ...excluded, ...by });
   const route = await find({ accounts });
-  // It is told when the account that reaches the owner is back.
+  // It is sent once the account that reaches the owner is back.
   if (!route && awaited.length > 0 && (await find({ channels: awaited }))) return;
   const text = troubleText(notices, notice);
   const told = await store.write(queueAlertMessage, { id, step: 'raised', text, ...(route && { route }) });
   if (told !== undefined) deliver(told);
 }
 
-/** A trouble is not told where it is. */
+/** Excludes the place that the alert is about. */
 function unusable(
   { kind, subject }: StoredNotice,
   accountOf: OwnerReach['accountOf'],

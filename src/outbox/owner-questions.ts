@@ -1,4 +1,4 @@
-/** The open questions that the page shows, and the end of those that nobody answers in time. */
+/** Lists the open questions for the page, and ends those that aren't answered in time. */
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AnswerResult, ShownQuestion } from '#contracts/owner-question.ts';
@@ -15,7 +15,7 @@ export type OwnerQuestionsDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly notices: Notices;
-  /** Owners by configuration: without one, the first person who is let in here becomes the owner. A reload changes it. */
+  /** Configured owners; without one, the first person approved here becomes the owner. A reload changes them. */
   readonly owners: readonly string[];
   /** Dispatches a commit's effects. */
   start(effects: Effects): void;
@@ -23,7 +23,7 @@ export type OwnerQuestionsDeps = {
 
 /** Questions to the owner, for the page. */
 export interface OwnerQuestions {
-  /** Who asks to be let in, newest first. A question about a group is asked in the group. */
+  /** Returns the requests for access, newest first. A question about a group is asked in the group. */
   questions(): Promise<readonly ShownQuestion[]>;
   /** Answers as the owner. Safe to repeat: the first answer counts, and a later one says so. */
   answer(id: string, verdict: 'approve' | 'deny'): Promise<AnswerResult>;
@@ -43,7 +43,7 @@ export function createOwnerQuestions(deps: OwnerQuestionsDeps): OwnerQuestions {
         const due = await store.read(readOpenApprovals, { limit: atOnce, isDue: true });
         for (const { id } of due) deps.start(await store.write(expireQuestion, { id }));
       } catch (error) {
-        // The sweep of the queue reports a store that is away.
+        // The queue's sweep reports an unreachable store.
         log.debug({ error }, 'questions.not-expired');
       }
       await clock.wait(intervalMs, stopping.signal);

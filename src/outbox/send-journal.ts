@@ -6,27 +6,27 @@ import type { ShownPreview } from '../store/delivery/record-preview.ts';
 import type { JournaledSends } from '../store/processes/process-records.ts';
 
 /**
- * Which calls to a platform have begun. A part is `sending` in the store a moment before its call
- * begins; this tells, after a `kill -9`, which side of that moment the process died on: what had not
- * begun is sent after all, and need not be called unknown. It also keeps the platform's id of a preview until the
- * store has it, so that no preview stays beside its answer. Not flushed to the disk: what the operating system holds
- * survives the process, and after a crash of the machine the journal does not count.
+ * Records which calls to a platform have started. A part is `sending` in the store a moment before its call starts.
+ * After a `kill -9` the journal shows on which side of that moment the process died: parts whose calls hadn't started
+ * are sent after all and needn't be reported unknown. It also keeps the platform's id of a preview until the store has
+ * it, so that no preview stays next to its answer. It isn't flushed to the disk: the operating system's cache survives
+ * the process, and after a crash of the machine the journal doesn't count.
  */
 export interface SendJournal {
   begin(partKey: string): void;
-  /** The platform has taken a preview. */
+  /** The platform has accepted a preview. */
   shown(preview: ShownPreview): void;
-  /** Called when the store knows what became of the call, or has the preview. */
+  /** Called once the store has the call's result or the preview. */
   end(partKey: string): void;
   close(): void;
 }
 
-/** Longer than this, it is written anew with the calls in hand, bytes. */
+/** Over this size, bytes, the journal is rewritten with only the calls in progress. */
 const maxBytes = 256_000;
 
 export type JournalPlace = { readonly path: string; readonly holder: string; readonly log: Log };
 
-/** Begins the journal of a process. */
+/** Opens the journal of a process. */
 export function openSendJournal({ path, holder, log }: JournalPlace): SendJournal {
   const machine = machineBoot();
   const file = openSync(path, 'a', 0o600);
@@ -48,7 +48,7 @@ export function openSendJournal({ path, holder, log }: JournalPlace): SendJourna
       append([line]);
       if (bytes > maxBytes) rewrite();
     } catch (error) {
-      // One call too few in it would be one sent twice: an empty journal says nothing at all.
+      // A call missing from the journal would be sent twice; an empty journal makes no claims.
       isKept = false;
       ftruncateSync(file, 0);
       log.warn({ error }, 'sends.journal-lost');
@@ -79,12 +79,12 @@ const previewSchema = z.object({
   epoch: z.number(),
 });
 
-/** The journal of a process that has ended, with the previews that it had shown and not recorded. */
+/** The journal of a process that has ended, with the previews that it had shown but not recorded. */
 export type LeftJournal = JournaledSends & { readonly shown: readonly ShownPreview[] };
 
 /**
- * Sends in progress when a process ended. Undefined when unknown: the journal is missing, of an earlier boot of
- * the machine, or not whole.
+ * Reads the sends in progress when a process ended. Undefined if they are unknown because the journal is missing,
+ * incomplete or from an earlier boot of the machine.
  */
 export function readSendJournal(path: string): LeftJournal | undefined {
   const machine = machineBoot();
@@ -104,12 +104,12 @@ export function readSendJournal(path: string): LeftJournal | undefined {
     }
     return { holder: written.holder, begun: [...begun], shown: [...shown.values()] };
   } catch {
-    // Missing, emptied or cut off: it says nothing, and what was in hand is unknown.
+    // Missing, emptied or cut off: the calls in progress are unknown.
     return undefined;
   }
 }
 
-/** None for a line that a kill has cut short. */
+/** Returns nothing for a line that a kill has cut short. */
 function readPreviewLine(line: string): readonly ShownPreview[] {
   try {
     return [previewSchema.parse(parseJson(line))];
@@ -118,7 +118,7 @@ function readPreviewLine(line: string): readonly ShownPreview[] {
   }
 }
 
-/** Linux names each start of the machine. Elsewhere the journal is not kept. */
+/** Returns the id that Linux gives each boot. On other systems no journal is kept. */
 function machineBoot(): string | undefined {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

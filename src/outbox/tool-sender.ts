@@ -12,13 +12,13 @@ import {
 /** A tool's message after its send: the worst state of its parts, how many of them were sent, and all receipts. */
 export type ToolSendEnd = PostResult & PartState & { readonly sentParts: number };
 
-/** Sends from a tool and waits for what becomes of it. */
+/** Sends messages from tools and waits for the result. */
 export interface ToolSender {
-  /** Resolves when its parts have ended; `pending` when they are still on their way after 30 s. */
+  /** Resolves once the message's parts have ended, or with an open state if they haven't after 30 s. */
   send(posting: PostInput, signal: AbortSignal): Promise<ToolSendEnd>;
-  /** Whether the call has sent already, in an earlier attempt: its message is found again, whatever is sent now. */
+  /** Says whether an earlier attempt of the call has sent its message; a new send then only finds that message. */
   isPosted(call: Pick<PostInput, 'runId' | 'key'>): Promise<boolean>;
-  /** Tells that some part has ended. */
+  /** Reports that some part has ended. */
   settled(): void;
 }
 

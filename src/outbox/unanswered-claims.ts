@@ -1,6 +1,6 @@
 /**
- * Commits that may have claimed a conversation for this process without its knowing: they failed, or their answers were
- * lost. No call of such a claim is ever begun, so the next claim takes it over by its id.
+ * Commits that may have claimed a conversation for this process without its knowledge, because they failed or their
+ * answers were lost. Such a claim never starts a call, so the next claim takes it over by its id.
  */
 import { hasCode } from '#contracts/errors.ts';
 
@@ -13,18 +13,18 @@ export class UnansweredClaims {
     return this.#ids.get(conversationKey) ?? [];
   }
 
-  /** Keeps the id of a commit that fails. Rejects with what the commit rejects with. */
+  /** Runs a commit and keeps its id if it fails. Rejects with the commit's error. */
   async watch<T>({ conversationKey, claimId }: NamedClaim, commit: () => Promise<T>): Promise<T> {
     try {
       return await commit();
     } catch (error) {
-      // A commit that another holder's epoch refuses has claimed nothing.
+      // A commit that was rejected because of another holder's epoch has claimed nothing.
       if (!hasCode(error, 'stale_epoch')) this.#keep(conversationKey, [...this.of(conversationKey), claimId]);
       throw error;
     }
   }
 
-  /** The store was asked for these ids: it has taken the claim over, or there was none. */
+  /** Drops ids that the store was asked for: their claim was taken over, or didn't exist. */
   forget(conversationKey: string, ids: readonly string[]): void {
     this.#keep(
       conversationKey,
