@@ -8,19 +8,19 @@ import type { ChannelState } from './channel-state.ts';
 import { createChannelWatch } from './channel-watch.ts';
 
 export type AlertReporterDeps = Omit<OwnerAlertsDeps, 'reach'> & {
-  /** Channels of this machine: the machine's user sees the page. */
+  /** This machine's own channels; its user sees the page. */
   readonly localChannels: readonly ChannelId[];
 };
 
-/** Everything the stages report that an owner may have to know. */
+/** Takes the stages' reports that an owner may have to know of. */
 export interface AlertReporter extends Pick<OwnerAlerts, 'endWhere' | 'shown' | 'dismiss'> {
-  /** `account`: the key of its account, once it is known. */
+  /** `account`: the key of the connection's account, once known. */
   onState(line: string, state: ChannelState, account?: string): void;
   onGap(channel: HostedChannel, gap: ChannelGap): void;
-  /** Something has waited in a lane for `waitedMs`, and nobody works on it. */
+  /** An item has waited in a lane for `waitedMs` without being worked on. */
   onAlarm(laneKey: string, waitedMs: number): void;
   onAlarmOver(laneKey: string): void;
-  /** The lanes whose alarm is open, whichever process has raised it. */
+  /** Returns the lanes with an open alarm, whichever process raised it. */
   openAlarms(): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
@@ -71,7 +71,7 @@ export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
   };
 }
 
-/** Where another process receives, this one still sends. */
+/** On standby, another process receives, but this one can still send. */
 function isUsable({ kind }: ChannelState): boolean {
   return kind === 'on' || kind === 'standby';
 }

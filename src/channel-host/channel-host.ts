@@ -1,6 +1,6 @@
 /**
- * Looks after the connections: makes each adapter, finds out its account, holds the account's lease,
- * lets it receive, and starts it again after trouble. One channel's trouble is never another's.
+ * Manages the connections: creates each adapter, finds its account, holds the account's lease, lets it
+ * receive, and restarts it after problems. One channel's problems never affect another.
  */
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
@@ -43,18 +43,18 @@ export type ChannelHostDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly sections?: Sections;
-  /** In [0, 1); the platform's own when absent. */
+  /** Returns a number in [0, 1). Default: `Math.random`. */
   readonly random?: () => number;
-  /** False for a process that only sends: it claims no account and takes nothing in. */
+  /** False for a process that only sends: it claims no account and accepts no events. */
   readonly receives: boolean;
   readonly live: Pick<LiveEvents, 'publish'>;
-  /** The intake of one account under its lease. */
+  /** Creates the intake of one account under its lease. */
   intakeFor(channel: HostedChannel, lease: AccountLeaseHeld): Pick<Intake, 'accept'>;
-  /** Called when this process begins to receive for the account. */
+  /** Called when this process starts to receive for the account. */
   onReceiving(channel: HostedChannel): void;
   /**
-   * Called with each state, also with one that only repeats the last. `line`: see `connectionName`; `account`: see
-   * `accountKeyOf`, undefined as long as it isn't known.
+   * Called with each state, even if it repeats the last one. `line`: see `connectionName`; `account`: see
+   * `accountKeyOf`, undefined until it is known.
    */
   onState(line: string, state: ChannelState, account: string | undefined): void;
   /** Called when messages may have been missed for good. */
@@ -63,7 +63,7 @@ export type ChannelHostDeps = {
 
 export type ConfiguredChannel = {
   readonly id: ChannelId;
-  /** Names of a network's accounts; each is a separate connection. */
+  /** Name of one of the network's accounts, each of which is a separate connection. */
   readonly accountName?: string;
   /** Loads the channel's code; only channels that are on are loaded. */
   load(): Promise<ChannelDefinition>;
@@ -74,26 +74,26 @@ export type ConfiguredChannel = {
 
 /** Runs every configured connection, each independent of the others. */
 export interface ChannelHost extends FindChannel {
-  /** Begins to run one account of a channel; resolves when its first attempt has ended, well or not. */
+  /** Starts one account of a channel; resolves when its first attempt has succeeded or failed. */
   run(channel: ConfiguredChannel): Promise<void>;
-  /** By line: `telegram`, `telegram.work`. */
+  /** Returns the states; `id` is the connection's name, such as `telegram` or `telegram.work`. */
   states(): readonly { readonly id: string; readonly state: ChannelState }[];
   setOff(line: string, reason: string): void;
-  /** Stops every intake; sending goes on working. */
+  /** Stops every intake; sending keeps working. */
   stopReceiving(): Promise<void>;
 }
 
 const leaseMs = 10_000;
-/** Between two looks at a lease that another process holds. */
+/** Minimum time between two attempts to claim a lease that another process holds. */
 const leastLookMs = 250;
-/** An adapter limits its own calls; this is for one that does not. */
+/** Adapters limit their own calls; these limits are for those that don't. */
 const identifyLimitMs = 2 * 60_000;
 const startLimitMs = 2 * 60_000;
 const stopLimitMs = 60_000;
-/** Why a channel that is on is degraded; undefined in every other state. */
+/** Returns why a channel that is on is degraded; undefined in every other state. */
 const degradation = (state: ChannelState) => (state.kind === 'on' ? state.reason : undefined);
 
-/** After a refusal, a channel that says nothing for as long counts as well again. */
+/** After a refusal, a channel that reports no problem for this long counts as working again. */
 const probationMs = 90_000;
 
 const logLevels = { off: 'info', starting: 'debug', on: 'info', standby: 'info', trouble: 'warn' } as const;
@@ -156,7 +156,7 @@ type Supervision = {
   readonly retries: Retries;
 };
 
-/** Never ends by itself: whatever was refused is tried again, only slower. */
+/** Runs until the signal aborts: even a refused connection is retried, only more slowly. */
 async function supervise(supervised: Supervision): Promise<void> {
   const { deps, channel, signal, setState, retries } = supervised;
   const log = deps.log.child({ channel: connectionName(channel.id, channel.accountName) });
@@ -175,7 +175,7 @@ async function supervise(supervised: Supervision): Promise<void> {
     } catch (error) {
       if (signal.aborted) return;
       const { problem, waitMs } = retries.after(error);
-      // Nothing that was learned of the old account may outlast it.
+      // Nothing learned about the old account may outlast it.
       if (problem.code === 'server-changed') hosted = undefined;
       setState({
         kind: 'trouble',
@@ -189,7 +189,7 @@ async function supervise(supervised: Supervision): Promise<void> {
   }
 }
 
-/** The account's name follows what its adapter learns. */
+/** A connection whose account name is updated by its adapter. */
 type HostedConnection = HostedChannel & { readonly account: { name: string } };
 
 async function identify(
@@ -222,7 +222,7 @@ async function identify(
   return hosted;
 }
 
-/** Receives for as long as the lease is held; returns when it should be tried again. */
+/** Receives as long as the lease is held; returns when receiving should be retried. */
 async function receive(supervised: Supervision, hosted: HostedConnection): Promise<'received' | 'busy'> {
   const { deps, channel, signal, setState, registry } = supervised;
   const account = accountKeyOf({ channel: channel.id, account: hosted.account.id });
@@ -247,7 +247,7 @@ async function receive(supervised: Supervision, hosted: HostedConnection): Promi
   const onAway = (error: Error) => intake.storeAnswers(error.message);
   const keeping = keepLease({ clock, claim, epoch: lease.epoch, onKept, onAway }, until);
   try {
-    const starting = inTime({ clock, limitMs: startLimitMs, what: 'Beginning to receive' }, () =>
+    const starting = inTime({ clock, limitMs: startLimitMs, what: 'Starting to receive' }, () =>
       hosted.adapter.start(intake),
     ).then(() => true);
     const hasBegun = await Promise.race([starting, keeping.then(() => false)]);
@@ -275,22 +275,22 @@ async function receive(supervised: Supervision, hosted: HostedConnection): Promi
 type Tenure = {
   readonly account: string;
   readonly lease: Pick<Extract<AccountLease, { kind: 'held' }>, 'epoch' | 'cursor' | 'heldUntil'>;
-  /** Aborted with what ended it. */
+  /** Aborted with the reason for the end. */
   readonly ended: AbortController;
   /** Aborted once the adapter has been stopped. */
   readonly closed: AbortSignal;
 };
 
 type HostIntake = Intake & {
-  /** Shows how the start went. */
+  /** Shows the state after the start. */
   started(): void;
-  /** The adapter has received for long enough without a word: it is well. */
+  /** The adapter has received for long enough without reporting a problem, so it works. */
   trusted(): void;
-  /** Whether the store could renew the lease; `fault`: why not. Until then nothing is taken in. */
+  /** Reports whether the store could renew the lease; `fault`: why not. Until it can, no events are accepted. */
   storeAnswers(fault?: string): void;
 };
 
-/** The intake of one tenure. After a refusal the channel stays in trouble until it is known to work. */
+/** Creates the intake of one tenure. After a refusal the channel stays in trouble until it is known to work. */
 async function intakeOf(
   supervised: Supervision,
   hosted: HostedConnection,
@@ -324,7 +324,7 @@ async function intakeOf(
     heldUntil,
     anchors: new Map(await deps.store.read(readAnchors, { account })),
     accept: async (batch) => {
-      // One that could not be stopped must not go on beside the one that has taken its place.
+      // An adapter that couldn't be stopped must not continue next to its replacement.
       if (closed.aborted) throw new ParleyError('stale_epoch', 'Receiving has ended.');
       const answers = await accept(batch);
       if (isOnProbation && batch.events.length > 0) trouble(undefined);
@@ -352,7 +352,7 @@ async function intakeOf(
   };
 }
 
-/** Events that nobody could read, or store, may be messages. One that was told again is known already. */
+/** Reports events that couldn't be read or stored, which may be messages. Duplicates are already known. */
 function unreadIn(
   { events, unreadable = [] }: InboundBatch,
   answers: readonly Acceptance[],

@@ -1,7 +1,7 @@
 /**
- * Which channel serves a route in this process. A session-bound one (web, terminal) lives where its
- * account is held: elsewhere a stand-in takes its place, so that an answer is shaped for it and its draft
- * goes to the process that has the clients. The stand-in delivers nothing: that process does.
+ * Finds the channel that serves a route in this process. A session-bound channel (web, terminal) exists where its
+ * account is held. In other processes a stand-in replaces it, so that answers are shaped for it and their drafts
+ * are passed to the process that has the clients. Only that process delivers; the stand-in never does.
  */
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { ChannelAdapter, ChannelDefinition, HostedChannel } from '#contracts/channel.ts';
@@ -15,22 +15,22 @@ export type AccountRef = Pick<ReplyRoute, 'channel' | 'account'>;
 export type Draft = Extract<LiveEvent, { kind: 'draft' }>;
 
 export interface FindChannel {
-  /** The channel of a route, or its stand-in: to shape an answer and to show that it is being written. */
+  /** Returns the channel of a route, or its stand-in, to shape an answer and show that it is being written. */
   find(route: AccountRef): HostedChannel | undefined;
-  /** The channel that this process may deliver through. */
+  /** Returns the channel if this process may deliver through it. */
   serving(route: AccountRef): HostedChannel | undefined;
-  /** The channel whose account this process holds. */
+  /** Returns the channel if this process holds its account. */
   holding(route: AccountRef): HostedChannel | undefined;
-  /** Shows how far an answer is that another process writes, if the clients of its channel are here. */
+  /** Shows the draft of an answer that another process is writing, if the channel's clients are here. */
   showDraft(draft: Draft): void;
 }
 
 export interface ChannelRegistry extends FindChannel {
-  /** Takes note of a channel's code. */
+  /** Registers a channel's definition. */
   define(definition: ChannelDefinition): void;
-  /** Takes note of a connection. Throws `config_invalid` when another line has the same account. */
+  /** Registers a connection. Throws `config_invalid` when another connection has the same account. */
   enter(line: string, channel: HostedChannel): void;
-  /** The account that a connection was last found to have; see `accountKeyOf`. */
+  /** Returns the account last found for a connection; see `accountKeyOf`. */
   accountOf(line: string): string | undefined;
   /** `account`: see `accountKeyOf`. */
   hold(account: string): void;
@@ -93,7 +93,7 @@ export function createChannelRegistry({ log, live }: ChannelRegistryDeps): Chann
 
 const draftMs = 10_000;
 
-/** Two connections of one bot would take each other's messages. */
+/** Two connections of one bot would take messages from each other. */
 function rejectDuplicateAccount(line: string, { account }: HostedChannel, other: string | undefined): void {
   if (other === undefined || other === line) return;
   throw new ParleyError(

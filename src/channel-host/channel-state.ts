@@ -4,7 +4,7 @@ import type { ChannelTrouble, TroubleCode } from '#contracts/channel.ts';
 export type ChannelState =
   | { readonly kind: 'off'; readonly reason: string }
   | { readonly kind: 'starting' }
-  /** `reason`: why it is degraded; absent when it is well. */
+  /** `reason`: why it is degraded; absent when it isn't. */
   | { readonly kind: 'on'; readonly account: string; readonly reason?: string }
   | { readonly kind: 'standby'; readonly reason: string }
   | TroubledState;
@@ -14,16 +14,16 @@ export type TroubledState = {
   readonly problem: ChannelTrouble['kind'];
   readonly reason: string;
   readonly code?: TroubleCode | undefined;
-  /** Since when the channel has been down without a break, ms since the epoch. */
+  /** Start of the uninterrupted problem, ms since the epoch. */
   readonly since: number;
-  /** When it is tried again, ms since the epoch; absent while the adapter itself keeps trying, every few seconds. */
+  /** Time of the next retry, ms since the epoch; absent while the adapter itself retries every few seconds. */
   readonly nextTryAt?: number;
 };
 
 /** States reported by the host's parts; the start time is added where states are kept. */
 export type NewState = Exclude<ChannelState, TroubledState> | Omit<TroubledState, 'since'>;
 
-/** The state of a connection that receives; `storeFault` is why nothing of it can be stored. */
+/** Returns the state of a connection that receives; `storeFault` says why its events can't be stored. */
 export function stateOf(
   account: string,
   latest: ChannelTrouble | undefined,

@@ -9,7 +9,7 @@ export interface ChannelWatch {
   stop(): void;
 }
 
-/** A channel that is away for a moment is nobody's business. */
+/** Shorter outages of a channel aren't reported. */
 const patienceMs = 60_000;
 
 type Values = { readonly reason: string; readonly code?: string };
@@ -17,8 +17,8 @@ type Values = { readonly reason: string; readonly code?: string };
 const kinds = ['channel-down', 'channel-unauthorised', 'channel-challenge'] as const;
 
 /**
- * Decides which states of a channel are reported to the owner: down for longer than a minute; credentials that
- * are refused and captchas at once, since nobody else can mend them.
+ * Decides which states of a channel are reported to the owner: outages longer than a minute, and refused
+ * credentials and captchas immediately, since only the owner can resolve them.
  */
 export function createChannelWatch({ clock, raise, end }: ChannelWatchDeps): ChannelWatch {
   const stopping = new AbortController();
@@ -56,7 +56,7 @@ export function createChannelWatch({ clock, raise, end }: ChannelWatchDeps): Cha
         case 'starting':
           return;
         case 'standby':
-          // Another process receives, and looks after its notices.
+          // Another process receives, and reports its own problems.
           return isUp(line);
         case 'on':
         case 'off':

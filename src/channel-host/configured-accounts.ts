@@ -10,11 +10,11 @@ export type ConfiguredAccount = {
   readonly accountName: string | undefined;
   readonly state:
     | { readonly kind: 'on'; readonly settings: ChannelSettings }
-    /** `reason` says what to set to have it. */
+    /** `reason` says what to set to enable it. */
     | { readonly kind: 'off'; readonly reason: string };
 };
 
-/** Every account of the channels in their order; a network that is off is there once. */
+/** Returns every account of the channels in their order; a network that is off appears once. */
 export function configuredAccounts(
   channels: readonly ChannelEntry[],
   config: Pick<Config, 'channels'>,
@@ -25,7 +25,7 @@ export function configuredAccounts(
     const named = Object.entries(settings?.accounts ?? {}).map(([accountName, own]) =>
       accountOf(entry, own, accountName),
     );
-    // A network may be there through its named accounts only.
+    // A network may have named accounts only.
     const isNamedOnly = named.length > 0 && !settings?.enabled;
     return isNamedOnly ? named : [accountOf(entry, settings), ...named];
   });

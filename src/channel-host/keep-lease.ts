@@ -1,19 +1,19 @@
-/** How the lease of a bot account is kept: one process receives for it at a time. */
+/** Keeps the lease of a bot account, for which one process receives at a time. */
 import type { Clock } from '#contracts/clock.ts';
 import { isStoreAway } from '#contracts/errors.ts';
 import type { AccountLease } from '../store/processes/accounts.ts';
 
-/** Between two renewals, ms; a fifth of the lease. */
+/** Interval of renewals, ms; a fifth of the lease. */
 export const renewMs = 2_000;
 /**
- * A store that is away for no longer ends no connection: `accept` looks at the epoch, and what a network doesn't tell
- * twice waits in the adapter. After that it would be too much to hold.
+ * A store that is unreachable for at most this long, ms, ends no connection: `accept` checks the epoch, and events that
+ * a network doesn't repeat wait in the adapter. After a longer time they would be too many to keep.
  */
 const storeAwayMs = 60_000;
 
 export type LeaseKeeping = {
   readonly clock: Clock;
-  /** Claims again; the holder itself keeps its epoch. */
+  /** Claims the account again; its holder keeps the epoch. */
   claim(): Promise<AccountLease>;
   readonly epoch: number;
   /** Called after each renewal. */
@@ -23,8 +23,8 @@ export type LeaseKeeping = {
 };
 
 /**
- * Renews the lease, also while its adapter is only starting, until somebody else has it or `until`. Rejects when the
- * store has been away for too long.
+ * Renews the lease, even while its adapter is starting, until another process has it or `until` aborts. Rejects when
+ * the store has been unreachable for too long.
  */
 export async function keepLease(
   { clock, claim, epoch, onKept, onAway }: LeaseKeeping,

@@ -18,7 +18,7 @@ export type CommandRegistrarDeps = {
 };
 
 export interface CommandRegistrar {
-  /** Registers with the network what differs from what it was told last. Never waits, never throws. */
+  /** Registers the commands with the network if they differ from the last ones. Never waits, never throws. */
   register(channel: HostedChannel): void;
   stop(): Promise<void>;
 }
@@ -28,8 +28,8 @@ const firstRetryMs = 60_000;
 const longestRetryMs = 3_600_000;
 
 /**
- * The network's own command menu is a convenience: it is written beside everything else, only when it has
- * changed (writing it at every start has earned others a ban), and again later when that fails.
+ * Writes the network's own command menu. The menu is a convenience, so it is written in the background, only
+ * when it has changed (writing it at every start has got others banned), and retried later on failure.
  */
 export function createCommandRegistrar(deps: CommandRegistrarDeps): CommandRegistrar {
   const stopping = new AbortController();
@@ -83,7 +83,7 @@ async function registerChanged(
   log.info({ account: key, count: commands.length }, 'commands.registered');
 }
 
-/** The wait that the network asked for; nobody waits for the menu, so it may be longer than elsewhere. */
+/** Returns the wait that the network asked for; nothing depends on the menu, so it may be longer than elsewhere. */
 function askedMs(error: unknown): number {
   const advice = error instanceof ParleyError && error.retry.kind === 'later' ? error.retry : undefined;
   return clampRemote(advice?.afterMs, { min: 0, max: longestRetryMs, fallback: 0 });

@@ -4,7 +4,7 @@ import { slowRetryMs } from '#channel-kit/slow-retry.ts';
 import type { ChannelTrouble } from '#contracts/channel.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 
-/** Ends a connection that its adapter has given up. */
+/** Thrown to end a connection that its adapter has given up on. */
 export class RefusedByNetwork extends Error {
   readonly problem: ChannelTrouble;
 
@@ -14,15 +14,15 @@ export class RefusedByNetwork extends Error {
   }
 }
 
-/** When one connection is tried again: soon after an outage, slowly after a refusal, always at some time. */
+/** Decides when a connection is retried: soon after an outage, slowly after a refusal, but always eventually. */
 export interface Retries {
-  /** Counts a failed attempt. `waitMs`: until the next one. */
+  /** Counts a failed attempt. `waitMs`: time until the next one. */
   after(error: unknown): { readonly problem: ChannelTrouble; readonly waitMs: number };
-  /** The wait in ms after a connection that ended in order. */
+  /** Returns the wait, ms, after a connection that ended normally. */
   afterRest(): number;
-  /** The network has answered: what comes next is the first failure again. */
+  /** Resets the counts, because the network has answered. */
   proven(): void;
-  /** The refusal that has not been disproved yet. */
+  /** Returns the last refusal, until the connection is known to work. */
   refusal(): ChannelTrouble | undefined;
 }
 
@@ -62,7 +62,7 @@ export function createRetries({ random }: { readonly random?: () => number }): R
   };
 }
 
-/** Neither a wrong token nor wrong settings mend themselves soon, but a refusal may be a mistake. */
+/** Wrong tokens and settings don't fix themselves soon, but a refusal may be a mistake, so it is retried slowly. */
 function refusalIn(error: unknown): ChannelTrouble | undefined {
   if (error instanceof RefusedByNetwork) return error.problem;
   const detail = error instanceof Error ? error.message : '';
@@ -71,7 +71,7 @@ function refusalIn(error: unknown): ChannelTrouble | undefined {
   return hasCode(error, 'config_invalid') ? { kind: 'unreachable', code: 'settings', detail } : undefined;
 }
 
-/** The wait that the network asked for, as long as it is bearable. */
+/** Returns the wait that the network asked for, within reason. */
 function askedMs(error: unknown): number {
   const advice = error instanceof ParleyError ? error.retry : undefined;
   return advice?.kind === 'later' && advice.afterMs !== undefined ? retryAfterMs(advice.afterMs) : 0;

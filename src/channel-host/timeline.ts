@@ -8,30 +8,30 @@ import { readStanding } from '../store/reads/read-standing.ts';
 import { readTimeline } from '../store/reads/read-timeline.ts';
 import { readParked } from '../store/waits/parked.ts';
 
-/** Live events by lane. They may be lost; reading the store again is what clients rely on. */
+/** Live events by lane. They may be lost, so clients rely on rereading the store. */
 export interface Timelines {
-  /** Tells those who watch here, and the other processes. */
+  /** Sends an event to watchers in this process and to other processes. */
   publish(laneKey: string, event: TimelineEvent): void;
-  /** Tells those who watch here what another process published. */
+  /** Passes an event from another process to watchers in this one. */
   hear(laneKey: string, event: TimelineEvent): void;
   /** Calls back for each change in the lane until the signal aborts. May miss some. */
   watchLane(laneKey: string, onEvent: (event: TimelineEvent) => void, signal: AbortSignal): void;
-  /** Calls back whenever a lane, whichever, may stand otherwise, until the signal aborts. May miss some. */
+  /** Calls back whenever the state of any lane may have changed, until the signal aborts. May miss some. */
   watchAll(onChange: () => void, signal: AbortSignal): void;
-  /** A reader for a channel; `laneKeyFor` says which session a route of it leads to. */
+  /** Creates a reader for a channel; `laneKeyFor` returns the session of a route. */
   readerFor(laneKeyFor: (route: ReplyRoute) => string): TimelineReader;
 }
 
 type Listener = (event: TimelineEvent) => void;
 
-/** No session key is this. */
+/** Never a session key. */
 const everyLane = '*';
 
 export type TimelinesDeps = {
   readonly store: Pick<Store, 'read'>;
   readonly log: Log;
   readonly live: Pick<LiveEvents, 'publish'>;
-  /** As `readRestoreMark` reads it: positions count in a session between two restores. */
+  /** From `readRestoreMark`: positions are only valid within a session between two restores. */
   readonly restoreMark: string;
 };
 
@@ -43,7 +43,7 @@ export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps
       try {
         listener(event);
       } catch (error) {
-        // A watcher must not disturb the run; the client reads again.
+        // A watcher must not disturb the run; the client rereads the store.
         log.warn({ laneKey, error }, 'timeline.listener-failed');
       }
     }
@@ -69,7 +69,7 @@ export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps
     publish: (laneKey, event) => {
       tell(laneKey, event);
       const top = topLaneOf(laneKey);
-      // Its sub-agents are part of what a conversation shows; it reads how they stand.
+      // A conversation also shows its sub-agents, so it has to reread their states.
       if (top !== laneKey && standsOtherwise(event)) tell(top, { kind: 'changed' });
     },
     readerFor: (laneKeyFor) => ({
@@ -85,7 +85,7 @@ export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps
           onEvent(event);
         };
         watch(listeners, { laneKey, listener, signal });
-        // It was told when nobody listened here, and may be so for days.
+        // A park may have been announced before anybody watched here, and may last for days.
         void readFirst(laneKey).then((event) => {
           if (event && !isOutdated && !signal.aborted) onEvent(event);
         });
@@ -112,7 +112,7 @@ function whenItStandsOtherwise(onChange: () => void): Listener {
   };
 }
 
-/** Whether the state that the store has of a lane is another one now. */
+/** Says whether the event means that a lane's stored state has changed. */
 function standsOtherwise({ kind }: TimelineEvent): boolean {
   return kind === 'run' || kind === 'changed' || kind === 'parked';
 }
