@@ -13,13 +13,13 @@ export type IntakeRetryDeps = {
   readonly channel: string;
   /** Ends the attempts. */
   readonly signal: AbortSignal;
-  /** Another process receives for the account now. */
+  /** Called when another process now receives for the account. */
   onTakenOver(): void;
 };
 
 const pauses = { firstMs: 500, longestMs: 5_000 };
 
-/** Hands a batch to the intake until it has been stored. Undefined: it has not been, and is not to be acknowledged. */
+/** Passes a batch to the intake until it is stored. Returns undefined if it wasn't and so must not be acknowledged. */
 export async function acceptUntilStored(
   batch: InboundBatch,
   { accept, clock, log, channel, signal, onTakenOver }: IntakeRetryDeps,

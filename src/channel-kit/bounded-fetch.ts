@@ -1,6 +1,6 @@
 import { readJson } from './bounded-json.ts';
 
-/** A `fetch` for JSON: `json()` of its responses is `readJson`, and nothing else of their bodies can be read. */
+/** Returns a `fetch` for JSON: `json()` of its responses is `readJson`, the only way to read their bodies. */
 export function withBoundedJson(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {
     const response = await fetch(input, init);
@@ -8,11 +8,11 @@ export function withBoundedJson(fetch: typeof globalThis.fetch): typeof globalTh
     const json = () => readJson(body ?? [], { isEndlessKept: true });
     return {
       ...{ ok, status, statusText, json },
-      // Made on demand, and seldom asked for.
+      // Created on demand, because they are rarely needed.
       get headers() {
         return response.headers;
       },
-      // As much of a `Response` as a client asks for that reads JSON.
+      // The part of a `Response` that a client needs to read JSON.
     } as unknown as Response;
   };
 }

@@ -1,24 +1,24 @@
 /**
- * Reads JSON of a network without holding the event loop, whatever it sends: no text is parsed that is longer, deeper
- * or of more values than an honest one. The elements of a list are parsed one by one, as they arrive, so that an
- * absurd one costs neither the others nor their time.
+ * Reads JSON from a network without holding the event loop, whatever it sends: a text that is longer, deeper or has
+ * more values than an honest one isn't parsed. The elements of a list are parsed one by one as they arrive, so that an
+ * absurd one neither loses nor delays the others.
  */
 import { widestShape } from './json-guard.ts';
 import { brace, bracket, closingBrace, closingBracket, comma, JsonMarks } from './json-marks.ts';
 import { takingTurns } from './take-turns.ts';
 import { UnparsedJson, UnparsedReader } from './unparsed-json.ts';
 
-/** A text within these is parsed and mapped in 20 ms at worst: 25,000 keys of 40 characters, no two of them alike. */
+/** A text within these bounds is parsed and mapped in 20 ms at worst: 25,000 different keys of 40 characters. */
 export const textBound = { bytes: 1024 * 1024, marks: 25_000 } as const;
-/** A whole reply: a hundred messages at their longest are half of it. */
+/** Bounds of a complete reply: twice the size of a hundred messages of maximum length. */
 const replyBound = { bytes: 32 * 1024 * 1024, marks: 1_000_000, elements: 10_000 } as const;
 
-/** A message of a socket, bytes: one that is longer ends the connection, since it comes in one piece. */
+/** Longest message of a socket, bytes; a longer one ends the connection, since it arrives in one piece. */
 export const longestFrame = 16 * textBound.bytes;
 
 const sliceBytes = 65_536;
 
-/** Why a text isn't parsed on the event loop; undefined for any honest one. */
+/** Returns why a text isn't parsed on the event loop; undefined for any honest one. */
 export function boundProblem(text: string): string | undefined {
   if (text.length > textBound.bytes) return tooLong;
   const marks = new JsonMarks();
@@ -28,13 +28,14 @@ export function boundProblem(text: string): string | undefined {
 }
 
 const tooLong = `longer than ${textBound.bytes} bytes`;
-const tooMany = `of more than ${textBound.marks} values`;
+const tooMany = `more than ${textBound.marks} values`;
 const tooDeep = `nested deeper than ${widestShape.depth} levels`;
 
 /**
- * Parses the body of a reply. The list that it is, or that lies directly in its object, is read element by element:
- * one beyond the bound becomes `UnparsedJson`. Throws a SyntaxError for what is no JSON, and a RangeError for anything
- * else beyond the bound. `isEndlessKept`: a list that doesn't end is cut off there; its last element is then unparsed.
+ * Parses the body of a reply. If it is a list, or an object that directly contains one, the list is read element by
+ * element, and an element over the bound becomes `UnparsedJson`. Throws a SyntaxError for invalid JSON, and a
+ * RangeError for anything else over the bound. `isEndlessKept`: a list that doesn't end is cut off at the bound
+ * instead, with its last element unparsed.
  */
 export async function readJson(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -58,7 +59,7 @@ function tooLarge(): RangeError {
   return Object.assign(new RangeError('the reply is too large'), { code: 'ERR_REPLY_TOO_LARGE' });
 }
 
-/** Collects the text around the list, and the list's elements. */
+/** Collects the text around the list and the list's elements. */
 class ReplyReader {
   readonly #marks = new JsonMarks();
   readonly #list: unknown[] = [];
@@ -112,7 +113,7 @@ class ReplyReader {
 
   end(): unknown {
     if (this.#isInList && this.isEndless) {
-      this.#list.push(this.#element.unparsed('without an end'));
+      this.#list.push(this.#element.unparsed('endless'));
       this.#frame.add(Buffer.from(this.#listDepth === 1 ? ']' : ']}'));
     }
     const value = this.#frame.parse();
@@ -127,7 +128,7 @@ class ReplyReader {
     return this.#isInList ? this.#element : this.#frame;
   }
 
-  /** Whether the list begins here. */
+  /** Says whether the list begins here. */
   #opens(code: number): boolean {
     this.#counted();
     this.#depth += 1;
@@ -151,7 +152,7 @@ class ReplyReader {
   }
 }
 
-/** One text that is parsed as a whole, or not at all. */
+/** One text, which is parsed completely or not at all. */
 class TextReader {
   #parts: Uint8Array[] = [];
   #bytes = 0;
@@ -188,7 +189,7 @@ class TextReader {
     return this.#leave().end(this.#problem ?? problem);
   }
 
-  /** From here on it is looked through instead of kept. */
+  /** From here on the text is scanned instead of kept. */
   #leave(): UnparsedReader {
     this.#unparsed ??= new UnparsedReader();
     for (const part of this.#parts.splice(0)) this.#unparsed.add(part);

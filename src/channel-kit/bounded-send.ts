@@ -1,15 +1,16 @@
-/** Bytes that may wait for a client that reads slowly; past them it is cut off and catches up by reading. */
+/** Bytes that may wait for a slow client; over this it is cut off and catches up by reading from the store. */
 const mostWaitingBytes = 8 * 1024 * 1024;
 
 type Outlet = {
-  /** Bytes that wait for the client. */
+  /** Returns the number of bytes waiting for the client. */
   waiting(): number;
   write(text: string): void;
 };
 
 /**
- * Makes a send that writes nothing and returns false while too much waits behind the longest text of the connection: one page
- * of long messages may be too much by itself, has to get through, and is followed by more.
+ * Returns a send that writes nothing and returns false while too much is waiting. The connection's longest text is
+ * allowed on top of the limit: a page of long messages may exceed it on its own, has to get through, and is followed
+ * by more.
  */
 export function createBoundedSend({ waiting, write }: Outlet): (text: string) => boolean {
   let longest = 0;

@@ -11,34 +11,34 @@ export type DownloadRequest = {
 };
 
 export type Download = {
-  /** The length the server announced; null or undefined if none. */
+  /** The length that the server announced; null or undefined if none. */
   readonly statedBytes: string | null | undefined;
   readonly body: AsyncIterable<Uint8Array> | null;
 };
 
 export type Source = {
-  /** Begins the download, which ends with the signal. Throws ParleyError, or what its client throws. */
+  /** Starts the download, which ends with the signal. Throws ParleyError, or what its client throws. */
   open(signal: AbortSignal): Promise<Download>;
-  /** Why there was no answer, without addresses: they may hold a token. */
+  /** Returns why there was no answer, without addresses, which may contain a token. */
   networkReason(error: unknown): string;
-  /** Whether a file that can't be had now may be had later. True when absent. */
+  /** Whether a file that isn't available now may be later. Default: true. */
   readonly mayReturn?: boolean;
-  /** How long nothing may come, ms. 30 s when absent. */
+  /** Longest time without any bytes, ms. Default: 30 s. */
   readonly silenceMs?: number;
-  /** How long all of it may take, ms. 5 min when absent. */
+  /** Longest total time, ms. Default: 5 min. */
   readonly limitMs?: number;
 };
 
 const usualSilenceMs = 30_000;
 const usualLimitMs = 5 * 60_000;
-/** Between two attempts while the network is away, ms. */
+/** Pause between two attempts while the network is unreachable, ms. */
 const outagePauseMs = 2_000;
 
 /**
- * Streams a file, at most `maxBytes` of it. The size is checked where the sender and the server state it
- * and again as the bytes come, since none of them has to be right. One of which nothing comes for long is given up,
- * since a connection whose other end is gone is silent for ever, and so is one that comes byte by byte. Throws
- * ParleyError `media_too_large` or `media_unavailable`.
+ * Streams a file of at most `maxBytes`. It checks the sizes stated by the sender and the server, and counts the bytes
+ * as they arrive, since the stated sizes may be wrong. A silent download is given up, since a connection whose other
+ * end is gone stays silent forever, and so is one that trickles in byte by byte. Throws ParleyError
+ * `media_too_large` or `media_unavailable`.
  */
 export async function* cappedDownload(
   source: Source,
@@ -65,18 +65,18 @@ export async function* cappedDownload(
   } finally {
     clearTimeout(silence);
     clearTimeout(limit);
-    ending.abort(); // Also when the reader stops early: the rest must not go on arriving.
+    ending.abort(); // Also when the reader stops early, so that the rest doesn't keep arriving.
   }
 }
 
-/** The fault of a file above the limit. */
+/** Creates the fault for a file over the limit. */
 export function tooLarge(maxBytes: number): ParleyError {
   return new ParleyError('media_too_large', `the file is larger than ${maxBytes} bytes`);
 }
 
 /**
- * The fault of a file that could not be fetched; it may be tried again. `why` must hold no address. `afterMs`: the wait
- * after which the network may have it, where it was away or asks for one.
+ * Creates the fault for a file that couldn't be fetched; fetching may be retried. `why` must not contain an address.
+ * `afterMs`: the wait after which the file may be available, if the network was unreachable or asks for a wait.
  */
 export function unavailable(why: string, { afterMs, cause }: FaultDetail = {}): ParleyError {
   const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;

@@ -6,7 +6,7 @@ export type FaultDetail = {
   readonly cause?: unknown;
 };
 
-/** The fault of a network that doesn't answer as it should: it is asked again later. */
+/** Creates the fault for a network that doesn't answer properly; the call is retried later. */
 export function channelUnavailable(what: string, { afterMs, cause }: FaultDetail = {}): ParleyError {
   const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;
   return new ParleyError('channel_unavailable', what, { cause, retry });

@@ -1,20 +1,20 @@
-/** U+0000 and lone surrogates break databases and JSON readers; both become U+FFFD. Keeps the length. */
+/** Replaces U+0000 and lone surrogates, which break databases and JSON readers, with U+FFFD. Keeps the length. */
 export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }
 
-/** White space only, also by the reckoning of platforms that count separators and U+0085 in. */
+/** True for white space only, including separators and U+0085, which some platforms count as white space. */
 export function isBlank(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
   return /^[\s\x1c-\x1f\x85]*$/.test(text);
 }
 
 /**
- * The longest beginning of `text` that fits `maxBytes` of UTF-8 together with a note about the rest; the
- * text itself when it fits. Never splits a surrogate pair. The result is clean (see `cleanText`).
+ * Returns the text if it fits into `maxBytes` of UTF-8, otherwise its longest beginning that fits together with
+ * a note about the rest. Never splits a surrogate pair. The result is clean (see `cleanText`).
  */
 export function fitBytes(text: string, maxBytes: number): string {
-  // A UTF-16 unit is at least one byte, so nothing behind `maxBytes` units can fit; 2 spare units keep a pair whole.
+  // A UTF-16 unit is at least one byte, so nothing after `maxBytes` units can fit; 2 spare units keep a pair intact.
   const cleaned = cleanText(text.slice(0, maxBytes + 2));
   if (text.length <= maxBytes && Buffer.byteLength(cleaned) <= maxBytes) return cleaned;
   const note = `\n[cut here: the whole text has ${Buffer.byteLength(text)} bytes, the limit is ${maxBytes}]`;
@@ -22,7 +22,7 @@ export function fitBytes(text: string, maxBytes: number): string {
   return cleaned.slice(0, new TextEncoder().encodeInto(cleaned, room).read) + note;
 }
 
-/** The same for a limit in characters (UTF-16 units). */
+/** Does the same for a limit in characters (UTF-16 units). */
 export function fitChars(text: string, maxChars: number): string {
   if (text.length <= maxChars) return cleanText(text);
   const note = `\n[cut here: only the first ${maxChars} characters are shown]`;

@@ -12,31 +12,31 @@ import {
 import type { ClientDelivery } from './client-delivery.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
 
-/** Abilities of a channel that serves clients of Parley's own. */
+/** Returns the abilities of a channel that serves Parley's own clients. */
 export function clientCapabilities(own: Pick<Capabilities, 'canPress'>): Capabilities {
   return {
     text: { maxLength: maxTextLength },
     canReact: false,
     canQuote: false,
-    // Clients read what they missed from the store, where each message stays as it was sent.
+    // Clients read missed messages from the store, where each message stays as it was sent.
     canEdit: false,
     canDelete: false,
     ...own,
     preview: { dm: 'draft', group: 'none' },
     previewIntervalMs: { dm: 60, group: 60 },
     isSessionBound: true,
-    // The timeline holds a part under its key, so a repeated send changes nothing.
+    // The timeline contains a part under its key, so a repeated send changes nothing.
     repeatSafeMs: Number.MAX_SAFE_INTEGER,
   };
 }
 
-/** Routes to the conversations of such a channel: its one account has the channel's name. */
+/** Returns a function that creates routes to the channel's conversations; its one account has the channel's name. */
 export function clientRoutes(channel: ChannelId): (conversation: string) => ReplyRoute {
   const account = accountId(channel);
   return (conversation) => ({ channel, account, conversation: conversationId(conversation) });
 }
 
-/** The clients that are connected now, and the half of the adapter that reaches them. Holds nothing that lasts. */
+/** The connected clients, and the half of the adapter that reaches them. Contains no lasting state. */
 export type ConnectedClients = Pick<ChannelAdapter, 'send'> &
   Required<Pick<ChannelAdapter, 'preview'>> & {
     /** Serves the client behind this link until the link closes. */
@@ -47,11 +47,11 @@ export type ConnectedClients = Pick<ChannelAdapter, 'send'> &
 
 export type ConnectedClientsDeps = Pick<ChannelDeps, 'clock' | 'log'> &
   Pick<ClientConnectionDeps, 'routeTo' | 'envelopeOf' | 'onStale'> & {
-    /** The channel's mapping of a part at `at`, ms. */
+    /** Maps a part to what the channel delivers at `at`, ms. */
     planOf(outbound: Outbound, at: number): ClientDelivery;
   };
 
-/** Makes the set of a channel's clients, empty at first. */
+/** Creates the set of a channel's clients, initially empty. */
 export function createConnectedClients(channel: ConnectedClientsDeps): ConnectedClients {
   const { clock, planOf, ...common } = channel;
   const open = new Set<ClientConnection>();

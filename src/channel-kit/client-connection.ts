@@ -15,20 +15,20 @@ import {
 import { ackOf, type EffectFrame, type ServerFrame } from './client-frames.ts';
 import { workingInTurn } from './in-turn.ts';
 
-/** How frames travel to and from one client: a WebSocket message or a line each. */
+/** Carries frames to and from one client, each as a WebSocket message or a line. */
 export type ClientLink = {
   send(text: string): void;
   /** Asks the client to come back later. */
   close(): void;
   onText(listener: (text: string) => void): void;
-  /** Stops reading from the client, or goes on: what it sends meanwhile stays with it. */
+  /** Pauses or resumes reading from the client, which keeps what it sends meanwhile. */
   setPaused(isPaused: boolean): void;
   onClose(listener: () => void): void;
 };
 
-/** One client that is connected. */
+/** A connected client. */
 export type ClientConnection = {
-  /** Where the client looks; undefined until it said hello. */
+  /** Returns the conversation that the client shows; undefined until it has said hello. */
   readonly route: () => ReplyRoute | undefined;
   readonly push: (frame: ServerFrame) => void;
   readonly close: () => void;
@@ -36,29 +36,29 @@ export type ClientConnection = {
 
 export type ClientConnectionDeps = {
   readonly link: ClientLink;
-  /** The channel's route to one of its conversations. */
+  /** Returns the channel's route to one of its conversations. */
   routeTo(conversation: string): ReplyRoute;
-  /** The channel's mapping of a frame that arrived at `sentAt`, ms. */
+  /** Maps a frame that arrived at `sentAt`, ms, to an envelope. */
   envelopeOf(frame: EffectFrame, route: ReplyRoute, sentAt: number): InboundEnvelope;
   readonly intake: Intake;
   readonly timeline: TimelineReader;
   readonly clock: Clock;
   readonly log: Log;
-  /** Another process has the account now: nothing more may be accepted here. */
+  /** Called when another process has taken over the account, so that nothing more may be accepted here. */
   readonly onStale: () => void;
-  /** How often the conversation is read without a reason, ms. */
+  /** Interval at which the conversation is read even without an event, ms. */
   readonly lookMs?: number;
 };
 
-/** An event may be lost between processes. And a client that hears nothing for longer than this has lost its connection. */
+/** Events may be lost between processes, and a client that hears nothing for longer has lost its connection. */
 const defaultLookMs = 30_000;
-/** Frames of one client that may wait for the store before no more are read. */
+/** Number of a client's frames that may wait for the store before reading is paused. */
 const maxWaiting = 64;
 
 /**
- * Performs what `stepConversation` decides. Messages of one client are accepted one after the other;
- * when the store fails, the client is cut off, so that it sends everything unacknowledged again in order. A client that
- * sends faster than the store takes isn't read from meanwhile.
+ * Performs what `stepConversation` decides. Messages of one client are accepted one at a time. When the store fails,
+ * the client is cut off, so that it resends everything unacknowledged in order. Reading from a client pauses while it
+ * sends faster than the store accepts.
  */
 export function openClientConnection(deps: ClientConnectionDeps): ClientConnection {
   const ended = new AbortController();
@@ -79,7 +79,7 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
     state = step.state;
     for (const action of step.actions) perform(action);
   };
-  /** Runs unless the client is gone; a fault cuts it off, and it comes back and catches up. */
+  /** Runs the work unless the client is gone. A fault cuts the client off; it then reconnects and catches up. */
   const attempt = async (work: () => Promise<void>) => {
     if (ended.signal.aborted) return;
     try {
@@ -95,7 +95,7 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
   const { look, watch } = createWatch(deps, { onEvent, push }, ended.signal);
   const take = async (at: ReplyRoute, frame: EffectFrame) => {
     push(await accept(deps, at, frame));
-    // It may have entered another session than the one that is watched.
+    // The message may have entered a session other than the watched one.
     if (state.of !== undefined && state.of !== deps.timeline.sessionOf(at)) look();
   };
   const perform = (action: ConversationAction) => {
@@ -120,7 +120,7 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
   return { route: () => route, push, close };
 }
 
-/** Counts what a client waits for, and reads no more from it while that is too much. */
+/** Counts the work that a client waits for, and pauses reading from it while there is too much. */
 function createHolds(link: ClientLink) {
   let waiting = 0;
   const inTurn = workingInTurn();
@@ -136,7 +136,7 @@ function createHolds(link: ClientLink) {
 
 type Watcher = { onEvent(event: TimelineEvent): void; push(frame: ServerFrame): void };
 
-/** Hears of one session at a time; `look` reads without a reason. */
+/** Watches one session at a time; `look` reads it even without an event. */
 function createWatch(
   { timeline, lookMs = defaultLookMs }: ClientConnectionDeps,
   { onEvent, push }: Watcher,
@@ -144,7 +144,7 @@ function createWatch(
 ) {
   const changed = { kind: 'changed' } as const;
   const look = () => onEvent(changed);
-  // A client isn't cut off for a store that is away: it hears that its connection stands.
+  // An unreachable store doesn't cut the client off; the event shows it that its connection is alive.
   const lookIfPossible = (at: ReplyRoute) =>
     timeline.standing(at).then(look, () => push({ type: 'event', event: changed }));
   const lookAgain = (at: ReplyRoute) => {
@@ -186,6 +186,6 @@ async function accept(
 const unavailable: ServerFrame = {
   type: 'problem',
   code: 'unavailable',
-  message: 'Parley cannot store messages right now. What is not acknowledged is kept and sent again.',
+  message: "Parley can't store messages right now. Unacknowledged messages are kept and sent again.",
   retry: true,
 };

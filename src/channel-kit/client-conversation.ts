@@ -1,7 +1,7 @@
 /**
  * One client's view of one conversation, as a pure state machine: the channels that serve clients
- * feed it what happens and perform what it answers. Decides what to read from the timeline so that
- * a client misses nothing: events may be lost, so each one only asks for another read.
+ * pass it inputs and perform the actions that it returns. It decides what to read from the timeline so
+ * that a client misses nothing. Events may be lost, so each one only triggers another read.
  */
 
 import type { TimelineEvent, TimelineItem, TimelineStanding } from '#contracts/timeline.ts';
@@ -18,11 +18,11 @@ import { parseJson } from './parse-json.ts';
 
 export type ConversationState = {
   readonly conversation: string | undefined;
-  /** The session that the client's positions count in; undefined while it has none. */
+  /** The session of the client's positions; undefined while it has none. */
   readonly of: string | undefined;
   /** The newest position the client has. */
   readonly position: number;
-  /** The positions of people's messages whose outcome is still open: their state will change. */
+  /** The positions of people's messages whose outcome is still open, so that their state will change. */
   readonly open: readonly number[];
   readonly reading: 'no' | 'yes' | 'again';
   /** How often the client has said hello. */
@@ -43,7 +43,7 @@ export type ConversationInput =
 
 export type ConversationAction =
   | { readonly kind: 'reply'; readonly frame: ServerFrame }
-  /** Watch this conversation from now on, where it leads now, and no other. */
+  /** From now on, watch only the session to which this conversation now leads. */
   | { readonly kind: 'watch'; readonly conversation: string }
   /** Read the timeline and feed the result back as `items`. */
   | { readonly kind: 'read'; readonly after?: number }
@@ -94,7 +94,7 @@ function onHello(
   { conversation, after = 0, of = state.of }: HelloFrame,
 ): ConversationStep {
   if (state.conversation !== undefined && state.conversation !== conversation) {
-    return problem(state, 'invalid_frame', 'Another conversation needs a connection of its own.');
+    return problem(state, 'invalid_frame', 'Another conversation needs its own connection.');
   }
   const watch: readonly ConversationAction[] =
     state.conversation === undefined ? [{ kind: 'watch', conversation }] : [];
@@ -125,21 +125,21 @@ function onItems(
   };
   const reply: ConversationAction = { kind: 'reply', frame: { type: 'items', of, items } };
   const next = nextRead(state, done, items.length >= readLimit ? last : undefined);
-  // With another read to come, this is out of date already. Without, the read has begun after every hello.
+  // Before another read the standing would already be outdated. Otherwise this read began after every hello.
   const isLast = next.actions.length === 0;
   const { hellos } = state;
   const stands: ConversationAction = { kind: 'reply', frame: { type: 'standing', hellos, ...standing } };
   return { state: next.state, actions: isLast ? [reply, stands] : [reply, ...next.actions] };
 }
 
-/** The conversation leads to another session now: a position of the one before says nothing of it. */
+/** Starts over, because the conversation now leads to another session, in which earlier positions are meaningless. */
 function beginAnew(state: ConversationState, of: string): ConversationStep {
   const { conversation = '' } = state;
   const read = requestRead({ ...state, of, position: 0, open: [], reading: 'no' });
   return { state: read.state, actions: [{ kind: 'watch', conversation }, ...read.actions] };
 }
 
-/** A full page has a next one; a change during the read asks for another from the start. */
+/** Reads the next page after a full one; a change during the read requires another read from the start. */
 function nextRead(
   before: ConversationState,
   done: ConversationState,
@@ -151,7 +151,7 @@ function nextRead(
   return before.reading === 'again' ? requestRead(done) : { state: done, actions: [] };
 }
 
-/** One read at a time; what asks meanwhile is served by one more read after it. */
+/** Allows one read at a time; requests during it are served by one more read afterwards. */
 function requestRead(state: ConversationState): ConversationStep {
   if (state.reading !== 'no') return { state: { ...state, reading: 'again' }, actions: [] };
   const after = Math.min(state.position, ...state.open.map((at) => at - 1));
@@ -180,7 +180,7 @@ function parseFrame(text: string): ClientFrame | ProblemFrame {
   const isTooLong = parsed.error.issues.some((issue) => issue.code === 'too_big' && issue.path[0] === 'text');
   return isTooLong
     ? problemFrame('too_long', tooLongText, id)
-    : problemFrame('invalid_frame', 'The frame is not one Parley knows.', id);
+    : problemFrame('invalid_frame', "The frame isn't valid.", id);
 }
 
 function idOf(value: unknown): string | undefined {

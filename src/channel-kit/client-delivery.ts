@@ -2,14 +2,14 @@ import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
 import { failed, sent } from './send-result.ts';
 
-/** Frames for open clients, and the result of a delivery. */
+/** A frame for connected clients, if any, and the result of the delivery. */
 export type ClientDelivery =
   | { readonly kind: 'deliver'; readonly frame: ServerFrame; readonly result: SendResult }
   | { readonly kind: 'reject'; readonly result: SendResult };
 
 /**
- * The part is in the store before it comes here, and a client that is closed reads it there. So a
- * delivery succeeds whether or not anyone looks; the part's key is the message's id.
+ * Maps a part to its delivery. The part is already in the store, from which a client reads it when it reconnects.
+ * So a delivery succeeds whether or not a client is connected; the part's key is the message's id.
  */
 export function clientDelivery(outbound: Outbound, at: number): ClientDelivery {
   const { content } = outbound;
@@ -23,7 +23,7 @@ export function clientDelivery(outbound: Outbound, at: number): ClientDelivery {
       return deliver({ type: 'deleted', messageId: content.messageId }, []);
     case 'reaction':
     case 'media':
-      return reject(`this channel cannot deliver ${content.kind}`);
+      return reject(`this channel can't deliver ${content.kind}`);
     default:
       return content satisfies never;
   }

@@ -3,12 +3,12 @@ import { eventKey, messageId, peerId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { EffectFrame } from './client-frames.ts';
 
-/** The one person of a channel of clients: only they can connect. */
+/** The only person on a channel of clients: nobody else can connect. */
 const owner = peerId('owner');
 
 /**
- * A frame as the gateway takes it. The client's own id is the event key: a frame that is sent
- * again after a lost connection is the same event. `sentAt` is the gateway's time of arrival, ms.
+ * Maps a frame to an envelope. The client's id is the event key, so a frame that is resent after a lost
+ * connection is the same event. `sentAt` is the time at which the gateway received it, ms.
  */
 export function clientEnvelope(frame: EffectFrame, route: ReplyRoute, sentAt: number): InboundEnvelope {
   return {

@@ -1,7 +1,7 @@
 /**
  * Frames between the gateway and a client of a session-bound channel: one JSON object per WebSocket message or
- * per line. Each frame that has an effect carries an `id` of the client's own, and is sent again until its
- * `ack` came: the same id is stored once.
+ * line. Each frame with an effect carries an `id` chosen by the client and is resent until its `ack` arrives;
+ * the same id is stored once.
  */
 import { z } from 'zod';
 import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
@@ -12,11 +12,11 @@ import { noId } from './no-id.ts';
 
 /** Longest text of one message, in UTF-16 code units. */
 export const maxTextLength = 32_000;
-/** The problem with a longer one, for its sender. */
-export const tooLongText = `A message may be ${maxTextLength} characters long.`;
-/** Longest frame in bytes; a full text of characters that JSON escapes fits. */
+/** The problem with a longer text, for its sender. */
+export const tooLongText = `A message can have at most ${maxTextLength} characters.`;
+/** Longest frame in bytes; a text of maximum length fits even if JSON escapes all its characters. */
 export const maxFrameBytes = 256 * 1024;
-/** Where a socket's path is too long for the system, a file of this suffix names the real path. */
+/** Suffix of the file that contains a socket's real path when the usual one is too long for the system. */
 export const socketPointerSuffix = '.path';
 
 const text = z.string().max(maxTextLength).transform(cleanText);
@@ -33,14 +33,14 @@ const attachment = z.object({
 
 /** Schema of a client's frames. */
 export const clientFrameSchema = z.discriminatedUnion('type', [
-  /** First frame, and again to ask for what came after a position of the session `of`. */
+  /** The first frame, and later a request for the items after a position of the session `of`. */
   z.object({
     type: z.literal('hello'),
     conversation: z.preprocess(noId, conversation.default('main')),
     after: z.int().nonnegative().optional(),
     of: z.string().max(2_048).optional(),
   }),
-  /** `attachments` name files that were sent before; only channels that take files look at them. */
+  /** `attachments` name files uploaded before; only channels that accept files read them. */
   z.object({ type: z.literal('send'), id, text, attachments: z.array(attachment).max(10).exactOptional() }),
   z.object({ type: z.literal('stop'), id }),
   /** Gives message `message` the new `text`. */
@@ -58,18 +58,18 @@ export type EffectFrame = Exclude<ClientFrame, HelloFrame>;
 
 /** Schema of the gateway's frames, for clients. */
 export const serverFrameSchema = z.discriminatedUnion('type', [
-  /** The gateway has stored what became of frame `id`: it need not be sent again. */
+  /** The gateway has stored the result of frame `id`, so it needn't be sent again. */
   z.object({
     type: z.literal('ack'),
     id: z.string(),
     state: z.string(),
     reason: z.string().exactOptional(),
-    /** The result of a press in words, for the person who pressed. */
+    /** The result of a press, as text for the person who pressed. */
     text: z.string().exactOptional(),
   }),
   /**
-   * Oldest first. An item with a known `messageId` replaces it: its state may have changed. `of` names their session:
-   * what was read of another one is no longer shown.
+   * Oldest first. An item with a known `messageId` replaces the known one, since its state may have changed. `of` names
+   * their session; items of any other session are no longer shown.
    */
   z.object({
     type: z.literal('items'),
@@ -78,11 +78,11 @@ export const serverFrameSchema = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('event'), event: timelineEventSchema }),
   /**
-   * Follows the last page of items: replaces all that the client knows of what goes on. `hellos`: so many of this
-   * connection are answered by now, with all that was stored before them.
+   * Follows the last page of items and replaces all that the client knows about current activity. `hellos`: this many
+   * hellos of the connection are now answered, with everything stored before them.
    */
   z.object({ type: z.literal('standing'), hellos: z.int(), ...timelineStandingSchema.shape }),
-  /** The answer so far, formatted; replaces what was shown. */
+  /** The answer so far, formatted; replaces the previous one. */
   z.object({ type: z.literal('preview'), text: z.string(), spans: spansSchema }),
   /** A delivered part. The item with the same `messageId` follows later and replaces it. */
   z.object({
@@ -94,7 +94,7 @@ export const serverFrameSchema = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('edited'), messageId: z.string(), text: z.string(), spans: spansSchema }),
   z.object({ type: z.literal('deleted'), messageId: z.string() }),
-  /** `retry: true`: send frame `id` again later. `retry: false`: sending it again would not help. */
+  /** `retry: true`: send frame `id` again later. `retry: false`: sending it again wouldn't help. */
   z.object({
     type: z.literal('problem'),
     code: z.enum(['invalid_frame', 'hello_first', 'too_long', 'unavailable']),
@@ -108,7 +108,7 @@ export const serverFrameSchema = z.discriminatedUnion('type', [
 export type ServerFrame = z.infer<typeof serverFrameSchema>;
 export type ProblemFrame = Extract<ServerFrame, { type: 'problem' }>;
 
-/** The answer to frame `id` once the intake stored it. */
+/** Returns the answer to frame `id` once the intake has stored it. */
 export function ackOf(id: string, acceptance: Acceptance): ServerFrame {
   const reason = reasonOf(acceptance);
   return {
@@ -121,8 +121,8 @@ export function ackOf(id: string, acceptance: Acceptance): ServerFrame {
 }
 
 /**
- * Says again what became of a repeated frame: its first answer may be lost, and only what was accepted is in the
- * timeline.
+ * Returns the state. A repeated frame gets its original result again, because the first answer may be lost and only
+ * accepted frames are in the timeline.
  */
 function stateOf(acceptance: Acceptance): string {
   if (acceptance.kind !== 'duplicate' || acceptance.of.outcome === 'accepted') return acceptance.kind;

@@ -1,4 +1,4 @@
-/** Parts of the mapping of events to envelopes that every network needs. Pure. */
+/** Parts of the mapping from events to envelopes that every network needs. Pure. */
 import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { AttachmentRef } from '#contracts/attachment.ts';
@@ -7,37 +7,37 @@ import type { InboundEvent, Sender } from '#contracts/envelope.ts';
 import { type EventKey, eventKey, peerId } from '#contracts/ids.ts';
 import { cleanText } from './clean-text.ts';
 
-/** The sender of an event that names none. No allow-list can hold it. */
+/** The sender of an event that names none. No allow-list can contain it. */
 export const nobody: Sender = { id: peerId('nobody'), name: '', isBot: false, isSelf: false };
 
 /**
- * Names an event for ever, by its kind and by what it is about. Clean, whatever a person put into it (an emoji, say):
- * no database would take the event, nor those after it.
+ * Returns an event's permanent key, from its kind and its subject. The key is cleaned, because people control parts of
+ * it (such as an emoji) and a database would reject the event and those after it.
  */
 export function keyOf(kind: string, ...parts: readonly (string | number)[]): EventKey {
   return eventKey(cleanText([kind, ...parts].join(':')));
 }
 
-/** An event that Parley knows of and does nothing with. */
+/** Creates an event that Parley recognises but ignores. */
 export function unsupported(name: string): InboundEvent {
   return { kind: 'unsupported', name: cleanText(name).slice(0, 64) };
 }
 
-/** The kind of a file that is no voice message, by its media type. */
+/** Returns the kind of a file other than a voice message, by its media type. */
 export function fileKind(mimeType = ''): AttachmentRef['kind'] {
   const [kind] = mimeType.split('/');
   return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'file';
 }
 
-/** An event whose mapping threw, for the intake to keep raw. */
+/** An event whose mapping threw; the intake keeps it raw. */
 export type UnreadableEvent = NonNullable<InboundBatch['unreadable']>[number];
 
-/** Longest raw text kept of it, in UTF-16 code units. */
+/** Longest raw text kept of an event, in UTF-16 code units. */
 const rawLimit = 16_384;
 
 /**
- * Describes an event that nobody could read. `nameOf` makes its key's parts of a digest of what came; an id that
- * names it better may take the digest's place.
+ * Describes an event that couldn't be read. `nameOf` builds the parts of its key from a digest of its content; it may
+ * use an id instead of the digest.
  */
 export function unreadableEvent(
   value: unknown,
@@ -55,6 +55,6 @@ function rawOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? 'undefined';
   } catch {
-    return inspect(value); // Nested too deep to be written down.
+    return inspect(value); // Nested too deeply to be serialised.
   }
 }

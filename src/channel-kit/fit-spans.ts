@@ -1,6 +1,6 @@
 import type { Span } from '#contracts/span.ts';
 
-/** At most so many of a text's spans, the first ones; links before styles, since their addresses stand nowhere else. */
+/** Keeps the first `most` spans of a text; links before styles, since their addresses exist nowhere else. */
 export function fitSpans(spans: readonly Span[], most: number): readonly Span[] {
   if (spans.length <= most) return spans;
   const links = spans.filter(({ kind }) => kind === 'link').slice(0, most);

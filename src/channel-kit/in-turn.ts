@@ -1,4 +1,4 @@
-/** Makes a function that runs pieces of work one after the other, whatever becomes of those before. */
+/** Returns a function that runs pieces of work one after another, even if earlier ones fail. */
 export function workingInTurn(): <T>(act: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (act) => {

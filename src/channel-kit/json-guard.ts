@@ -1,27 +1,27 @@
 import { UnparsedJson } from './unparsed-json.ts';
 
-/** How deep JSON from outside may be nested, and how many values it may hold. */
+/** How deep JSON from outside may be nested, and how many values it may contain. */
 export type ShapeLimits = { readonly depth: number; readonly values: number };
 
 /** Default limit: a platform's description of a large group fits. */
 export const widestShape: ShapeLimits = { depth: 64, values: 1_000_000 };
 
 /**
- * Finds what no honest JSON holds: prototype keys, bottomless nesting, endless lists, and whatever was left unparsed for
- * its size. Undefined when it is none of them.
+ * Finds what no honest JSON contains: prototype keys, bottomless nesting, endless lists, and values left unparsed
+ * because of their size. Returns undefined if there is no problem.
  */
 export function jsonProblem(value: unknown, limits: ShapeLimits = widestShape): string | undefined {
   if (value instanceof UnparsedJson) return value.problem;
   return measureJson(value, limits).problem;
 }
 
-/** Throws for it. */
+/** Throws if the value has such a problem. */
 export function assertSafeJson(value: unknown): void {
   const problem = jsonProblem(value);
   if (problem !== undefined) throw new Error(problem);
 }
 
-/** Counts the values, itself included; of what has a problem those that were looked at. */
+/** Counts the values, including itself; stops counting at a problem. */
 export function measureJson(
   value: unknown,
   limits: ShapeLimits,
@@ -35,7 +35,7 @@ type Place = { depth: number; left: number };
 
 function look(value: unknown, at: Place, limits: ShapeLimits): string | undefined {
   at.left -= 1;
-  if (at.left < 0) return `holds more than ${limits.values} values`;
+  if (at.left < 0) return `contains more than ${limits.values} values`;
   if (typeof value !== 'object' || value === null) return undefined;
   if (at.depth >= limits.depth) return `nested deeper than ${limits.depth} levels`;
   at.depth += 1;
@@ -54,7 +54,7 @@ function lookAtAll(values: readonly unknown[], at: Place, limits: ShapeLimits): 
 
 function lookInside(value: object, at: Place, limits: ShapeLimits): string | undefined {
   for (const key of Object.keys(value)) {
-    if (key === '__proto__' || key === 'constructor' || key === 'prototype') return `holds the key ${key}`;
+    if (key === '__proto__' || key === 'constructor' || key === 'prototype') return `contains the key ${key}`;
     const problem = look((value as Record<string, unknown>)[key], at, limits);
     if (problem !== undefined) return problem;
   }

@@ -8,14 +8,14 @@ const quote = 0x22;
 const backslash = 0x5c;
 
 /**
- * Finds the characters that structure JSON, those outside of its strings. Their number, rather than the length, is what
- * a parser takes its time for.
+ * Finds the characters that structure JSON, those outside its strings. A parser's time depends on their number more
+ * than on the length.
  */
 export class JsonMarks {
   #isInString = false;
   #isEscaped = false;
 
-  /** Takes the next byte or UTF-16 unit. True for one outside of strings; quotes are part of theirs. */
+  /** Takes the next byte or UTF-16 unit. Returns true if it is outside strings; quotes belong to their strings. */
   isOutside(code: number): boolean {
     if (!this.#isInString) {
       if (code !== quote) return true;
@@ -26,7 +26,7 @@ export class JsonMarks {
     return false;
   }
 
-  /** Takes the next one, and tells whether it begins a value: a bracket, a brace or a comma. */
+  /** Takes the next one, and says whether it begins a value: a bracket, a brace or a comma. */
   isMark(code: number): boolean {
     return this.isOutside(code) && (code === comma || code === bracket || code === brace);
   }

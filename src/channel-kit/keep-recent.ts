@@ -1,4 +1,4 @@
-/** Puts an entry after the others; the oldest goes when there are more than `most`. */
+/** Puts an entry after the others, and removes the oldest if there are more than `most`. */
 export function keepRecent<K, V>(map: Map<K, V>, most: number, [key, value]: readonly [K, V]): void {
   map.delete(key);
   map.set(key, value);

@@ -1,16 +1,16 @@
 const newline = 0x0a;
 
-/** Cuts a stream of bytes into lines. */
+/** Splits a stream of bytes into lines. */
 export type LineSplitter = {
-  /** The lines that end in this chunk, without their ends. */
+  /** Returns the lines that end in this chunk, without line feeds. */
   push(chunk: Buffer): readonly string[];
-  /** The size of the line that is begun, bytes. */
+  /** Returns the size of the unfinished line, bytes. */
   begunBytes(): number;
 };
 
 /**
- * Splits at line feeds only, and before decoding, so that no character is cut. readline also splits at U+2028 and
- * U+2029, which JSON leaves as they are.
+ * Splits at line feeds only, and before decoding, so that no character is cut. readline would also split at U+2028
+ * and U+2029, which JSON doesn't escape.
  */
 export function createLineSplitter(): LineSplitter {
   let begun: Buffer[] = [];

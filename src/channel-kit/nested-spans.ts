@@ -1,18 +1,18 @@
 /**
- * Repairs spans so that every network can show them: they lie within the text, cut no character in two and cover more
- * than white space; any two are apart or one lies in the other; no kind lies in itself, and code in nothing but a quote.
+ * Repairs spans so that every network can show them: they are within the text, split no character and cover more than
+ * white space; any two are disjoint or nested; no kind is nested in itself, and code only in a quote.
  */
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Span } from '#contracts/span.ts';
 import { fitSpans } from './fit-spans.ts';
 
-/** Which span keeps its range when two clash: the earlier one here. */
+/** Decides which of two clashing spans keeps its range: the one with the lower rank. */
 const rank = { 'code-block': 0, link: 1, code: 2, quote: 3 } as const;
 
-/** More spans than this are not even looked at: each is compared with those before it. */
+/** Further spans are ignored, because each is compared with all before it. */
 const mostSpans = 200;
 
-/** Ordered by their start, the longer first. */
+/** Returns the repaired spans, ordered by their start, the longer first. */
 export function nestedSpans({ text, spans }: FormattedText): readonly Span[] {
   const ordered = fitSpans(spans, mostSpans)
     .flatMap((span) => fit(text, span))
@@ -36,7 +36,8 @@ function fit(text: string, span: Span): readonly Span[] {
 }
 
 /**
- * The rest of a span beside those already placed: first without what excludes it, then cut where it crosses.
+ * Returns what remains of a span next to those already placed: it is first reduced by those that exclude it, then cut
+ * where it crosses others.
  */
 function place(span: Span, placed: readonly Span[]): readonly Span[] {
   const touched = placed.filter((other) => overlaps(span, other));
@@ -56,14 +57,14 @@ function cut(
   return pieces;
 }
 
-/** True when the two may not share a single character. */
+/** True if the two may not share any character. */
 function excludes(a: Span, b: Span): boolean {
   if (a.kind === b.kind) return true;
   if (a.kind === 'quote' || b.kind === 'quote') return false;
   return isCode(a) || isCode(b);
 }
 
-/** Code is shown as it is: its white space counts. */
+/** True for code, which is shown unchanged, including its white space. */
 export function isCode({ kind }: Span): boolean {
   return kind === 'code' || kind === 'code-block';
 }
@@ -86,7 +87,7 @@ function subtract(span: Span, other: Span): readonly Span[] {
   ];
 }
 
-/** Cuts a span that half overlaps another in two, at the other's edge. */
+/** Splits a span that partly overlaps another, at the other's edge. */
 function splitAt(span: Span, other: Span): readonly Span[] {
   const end = span.start + span.length;
   const edge = other.start > span.start ? other.start : other.start + other.length;

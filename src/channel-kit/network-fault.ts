@@ -1,9 +1,9 @@
 /**
- * How far a request came that failed without an answer. Every channel asks this before it repeats a send:
- * what may have left is never sent again blindly.
+ * Determines how far a request got that failed without an answer. Every channel checks this before it repeats a
+ * send, because a message that may have left is never resent blindly.
  */
 
-/** Codes of Node.js, OpenSSL and undici for connections that never stood. */
+/** Codes of Node.js, OpenSSL and undici for connections that were never established. */
 const neverConnected = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -20,7 +20,7 @@ const neverConnected = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
-/** True when the request certainly never left: no address, no connection, no trust. */
+/** True if the request certainly never left: no address, no connection or no trust. */
 export function neverLeft(error: unknown): boolean {
   const faults = faultsIn(error).filter((fault) => codeOf(fault) !== undefined && !repeatsAttempt(fault));
   return (
@@ -29,7 +29,7 @@ export function neverLeft(error: unknown): boolean {
   );
 }
 
-/** For logs and results: the codes of the fault, never an address, which could hold a token. */
+/** Returns a reason for logs and results: the fault's codes, but never an address, which could contain a token. */
 export function noAnswerFrom(server: string, error: unknown): string {
   const codes = [...new Set(faultsIn(error).flatMap((fault) => codeOf(fault) ?? []))];
   return `no answer from ${server}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
@@ -39,7 +39,7 @@ function codeOf({ code }: Fault): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** The fault of a connect to several addresses has the code of its first attempt, without the `syscall`. */
+/** True for the fault of a connect to several addresses: it has its first attempt's code, without the `syscall`. */
 function repeatsAttempt(fault: Fault): boolean {
   const [first] = attemptsOf(fault);
   return isFault(first) && codeOf(first) === codeOf(fault);
@@ -55,7 +55,7 @@ function isFault(value: unknown): value is Fault {
   return typeof value === 'object' && value !== null;
 }
 
-/** grammY keeps the fault in `error`, fetch in `cause`, a failed connect to several addresses in `errors`. */
+/** Finds nested faults: in `error` (grammY), `cause` (fetch) or `errors` (a failed connect to several addresses). */
 function faultsIn(error: unknown, depth = 0): readonly Fault[] {
   if (!isFault(error) || depth > 6) return [];
   const inner = [error.error, error.cause, ...attemptsOf(error)];

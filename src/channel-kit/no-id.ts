@@ -1,4 +1,4 @@
-/** For the schema of an id that may be absent: servers of other makers write "" or null where there is none. */
+/** Preprocesses an optional id for its schema: other vendors' servers send "" or null if there is none. */
 export function noId(value: unknown): unknown {
   return value === '' || value === null ? undefined : value;
 }

@@ -1,4 +1,4 @@
-/** The commands of this installation, for texts: a person copies them as they are. */
+/** The commands of this installation, for texts: they must be ready to copy. */
 import { existsSync } from 'node:fs';
 
 /** A clone, an installed package, or the image that `docker compose` runs. */
@@ -13,7 +13,7 @@ export type OwnCommands = {
   readonly parley: string;
 };
 
-/** The commands as a person types them; for the image, on the host that runs it. */
+/** Returns the commands as a person types them; for the image, on the host that runs it. */
 export function commandsOf(installation: Installation): OwnCommands {
   switch (installation) {
     case 'clone':
@@ -29,7 +29,7 @@ export function commandsOf(installation: Installation): OwnCommands {
   }
 }
 
-/** Whether this process runs in a container. */
+/** Says whether this process runs in a container. */
 export function isContainer(): boolean {
   return existsSync('/.dockerenv') || existsSync('/run/.containerenv');
 }
@@ -39,16 +39,16 @@ declare const PARLEY_IS_PACKAGED: true | undefined;
 
 function ownInstallation(): Installation {
   if (typeof PARLEY_IS_PACKAGED === 'undefined') return 'clone';
-  // Where the Dockerfile puts the bundle; a package in somebody's own container lies elsewhere.
+  // The Dockerfile puts the bundle there; a package in somebody's own container is elsewhere.
   return isContainer() && import.meta.dirname.startsWith('/app/dist/') ? 'image' : 'package';
 }
 
 const own = commandsOf(ownInstallation());
 
-/** Command by which a person starts this installation, for texts. */
+/** Command that starts this installation, for texts. */
 export const startCommand = own.start;
 
-/** Command by which a person opens the chat of this installation, for texts. */
+/** Command that opens the chat of this installation, for texts. */
 export const chatCommand = own.chat;
 
 /** Command that runs Parley's command line here, for texts. */

@@ -4,9 +4,9 @@ import { assertSafeJson } from './json-guard.ts';
 const longest = 32 * 1024 * 1024;
 
 /**
- * `JSON.parse` for text from outside this process, or from an earlier one. Throws for invalid JSON, and for
- * values longer, deeper or larger than the limits, so callers can copy, compare and write the value without
- * running out of stack.
+ * Parses JSON from outside this process or from an earlier one. Throws for invalid JSON and for values longer,
+ * deeper or larger than the limits, so that callers can copy, compare and write the value without running out
+ * of stack.
  */
 export function parseJson(text: string): unknown {
   if (text.length > longest) throw new Error(`longer than ${longest} characters`);

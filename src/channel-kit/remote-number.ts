@@ -1,14 +1,14 @@
 /**
- * The one clamp for numbers that come from outside: a platform, a server, a sender's clock. Whatever it is
- * given, text, NaN, 1e300 or nothing, it returns a number that a timer, a date or a loop can bear. What is
- * too large counts as the largest that is allowed; what is no number counts as missing.
+ * The only clamp for numbers from outside: from a platform, a server, a sender's clock. For any input, be it text,
+ * NaN, 1e300 or nothing, it returns a number that is safe for a timer, a date or a loop. A value that is too large
+ * becomes the largest allowed; a value that isn't a number counts as missing.
  */
 
-/** No loop that a remote side paces turns faster than this. */
+/** Shortest interval of a loop whose pace a remote side sets. */
 export const shortestGapMs = 1_000;
-/** The longest wait that a remote side is granted before it is asked again. */
+/** Longest wait that a remote side can impose before it is asked again. */
 export const longestWaitMs = 5 * 60_000;
-/** A clock that is ahead by no more than this is believed. */
+/** A clock that is ahead by at most this is trusted. */
 export const clockSkewMs = 60_000;
 /** 2010-01-01: older than any network that Parley speaks to. */
 export const earliestTime = 1_262_304_000_000;
@@ -20,31 +20,31 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 export type RemoteRange = {
   readonly min: number;
   readonly max: number;
-  /** For what is missing, NaN or no number; it must lie in the range itself. */
+  /** Used for values that are missing or not numbers; it must be within the range. */
   readonly fallback: number;
 };
 
-/** The value within [min, max]; Infinity is the max. Reads numbers that came as text (headers). */
+/** Clamps the value to [min, max]; Infinity becomes max. Also reads numbers in text (headers). */
 export function clampRemote(value: unknown, { min, max, fallback }: RemoteRange): number {
   const number = readNumber(value);
   return number === undefined ? fallback : Math.min(max, Math.max(min, number));
 }
 
-/** A whole number within [0, max]: a count, a depth, a length, an offset. 0 when it is missing. */
+/** Returns an integer within [0, max], for a count, a depth, a length or an offset; 0 if it is missing. */
 export function remoteCount(value: unknown, max: number = Number.MAX_SAFE_INTEGER): number {
   return Math.floor(clampRemote(value, { min: 0, max, fallback: 0 }));
 }
 
-/** A size in bytes; undefined when it is missing, negative or no number, since 0 would be a statement. */
+/** Returns a size in bytes; undefined if it is missing, negative or not a number, since 0 would be a valid size. */
 export function remoteSize(value: unknown): number | undefined {
   const number = readNumber(value);
   return number === undefined || number < 0 ? undefined : remoteCount(number);
 }
 
 /**
- * A wait that a remote side asked for, ms: finite, at most 30 days, undefined when it names none. To be said
- * and compared (`SendResult.afterMs`); `retryAfterMs` is how long to wait. `unitMs` is the value's unit: 1000
- * for seconds, the default 1 for milliseconds.
+ * Returns the wait that a remote side asked for, ms: finite, at most 30 days, undefined if it names none. It is meant
+ * for display and comparison (`SendResult.afterMs`); `retryAfterMs` returns how long to wait. `unitMs` is the value's
+ * unit: 1000 for seconds, the default 1 for milliseconds.
  */
 export function askedWaitMs(value: unknown, unitMs = 1): number | undefined {
   const number = readNumber(value);
@@ -55,11 +55,11 @@ export function askedWaitMs(value: unknown, unitMs = 1): number | undefined {
 export type RetryWait = {
   /** The value's unit, ms: 1000 for seconds, the default 1 for milliseconds. */
   readonly unitMs?: number;
-  /** In ms, for a remote side that names none. The shortest gap when absent. */
+  /** Wait, ms, if the remote side names none. Default: the shortest gap. */
   readonly fallbackMs?: number;
 };
 
-/** How long to wait before the next attempt, in ms: within [shortestGapMs, longestWaitMs], whatever was asked. */
+/** Returns how long to wait before the next attempt, ms: within [shortestGapMs, longestWaitMs], whatever was asked. */
 export function retryAfterMs(
   value: unknown,
   { unitMs = 1, fallbackMs = shortestGapMs }: RetryWait = {},
@@ -70,8 +70,8 @@ export function retryAfterMs(
 }
 
 /**
- * A date as ms since the epoch. Impossible dates, before 2010 or in the future by more than a small skew,
- * become `now`: a sender whose clock is 0 wrote now rather than in 1970.
+ * Returns a date as ms since the epoch. Impossible dates, before 2010 or in the future by more than a small skew,
+ * become `now`: a sender whose clock is 0 wrote now, not in 1970.
  */
 export function remoteTime(value: unknown, now: number, unitMs = 1): number {
   const number = readNumber(value);
@@ -80,7 +80,7 @@ export function remoteTime(value: unknown, now: number, unitMs = 1): number {
   return time >= earliestTime && time <= now + clockSkewMs ? time : now;
 }
 
-/** NaN and what does not look like a number are undefined; ±Infinity stays, to be clamped. */
+/** Returns undefined for NaN and anything that doesn't look like a number; keeps ±Infinity, which is clamped later. */
 function readNumber(value: unknown): number | undefined {
   if (typeof value === 'bigint') return Number(value);
   const isDecimal = typeof value === 'string' && value.length <= longestDigits && decimal.test(value.trim());

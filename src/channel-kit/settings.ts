@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A secret as configuration hands it over: bare, or wrapped so that it cannot be logged by accident. */
+/** A secret from the configuration: plain, or wrapped so that it can't be logged by accident. */
 export const secretSetting = z.union([
   z.string(),
   z
@@ -15,7 +15,7 @@ export const secretSetting = z.union([
     .transform((wrapped) => wrapped.reveal()),
 ]);
 
-/** The address of a server, without the slash behind it. */
+/** The address of a server, without trailing slashes. */
 export const serverUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
 
 /** How long a call may take before its outcome counts as unknown, ms. */

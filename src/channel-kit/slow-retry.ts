@@ -1,15 +1,15 @@
 /**
- * How long to wait after a refusal that a person usually has to mend, such as a revoked token: 1, 5, 15
- * minutes, then every 15. It never ends, since the refusal may have been a mistake of the other side.
+ * Waits after a refusal that a person usually has to fix, such as a revoked token: 1, 5, 15 minutes, then
+ * every 15. Retries never end, since the refusal may have been the other side's mistake.
  */
 const stepsMs = [60_000, 300_000, 900_000] as const;
 
-/** So that many gateways that were refused at once do not come back at once. */
+/** Keeps gateways that were refused at the same time from all coming back at the same time. */
 const jitterShare = 0.1;
 
 /**
- * The wait in ms before the next attempt. `refusals`: how many in a row, from 1. `random`: in [0, 1); up to a
- * tenth of the step is added for it.
+ * Returns the wait, ms, before the next attempt. `refusals`: how many in a row, from 1. `random`: returns a number in
+ * [0, 1), by which up to a tenth of the step is added.
  */
 export function slowRetryMs(refusals: number, random: () => number = Math.random): number {
   const step = stepsMs[Math.min(stepsMs.length, Math.max(1, refusals)) - 1] ?? stepsMs[2];

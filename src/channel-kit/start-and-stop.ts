@@ -1,17 +1,17 @@
 import type { ChannelAdapter, Intake } from '#contracts/channel.ts';
 import { workingInTurn } from './in-turn.ts';
 
-/** The two halves of an adapter's receiving; neither is called while the other is under way. */
+/** The two halves of an adapter's receiving; they are never in progress at the same time. */
 export type ReceivingSteps = {
-  /** Begins to receive. Aborted: it is to be ended at once, so nothing is waited for any more. */
+  /** Starts to receive. If aborted, `end` follows immediately, so it must not wait any longer. */
   begin(intake: Intake, signal: AbortSignal): Promise<void>;
-  /** Ends whatever was begun, were it by a `begin` that failed, or nothing at all. */
+  /** Ends whatever was started, even by a `begin` that failed; there may be nothing to end. */
   end(): Promise<void>;
 };
 
 /**
- * `start` and `stop` in turn: a stop that comes during a start, as when the account's lease is lost or the start takes too
- * long, ends what that start begins. Without this a connection that nobody knows of would go on.
+ * Runs `start` and `stop` one after another: a stop during a start, as when the account's lease is lost or the start
+ * takes too long, ends what that start begins. Otherwise an untracked connection would stay open.
  */
 export function startAndStop({ begin, end }: ReceivingSteps): Pick<ChannelAdapter, 'start' | 'stop'> {
   let tenure = new AbortController();

@@ -2,7 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { z } from 'zod';
 import { parseJson } from './parse-json.ts';
 
-/** Reads a small JSON file of a channel's own; undefined before it was written, or when it is another program's. */
+/** Reads a channel's own small JSON file; undefined if it hasn't been written yet or another program wrote it. */
 export async function readStateFile<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
   try {
     return schema.parse(parseJson(await readFile(path, 'utf8')));
@@ -11,7 +11,7 @@ export async function readStateFile<T>(path: string, schema: z.ZodType<T>): Prom
   }
 }
 
-/** Replaces a file as a whole, for the owner alone. Rejects with the disk's own error. */
+/** Atomically replaces a file that only this user can read. Rejects with the disk's error. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text, { mode: 0o600 });
   await rename(`${path}.new`, path);

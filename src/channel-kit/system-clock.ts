@@ -1,9 +1,9 @@
 import type { Clock } from '#contracts/clock.ts';
 
-/** Longest delay that `setTimeout` takes, in ms; a longer one would fire at once. */
+/** Longest delay that `setTimeout` accepts, ms; a longer one would fire immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** The clock of this machine. Waits end early, without an error, when their signal aborts. */
+/** This machine's clock. Waits end early, without an error, when their signal aborts. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   wait: (ms, signal) =>

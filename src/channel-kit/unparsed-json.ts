@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { brace, bracket, closingBrace, closingBracket, colon, comma, JsonMarks } from './json-marks.ts';
 
-/** As much is kept of a text that isn't parsed, bytes or UTF-16 units. */
+/** Length kept of a text that isn't parsed, bytes or UTF-16 units. */
 const longestHead = 16_384;
-/** A text in memory is read no further, so that it takes milliseconds however long it is, UTF-16 units. */
+/** Length scanned of a text in memory, UTF-16 units, so that even a very long one takes only milliseconds. */
 const longestScan = 1024 * 1024;
 
 type UnparsedText = {
@@ -14,13 +14,13 @@ type UnparsedText = {
 };
 
 /**
- * Stands for JSON that is left unparsed, because that would take too long. It goes the way of a value that
- * nobody can read: `assertSafeJson` throws for it, and written down it is the beginning of the text.
+ * Represents JSON that is left unparsed because parsing would take too long. It is handled like an unreadable
+ * value: `assertSafeJson` throws for it, and it is serialised as the beginning of the text.
  */
 export class UnparsedJson {
   /** In English, for the log. */
   readonly problem: string;
-  /** Plain fields of the object that it is, as far as it was looked at: ids, but neither lists nor objects. */
+  /** Plain fields of the object, as far as it was scanned: ids, but neither lists nor objects. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly #written: string;
 
@@ -30,7 +30,7 @@ export class UnparsedJson {
     this.#written = `${head}… (${problem}; sha256 ${digest})`;
   }
 
-  /** Leaves a text that is in memory unparsed. `depth`: of the object whose fields are wanted, from 1. */
+  /** Creates one from a text in memory. `depth`: that of the object whose fields are wanted, from 1. */
   static of(text: string, problem: string, depth = 1): UnparsedJson {
     const read = text.slice(0, longestScan);
     const scan = new FieldScan(depth);
@@ -44,7 +44,7 @@ export class UnparsedJson {
   }
 }
 
-/** Makes one of a text that comes in parts. */
+/** Creates an `UnparsedJson` from a text that arrives in parts. */
 export class UnparsedReader {
   readonly #scan = new FieldScan(1);
   readonly #hash = createHash('sha256');
@@ -64,18 +64,18 @@ export class UnparsedReader {
 }
 
 const longestToken = 128;
-/** No honest object has as many plain fields. */
+/** No honest object has this many plain fields. */
 const mostFields = 256;
 const lastPlain = 0x7e;
 
-/** Reads the plain fields of the objects at one depth, without parsing what else there is. */
+/** Reads the plain fields of the objects at one depth, without parsing anything else. */
 class FieldScan {
   readonly #depth: number;
   readonly #marks = new JsonMarks();
   readonly #fields = new Map<string, unknown>();
   #at = 0;
   #key: string | undefined;
-  /** Undefined within what is no plain value. */
+  /** Undefined inside a value that isn't plain. */
   #token: string | undefined = '';
 
   constructor(depth: number) {

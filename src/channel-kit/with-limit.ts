@@ -1,7 +1,7 @@
 /**
- * Runs `call` under a signal that aborts with `outer`, or after `limitMs` with a `TimeoutError`. Both are released
- * when the call ends. `AbortSignal.timeout` keeps its timer, fires long after the call and makes an error with a
- * stack; each message left three of them.
+ * Runs `call` with a signal that aborts with `outer`, or after `limitMs` with a `TimeoutError`. Both are released
+ * when the call ends, unlike with `AbortSignal.timeout`, which keeps its timer, fires long after the call and creates
+ * an error with a stack; each message left three of them.
  */
 export async function withLimit<T>(
   limitMs: number,
@@ -12,7 +12,7 @@ export async function withLimit<T>(
   const onAbort = () => limited.abort(outer?.reason);
   const onTimeout = () => limited.abort(new DOMException(`not done within ${limitMs} ms`, 'TimeoutError'));
   const timer = setTimeout(onTimeout, limitMs);
-  // A call under way keeps no process alive.
+  // A call in progress doesn't keep the process alive.
   timer.unref();
   outer?.addEventListener('abort', onAbort, { once: true });
   if (outer?.aborted) onAbort();

@@ -87,7 +87,7 @@ it('a list without an end is no work without an end, and keeps what came before 
 
 it('a text in memory is judged by its length and its values, not by what its strings hold', () => {
   expect(boundProblem(`"${',['.repeat(textBound.marks)}"`)).toBeUndefined();
-  expect(boundProblem(`[${'1,'.repeat(textBound.marks)}1]`)).toBe(`of more than ${textBound.marks} values`);
+  expect(boundProblem(`[${'1,'.repeat(textBound.marks)}1]`)).toBe(`more than ${textBound.marks} values`);
   expect(boundProblem('x'.repeat(textBound.bytes + 1))).toBe(`longer than ${textBound.bytes} bytes`);
 });
 

@@ -98,7 +98,7 @@ describe('the chat client', () => {
       chat.input.end(`${'x'.repeat(300_000)}\nok\n`);
       expect(await chat.code).toBe(0);
       expect(chat.output.text()).toBe('you said ok\n');
-      expect(chat.errors.text()).toBe('A message may be 32000 characters long.\n');
+      expect(chat.errors.text()).toBe('A message can have at most 32000 characters.\n');
     });
 
     it('connects again when it is told what it cannot read', async () => {
