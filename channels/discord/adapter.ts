@@ -28,7 +28,7 @@ import { Sender } from './sender.ts';
 import { tokenRefused } from './setback.ts';
 import { passOver, toApplicationCommands } from './slash-commands.ts';
 
-/** The typing sign lasts 10 s. */
+/** Discord shows the typing indicator for 10 s, so it is renewed a little earlier, ms. */
 const typingRefreshMs = 8000;
 
 type Connection = { readonly bot: Bot; readonly sender: Sender; readonly interactions: Interactions };
@@ -108,7 +108,7 @@ export class DiscordAdapter implements ChannelAdapter {
   }
 
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
-    if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'ended before it was sent' };
+    if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'stopped before it was sent' };
     return this.#connected().sender.send(outbound, signal);
   }
 
@@ -120,7 +120,7 @@ export class DiscordAdapter implements ChannelAdapter {
   async #register(commands: readonly NativeCommand[], signal: AbortSignal): Promise<void> {
     const wanted = toApplicationCommands(commands);
     try {
-      // A bot's application has the id of the bot, unless it is older than 2016; Discord knows, if it says.
+      // An application has its bot's id unless it predates 2016, so Discord is asked, if it answers.
       const { bot } = this.#connected();
       const application = (await this.#api.application(signal).catch(passOver))?.id ?? bot.id;
       await this.#api.setCommands(application, wanted, signal);

@@ -38,9 +38,9 @@ export type Deferral =
   | InteractionResponseType.DeferredMessageUpdate;
 
 /**
- * The REST calls of this channel. Each is made once, and is over after `callTimeoutMs`: the library's own retries are
- * off, because it posts again what may have arrived, and a rate limit is thrown, so that it waits in the outbox and
- * not in memory. The library still keeps the limits: a call beyond them is never sent.
+ * The REST calls of this channel. Each is made once and ends after `callTimeoutMs` at the latest. The library's own
+ * retries are off, because they would post again what may already have arrived. A rate limit is thrown, so that the
+ * part waits in the outbox and not in memory. The library still enforces the limits: a call over them is never sent.
  */
 export class DiscordApi {
   readonly rest: REST;
@@ -65,7 +65,7 @@ export class DiscordApi {
     return userSchema.parse(await this.#call(RequestMethod.Get, Routes.user(), { signal }));
   }
 
-  /** Whether Discord itself answers now, be it by a refusal: then what is turned away before it is not everything. */
+  /** Says whether Discord itself answers now, even with a refusal: then nothing in front of it blocks every call. */
   answers(signal: AbortSignal): Promise<boolean> {
     return this.me(signal).then(
       () => true,
@@ -79,7 +79,7 @@ export class DiscordApi {
     );
   }
 
-  /** Where the gateway is, and how many sessions may still be begun there. */
+  /** Returns the gateway's address and how many more sessions may be started there. */
   gatewayBot(signal: AbortSignal): Promise<unknown> {
     return this.#call(RequestMethod.Get, Routes.gatewayBot(), { signal });
   }
@@ -88,7 +88,7 @@ export class DiscordApi {
     return this.#call(RequestMethod.Get, Routes.channel(id), { signal });
   }
 
-  /** A guild as the gateway reports it, with one of its members. */
+  /** Returns a guild in the shape in which the gateway reports it, with one of its members. */
   async guild(id: string, member: string, signal: AbortSignal) {
     const [guild, channels, active, own] = await Promise.all(
       [
@@ -106,7 +106,7 @@ export class DiscordApi {
     return this.#call(RequestMethod.Get, Routes.channelMessage(channel, id), { signal });
   }
 
-  /** Newest first, whatever is asked for. */
+  /** Returns the messages newest first, whatever the query. */
   async messages(channel: string, { after, limit }: HistoryQuery, signal: AbortSignal) {
     const query = new URLSearchParams({ after, limit: String(limit) });
     return listSchema.parse(
@@ -114,7 +114,7 @@ export class DiscordApi {
     );
   }
 
-  /** Resolves with the id of the message shown there: a new one, or the one of an earlier attempt. */
+  /** Resolves with the id of the message: a new one, or that of an earlier attempt. */
   async send(
     channel: string,
     { body, file }: { readonly body: SendBody; readonly file?: OutgoingFile | undefined },
@@ -134,7 +134,7 @@ export class DiscordApi {
     await this.#call(RequestMethod.Delete, Routes.channelMessage(channel, message), { signal });
   }
 
-  /** `emoji` as the path spells it. */
+  /** `emoji`: as encoded for the path. */
   async react(
     target: { channel: string; message: string; emoji: string },
     signal: AbortSignal,
@@ -162,13 +162,13 @@ export class DiscordApi {
       .id;
   }
 
-  /** Shows a text to the person of the interaction alone. */
+  /** Shows a text only to the person behind the interaction. */
   async tellPrivately(application: string, token: string, content: string): Promise<void> {
     const body = { content, flags: MessageFlags.Ephemeral, allowed_mentions: { parse: [] } };
     await this.#call(RequestMethod.Post, Routes.webhook(application, token), { body, auth: false });
   }
 
-  /** The message in the place of the answer: "thinking…", or the answer itself. */
+  /** Returns the message in the answer's place: "thinking…", or the answer itself. */
   async original(application: string, token: string, signal?: AbortSignal) {
     const route = Routes.webhookMessage(application, token);
     const options = { auth: false, ...(signal && { signal }) };
@@ -189,9 +189,9 @@ export class DiscordApi {
     fullRoute: `/${string}`,
     { signal: outer, ...options }: CallOptions,
   ): Promise<unknown> {
-    // A 401 makes the library forget the token, and then every call fails in words of its own.
+    // After a 401 the library forgets the token, and every later call would fail with its own error.
     this.rest.setToken(this.#token);
-    // The library's own limit ends with the headers: a body may go on for ever. And it never lets go of the signal.
+    // The library's own timeout only covers the headers: a body could be endless. It also never releases the signal.
     return withLimit(this.#callTimeoutMs, outer, (signal) =>
       this.rest.request({ method, fullRoute, ...options, signal }),
     );

@@ -1,4 +1,4 @@
-/** Where an attachment was found, so that it can be asked for again when its signed link has run out. */
+/** Where an attachment was found, so that it can be requested again once its signed link has expired. */
 export type AttachmentLocation = {
   readonly channel: string;
   readonly message: string;
@@ -10,7 +10,7 @@ export function formatRef({ channel, message, id, url }: AttachmentLocation): st
   return `${channel}/${message}/${id} ${url}`;
 }
 
-/** Undefined when the text is no handle of this channel's. */
+/** Returns undefined if the text isn't one of this channel's refs. */
 export function readRef(ref: string): AttachmentLocation | undefined {
   const [, channel, message, id, url] = /^(\d{1,20})\/(\d{1,20})\/(\d{1,20}) (https?:\S+)$/.exec(ref) ?? [];
   if (channel === undefined || message === undefined || id === undefined || url === undefined)

@@ -1,10 +1,10 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { toMarkdown } from './markup.ts';
 
-/** API v10. */
+/** Limits of API v10. */
 export const capabilities: Capabilities = {
   text: { maxLength: 2000, nativeLength: (text) => toMarkdown(text).length },
-  // Without a boost; larger uploads are refused by Discord itself where they are.
+  // The limit in guilds without a boost.
   media: { maxBytes: 10 * 1024 * 1024 },
   caption: { maxLength: 2000 },
   canReact: true,
@@ -13,9 +13,9 @@ export const capabilities: Capabilities = {
   canDelete: true,
   canPress: true,
   preview: { dm: 'edit', group: 'edit' },
-  // Discord says in its answers how many edits are left (5 in 5 s so far); what is beyond is skipped.
+  // Discord's responses say how many edits are left (currently 5 in 5 s); edits over that limit are skipped.
   previewIntervalMs: { dm: 1500, group: 1500 },
   isSessionBound: false,
-  // `enforce_nonce` works "for the past few minutes".
+  // `enforce_nonce` covers "the past few minutes".
   repeatSafeMs: 120_000,
 };

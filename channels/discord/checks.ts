@@ -5,7 +5,7 @@ import { isContentGranted } from './gateway-intents.ts';
 
 const portal = 'on the Bot page of your application in the Discord developer portal';
 
-/** Whether the token is one, and whether the bot may read what people write in guilds. */
+/** Checks whether the token is valid, and whether the bot may read what people write in guilds. */
 export async function checkAccount(
   api: Pick<DiscordApi, 'me' | 'application'>,
   signal: AbortSignal,
@@ -24,13 +24,13 @@ export async function checkAccount(
 
 function contentCheck(isGranted: boolean): ChannelCheck {
   if (isGranted)
-    return { name: 'message content', result: 'ok', detail: 'the bot reads what is written in guilds' };
+    return { name: 'message content', result: 'ok', detail: 'the bot can read messages in guilds' };
   return {
     name: 'message content',
     result: 'warning',
     detail:
-      'in guilds the bot reads only messages that mention it, so it knows nothing of what was said before',
-    fix: `switch on Message Content Intent ${portal}`,
+      'in guilds the bot can only read messages that mention it, so it doesn’t know what was said before',
+    fix: `turn on Message Content Intent ${portal}`,
   };
 }
 
@@ -38,7 +38,7 @@ function tokenCheck(error: unknown): ChannelCheck {
   const refusal = readRefusal(error);
   if (refusal?.status !== 401) {
     const detail = reasonOf(error);
-    return { name: 'token', result: 'failed', detail, fix: 'see whether this machine can reach discord.com' };
+    return { name: 'token', result: 'failed', detail, fix: 'check that this machine can reach discord.com' };
   }
   const fix = `reset the token ${portal} and set DISCORD_BOT_TOKEN`;
   return { name: 'token', result: 'failed', detail: 'Discord refused the bot token', fix };

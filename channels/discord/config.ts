@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { callTimeoutMs, secretSetting, serverUrl } from '#channel-kit/settings.ts';
 
-/** Three parts with dots between them, the first of which is the bot's id; refuses placeholders. */
+/** Three parts separated by dots, the first of which encodes the bot's id; rejects placeholders. */
 const botToken = secretSetting.pipe(
   z
     .string()
     .regex(
       /^[\w-]{10,}\.[\w-]{4,}\.[\w-]{20,}$/,
-      'is not a bot token; copy it from the Bot page of your application in the Discord developer portal',
+      'isn’t a bot token; copy it from the Bot page of your application in the Discord developer portal',
     ),
 );
 
@@ -21,7 +21,7 @@ export const discordConfig = z.object({
     .min(1)
     .max(8760)
     .default(168)
-    .describe('After a longer absence the older messages are not fetched; that is reported as a gap.'),
+    .describe('After a longer absence, older messages aren’t fetched; that is reported as a gap.'),
 });
 
 export type DiscordConfig = z.output<typeof discordConfig>;

@@ -1,7 +1,7 @@
 /**
- * Facts needed before the store holds any: since when the bot listens here, and which direct channels it has
- * seen. A bot cannot list those, so a first message that is lost in a crash before it was stored could never be
- * found again.
+ * Facts needed before the store has any: since when the bot has been listening, and which direct channels it has
+ * seen. A bot can't list direct channels, so a first message that was lost in a crash before it was stored could
+ * never be found again.
  */
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -12,9 +12,9 @@ export class Contacts {
   readonly #path: string;
   readonly #log: Log;
   readonly #channels: Map<string, string>;
-  /** A crash cut the last line off: the next one needs a line of its own. */
+  /** A crash cut the last line off, so the next one has to start on a new line. */
   #isCut: boolean;
-  /** Nothing before this is of interest: the bot did not listen yet. */
+  /** Nothing before this id matters: the bot wasn't listening yet. */
   readonly since: string;
 
   private constructor(path: string, log: Log, known: Known) {
@@ -25,12 +25,12 @@ export class Contacts {
     this.since = known.since;
   }
 
-  /** `now`: the id of this moment, for the first start. */
+  /** `now`: the id of the current moment, for the first start. */
   static async open(
     path: string,
     { now, log }: { readonly now: string; readonly log: Log },
   ): Promise<Contacts> {
-    // There is none before the first start on this data folder.
+    // The file doesn't exist before the first start on this data folder.
     const known = parse(await readFile(path, 'utf8').catch(() => ''));
     const contacts = new Contacts(path, log, { ...known, since: known.since ?? now });
     if (known.since === undefined) await contacts.#append(`since ${now}`);
@@ -45,12 +45,12 @@ export class Contacts {
     return this.#channels.has(channel);
   }
 
-  /** The id after which messages have to be read; undefined for a channel never seen. */
+  /** Returns the id after which messages have to be read; undefined for a channel never seen. */
   after(channel: string): string | undefined {
     return this.#channels.get(channel);
   }
 
-  /** Resolves when it is on the disk. `after`: everything up to there is known or of no interest. */
+  /** Resolves when the channel is on the disk. `after`: everything up to this id is known or doesn't matter. */
   async add(channel: string, after: string): Promise<void> {
     if (this.#channels.has(channel)) return;
     this.#channels.set(channel, after);
@@ -64,7 +64,7 @@ export class Contacts {
       await appendFile(this.#path, text, { mode: 0o600, flush: true });
       this.#isCut = false;
     } catch (error) {
-      // It guards against a crash in the next milliseconds; the message itself is not at stake.
+      // The line only guards against a crash in the next milliseconds; the message itself isn't at risk.
       this.#log.warn({ error: String(error) }, 'discord.contacts-not-written');
     }
   }
@@ -77,7 +77,7 @@ type Read = {
 };
 type Known = Read & { readonly since: string };
 
-/** A line that a crash cut off is not taken for one. */
+/** Ignores a last line that a crash cut off. */
 function parse(text: string): Read {
   const lines = text.split('\n').slice(0, -1);
   const channels = new Map<string, string>();

@@ -1,8 +1,8 @@
 import type { Clock } from '#contracts/clock.ts';
 
 /**
- * Resolves when the clock shows that moment, or at once when the signal aborts. A timer may run out before
- * its time, and a machine that slept wakes up after it: what counts is what the clock shows.
+ * Resolves when the clock reaches that moment, or immediately when the signal aborts. A timer may fire early, and a
+ * machine that slept wakes up late, so only the clock counts.
  */
 export async function waitUntil(clock: Clock, moment: number, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

@@ -1,6 +1,6 @@
 /**
- * The gateway's reports of guilds, channels, threads and roles: enough to say where a message belongs, who
- * administers a guild and what the bot may read there. It holds no messages and no members.
+ * Keeps what the gateway reports about guilds, channels, threads and roles: enough to determine where a message
+ * belongs, who administers a guild and what the bot may read there. It keeps no messages and no members.
  */
 import { ChannelType, PermissionFlagsBits } from 'discord.js';
 import type { Chat } from '#contracts/envelope.ts';
@@ -25,14 +25,14 @@ import {
 } from './permissions.ts';
 import { fieldsOf, idIn } from './raw-fields.ts';
 
-/** Where a message lies. */
+/** The location of a message. */
 export type ChannelLocation = {
-  /** The channel, thread or direct channel itself: what history is read from. */
+  /** The channel, thread or direct channel itself, from which history is read. */
   readonly id: string;
   readonly guildId?: string;
   readonly route: Omit<ReplyRoute, 'replyTo'>;
   readonly chat: Chat;
-  /** The other side of a direct channel, where it is known. */
+  /** The other side of a direct channel, if known. */
   readonly peer?: User;
 };
 
@@ -48,7 +48,7 @@ const threadTypes = new Set<number>([
   ChannelType.PublicThread,
   ChannelType.PrivateThread,
 ]);
-/** Text, voice with its chat, announcements, stages, and threads; forums hold threads only. */
+/** Channels with messages: text, voice (its chat), announcements, stages and threads. Forums only contain threads. */
 const messageTypes = new Set<number>([
   ChannelType.GuildText,
   ChannelType.GuildVoice,
@@ -61,14 +61,14 @@ export class Directory {
   readonly #bot: Bot;
   readonly #guilds = new Map<string, KnownGuild>();
   readonly #channels = new Map<string, Channel>();
-  /** Direct channels, with the other side where it is known. */
+  /** Direct channels, with the other side if known. */
   readonly #direct = new Map<string, User | undefined>();
 
   constructor(bot: Bot) {
     this.#bot = bot;
   }
 
-  /** Takes in what an event tells; what cannot be read is left as it was. */
+  /** Learns from an event; anything in it that can't be read changes nothing. */
   apply(event: string, data: unknown): void {
     switch (event) {
       case 'GUILD_CREATE':
@@ -102,7 +102,7 @@ export class Directory {
     }
   }
 
-  /** A guild that the bot was removed from. */
+  /** Forgets a guild that the bot was removed from. */
   forgetGuild(guildId: string): void {
     this.#guilds.delete(guildId);
     for (const [id, channel] of this.#channels) if (channel.guild_id === guildId) this.#channels.delete(id);
@@ -118,13 +118,13 @@ export class Directory {
     return channel;
   }
 
-  /** A direct channel; of its two sides the bot itself tells nothing. */
+  /** Records a direct channel. A `peer` that is the bot itself says nothing about the other side. */
   learnDirect(channelId: string, peer?: User): void {
     const isPeer = peer !== undefined && peer.id !== this.#bot.id;
     this.#direct.set(channelId, isPeer ? peer : this.#direct.get(channelId));
   }
 
-  /** Undefined when nothing is known of the channel. */
+  /** Returns undefined if nothing is known about the channel. */
   placeOf(channelId: string): ChannelLocation | undefined {
     if (this.#direct.has(channelId)) return this.#directPlace(channelId);
     const channel = this.#channels.get(channelId);
@@ -157,14 +157,14 @@ export class Directory {
     };
   }
 
-  /** Every channel and active thread of the guild that holds messages. */
+  /** Returns every channel and active thread of the guild that can contain messages. */
   placesOf(guildId: string): readonly ChannelLocation[] {
     return [...this.#channels.values()]
       .filter((channel) => channel.guild_id === guildId && messageTypes.has(channel.type))
       .map((channel) => this.#guildPlace(channel));
   }
 
-  /** The text channel in which Discord greets newcomers, or else the oldest one, of those the bot may write in. */
+  /** Returns, among text channels the bot may write in, the one where Discord greets newcomers, or else the oldest. */
   greetingPlace(guildId: string, greetingId: string | undefined): ChannelLocation | undefined {
     const open = [...this.#channels.values()].filter(
       ({ id, type, guild_id: guild }) =>
@@ -175,25 +175,25 @@ export class Directory {
     return channel && this.#guildPlace(channel);
   }
 
-  /** The newest message of a channel, as far as it was told. */
+  /** Returns the newest known message of a channel. */
   lastMessageId(channelId: string): string | undefined {
     return this.#channels.get(channelId)?.last_message_id ?? undefined;
   }
 
-  /** A message was seen: it is the newest, unless an older one came late. */
+  /** Records a message as its channel's newest, unless it is an older one that came late. */
   noteMessage(channelId: string, messageId: string): void {
     const channel = this.#channels.get(channelId);
     if (channel === undefined || !isLater(messageId, channel.last_message_id ?? '0')) return;
     this.#channels.set(channelId, { ...channel, last_message_id: messageId });
   }
 
-  /** Whether the member administers the guild; undefined when the guild or the roles are not known. */
+  /** Says whether the member administers the guild; undefined if the guild or the roles aren't known. */
   isAdmin(guildId: string | undefined, userId: string, roles?: readonly string[]): boolean | undefined {
     const holder = roles && this.#holder(guildId ?? '', userId, roles);
     return holder && isAdministrative(guildPermissions(holder));
   }
 
-  /** Whether the bot sees the channel, may read what was said there before, and may write there. */
+  /** Says whether the bot may see the channel, read its history and write there; assumes so while that isn't known. */
   access(channelId: string): {
     readonly canView: boolean;
     readonly canReadHistory: boolean;
@@ -215,7 +215,7 @@ export class Directory {
     };
   }
 
-  /** The role that Discord made for the bot: mentioning it means the bot. */
+  /** Says whether Discord made this role for the bot; mentioning it addresses the bot. */
   isOwnRole(guildId: string | undefined, roleId: string): boolean {
     return this.#guilds.get(guildId ?? '')?.roles.get(roleId)?.botId === this.#bot.id;
   }

@@ -1,32 +1,32 @@
 /**
- * Escapes text so that Discord shows it as it is. Addresses stay bare, because a backslash would become
- * part of the link; everything else that its Markdown parser could read as markup gets a backslash, and
- * only that, since each costs one of the 2000 characters.
+ * Escapes text so that Discord shows it unchanged. Addresses stay bare, because a backslash would become part of the
+ * link. Anything else that its Markdown parser could read as markup gets a backslash, and nothing more does, since
+ * each backslash costs one of the 2000 characters.
  */
 
 export type EscapeContext = {
-  /** The text begins a line, or the content of a style, which the parser reads like the beginning of a line. */
+  /** The text starts a line, or the content of a style, which the parser reads like the start of a line. */
   readonly isLineStart: boolean;
   /** Characters that would end an enclosing style inside an address. */
   readonly enders: string;
-  /** Markup follows at once: an address would swallow it. */
+  /** Markup follows immediately; an address would swallow it. */
   readonly isFollowed: boolean;
   /** Masked links are possible in this message. */
   readonly hasLinks: boolean;
 };
 
-/** Text that a client turns into a link, as in its own parser. */
+/** Text that a client turns into a link, according to its own parser. */
 const address = /(?:https?|steam):\/\/[^\s<]+[^<.,:;"')\]\s]/g;
 const scheme = /(?:https?|steam):\/\//;
 
 export function escapeText(text: string, around: EscapeContext): string {
   const openAt = around.isFollowed ? openAddressAt(text) : -1;
-  // A line that begins before the text isn't empty.
+  // A line that started before this text isn't blank.
   const line: Line = { prefix: around.isLineStart ? 'blank' : 'words' };
   let out = '';
   let at = 0;
   for (const { 0: url, index } of text.matchAll(address)) {
-    // A backslash or a marker right behind it would be read as part of it.
+    // A backslash or a marker right after the address would be read as part of it.
     const isTouched = /^[^\s<]*</.test(text.slice(index + url.length)) || index === openAt;
     const written = writeAddress(url, { isTouched, enders: around.enders });
     if (written === undefined) continue;
@@ -37,7 +37,7 @@ export function escapeText(text: string, around: EscapeContext): string {
   return out + escapeRange(text, { start: at, end: text.length }, { ...around, line });
 }
 
-/** Where the address begins that goes on to the end, or would if the next characters belonged to it; -1: nowhere. */
+/** Returns where an address starts that reaches the end, or would if the next characters belonged to it; -1 if none. */
 function openAddressAt(text: string): number {
   const last = /[^\s<]*$/.exec(text.slice(lastBreakIn(text) + 1))?.[0] ?? '';
   const at = last.search(scheme);
@@ -50,7 +50,7 @@ function lastBreakIn(text: string): number {
   return index;
 }
 
-/** Undefined when it cannot be a link here; its text then loses the look of one. */
+/** Returns undefined if it can't be a link here; its text is then escaped so that it doesn't become one. */
 function writeAddress(
   url: string,
   { isTouched, enders }: { readonly isTouched: boolean; readonly enders: string },
@@ -73,7 +73,7 @@ export function percentEncode(url: string, characters: RegExp): string {
 
 type Range = { readonly start: number; readonly end: number };
 
-/** `line`: its state at the start; updated to the end. */
+/** `line`: the line's state at the start of the range; updated to that at the end. */
 function escapeRange(text: string, { start, end }: Range, around: WriteContext): string {
   const { line } = around;
   let out = '';
@@ -86,7 +86,7 @@ function escapeRange(text: string, { start, end }: Range, around: WriteContext):
   return out;
 }
 
-/** The text before a position in its line: only white space, a number behind spaces, or anything else. */
+/** The text before a position in its line: only white space, spaces and a number, or anything else. */
 type Line = { prefix: 'blank' | 'spaces-and-number' | 'words' };
 
 type WriteContext = EscapeContext & { readonly line: Line };
@@ -96,7 +96,7 @@ function prefixWith(prefix: Line['prefix'], character: string): Line['prefix'] {
   return prefix !== 'words' && /\d/.test(character) ? 'spaces-and-number' : 'words';
 }
 
-/** Looks at the neighbours: most of these characters are harmless in most places. */
+/** Looks at the adjacent characters too, because most of these are harmless in most places. */
 function isMarkup(text: string, index: number, around: WriteContext): boolean {
   const character = text.charAt(index);
   const before = text.charAt(index - 1);
@@ -112,10 +112,10 @@ function isMarkup(text: string, index: number, around: WriteContext): boolean {
       // Only pairs mean something; at an edge the other half may be one of our markers.
       return before === character || after === character || before === '' || after === '';
     case '<':
-      // Only a space keeps it from beginning an address in brackets.
+      // It could start an address in angle brackets unless a space follows.
       return after !== ' ';
     case ':':
-      // The remaining text holds no address.
+      // The text left here must not look like an address.
       return after === '/' && /(?:https?|steam)$/.test(text.slice(Math.max(0, index - 5), index));
     case '@':
       return text.startsWith('everyone', index + 1) || text.startsWith('here', index + 1);

@@ -1,7 +1,7 @@
 /**
- * Decides what became of a call that went wrong. Refusals (4xx) were not applied. A request that never
- * left was not. Everything else is unknown for a send, which core repeats under the same nonce, and safe
- * to repeat for edits, deletes and reactions.
+ * Decides the outcome of a failed call. Refusals (4xx) and requests that never left weren't applied. Otherwise the
+ * outcome of a send is unknown, and core repeats it with the same nonce; edits, deletes and reactions are safe to
+ * repeat.
  */
 import { RESTJSONErrorCodes } from 'discord.js';
 import { noAnswerFrom } from '#channel-kit/network-fault.ts';
@@ -11,14 +11,14 @@ import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbou
 
 export type Refusal = {
   readonly status: number;
-  /** Discord's own code; undefined when a proxy or Discord's edge answered, which passes. */
+  /** Discord's own code; undefined if a proxy or Discord's edge answered, which is temporary. */
   readonly code: number | undefined;
   readonly reason: string;
-  /** As asked, at least a second, ms; only of rate limits, which may also be kept before anything was sent. */
+  /** The requested wait, at least a second, ms; only for rate limits, which the library may enforce before sending. */
   readonly retryAfterMs?: number;
 };
 
-/** Reads the refusal out of what the REST library throws; undefined for anything else. */
+/** Reads the refusal from an error that the REST library threw; undefined for anything else. */
 export function readRefusal(error: unknown): Refusal | undefined {
   if (!(error instanceof Error)) return undefined;
   if ('retryAfter' in error && 'timeToReset' in error && typeof error.retryAfter === 'number') {
@@ -32,12 +32,15 @@ export function readRefusal(error: unknown): Refusal | undefined {
   return { status, code, reason: `${status} ${error.message}`.slice(0, 300) };
 }
 
-/** Something before Discord has answered, a proxy or its edge: for everybody and for now, or for what this call says. */
+/**
+ * Says whether something before Discord answered, a proxy or its edge. It may turn away everybody for now, or only this
+ * call, because of its content.
+ */
 export function isTurnedAway({ status, code }: Refusal): boolean {
   return code === undefined && status < 500 && status !== 429;
 }
 
-/** Discord's edge, which names no reason: what is gone for good has a code of its own. */
+/** Says whether Discord's edge answered, which gives no reason; anything permanently gone has its own code. */
 function isUnrouted(status: number, code: number | undefined): boolean {
   if (code === RESTJSONErrorCodes.CloudflareIsBlockingYourRequest) return true;
   return code === RESTJSONErrorCodes.GeneralError && (status === 403 || status === 404);
@@ -50,16 +53,16 @@ export type Attempt = {
   readonly isAborted: boolean;
 };
 
-/** The result of a call that threw. */
+/** Returns the result of a call that threw. */
 export function failureOf(error: unknown, attempt: Attempt): SendResult {
   const refusal = readRefusal(error);
   if (refusal !== undefined) return refused(refusal, attempt);
   return unanswered(error, 'Discord', attempt);
 }
 
-/** A proxy's ban (Cloudflare) ends by itself, but not soon. */
+/** A proxy's ban (Cloudflare) ends on its own, but not soon. */
 export const proxyPauseMs = 60_000;
-/** A proxy's limit of what it passes on. */
+/** The status of a proxy that limits the size of requests. */
 const tooLarge = 413;
 
 function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attempt): SendResult {
@@ -72,7 +75,7 @@ function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attem
   return failed(failureKind(code, attempt), reason);
 }
 
-/** A change that Discord refuses because it is already in force has succeeded. */
+/** Says whether Discord refused a change because it is already in effect; such a change has succeeded. */
 function isAlreadySo({ kind }: OutboundContent, code: number): boolean {
   return kind === 'delete' && code === RESTJSONErrorCodes.UnknownMessage;
 }
@@ -85,16 +88,16 @@ function failureKind(code: number, { content, isThread }: Attempt): FailureKind 
     case RESTJSONErrorCodes.InvalidActionOnArchivedThread:
     case RESTJSONErrorCodes.ThreadLocked:
       if (!isThread) return 'unreachable';
-      // A message in place of a change wakes an archived thread.
+      // A rejected change is sent as a message instead, which reopens an archived thread.
       return isRepeatable(content) ? 'rejected' : 'thread-gone';
     case RESTJSONErrorCodes.MissingAccess:
     case RESTJSONErrorCodes.CannotSendMessagesToThisUser:
     case RESTJSONErrorCodes.CannotSendMessagesToThisUserDueToHavingNoMutualGuilds:
     case RESTJSONErrorCodes.CannotSendMessagesInNonTextChannel:
-      // The conversation is the channel above, and within reach.
+      // The conversation is the parent channel, which is still reachable.
       return isThread ? 'rejected' : 'unreachable';
     case RESTJSONErrorCodes.MissingPermissions:
-      // It may still speak where it may not react or change.
+      // The bot may still be allowed to write where it may not react or edit.
       return content.kind === 'text' && !isThread ? 'unreachable' : 'rejected';
     case RESTJSONErrorCodes.InvalidFormBodyOrContentType:
       return hasSpans(content) ? 'markup' : 'rejected';
@@ -103,7 +106,7 @@ function failureKind(code: number, { content, isThread }: Attempt): FailureKind 
   }
 }
 
-/** The quoted message is the trouble: a system message, or a history that the bot may not read. */
+/** Says whether the quoted message caused the refusal: a system message, or a history that the bot may not read. */
 export function isQuoteRefused(error: unknown): boolean {
   const code = readRefusal(error)?.code;
   if (code === RESTJSONErrorCodes.CannotReplyWithoutPermissionToReadMessageHistory) return true;
@@ -114,7 +117,7 @@ export function isQuoteRefused(error: unknown): boolean {
   );
 }
 
-/** An interaction whose token has run out or is not known. */
+/** Says whether the interaction's token has expired or isn't known. */
 export function isInteractionGone(error: unknown): boolean {
   const refusal = readRefusal(error);
   return refusal?.code !== undefined && (refusal.status === 404 || refusal.status === 401);
@@ -124,7 +127,7 @@ function hasSpans(content: OutboundContent): boolean {
   return (content.kind === 'text' || content.kind === 'edit') && content.text.spans.length > 0;
 }
 
-/** Why a call went wrong, in words of Discord's or of the network's; for logs and faults. */
+/** Returns why a call failed, as Discord or the network put it; for logs and faults. */
 export function reasonOf(error: unknown): string {
   return readRefusal(error)?.reason ?? networkReason(error);
 }

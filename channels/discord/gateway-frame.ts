@@ -1,6 +1,6 @@
 /**
- * Reads frames of the gateway before the library acts on it. Pure. Every field is checked and every number
- * clamped: an interval of 0 would be a flood of heartbeats, one of 1e300 would be another.
+ * Reads the gateway's frames before the library acts on them. Pure. Every field is checked and every number
+ * clamped: an interval of 0 would cause a flood of heartbeats, and so would one of 1e300.
  */
 import { boundProblem } from '#channel-kit/bounded-json.ts';
 import { clampRemote, remoteCount } from '#channel-kit/remote-number.ts';
@@ -8,7 +8,7 @@ import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import { readySchema } from './payload-schema.ts';
 import { type Fields, fieldsOf } from './raw-fields.ts';
 
-/** As the library reads them: those that ask for something, with the fields that it uses. */
+/** Frames that the library acts on, with the fields that it uses. */
 export type Frame =
   | { readonly op: 0; readonly t: string; readonly s: number; readonly d: unknown }
   | { readonly op: 1 | 7 | 11 }
@@ -19,7 +19,7 @@ const heartbeatRange = { min: 1_000, max: 120_000, fallback: 41_250 } as const;
 const longestUrl = 1024;
 const longestName = 100;
 
-/** Undefined for what is no frame, or one that asks for nothing. */
+/** Returns undefined for text that isn't a frame, and for a frame that asks for nothing. */
 export function readFrame(text: string): Frame | undefined {
   const problem = boundProblem(text);
   if (problem !== undefined) return readUnparsed(text, problem);
@@ -32,7 +32,7 @@ export function readFrame(text: string): Frame | undefined {
     case 11:
       return { op: frame.op };
     case 9:
-      // A session that is not lost is gone on with on another connection: here it could be called invalid for ever.
+      // A session that isn't lost continues on another connection: on this one it could be called invalid forever.
       return frame.d === true ? { op: 7 } : { op: 9, d: false };
     case 10: {
       const interval = clampRemote(fieldsOf(frame.d).heartbeat_interval, heartbeatRange);
@@ -45,7 +45,7 @@ export function readFrame(text: string): Frame | undefined {
 
 /**
  * Passes on the plain fields of an event that is too large to parse, so that it is recorded and Discord doesn't send it
- * again. Without its number the session is dropped, and the history read instead.
+ * again. Without its number, the session is dropped and the history is read instead.
  */
 function readUnparsed(text: string, problem: string): Frame | undefined {
   const { op, t, s } = UnparsedJson.of(text, problem).fields;
@@ -63,13 +63,13 @@ function readDispatch({ t, d, s }: Fields): Frame | undefined {
   return { ...dispatch, d: { ...fieldsOf(d), resume_gateway_url: resumeUrl } };
 }
 
-/** An address that a socket can be opened to, without its query; undefined for anything else. */
+/** Returns an address that a socket can connect to, without its query; undefined for anything else. */
 export function readGatewayUrl(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > longestUrl) return undefined;
   const url = URL.parse(value);
   const isSocket = url?.protocol === 'wss:' || url?.protocol === 'ws:';
   if (url === null || !isSocket) return undefined;
-  // A fragment is refused by the socket, a name and a password are none of Discord's.
+  // The socket rejects a fragment, and Discord uses no user name or password.
   url.hash = '';
   url.username = '';
   url.password = '';

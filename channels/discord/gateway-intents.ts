@@ -8,13 +8,13 @@ export const basicIntents =
   GatewayIntentBits.DirectMessages |
   GatewayIntentBits.DirectMessageReactions;
 
-/** Privileged: without it guild messages that do not mention the bot come without their text. */
+/** Privileged: without it, guild messages that don't mention the bot arrive without their text. */
 export const contentIntent = GatewayIntentBits.MessageContent;
 
-/** Bits of an application's flags: granted, and granted below 100 guilds (or its successor's limit). */
+/** Flags of an application: granted, and granted below 100 guilds (or whatever limit replaces that). */
 const contentFlags = ApplicationFlags.GatewayMessageContent | ApplicationFlags.GatewayMessageContentLimited;
 
-/** Whether the developer portal allows the privileged intent. */
+/** Says whether the developer portal allows the privileged intent. */
 export function isContentGranted({ flags }: { readonly flags: number }): boolean {
   return (flags & contentFlags) !== 0;
 }

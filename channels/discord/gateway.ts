@@ -1,7 +1,7 @@
 /**
- * The gateway: one socket after the other, and one session over as many of them as Discord allows. It reports
- * each event as it came, and of the moment a session is lost, because everything between that and the next one
- * has to be read from history. Only `close` ends it: what Discord refuses is tried again slowly.
+ * The gateway: one socket after another, and one session across as many of them as Discord allows. It reports each
+ * event as it came, and the moment a session is lost, because everything between then and the next session has to be
+ * read from history. Only `close` ends it: after a refusal it keeps trying, slowly.
  */
 import type { SessionInfo } from '@discordjs/ws';
 import { remoteCount } from '#channel-kit/remote-number.ts';
@@ -30,21 +30,21 @@ export type GatewayDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly token: string;
   readonly pace: IdentifyPace;
   onDispatch(dispatch: Dispatch): void;
-  /** Nobody reports events between now and the next READY. */
+  /** No events are reported between now and the next READY. */
   onSessionLost(): void;
-  /** Undefined whenever events begin to flow. */
+  /** Called with undefined whenever events start to flow. */
   onTrouble(problem: ChannelTrouble | undefined): void;
 };
 
-/** A longer pause is shown with its end. */
+/** A longer pause, ms, is shown with its end. */
 const longPauseMs = 30_000;
-/** A blink is no trouble. */
+/** A shorter interruption, ms, isn't reported. */
 const blinkMs = 5_000;
-/** A socket that stood for less has not proved that all is well: the pauses go on growing. */
+/** Events that flowed for less, ms, don't prove that all is well, so the pauses keep growing. */
 const steadyMs = 60_000;
-/** So often a session is tried to be resumed where Discord answers; then its address may be gone, or the session itself. */
+/** How many resumes may fail while Discord answers; after that, the address or the session itself may be gone. */
 const mostResumes = 3;
-/** How often it is looked whether the privileged intent has been granted meanwhile. */
+/** How often to check whether the privileged intent has been granted, ms. */
 const contentLookMs = 15 * 60_000;
 
 export class Gateway {
@@ -54,26 +54,26 @@ export class Gateway {
   #socket: GatewaySocket | undefined;
   #session: SessionInfo | undefined;
   #resumes = 0;
-  /** The developer portal does not allow it; until it does, the bot goes on without. */
+  /** The developer portal doesn't allow message content; until it does, the bot runs without it. */
   #isContentRefused = false;
-  /** Why events do not flow; undefined while they do. */
+  /** Why no events flow; undefined while they do. */
   #setback: Setback | undefined;
-  /** When Discord is dialled again, where that is not soon. */
+  /** When Discord is dialled again, if that isn't soon. */
   #nextTryAt: number | undefined;
-  /** Ends when events flow. */
+  /** Aborted when events flow, or when the trouble is reported. */
   #blink: AbortController | undefined;
 
   constructor(deps: GatewayDeps) {
     this.#deps = deps;
   }
 
-  /** Resolves when events flow, or when it has been told why they do not yet: from there on it heals by itself. */
+  /** Resolves when events flow, or once it is reported why they don't yet; from then on it recovers on its own. */
   async connect(): Promise<void> {
     void this.#run();
     await this.#begun.promise;
   }
 
-  /** No dispatch is told after it has been called. Resolves when the connection is closed. */
+  /** Reports no further dispatch. Resolves when the connection is closed. */
   async close(): Promise<void> {
     this.#stopped.abort();
     this.#begun.resolve();
@@ -98,7 +98,7 @@ export class Gateway {
     }
   }
 
-  /** From dialling to the end of the socket. */
+  /** Runs one socket, from dialling to its end. */
   async #once(): Promise<{ readonly setback: Setback; readonly stoodMs?: number | undefined }> {
     const address = await this.#address();
     if (typeof address !== 'string') return { setback: address };
@@ -108,14 +108,14 @@ export class Gateway {
     return { setback: setbackOfEnd(end), stoodMs: end.stoodMs };
   }
 
-  /** Where to dial: a session says it itself, for a new one Discord is asked, in its time. */
+  /** Returns where to dial: a session has its own address; for a new one Discord is asked, once the pace allows. */
   async #address(): Promise<string | Setback> {
     const { clock, log, pace } = this.#deps;
     if (this.#session !== undefined) return this.#session.resumeURL;
     const { waitMs } = pace;
     if (waitMs > blinkMs) log.warn({ waitMs, today: pace.today }, 'discord.sessions-delayed');
     if (waitMs > blinkMs)
-      this.#interrupted({ kind: 'unreachable', detail: 'too many sessions were begun today' }, waitMs);
+      this.#interrupted({ kind: 'unreachable', detail: 'too many sessions were started today' }, waitMs);
     if (waitMs > 0) await clock.wait(waitMs, this.#stopped.signal);
     return this.#askForAddress();
   }
@@ -126,7 +126,7 @@ export class Gateway {
       const { url, session_start_limit: limits } = gatewayBotSchema.parse(answer);
       if (limits?.remaining !== undefined && remoteCount(limits.remaining) === 0)
         return allSpent(limits.reset_after);
-      return readGatewayUrl(url) ?? { kind: 'unreachable', detail: 'Discord names no gateway' };
+      return readGatewayUrl(url) ?? { kind: 'unreachable', detail: 'Discord gave no gateway address' };
     } catch (error) {
       return setbackOfFault(error);
     }
@@ -166,25 +166,25 @@ export class Gateway {
     this.#deps.onSessionLost();
   }
 
-  /** In an outage, where Discord answers nowhere, the address is not to blame, and the session may be resumed behind it. */
+  /** In an outage Discord answers nowhere, so the address isn't to blame, and the session may be resumed afterwards. */
   async #isAddressGone(): Promise<boolean> {
     if (this.#resumes < mostResumes) return false;
     const answer = await this.#askForAddress();
     return typeof answer === 'string' || answer.kind !== 'unreachable';
   }
 
-  /** False when it was tried already. The switch can be turned off while the bot is connected. */
+  /** Returns false if that was already tried. The switch can be turned off while the bot is connected. */
   #goOnWithoutContent(): boolean {
     if (this.#isContentRefused) return false;
     this.#isContentRefused = true;
     this.#deps.log.warn(
-      { fix: 'switch on Message Content Intent on the Bot page of the Discord developer portal' },
+      { fix: 'turn on Message Content Intent on the Bot page of the Discord developer portal' },
       'discord.message-content-missed',
     );
     return true;
   }
 
-  /** Once it is granted a new session is begun with it. */
+  /** Starts a new session with the intent once it is granted. */
   async #awaitContent(socket: GatewaySocket): Promise<void> {
     const { api, clock, log } = this.#deps;
     const over = new AbortController();
@@ -200,7 +200,7 @@ export class Gateway {
     }
   }
 
-  /** Told at once when it will last, and after a blink when it may be over by then. */
+  /** Reports the trouble immediately if it will last, and after `blinkMs` if it may be over by then. */
   #interrupted(setback: Setback, pauseMs: number): void {
     const isTold = this.#setback !== undefined && this.#blink === undefined;
     this.#setback = setback;

@@ -1,7 +1,7 @@
 /**
- * Reads what was missed. Every conversation is `stale` until, in this gateway session, its history was read
- * from its anchor on; then it is live. While it is read, its live events are buffered and follow the missed
- * ones. A lost session makes all of them stale again.
+ * Reads missed messages. In each gateway session a conversation is stale until its history has been read from its
+ * anchor on; then it is live. While it is read, its live events are buffered, to follow the missed ones. A lost
+ * session makes every conversation stale again.
  */
 import { backoffMs } from '#channel-kit/backoff.ts';
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
@@ -18,7 +18,7 @@ import { snowflakeOf } from './raw-fields.ts';
 export type BufferedEvents = {
   /** Called when it is their turn. */
   readonly entries: () => readonly Entry[];
-  /** They can only be made when the other side of the direct channel is known. */
+  /** The entries can only be made once the other side of the direct channel is known. */
   readonly needsPeer?: boolean;
 };
 
@@ -29,37 +29,37 @@ export type HistoryDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly maxAgeMs: number;
   /** Moves as batches are stored. */
   readonly anchors: ReadonlyMap<ConversationId, string>;
-  /** Before this nothing was missed anywhere: where conversations without an anchor are read from. */
+  /** Returns the id before which nothing was missed anywhere; conversations without an anchor are read from there. */
   floor(): string;
   /** Hands entries to the intake; resolves when the last of them is stored. */
   store(entries: readonly Entry[]): Promise<void>;
-  /** A message of the history as entries. */
+  /** Turns a message of the history into entries. */
   entriesOf(message: unknown, place: ChannelLocation): readonly Entry[];
   gap(gap: ChannelGap): void;
-  /** Live events have come for long without being stored: those that follow can only be read later. */
+  /** Called when too many live events wait to be stored: later ones can only be read from the history. */
   onOverflow(): void;
 };
 
-/** Live events that wait to be stored, at most: beyond this they are read from the history once the store takes them. */
+/** How many live events may wait to be stored; any more are read from the history once the store accepts them. */
 const mostPending = 10_000;
 
 type HistoryFill = {
   readonly held: BufferedEvents[];
   readonly start: () => void;
   isStarted: boolean;
-  /** The gateway tells nothing of the channel now: read to its end, it still isn't live. */
+  /** The gateway reports nothing from the channel now: even when read to its end, it isn't live. */
   isUntold: boolean;
-  /** Times that its guild went away and came back: a reading that began before the last of them lacks messages. */
+  /** How often its guild went away and came back; a read that started before the last time lacks messages. */
   changes: number;
 };
 
 const pageSize = 100;
-/** Readings that nobody waits for; those with live events behind them go at once. */
+/** How many reads run at once; one that live events wait for starts immediately. */
 const atATime = 2;
-/** So many that failed are not counted among them; in an outage all would fail. */
+/** This many reads that wait to be retried don't count towards that; in an outage all of them would fail. */
 const mostAside = 20;
 const pauses = { firstMs: 1_000, longestMs: 30_000 };
-/** So often a history may be turned away while Discord answers all else: for ten minutes, with these pauses. */
+/** How often a history may be turned away while Discord answers other calls: ten minutes, with these pauses. */
 const mostTurnedAway = 24;
 
 export class History {
@@ -68,11 +68,11 @@ export class History {
   readonly #live = new Set<string>();
   readonly #filling = new Map<string, HistoryFill>();
   #working = 0;
-  /** Those of them that failed and wait for their next attempt. */
+  /** How many of these failed and wait for their next attempt. */
   #pausing = 0;
-  /** Conversations read before the last one don't count. */
+  /** How often the session changed; a conversation read before the last change has to be read again. */
   #changes = 0;
-  /** Live events that were handed over and are not stored. */
+  /** Live events that were handed over and aren't stored yet. */
   #pending = 0;
 
   constructor(deps: HistoryDeps) {
@@ -90,20 +90,20 @@ export class History {
   }
 
   /**
-   * The gateway has lost its session and reports nothing, or has a new one. Both count: a history read in
-   * between lacks the messages sent between the reading and the new session.
+   * Call it when the gateway has lost its session and reports nothing, and when it has a new one. Both count: a history
+   * read in between lacks the messages sent between the read and the new session.
    */
   sessionChanged(): void {
     this.#changes += 1;
     this.#live.clear();
   }
 
-  /** The channel is read before its next events are passed on. */
+  /** Has the channel read before its next events are passed on. */
   stale(channelId: string): void {
     this.#live.delete(channelId);
   }
 
-  /** Events of these channels are not told, until their guild is planned again. */
+  /** Marks channels whose events aren't reported until their guild is planned again. */
   untold(channelIds: readonly string[]): void {
     for (const id of channelIds) {
       this.#live.delete(id);
@@ -112,7 +112,7 @@ export class History {
     }
   }
 
-  /** A channel that has just been made: nothing can have been missed there. */
+  /** Makes a channel live in which nothing can have been missed, such as a new one. */
   begin(channelId: string): void {
     const filling = this.#filling.get(channelId);
     if (filling === undefined) this.#live.add(channelId);
@@ -132,7 +132,7 @@ export class History {
   }
 
   /**
-   * Reads conversations that no guild has reported: direct channels, and threads that were archived meanwhile.
+   * Reads conversations that no guild has reported: direct channels, and threads that have been archived.
    */
   planOthers(): void {
     const anchored = [...this.#deps.anchors.keys()].map(channelOf);
@@ -141,7 +141,7 @@ export class History {
     }
   }
 
-  /** Passes live events on, or holds them until what was missed before them is stored. */
+  /** Passes live events on, or buffers them until the messages missed before them are stored. */
   hand(channelId: string, held: BufferedEvents): void {
     this.#pending += 1;
     if (this.#pending > mostPending) this.#deps.onOverflow();
@@ -154,7 +154,7 @@ export class History {
     filling.start();
   }
 
-  /** Reads the channel; anew if its guild was away while it was read. */
+  /** Reads the channel, and reads it again if its guild was away during the read. */
   #fillAgain(channelId: string): void {
     const filling = this.#fill(channelId);
     if (!filling.isUntold) return;
@@ -209,7 +209,7 @@ export class History {
     this.#pending -= held.length;
   }
 
-  /** Until it was read, or until Discord says that it cannot be. */
+  /** Retries until the channel has been read, or until Discord says that it can't be. */
   async #readPatiently(channelId: string): Promise<void> {
     const { log } = this.#deps;
     let limit = pageSize;
@@ -233,12 +233,12 @@ export class History {
     }
   }
 
-  /** A filter that refuses what is said there does so for ever, and all that is new there would wait behind it. */
+  /** Says whether only this history is turned away: a filter always would, and new messages there would wait for it. */
   async #isTurnedAwayAlone(refusal: Refusal): Promise<boolean> {
     return isTurnedAway(refusal) && (await this.#deps.api.answers(this.#stopped.signal));
   }
 
-  /** Others are read meanwhile: what cannot be read for now may never be. */
+  /** Lets other channels be read in the meantime: one that can't be read now may never be. */
   async #pause(ms: number): Promise<void> {
     this.#pausing += 1;
     this.#pump();
@@ -262,7 +262,7 @@ export class History {
       const recent = sorted.filter((message) => isLater(snowflakeOf(message), oldest));
       if (recent.length < sorted.length && !isClipped) {
         isClipped = true;
-        this.#gap(place, { after, code: 'too-old', reason: 'it is too long ago to be fetched' });
+        this.#gap(place, { after, code: 'too-old', reason: 'the messages are too old to be fetched' });
         const anchor = { conversation: anchorOf(place), messageId: oldest };
         await store([{ events: [], anchor, isGap: true }]);
       }
@@ -270,15 +270,15 @@ export class History {
       isMore = page.length === limit;
       const next = laterOf(snowflakeOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
       if (isMore && !isLater(next, after)) {
-        // The same page would come for ever, and hold up what is new.
-        const reason = 'Discord gives the same part of it again and again';
+        // The same page would come forever and hold up new messages.
+        const reason = 'Discord keeps returning the same messages';
         return this.#gap(place, { after, code: 'history-refused', reason });
       }
       after = next;
     }
   }
 
-  /** Where an answer would go; asks Discord when the gateway has not told. Undefined: no conversation. */
+  /** Returns the channel's location, from Discord if the gateway hasn't reported it. Undefined: not a conversation. */
   async #placeOf(channelId: string): Promise<ChannelLocation | undefined> {
     const { directory, contacts, api } = this.#deps;
     if (contacts.has(channelId)) directory.learnDirect(channelId);
@@ -288,7 +288,7 @@ export class History {
     return directory.placeOf(channelId);
   }
 
-  /** Without it the events are recorded as unreadable, which is what they then are. */
+  /** Asks for the other side of a direct channel. Without it, the events are recorded as unreadable. */
   async #learnPeer(channelId: string): Promise<void> {
     const { directory, api, log } = this.#deps;
     if (directory.placeOf(channelId)?.peer !== undefined) return;
@@ -305,14 +305,14 @@ export class History {
     return anchors.get(anchorOf(place)) ?? contacts.after(place.id) ?? floor();
   }
 
-  /** Without the right to read history Discord answers with an empty list, not with a refusal. */
+  /** Reports a gap if the bot may not read the history: Discord then returns an empty list instead of refusing. */
   #maybeClosed(place: ChannelLocation, after: string): void {
     const { canReadHistory } = this.#deps.directory.access(place.id);
     const reason = 'the bot may not read the message history there';
     if (!canReadHistory) this.#gap(place, { after, code: 'no-history', reason });
   }
 
-  /** A channel that is gone, or out of the bot's sight, has no gap: nobody could have called it there. */
+  /** Reports a gap, unless the channel is gone or the bot can't see it: nobody could have addressed the bot there. */
   #cannotRead(channelId: string, { status, code, reason }: Refusal): void {
     const { directory, log } = this.#deps;
     log.info({ channelId, reason }, 'discord.history-refused');
@@ -322,10 +322,10 @@ export class History {
     this.#gap(place, { after: this.#startOf(place), code: 'history-refused', reason });
   }
 
-  /** Live events move the anchor past it. */
+  /** Reports a gap. Live events move the anchor past the message. */
   #isTooLarge(channelId: string): void {
     const place = this.#deps.directory.placeOf(channelId);
-    const reason = 'a message there is too large to be read';
+    const reason = 'a message there is too large to read';
     if (place !== undefined)
       this.#gap(place, { after: this.#startOf(place), code: 'history-refused', reason });
   }
@@ -335,21 +335,21 @@ export class History {
   }
 }
 
-/** A reply of more than a hundred messages can hold; fewer are asked for then. */
+/** Says whether a page exceeded the bound; fewer messages are then requested. */
 function isTooLarge(error: unknown): boolean {
   return error instanceof RangeError && 'code' in error && error.code === 'ERR_REPLY_TOO_LARGE';
 }
 
 type MissedStretch = { readonly after: string; readonly code: GapCode; readonly reason: string };
 
-/** Where the anchor of a place is kept: a thread's behind its channel's. */
+/** Returns the key of a place's anchor: a thread's key is its channel's, followed by its own id. */
 export function anchorOf({
   route: { conversation, thread },
 }: Pick<ChannelLocation, 'route'>): ConversationId {
   return thread === undefined ? conversation : conversationId(`${conversation}/${thread}`);
 }
 
-/** The channel that an anchor belongs to. */
+/** Returns the channel that an anchor belongs to. */
 function channelOf(anchor: ConversationId): string {
   return anchor.split('/').at(-1) ?? anchor;
 }

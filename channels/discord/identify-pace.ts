@@ -1,12 +1,12 @@
 /**
- * Discord wants five seconds between two new sessions and allows a thousand a day; a bot that begins more loses
- * its token. Kept for as long as the adapter lives, however often it is started.
+ * Discord requires five seconds between new sessions and allows a thousand a day; a bot that starts more loses its
+ * token. The count is kept for the adapter's lifetime, however often it is started.
  */
 import type { Clock } from '#contracts/clock.ts';
 
 const dayMs = 24 * 3_600_000;
 const gapMs = 5_000;
-/** A healthy day has a handful. From here on something is wrong, and 720 a day are left for it. */
+/** A healthy day has a handful. From this many on, something is wrong, and the longer gap allows 720 a day. */
 const manyADay = 100;
 const gapOfManyMs = 120_000;
 
@@ -18,7 +18,7 @@ export class IdentifyPace {
     this.#clock = clock;
   }
 
-  /** How long the next one has to wait, ms. */
+  /** How long the next session has to wait, ms. */
   get waitMs(): number {
     const latest = this.#times.at(-1);
     if (latest === undefined) return 0;
@@ -26,7 +26,7 @@ export class IdentifyPace {
     return Math.min(gap, Math.max(0, latest + gap - this.#clock.now()));
   }
 
-  /** How many there were in the last 24 hours. */
+  /** How many sessions were started in the last 24 hours. */
   get today(): number {
     const since = this.#clock.now() - dayMs;
     this.#times = this.#times.filter((time) => time > since);

@@ -11,10 +11,10 @@ import {
 
 export const discord = channelId('discord');
 
-/** This bot, as the pure parts of the channel need it. */
+/** The bot, as far as the pure parts of the channel need it. */
 export type Bot = {
   readonly id: string;
-  /** For display; `Receiver` alone changes it. */
+  /** For display; only `Receiver` changes it. */
   name: string;
   readonly account: AccountId;
 };
@@ -23,31 +23,31 @@ export function botOf(me: { readonly id: string; readonly username: string }): B
   return { id: me.id, name: me.username, account: accountId(me.id) };
 }
 
-/** Ids of Discord's ("snowflakes") are decimal numbers that begin with the time they were made. */
+/** Says whether the text is a Discord id ("snowflake"): a decimal number whose high bits are its creation time. */
 export function isSnowflake(text: string): boolean {
   return /^\d{1,20}$/.test(text) && (text.length < 20 || text <= largestId);
 }
 
-/** They are numbers of 64 bits. */
+/** Ids have 64 bits. */
 const largestId = String(2n ** 64n - 1n);
 
-/** When the id was made, ms since 1970. */
+/** Returns when the id was created, ms since 1970. */
 export function timeOf(snowflake: string): number {
   return SnowflakeUtil.timestampFrom(snowflake);
 }
 
-/** The smallest id of that moment. */
+/** Returns the smallest id of that moment. */
 export function snowflakeAt(ms: number): string {
   const timestamp = Math.max(Math.floor(ms), Number(SnowflakeUtil.epoch));
   return String(SnowflakeUtil.generate({ timestamp, increment: 0n, workerId: 0n, processId: 0n }));
 }
 
-/** False for an id that has not been given yet: what is read from there on would be nothing, for ever. */
+/** Returns false for an id that can't have been given yet: a history read from there on would stay empty. */
 export function isGiven(snowflake: string, now: number): boolean {
   return timeOf(snowflake) <= now + furthestAheadMs;
 }
 
-/** This machine's clock may be slow. */
+/** This machine's clock may be this far behind, ms. */
 const furthestAheadMs = 24 * 3_600_000;
 
 export function isLater(a: string, b: string): boolean {
@@ -58,20 +58,20 @@ export function laterOf(a: string, b: string): string {
   return isLater(b, a) ? b : a;
 }
 
-/** The message id of a slash command: there is no message of the person's. */
+/** The message id of a slash command, for which the person has sent no message. */
 export const interactionMessage = {
   format: (id: string): MessageId => messageId(`interaction-${id}`),
   /** The interaction's id; undefined for an ordinary message. */
   read: (id: string | undefined): string | undefined => /^interaction-(\d{1,20})$/.exec(id ?? '')?.[1],
 } as const;
 
-/** At most 25 characters, the same for one part for ever: Discord recognises a repeat by it. */
+/** Returns at most 25 characters, always the same for one part, by which Discord recognises a repeat. */
 export function nonceOf(key: PartKey): string {
   return createHash('sha256').update(key).digest('base64url').slice(0, 24);
 }
 
 /**
- * The cursor holds an id before which nothing was missed anywhere, and whose it is. Conversations that
+ * Formats the cursor: an id before which nothing was missed anywhere, and the bot it belongs to. Conversations that
  * have no anchor yet are read from there.
  */
 export function formatCursor(bot: Bot, floor: string): string {

@@ -1,6 +1,6 @@
 /**
- * Gateway dispatches and history → envelopes. Pure. What cannot be read becomes a raw row, so that one
- * bad event never holds up the others; what only echoes the bot's own calls becomes nothing.
+ * Gateway dispatches and history → envelopes. Pure. An event that can't be read becomes a raw row, so that it never
+ * holds up the others; one that only echoes the bot's own calls is dropped.
  */
 import { InteractionType, PermissionsBitField } from 'discord.js';
 import { cleanText } from '#channel-kit/clean-text.ts';
@@ -43,7 +43,7 @@ export type Dispatch = { readonly t: string; readonly d: unknown; readonly s: nu
 
 /** Facts that the mapping needs besides the event. */
 export type MappingContext = Names & {
-  /** Names the gateway session, for events that have no time or version of their own. */
+  /** Identifies the gateway session, for events without their own time or version. */
   readonly session: string;
   /** When the event came, ms; for events without a time. */
   readonly receivedAt: number;
@@ -52,7 +52,7 @@ export type MappingContext = Names & {
 };
 
 export type ReadResult =
-  /** Nothing that people did, or nothing of it is left to say. */
+  /** Nothing that people did, or nothing worth reporting. */
   | { readonly kind: 'nothing' }
   /** The bot's own message: no event, but history is known up to it. */
   | { readonly kind: 'own'; readonly place: ChannelLocation; readonly messageId: string }
@@ -60,10 +60,10 @@ export type ReadResult =
       readonly kind: 'events';
       readonly place: ChannelLocation;
       readonly events: readonly InboundEnvelope[];
-      /** The message that history is known up to, with these events. */
+      /** The message up to which history is known, with these events. */
       readonly messageId?: string;
     }
-  /** Nothing is known of this channel; to be read again when it is. */
+  /** Too little is known about this channel; to be read again once it is known. */
   | { readonly kind: 'unplaced'; readonly channelId: string }
   | { readonly kind: 'unreadable'; readonly row: UnreadableEvent };
 
@@ -100,10 +100,10 @@ function readKnown({ t, d, s }: Dispatch, around: MappingContext): ReadResult {
   }
 }
 
-/** Stands for the name of an event where a message was read from the history. */
+/** Takes the place of an event's name for a message read from the history. */
 const historic = 'history';
 
-/** A message of the history; its place is known, since it was read from there. */
+/** Reads a message of the history, whose place is known. */
 export function readHistoric(data: unknown, place: ChannelLocation, around: MappingContext): ReadResult {
   try {
     assertSafeJson(data);
@@ -129,7 +129,7 @@ function readMessage(message: Message, place: ChannelLocation, around: MappingCo
     : unsupported(`message-type-${message.type}`);
   const envelope = envelopeOf(place, {
     eventKey: keyOf('message', id),
-    // The id holds it as well, but only Discord's own are known to.
+    // The id contains the time too, but only ids made by Discord itself are sure to.
     sentAt: remoteTime(Date.parse(message.timestamp) || timeOf(id), around.receivedAt),
     receivedAt: remoteTime(timeOf(id), around.receivedAt),
     sender: authorOf(message, place, around),
@@ -146,7 +146,7 @@ function authorOf(message: Message, { guildId }: ChannelLocation, around: Mappin
   return senderOf(speaker, around.bot);
 }
 
-/** Discord says "updated" also when it has looked at a link; only a new time of editing is an edit. */
+/** Discord also reports an update when it has unfurled a link; only one with an edit time is an edit. */
 function readEdit(data: unknown, around: MappingContext): ReadResult {
   const { edited_timestamp: editedAt, channel_id: channelId } = updateSchema.parse(data);
   if (editedAt == null) return { kind: 'nothing' };
@@ -156,7 +156,7 @@ function readEdit(data: unknown, around: MappingContext): ReadResult {
   if (place === undefined) return { kind: 'unplaced', channelId };
   const text = textOf(message, place.guildId, around);
   const envelope = envelopeOf(place, {
-    // As it is told, in microseconds: two edits can lie in one millisecond.
+    // As reported, in microseconds: two edits can fall into one millisecond.
     eventKey: keyOf('edit', message.id, cleanText(editedAt)),
     sentAt: remoteTime(Date.parse(editedAt), around.receivedAt),
     sender: authorOf(message, place, around),
@@ -168,7 +168,7 @@ function readEdit(data: unknown, around: MappingContext): ReadResult {
 
 type Where = { readonly channel_id: string; readonly guild_id?: string | undefined };
 
-/** Discord does not say who deleted; what counts is whose message it was. */
+/** Discord doesn't say who deleted a message; what counts is who wrote it. */
 function readDeletes(ids: readonly string[], where: Where, around: MappingContext): ReadResult {
   const { channel_id: channelId } = where;
   const place = around.directory.placeOf(channelId);
@@ -176,7 +176,7 @@ function readDeletes(ids: readonly string[], where: Where, around: MappingContex
   const foreign = ids.filter((id) => around.recent.authorOf(id)?.isSelf !== true);
   if (foreign.length === 0) return { kind: 'nothing' };
   const authors = foreign.map((id) => around.recent.authorOf(id) ?? peerOf(place, around));
-  // In a direct channel the other side decides whether the event is let in, so it must be known.
+  // In a direct channel, access depends on the other side, so it must be known.
   if (place.chat.kind === 'dm' && authors.includes(undefined)) return { kind: 'unplaced', channelId };
   const events = foreign.map((id, index) =>
     envelopeOf(place, {
@@ -196,7 +196,7 @@ function peerOf({ peer }: ChannelLocation, { bot }: MappingContext): Sender | un
 
 type ReactionEvent = { readonly around: MappingContext; readonly s: number; readonly isRemoved: boolean };
 
-/** Reactions have no time and no id: the place in the gateway session tells two alike apart. */
+/** Reactions have no time and no id, so the position in the gateway session tells identical ones apart. */
 function readReaction(data: unknown, { around, s, isRemoved }: ReactionEvent): ReadResult {
   const reaction = reactionSchema.parse(data);
   const { user_id: userId, message_id: target, channel_id: channelId } = reaction;
@@ -224,12 +224,12 @@ function reactorOf(userId: string, member: MemberWithUser | undefined, { place, 
   return senderOf({ user, nick: member?.nick, isAdmin }, around.bot);
 }
 
-/** `custom` emoji are shown by their name, as in a text. */
+/** Returns the emoji; custom ones by name, as in a text. */
 function emojiOf({ id, name }: Emoji): string {
   return cleanText(id == null ? (name ?? '') : `:${name ?? id}:`);
 }
 
-/** A slash command is a message without one: it says `/name text`, and its answer goes to the interaction. */
+/** Reads a button press, or a slash command: a message with the text `/name text`, answered through the interaction. */
 function readInteraction(interaction: Interaction, around: MappingContext): ReadResult {
   const { id, type, channel_id: channelId, member } = interaction;
   const user = member?.user ?? interaction.user;
@@ -254,13 +254,13 @@ function readInteraction(interaction: Interaction, around: MappingContext): Read
 
 function commandOf({ id, data }: Interaction): InboundEvent {
   const words = [`/${data?.name ?? ''}`, ...(data?.options ?? []).map(({ value }) => String(value ?? ''))];
-  // Parley registers no commands in the message or user menu.
+  // Parley registers no message or user menu commands.
   if (data?.name === undefined || (data.type ?? 1) !== 1) return unsupported('context-menu-command');
   return {
     kind: 'message',
     messageId: interactionMessage.format(id),
     text: cleanText(words.join(' ').trim()),
-    // Filled into the bot's own form by its sender.
+    // The sender typed it into the bot's own form.
     provenance: 'typed',
     attachments: [],
     mentionsBot: true,
@@ -275,12 +275,12 @@ function buttonOf({ type, data, message }: Interaction): InboundEvent {
   return { kind: 'button', messageId: messageId(message.id), data: cleanText(pressed) };
 }
 
-/** The interaction that a press is; undefined for any other event. */
+/** Returns the interaction id of a press; undefined for any other event. */
 export function pressOf({ eventKey }: InboundEnvelope): string | undefined {
   return /^button:(\d{1,20})$/.exec(eventKey)?.[1];
 }
 
-/** The bot was removed: one event for each conversation it knew there. */
+/** Reports that the bot was removed: one event for each conversation it knew there. */
 export function readRemoval(
   conversations: readonly ConversationId[],
   { guildId, s }: { readonly guildId: string; readonly s: number },
@@ -296,13 +296,13 @@ export function readRemoval(
   }));
 }
 
-/** After this time it is no news that the bot is there, ms. */
+/** After this time it is no longer news that the bot has joined, ms. */
 const newsMs = 24 * 3_600_000;
 
 /**
- * One event for the guild, in the channel in which Discord greets; undefined when the bot has been there for longer, or
- * may write nowhere. Discord repeats the report in each session and doesn't say who added the bot: the key is that of
- * the joining, and the guild's owner counts as who did it.
+ * Returns one event for the guild, in the channel where Discord greets newcomers; undefined if the bot joined longer
+ * ago, or may not write anywhere. Discord repeats the report in every session and doesn't say who added the bot, so
+ * the key identifies the joining, and the guild's owner counts as the sender.
  */
 export function readJoining(data: unknown, around: MappingContext): InboundEnvelope | undefined {
   const guild = joiningSchema.safeParse(data).data;
@@ -328,10 +328,10 @@ function envelopeOf({ route, chat }: ChannelLocation, { replyTo, ...known }: Kno
   return { ...known, route: { ...route, replyTo }, chat };
 }
 
-/** An event that nobody can read, for the intake to keep raw. */
+/** Returns an unreadable event as a row for the intake to keep raw. */
 export function unreadableRow({ t, d, s }: Dispatch, session: string, error: unknown): UnreadableEvent {
   const id = idIn(d);
-  // The gateway and the history write the same message in two ways.
+  // The gateway and the history serialize the same message differently.
   const isMessage = d instanceof UnparsedJson && (t === 'MESSAGE_CREATE' || t === historic);
   if (isMessage && isSnowflake(id)) return unreadableEvent({ t, d }, error, () => ['message', id]);
   const place = isSnowflake(id) ? [t, id] : [t, session, s];

@@ -1,6 +1,6 @@
 /**
- * Hands events to the intake in one order, in batches, each as often as it takes until it is stored. An
- * anchor moves with the events it stands for, never before them.
+ * Hands events to the intake in order and in batches, repeating each batch until it is stored. An anchor moves with
+ * the events it covers, never before them.
  */
 import { acceptUntilStored } from '#channel-kit/accept-until-stored.ts';
 import type { UnreadableEvent } from '#channel-kit/event-mapping.ts';
@@ -15,19 +15,19 @@ export type Entry = {
   readonly unreadable?: UnreadableEvent;
   /** The conversation's anchor once these are stored. */
   readonly anchor?: { readonly conversation: ConversationId; readonly messageId: string };
-  /** The anchor ends a stretch that was reported as missed: it is stored at once, or the report would be repeated. */
+  /** The anchor ends a stretch reported as missed; it is stored immediately, or the report would be repeated. */
   readonly isGap?: true;
-  /** Told what became of each event. */
+  /** Called with the acceptance of each event. */
   readonly onAccepted?: (acceptances: readonly Acceptance[]) => void;
 };
 
 export type IntakeQueueDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly accept: Intake['accept'];
-  /** The cursor to store with a batch whose newest message this is; undefined to leave it as it is. */
+  /** Returns the cursor to store with a batch whose newest message this is; undefined leaves it as it is. */
   cursorFor(newest: string | undefined): string | undefined;
-  /** A batch has been stored. */
+  /** Called when a batch has been stored. */
   onStored(batch: InboundBatch): void;
-  /** Another process receives for the account now. */
+  /** Called when another process has started to receive for the account. */
   onTakenOver(): void;
 };
 
@@ -46,8 +46,8 @@ export class IntakeQueue {
   }
 
   /**
-   * Resolves when the last of them has been stored, or when the queue was stopped. An anchor without
-   * events or a gap keeps its place but waits for company: losing it costs one more look at history.
+   * Resolves when the last entry has been stored, or when the queue was stopped. Anchors without events or a gap
+   * keep their place but wait for other entries: losing one only costs another read of the history.
    */
   push(entries: readonly Entry[]): Promise<void> {
     const last = entries.at(-1);
@@ -60,14 +60,14 @@ export class IntakeQueue {
     return promise;
   }
 
-  /** Resolves when nothing more will be handed over. What was not stored is read from history again. */
+  /** Resolves when nothing more will be handed over. Events that weren't stored are read from history again. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#working;
   }
 
   async #work(): Promise<void> {
-    // Events that come in the same turn go in one batch.
+    // Events of one event-loop turn go into one batch.
     await Promise.resolve();
     while (this.#waiting.length > 0 && !this.#stopped.signal.aborted) {
       const batch = this.#waiting.splice(0, largestBatch);

@@ -1,6 +1,6 @@
 /**
- * Tokens that answer a slash command for 15 minutes, kept in a file, so that the process after a crash can
- * still put the answer in the place of "thinking…". Losing it costs no more than that place: the answer is then
+ * Tokens that can answer a slash command for 15 minutes, kept in a file, so that after a crash the next process can
+ * still put the answer in the place of "thinking…". Losing the file costs only that place: the answer is then sent as
  * a message.
  */
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
@@ -22,35 +22,35 @@ export type InteractionTokensDeps = { readonly path: string; readonly clock: Clo
 
 /** A little less than Discord's 15 minutes. */
 export const tokenLifetimeMs = 14 * 60_000;
-/** Ends earlier, so that no other process answers where the one that received it is about to take "thinking…" away. */
+/** Shorter, so that no other process answers just as the one that received the command removes "thinking…". */
 const recallMs = tokenLifetimeMs - 30_000;
 const dropped = 'dropped';
-/** So many lines are added before those that have run out are dropped. */
+/** How many lines are added before expired ones are dropped. */
 const pruneAfter = 1_000;
 
 export class InteractionTokens {
   readonly #deps: InteractionTokensDeps;
   #added = 0;
-  /** Lines are written one by one: none is lost to the pruning. */
+  /** Lines are written one at a time, so that pruning loses none. */
   readonly #inTurn = workingInTurn();
 
   private constructor(deps: InteractionTokensDeps) {
     this.#deps = deps;
   }
 
-  /** Drops what has run out. */
+  /** Opens the file and drops expired tokens. */
   static async open(deps: InteractionTokensDeps): Promise<InteractionTokens> {
     const tokens = new InteractionTokens(deps);
     await tokens.#prune();
     return tokens;
   }
 
-  /** Never throws. Resolves when it is written. */
+  /** Never throws. Resolves when the token is written. */
   keep({ id, application, token }: InteractionToken): Promise<void> {
     return this.#append(`${id} ${application} ${token}`);
   }
 
-  /** No process of this data folder recalls it from now on. Never throws. */
+  /** From now on, no process of this data folder recalls the token. Never throws. */
   drop(id: string): Promise<void> {
     return this.#append(`${id} ${dropped}`);
   }
@@ -68,7 +68,7 @@ export class InteractionTokens {
   }
 
   /**
-   * The token of an interaction that any process of this data folder received; undefined once it has expired
+   * Returns the token of an interaction that any process of this data folder received; undefined once it has expired
    * or was dropped.
    */
   async recall(id: string): Promise<InteractionToken | undefined> {
@@ -90,7 +90,7 @@ export class InteractionTokens {
 
   async #read(): Promise<readonly InteractionToken[]> {
     const { path, clock } = this.#deps;
-    const text = await readFile(path, 'utf8').catch(() => ''); // There is none before the first start.
+    const text = await readFile(path, 'utf8').catch(() => ''); // The file doesn't exist before the first start.
     const lines = text.split('\n').map((line) => line.split(' '));
     const gone = new Set(lines.flatMap(([id, mark]) => (mark === dropped ? [id] : [])));
     return lines.flatMap(([id = '', application = '', token = '']) => {

@@ -1,6 +1,6 @@
 /**
- * Slash commands and buttons want a first sign within 3 seconds, so they are deferred at once; the
- * answer then takes the place of "thinking…", also when the process has died in between.
+ * Slash commands and buttons must be acknowledged within 3 seconds, so they are deferred immediately; the answer then
+ * takes the place of "thinking…", even if the process died in between.
  */
 
 import { InteractionResponseType, InteractionType } from 'discord.js';
@@ -20,7 +20,7 @@ export type InteractionsDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly tokens: Pick<InteractionTokens, 'drop' | 'keep' | 'recall'>;
 };
 
-/** A press waits here for some milliseconds; one that is forgotten is stored anyway. */
+/** A press stays here for a few milliseconds; one that is dropped is stored anyway. */
 const mostPresses = 1000;
 
 export type InteractionReply = {
@@ -34,18 +34,18 @@ export type InteractionReply = {
 /** Result of answering an interaction with a part. */
 export type PlaceResult =
   | { readonly kind: 'answered'; readonly messageId: string }
-  /** Another part has the place, or nothing may be put there any more: it goes as a message. */
+  /** Another part has the place, or nothing can be put there any more: this part is sent as a message. */
   | { readonly kind: 'taken' }
-  /** It has no token here: whether an earlier process has put the part there is not known. */
+  /** There is no token here, so it isn't known whether an earlier process has put the part there. */
   | { readonly kind: 'unknown' };
 
 type Open = InteractionToken & {
-  /** False when Discord did not take the deferral. */
+  /** False if Discord didn't accept the deferral. */
   readonly isDeferred: Promise<boolean>;
   readonly end: AbortController;
   /** The part that is its answer, sent or on its way. */
   answer: PartKey | undefined;
-  /** Its place is being taken away: what is put there would go with it. */
+  /** Its place is being removed, and anything put there would be removed too. */
   isWithdrawn: boolean;
 };
 
@@ -59,7 +59,7 @@ export class Interactions {
     this.#deps = deps;
   }
 
-  /** Never waits, never throws. A repeated event changes nothing. */
+  /** Defers the interaction. Never waits, never throws. A repeated event changes nothing. */
   receive({ id, token, type, application_id: application = this.#deps.bot.id }: Interaction): void {
     if (type === InteractionType.MessageComponent && !this.#presses.has(id)) {
       const isDeferred = this.#defer({ id, token }, InteractionResponseType.DeferredMessageUpdate);
@@ -75,8 +75,8 @@ export class Interactions {
   }
 
   /**
-   * A press has been stored: the person who pressed is told what the message itself doesn't say. What an earlier
-   * process stored says nothing more.
+   * Call it when a press has been stored: shows the person who pressed what the message itself doesn't say. A press
+   * stored by an earlier process shows nothing more.
    */
   pressed(id: string, acceptance: Acceptance | undefined): void {
     const press = this.#presses.get(id);
@@ -94,7 +94,7 @@ export class Interactions {
       });
   }
 
-  /** Nobody is going to answer what was not let in: "thinking…" goes away. */
+  /** Removes "thinking…" from a command that wasn't accepted, because nothing will answer it. */
   settled(id: string, acceptance: Acceptance | undefined): void {
     if (acceptance?.kind === 'refused' || acceptance?.kind === 'ignored') void this.#withdraw(id);
   }
@@ -115,7 +115,7 @@ export class Interactions {
     return this.#answerLate(reply);
   }
 
-  /** For an interaction that an earlier process received: the message in its place decides. */
+  /** Answers an interaction that an earlier process received: the message in its place decides. */
   async #answerLate(reply: InteractionReply): Promise<PlaceResult> {
     const known = await this.#deps.tokens.recall(reply.id);
     if (known === undefined) return { kind: 'unknown' };
@@ -170,7 +170,7 @@ export class Interactions {
     this.#forget(id);
   }
 
-  /** Another process of this data folder may have put the answer there: it stays. */
+  /** Removes "thinking…". An answer that another process of this data folder has put there stays. */
   async #withdraw(id: string): Promise<void> {
     const one = this.#open.get(id);
     if (one === undefined || one.answer !== undefined || one.isWithdrawn) return;

@@ -1,5 +1,5 @@
 /**
- * Nested spans → a tree in which no style begins or ends with white space, and code lies in nothing.
+ * Nested spans → a tree in which no style starts or ends with white space, and code is inside no style.
  */
 import { isCode } from '#channel-kit/nested-spans.ts';
 import type { PlainSpanKind, Span } from '#contracts/span.ts';
@@ -17,7 +17,7 @@ export type Range = { readonly start: number; readonly end: number };
 
 type MarkedRange = Range & { readonly mark: Span };
 
-/** `spans`: as `nestedSpans` gives them. */
+/** `spans`: as returned by `nestedSpans`. */
 export function piecesOf(text: string, range: Range, spans: readonly Span[]): readonly Piece[] {
   return build(
     text,
@@ -30,9 +30,9 @@ export function rangeOf(span: { readonly start: number; readonly length: number 
   return { start: span.start, end: span.start + span.length };
 }
 
-/** The span within this range, without blanks at its edges; nothing when no more is left. */
+/** Returns the span within this range, without blanks at its edges; empty if nothing is left. */
 function markIn(text: string, within: Range, mark: Span): readonly MarkedRange[] {
-  // A line break at the edge of code is the text's: a quote that follows must begin a line.
+  // A line break at the edge of code belongs to the text, because a quote that follows must start a line.
   const blank = isCode(mark) ? /\n/ : /\s/;
   const { start, end } = rangeOf(mark);
   const part = { start: Math.max(start, within.start), end: Math.min(end, within.end) };
@@ -40,7 +40,7 @@ function markIn(text: string, within: Range, mark: Span): readonly MarkedRange[]
   return range.end > range.start ? [{ ...range, mark }] : [];
 }
 
-/** The range without what is `blank` at its edges. */
+/** Returns the range without `blank` characters at its edges. */
 export function trimmed(text: string, range: Range, blank: RegExp): Range {
   let { start, end } = range;
   while (start < end && blank.test(text.charAt(start))) start += 1;
@@ -48,7 +48,7 @@ export function trimmed(text: string, range: Range, blank: RegExp): Range {
   return { start, end };
 }
 
-/** `marked`: in the order of their starts, outer before inner. */
+/** `marked`: ordered by their start, outer before inner. */
 function build(text: string, range: Range, marked: readonly MarkedRange[]): readonly Piece[] {
   const pieces: Piece[] = [];
   let at = range.start;
@@ -56,7 +56,7 @@ function build(text: string, range: Range, marked: readonly MarkedRange[]): read
     if (end > at) pieces.push({ kind: 'text', text: text.slice(at, end) });
   };
   for (const one of marked) {
-    if (one.start < at) continue; // It lies in the last one.
+    if (one.start < at) continue; // It is inside the previous one.
     plain(one.start);
     const inner = marked.filter((other) => other !== one && other.start >= one.start && other.end <= one.end);
     pieces.push(...marksOf(text, one, build(text, one, inner)));
@@ -66,7 +66,7 @@ function build(text: string, range: Range, marked: readonly MarkedRange[]): read
   return pieces;
 }
 
-/** A quote is made of lines, not of marks around it. */
+/** Wraps the pieces in their style. A quote is written line by line, not with marks around it. */
 function marksOf(
   text: string,
   { start, end, mark }: MarkedRange,

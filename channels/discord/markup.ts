@@ -1,7 +1,7 @@
 /**
- * FormattedText → Discord's Markdown. Discord has no entities, so the text is escaped, and a style that
- * its parser (regular expressions, from the outside in) could not read back is left out: the text
- * arrives as it is, the style where it can.
+ * FormattedText → Discord's Markdown. Discord has no entities, so the text is escaped, and a style that its parser
+ * (regular expressions, from the outside in) couldn't read back is left out: the text always arrives unchanged, the
+ * style where possible.
  */
 import { nestedSpans } from '#channel-kit/nested-spans.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
@@ -17,7 +17,7 @@ const markers: Readonly<Record<Style, string>> = {
   spoiler: '||',
 };
 
-/** Keeps apart what may not touch; it has no width. */
+/** Keeps markers apart that must not touch; it has no width. */
 const separator = '\u200b';
 
 export function toMarkdown(formatted: FormattedText): string {
@@ -31,7 +31,7 @@ export function toMarkdown(formatted: FormattedText): string {
   return segments.map(({ isQuote, ...range }) => writeSegment(text, range, { spans, isQuote })).join('');
 }
 
-/** Discord quotes lines; part of a line cannot be quoted. */
+/** Discord quotes complete lines; part of a line can't be quoted. */
 function isWholeLines(text: string, { start, end }: Range): boolean {
   const isLineStart = start === 0 || text[start - 1] === '\n';
   return isLineStart && (end === text.length || text[end] === '\n');
@@ -62,7 +62,7 @@ function writeSegment(text: string, range: Range, { spans, isQuote }: WriteOptio
 class MarkupWriter {
   readonly #hasLinks: boolean;
   out = '';
-  /** The length of the output when a marker or a code was closed last: nothing stands between. */
+  /** The length of the output when a marker or code was last closed; still the length if nothing has followed. */
   #closedAt = -1;
 
   constructor(hasLinks: boolean) {
@@ -72,7 +72,7 @@ class MarkupWriter {
   write(pieces: readonly Piece[], { enders, isFollowed } = outermost): void {
     const settled = withoutBareLinks(pieces);
     for (const [index, piece] of settled.entries()) {
-      // The parser reads the content of a style like a text of its own, which begins with a line.
+      // The parser reads the content of a style as a separate text, which starts with a new line.
       const isLineStart = index === 0 || this.out.endsWith('\n');
       this.#writePiece(piece, {
         isLineStart,
@@ -108,14 +108,14 @@ class MarkupWriter {
     const character = marker.charAt(0);
     if (this.#wouldRunInto(character)) this.out += separator;
     this.out += marker;
-    // The marker that ends a style is no part of its content.
+    // The parser doesn't count the closing marker as part of the content.
     this.write(pieces, { enders: `${enders}${character}\\`, isFollowed: false });
-    // These two end at the first pair of their character, whatever stands before it.
+    // These two end at the first pair of their character, whatever precedes it.
     if ('~|'.includes(character) && this.out.endsWith(character)) this.out += separator;
     this.#close(marker);
   }
 
-  /** Markers that touch are read as one of another length, and `~~` does not close before `_`. */
+  /** Says whether a marker would merge with the one it touches; `~~` isn't closed before `_` either. */
   #wouldRunInto(character: string): boolean {
     if (this.#closedAt !== this.out.length) return false;
     return this.out.endsWith(character) || (character === '_' && this.out.endsWith('~'));
@@ -132,7 +132,7 @@ class MarkupWriter {
       return;
     }
     if (this.#wouldRunInto('`')) this.out += separator;
-    // Three of them would begin a block, so runs of two are the longest that can be told apart.
+    // Three backticks would start a block, so a fence has at most two.
     const fence = /(?<!`)`(?!`)/.test(text) ? '``' : '`';
     const inside = fence === '``' ? text.replace(/(?<!`)``(?!`)/g, `\`${separator}\``) : text;
     const before = /^ *`/.test(inside) ? ' ' : '';
@@ -163,7 +163,7 @@ class MarkupWriter {
 
 type Link = Extract<Piece, { kind: 'link' }>;
 
-/** Links that Discord doesn't show become text: the label, then the address. */
+/** Turns links that Discord wouldn't show into text: the label, then the address. */
 function withoutBareLinks(pieces: readonly Piece[]): readonly Piece[] {
   const settled: Piece[] = [];
   for (const piece of pieces.flatMap((one) => (one.kind === 'link' ? settleLink(one) : [one]))) {
@@ -179,7 +179,7 @@ function settleLink(link: Link): readonly Piece[] {
   const isWeb = /^https?:\/\//i.test(url) && URL.canParse(url);
   if (text === url || `${text}/` === url || (!isWeb && url.endsWith(`:${text}`)))
     return [{ kind: 'text', text }];
-  // A label that looks like an address is not shown as a link, lest it lead elsewhere.
+  // Discord doesn't show a link whose label looks like an address, because it could lead elsewhere.
   if (isWeb && !text.includes('://') && hasMatchingBrackets(text)) return [link];
   return [...pieces, { kind: 'text', text: ` (${url})` }];
 }

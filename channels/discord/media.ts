@@ -8,15 +8,15 @@ import { attachmentSchema } from './payload-schema.ts';
 
 export type MediaDeps = {
   readonly apiBase: string;
-  /** A message as it stands now has fresh links. */
+  /** Reads a message again, which gives it fresh links. */
   readonly api: Pick<DiscordApi, 'message'>;
 };
 
-/** Where Discord keeps what people send. */
+/** Hosts of the files that people upload. */
 const hosts = new Set(['cdn.discordapp.com', 'media.discordapp.net']);
 const messageSchema = z.object({ attachments: z.array(attachmentSchema) });
 
-/** Streams a file. Links are signed for a day; one that has run out is asked for again. */
+/** Streams a file. Links are signed for a day; an expired one is requested again. */
 export function fetchMedia(deps: MediaDeps, wanted: DownloadRequest): AsyncIterable<Uint8Array> {
   const begin = async (signal: AbortSignal) => {
     const located = readRef(wanted.ref.ref);
@@ -35,11 +35,11 @@ async function open(deps: MediaDeps, located: AttachmentLocation, signal: AbortS
   throw unavailable(`Discord answered ${answer.status} to the download`);
 }
 
-/** Only from Discord itself: the handle came with a message, and messages are written by anybody. */
+/** Downloads only from Discord itself: the address came with a message, and anybody can write messages. */
 async function download({ apiBase }: MediaDeps, url: string, signal: AbortSignal): Promise<Response> {
   const { origin, protocol, hostname } = new URL(url);
   const isDiscord = (protocol === 'https:' && hosts.has(hostname)) || origin === new URL(apiBase).origin;
-  if (!isDiscord) throw unavailable('its address is none of Discord’s');
+  if (!isDiscord) throw unavailable('its address isn’t one of Discord’s');
   return fetch(url, { signal, redirect: 'error' });
 }
 

@@ -12,7 +12,7 @@ import { nameOf } from './people.ts';
 import { isForward, provenanceOf } from './provenance.ts';
 import type { RecentAuthors } from './recent.ts';
 
-/** The names that stand for ids in a text; for display only. */
+/** The names shown in place of ids in a text; for display only. */
 export type Names = {
   readonly bot: Bot;
   readonly directory: Pick<Directory, 'channelName' | 'isOwnRole' | 'roleName'>;
@@ -28,7 +28,7 @@ const readableTypes = new Set<MessageType>([
 ]);
 const mostAttachments = 10;
 
-/** Joins, pins, boosts, new threads … are written by Discord itself. */
+/** Says whether people wrote the message: joins, pins, boosts, new threads and the like come from Discord itself. */
 export function isReadable({ type }: Message): boolean {
   return readableTypes.has(type);
 }
@@ -51,7 +51,7 @@ export function readContent(message: Message, guildId: string | undefined, names
   };
 }
 
-/** As people read it: with names in the place of ids. A command behind a mention of the bot stands first. */
+/** Returns the text as people see it, with names in place of ids. A command after a mention of the bot comes first. */
 export function textOf(message: Message, guildId: string | undefined, names: Names): string {
   const { bot } = names;
   const users = new Map(message.mentions.map((user) => [user.id, user]));
@@ -78,7 +78,7 @@ function prefixed(sign: string, name: string | undefined): string | undefined {
 
 type Content = Pick<Message, 'content' | 'attachments' | 'sticker_items' | 'poll'>;
 
-/** The written text; other content is described in words. */
+/** Returns the written text; other content is described in words. */
 function plainTextOf({ content, sticker_items: stickers, poll }: Content): string {
   const words = [
     content,
@@ -88,7 +88,7 @@ function plainTextOf({ content, sticker_items: stickers, poll }: Content): strin
   return cleanText(words.filter((part) => part !== '').join('\n'));
 }
 
-/** The snapshot holds a forwarded message; Discord does not say who wrote it. */
+/** Returns a forwarded message, which is in the snapshot; Discord doesn't say who wrote it. */
 function forwardOf(message: Message): Content | undefined {
   return isForward(message) ? message.message_snapshots?.[0]?.message : undefined;
 }
@@ -98,8 +98,8 @@ function originOf(channelId: string | undefined, names: Names): string {
 }
 
 /**
- * Whether the bot is called by name. Discord lists the author of a quoted message among the mentioned
- * when the reply pings; that is a reply, not a mention. @everyone is neither.
+ * Says whether the bot is mentioned. If a reply pings, Discord lists the author of the quoted message among the
+ * mentions; that is a reply, not a mention. @everyone is neither.
  */
 function mentionsBot(message: Message, guildId: string | undefined, names: Names): boolean {
   const { bot } = names;
@@ -109,7 +109,7 @@ function mentionsBot(message: Message, guildId: string | undefined, names: Names
   return !isQuoted || new RegExp(`<@!?${bot.id}>`).test(message.content);
 }
 
-/** Whether the message answers the bot; where nothing says whose message it answers, which one that is. */
+/** Says whether the message replies to the bot; if the original's author isn't known, says which message that is. */
 function addresseeOf(
   message: Message,
   { bot, recent }: Names,
@@ -123,7 +123,10 @@ function addresseeOf(
   return { repliesToBot: false, repliesTo: messageId(target) };
 }
 
-/** Servers of other makers leave out the type of a reply, the message that it quotes, or both. */
+/**
+ * Returns the id of the message replied to. Other implementations of Discord's API leave out the type of a reply, the
+ * message that it quotes, or both.
+ */
 function repliedTo({ type, flags, channel_id: here, message_reference: reference, ...rest }: Message) {
   const isReply =
     type === MessageType.Reply ||

@@ -1,4 +1,4 @@
-/** Outbound → one call of the REST API. Pure. Our text pings nobody, in sends and in edits. */
+/** Outbound → one call of the REST API. Pure. Parley's text pings nobody, neither when sent nor when edited. */
 import {
   type APIActionRowComponent,
   type APIButtonComponentWithCustomId,
@@ -27,25 +27,25 @@ export type Call =
       readonly method: 'react';
       readonly channel: string;
       readonly message: string;
-      /** As the path spells it. */
+      /** As encoded for the path. */
       readonly emoji: string;
     }
-  /** A route or message id that is none of Discord's, or more than it takes. */
+  /** A route or message id that isn't one of Discord's, or more than Discord accepts. */
   | { readonly method: 'none'; readonly reason: string };
 
 export type TextBody = {
   readonly content: string;
   readonly allowed_mentions: typeof noMentions;
-  /** The model's text shows no previews of linked pages. */
+  /** Pages linked in the model's text get no preview. */
   readonly flags: MessageFlags.SuppressEmbeds;
-  /** Absent: an edit leaves those that are there. */
+  /** If absent, an edit keeps the existing ones. */
   readonly components?: readonly ButtonRow[];
 };
 
 type ButtonRow = APIActionRowComponent<APIButtonComponentWithCustomId>;
 
 export type SendBody = TextBody & {
-  /** Discord knows a repeated send by it, and answers with the existing message. */
+  /** Lets Discord recognise a repeated send, which it answers with the existing message. */
   readonly nonce: string;
   readonly enforce_nonce: true;
   readonly message_reference?: { readonly message_id: string; readonly fail_if_not_exists: false };
@@ -59,7 +59,7 @@ const maxFileBytes = capabilities.media?.maxBytes ?? 0;
 
 const noMentions = { parse: [], replied_user: false } as const;
 
-/** `sizeBytes` is that of the file to send, where there is one. */
+/** Returns the call for a part. `sizeBytes`: the size of the file to send, if there is one. */
 export function toCall(outbound: Outbound, sizeBytes = 0): Call {
   const { route, content } = outbound;
   const channel = targetOf(route);
@@ -92,7 +92,7 @@ type Change = Extract<Outbound['content'], { kind: 'edit' | 'delete' | 'reaction
 
 const nothing: FormattedText = { text: '', spans: [] };
 
-/** Threads are channels of their own. */
+/** Returns the channel to write to: a thread is its own channel. */
 export function targetOf(route: ReplyRoute): string {
   return route.thread ?? route.conversation;
 }
@@ -108,7 +108,7 @@ function send({ key, route }: Outbound, { channel, text, buttons, file }: SendIn
       ...body,
       nonce: nonceOf(key),
       enforce_nonce: true,
-      // A quoted message may be gone by now; that must not cost the answer.
+      // The quoted message may be gone by now; the answer must arrive anyway.
       ...(quoted !== undefined && isSnowflake(quoted)
         ? { message_reference: { message_id: quoted, fail_if_not_exists: false } }
         : {}),
@@ -138,7 +138,7 @@ function change(channel: string, content: Change): Call {
   }
 }
 
-/** Undefined when it is longer than Discord takes. */
+/** Returns undefined if the text is longer than Discord accepts. */
 export function textBody(text: FormattedText, buttons?: readonly Button[]): TextBody | undefined {
   const content = toMarkdown(text);
   if (content.length > maxContent) return undefined;
@@ -154,21 +154,21 @@ function rowsOf(buttons: readonly Button[]): readonly ButtonRow[] {
   return [{ type: ComponentType.ActionRow, components }];
 }
 
-/** The interaction that this part answers, if it answers one. */
+/** Returns the interaction that this part answers, if any. */
 export function interactionOf({ route, content }: Outbound): string | undefined {
   return content.kind === 'text' ? interactionMessage.read(route.replyTo) : undefined;
 }
 
 /**
- * The path holds Unicode emoji as they are, with the selector that makes an emoji of a sign where Discord's own
- * list has it; a guild's as `name:id`.
+ * Encodes an emoji for the path: Unicode emoji as they are, with the selector that turns a symbol into an emoji where
+ * Discord's own list has it; a guild's emoji as `name:id`.
  */
 function reactionOf(emoji: string): string {
   const isSign = /^\p{Extended_Pictographic}$/u.test(emoji) && !/\p{Emoji_Presentation}/u.test(emoji);
   return encodeURIComponent(isSign ? `${emoji}\ufe0f` : emoji.toWellFormed());
 }
 
-/** They would end the name in a header or a path. */
+/** Characters that would end the name in a header or a path. */
 const endsName = /["\\/]/g;
 
 function none(reason: string): Call {

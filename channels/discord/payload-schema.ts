@@ -4,10 +4,10 @@ import { remoteSize } from '#channel-kit/remote-number.ts';
 import { isSnowflake } from './ids.ts';
 
 /**
- * The fields Parley reads of Discord's objects. Unknown keys are dropped, so a new field never makes a message
- * unreadable; what is read has its type and size checked.
+ * The fields that Parley reads from Discord's objects. Unknown keys are dropped, so a new field never makes a message
+ * unreadable; every field that is read has its type and size checked.
  */
-const id = z.string().refine(isSnowflake, 'is no id');
+const id = z.string().refine(isSnowflake, 'isn’t an id');
 const optionalId = z.preprocess(noId, id.optional());
 const name = z.string().max(512);
 const longText = z.string().max(65_536);
@@ -39,7 +39,7 @@ const contentShape = {
   poll: z.object({ question: z.object({ text: longText.optional() }) }).nullish(),
 };
 
-/** Impossible flags: all permissions that any flag would remove are removed. */
+/** Replaces flags that can't be read: the message loses every permission that any flag would remove. */
 const everyFlag = -1;
 
 const placeShape = { channel_id: id, guild_id: optionalId };
@@ -62,7 +62,7 @@ export const messageSchema = z.object({
   mention_roles: z.array(id).max(500).default([]),
   flags: z.preprocess((flags) => flags ?? 0, z.int().catch(everyFlag)),
   webhook_id: optionalId,
-  /** Only whether they are there counts. */
+  /** Only the presence of these fields counts. */
   application_id: z.unknown().optional(),
   application: z.unknown().optional(),
   activity: z.unknown().optional(),
@@ -79,7 +79,7 @@ export const messageSchema = z.object({
   nonce: z.union([z.string(), z.number()]).optional(),
 });
 
-/** Without an edit time it is no edit: links were unfurled, a message was pinned, a flag was set. */
+/** An update without an edit time isn't an edit: links were unfurled, a message was pinned, or a flag was set. */
 export const updateSchema = z.object({ id, ...placeShape, edited_timestamp: time.nullish() });
 
 export const deleteSchema = z.object({ id, ...placeShape });
@@ -158,7 +158,7 @@ export const readySchema = z.object({
   guilds: z.array(z.object({ id })).default([]),
 });
 
-/** Its numbers are clamped where they are used. */
+/** The numbers are clamped where they are used. */
 export const gatewayBotSchema = z.object({
   url: z.string(),
   session_start_limit: z

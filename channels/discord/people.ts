@@ -7,7 +7,7 @@ import type { User } from './payload-schema.ts';
 export type Speaker = {
   readonly user: User;
   readonly nick?: string | null | undefined;
-  /** Writes through a webhook: no account of a person. */
+  /** Writes through a webhook, so it isn't a person's account. */
   readonly isWebhook?: boolean;
   readonly isAdmin?: boolean | undefined;
 };
@@ -22,7 +22,7 @@ export function senderOf({ user, nick, isWebhook = false, isAdmin }: Speaker, bo
   };
 }
 
-/** The name people see: of the guild, else of the profile, else the account's. */
+/** Returns the name that people see: the guild's nickname, else the profile's name, else the account's. */
 export function nameOf(user: User, nick?: string | null): string {
   return cleanText(nick || user.global_name || user.username);
 }

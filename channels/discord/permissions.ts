@@ -1,4 +1,4 @@
-/** Who may do what, computed as Discord documents it ("Permission Overwrites"). Pure. */
+/** Computes who may do what, as Discord documents it ("Permission Overwrites"). Pure. */
 import { OverwriteType, PermissionFlagsBits, PermissionsBitField } from 'discord.js';
 import type { Channel } from './payload-schema.ts';
 
@@ -12,7 +12,7 @@ export type Holder = {
   readonly permissionsOf: (roleId: string) => bigint;
 };
 
-/** A member's permissions in the whole guild. The role of everybody has the guild's id. */
+/** Returns a member's permissions in the guild as a whole. The @everyone role has the guild's id. */
 export function guildPermissions(holder: Holder): PermissionsBitField {
   const { guildId, ownerId, userId, roles, permissionsOf } = holder;
   if (userId === ownerId) return new PermissionsBitField(PermissionsBitField.All);
@@ -20,7 +20,8 @@ export function guildPermissions(holder: Holder): PermissionsBitField {
 }
 
 /**
- * A member's permissions in a channel: everybody's overwrite, then the roles' together, then the member's own.
+ * Returns a member's permissions in a channel: the @everyone overwrite applies first, then those of the roles
+ * together, then the member's own.
  */
 export function channelPermissions(holder: Holder, overwrites: readonly Overwrite[]): PermissionsBitField {
   const { guildId, userId, roles } = holder;
@@ -39,7 +40,7 @@ export function channelPermissions(holder: Holder, overwrites: readonly Overwrit
   return may;
 }
 
-/** Whether they administer the guild; the library counts an administrator's right as every other one. */
+/** Says whether they administer the guild; to the library, Administrator includes every other permission. */
 export function isAdministrative(permissions: PermissionsBitField): boolean {
   return permissions.has(PermissionFlagsBits.ManageGuild);
 }

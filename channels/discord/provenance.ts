@@ -2,7 +2,7 @@ import { MessageFlags, MessageReferenceType, MessageType } from 'discord.js';
 import type { Provenance } from '#contracts/provenance.ts';
 import type { Message } from './payload-schema.ts';
 
-/** Published to the channels that follow, or come from one. */
+/** Published to the channels that follow this one, or received from a followed channel. */
 const crosspostFlags = MessageFlags.Crossposted | MessageFlags.IsCrosspost;
 
 export function isForward({
@@ -14,7 +14,7 @@ export function isForward({
   return isMarked || reference?.type === MessageReferenceType.Forward || (snapshots?.length ?? 0) > 0;
 }
 
-/** An application wrote it, answers in it, or has it sent by the person's client. */
+/** Fields of a message that an application wrote, answers with, or had the person's client send. */
 const programMarks = [
   'application_id',
   'application',
@@ -23,7 +23,7 @@ const programMarks = [
   'interaction',
 ] as const;
 
-/** A forward has its text in a snapshot; what an application or a webhook writes is nobody's typing. */
+/** A forward has its text in a snapshot; nobody typed what an application or a webhook writes. */
 export function provenanceOf(message: Message): Provenance {
   if (isForward(message)) return 'forwarded';
   if ((message.flags & crosspostFlags) !== 0) return 'channel-post';

@@ -1,4 +1,4 @@
-/** Which of the bot's own messages could be a part whose send was cut off. Pure. */
+/** Finds the bot's own messages that could be a part whose send was cut off. Pure. */
 import { z } from 'zod';
 import { isLater, isSnowflake } from './ids.ts';
 import type { SendBody } from './outbound.ts';
@@ -13,7 +13,7 @@ const ownMessageSchema = z.object({
 });
 type OwnMessage = z.output<typeof ownMessageSchema>;
 
-/** Oldest first. One with the very nonce is the one; where the history does not show nonces, the text decides. */
+/** Returns ids, oldest first. The same nonce is a match; where the history doesn't show nonces, the text decides. */
 export function candidates(messages: readonly unknown[], body: SendBody, botId: string): readonly string[] {
   const own = ownMessages(messages, botId);
   const known = own.filter(({ nonce }) => String(nonce) === body.nonce);
@@ -21,7 +21,7 @@ export function candidates(messages: readonly unknown[], body: SendBody, botId: 
   return (known.length > 0 ? known : alike).map(({ id }) => id);
 }
 
-/** The message that answers the interaction with this text, if it exists. */
+/** Returns the message that answers the interaction with this text, if it exists. */
 export function answerTo(
   messages: readonly unknown[],
   { interaction, content, botId }: Readonly<Record<'interaction' | 'content' | 'botId', string>>,

@@ -1,4 +1,4 @@
-/** Makes entries for the intake out of what the gateway and the history tell, by what is known around it. */
+/** Turns gateway events and history into entries for the intake, using what is known about their context. */
 import { createHash } from 'node:crypto';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -37,7 +37,7 @@ export class Reader {
     this.#deps = deps;
   }
 
-  /** `session`: the gateway's own name of the session that events come from now. */
+  /** `session`: the gateway's own name for the session that events now come from. */
   sessionBegan(session: string): void {
     this.#session = createHash('sha256').update(session).digest('hex').slice(0, 16);
   }
@@ -46,7 +46,7 @@ export class Reader {
     return readDispatch(dispatch, this.#surroundings());
   }
 
-  /** Reads what waited for its conversation to be known; if it never will be, it is one that nobody could read. */
+  /** Reads an event that waited until its conversation was asked for; if that still isn't known, it is unreadable. */
   readAgain(dispatch: Dispatch): readonly Entry[] {
     const reading = this.read(dispatch);
     if (reading.kind !== 'unplaced') return this.entriesOf(reading);
@@ -54,19 +54,19 @@ export class Reader {
     return [{ events: [], unreadable: unreadableRow(dispatch, this.#session, unknown) }];
   }
 
-  /** A message of the history. */
+  /** Reads a message of the history. */
   readHistoric(message: unknown, place: ChannelLocation): readonly Entry[] {
     this.#deps.recent.note(message);
     return this.entriesOf(readHistoric(message, place, this.#surroundings()));
   }
 
-  /** The bot was removed from these channels of a guild. */
+  /** Reads that the bot was removed from these channels of a guild. */
   readRemoval(channels: readonly string[], guildId: string, s: number): readonly Entry[] {
     const events = readRemoval(channels.map(conversationId), { guildId, s }, this.#surroundings());
     return events.length === 0 ? [] : [{ events }];
   }
 
-  /** The bot was added to a guild lately. */
+  /** Reads that the bot was added to a guild recently; empty if it was there before. */
   readJoining(guild: unknown): readonly Entry[] {
     const event = readJoining(guild, this.#surroundings());
     return event === undefined ? [] : [{ events: [event] }];
@@ -80,7 +80,7 @@ export class Reader {
       case 'unreadable':
         return [{ events: [], unreadable: reading.row }];
       case 'own':
-        // Nothing to store but how far history is known.
+        // Nothing to store except how far history is known.
         return [{ events: [], ...this.#anchorAt(reading.place, reading.messageId) }];
       case 'events':
         return [this.#entryOf(reading)];

@@ -1,6 +1,6 @@
 /**
- * From the gateway to the intake: an event is mapped where it comes in, waits while the history of its
- * conversation is read, and goes on in one order. The socket's handler does no more than that.
+ * From the gateway to the intake: an event is mapped as it comes in, waits while the history of its conversation is
+ * read, and is passed on in order. The socket's handler does nothing else.
  */
 import { join } from 'node:path';
 import { slowRetryMs } from '#channel-kit/slow-retry.ts';
@@ -34,11 +34,11 @@ export type ReceiverDeps = Pick<ChannelDeps, 'clock' | 'log' | 'dataDir' | 'sect
   readonly pace: IdentifyPace;
 };
 
-/** Ids of one moment may come a little out of order over many conversations. */
+/** Across many conversations, ids may arrive out of order by this much, ms. */
 const floorSlackMs = 60_000;
-/** Guilds that are away do not hold up the reading of direct channels for longer. */
+/** Unavailable guilds hold up the reading of direct channels for at most this long, ms. */
 const guildPatienceMs = 10_000;
-/** After this time a guild that the gateway has not reported is requested. */
+/** After this time, ms, a guild that the gateway hasn't reported is requested. */
 const guildAskMs = 30_000;
 
 export class Receiver {
@@ -51,12 +51,12 @@ export class Receiver {
   readonly #queue: IntakeQueue;
   readonly #gateway: Gateway;
   readonly #anchors: Map<ConversationId, string>;
-  /** Guilds that are away: what was missed there is not known. */
+  /** Unavailable guilds: it isn't known what was missed there. */
   readonly #awaitedGuilds = new Set<string>();
-  /** Those of them that were read over REST. */
+  /** The unavailable guilds that were read over REST. */
   readonly #readGuilds = new Set<string>();
   readonly #stopped = new AbortController();
-  /** Ends with the gateway session. */
+  /** Aborted when the gateway session ends. */
   #change = new AbortController();
   #floor: string;
   /** Every conversation of this session is live or being read. */
@@ -102,8 +102,8 @@ export class Receiver {
   }
 
   /**
-   * Connects; resolves when live events are being received, or when the intake was told why they are not yet. Once
-   * aborted it waits for nothing more and is only to be stopped.
+   * Connects; resolves when live events are being received, or once the intake knows why they aren't yet. Once aborted,
+   * it waits for nothing more and only needs to be stopped.
    */
   static async start(deps: ReceiverDeps, intake: Intake, signal: AbortSignal): Promise<Receiver> {
     const path = join(deps.dataDir, `contacts-${deps.bot.id}`);
@@ -128,11 +128,11 @@ export class Receiver {
     void this.#gateway.close();
   }
 
-  /** Begun anew, it reads what it has missed from the history. */
+  /** Stops receiving; once started again, the channel reads what it missed from the history. */
   #giveUp(): void {
     if (this.#stopped.signal.aborted) return;
     this.#stopAll();
-    const detail = 'too many events wait to be stored; they are read from Discord’s history later';
+    const detail = 'too many events are waiting to be stored; they will be read from Discord’s history later';
     this.#intake.trouble({ kind: 'unreachable', code: 'not-stored', detail, isOver: true });
   }
 
@@ -145,7 +145,7 @@ export class Receiver {
         this.#handOn(dispatch);
       });
     } catch (error) {
-      // Reading never throws for what Discord sends; whatever this is, the socket must go on.
+      // Nothing that Discord sends makes reading throw; whatever this is, the socket must keep running.
       this.#deps.log.error({ event: dispatch.t, error: String(error) }, 'discord.dispatch-failed');
     }
   }
@@ -170,7 +170,7 @@ export class Receiver {
         this.#guildArrived(d);
         break;
       case 'CHANNEL_CREATE':
-        // A direct channel is noted down with its first message.
+        // A direct channel is recorded with its first message.
         if (this.#directory.placeOf(idIn(d))?.chat.kind === 'group') this.#history.begin(idIn(d));
         break;
       case 'THREAD_CREATE':
@@ -211,8 +211,9 @@ export class Receiver {
   }
 
   /**
-   * Nobody else would read the channels without an anchor of a guild that does not come. It stays one that is
-   * away: what is said there meanwhile may be told by nobody, so it is read once more when it comes.
+   * Requests guilds that the gateway doesn't report, because nothing else would read their channels without an anchor.
+   * They still count as unavailable: the gateway may not report messages sent there in the meantime, so a guild is read
+   * once more when it arrives.
    */
   async #askForGuilds(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
@@ -230,7 +231,7 @@ export class Receiver {
     }
   }
 
-  /** The gateway's report of the guild is too large to be parsed: its parts are requested, one by one. */
+  /** Requests the parts of a guild separately, because the gateway's report of it is too large to be parsed. */
   async #askForLarge(id: string, signal: AbortSignal): Promise<void> {
     this.#awaitedGuilds.add(id);
     for (let attempts = 1; this.#awaitedGuilds.has(id) && !signal.aborted; attempts += 1) {
@@ -244,7 +245,7 @@ export class Receiver {
     }
   }
 
-  /** The guild as the gateway would report it; undefined when it cannot be had now. */
+  /** Returns the guild as the gateway would report it; undefined if it can't be read now. */
   async #askFor(id: string, signal: AbortSignal): Promise<unknown> {
     const { api, bot, log } = this.#deps;
     try {
@@ -259,7 +260,7 @@ export class Receiver {
   #guildArrived(guild: unknown): void {
     const guildId = idIn(guild);
     this.#readGuilds.delete(guildId);
-    // Histories read while it was away may lack what was said there since.
+    // Histories read while it was unavailable may lack messages sent there since.
     if (this.#awaitedGuilds.delete(guildId)) this.#history.untold(this.#channelsOf(guildId));
     this.#history.planGuild(guildId);
     if (this.#awaitedGuilds.size === 0) this.#planOthers();
@@ -301,7 +302,7 @@ export class Receiver {
     this.#deps.interactions.receive(parsed.data);
   }
 
-  /** A guild that is away for a while has lost nobody; one that says no more has removed the bot. */
+  /** A guild marked as unavailable still has the bot; one deleted without that mark has removed it. */
   #removed({ t, d, s }: Dispatch): void {
     const isGuild = t === 'GUILD_DELETE';
     const id = idIn(d);
@@ -336,7 +337,7 @@ export class Receiver {
         return;
       }
       case 'unplaced':
-        // Nothing is known of the conversation, or not whose it is: that is asked for first.
+        // The conversation or its other side isn't known, so Discord is asked first.
         this.#history.stale(reading.channelId);
         this.#history.hand(reading.channelId, {
           needsPeer: true,
@@ -352,7 +353,7 @@ export class Receiver {
     }
   }
 
-  /** Moves only while nothing is known to be missing: from there on everything would be read again. */
+  /** The cursor only moves while nothing is known to be missing, because missing messages are read from there on. */
   #cursorFor(newest: string | undefined): string | undefined {
     const isComplete = this.#isPlanned && this.#awaitedGuilds.size === 0 && this.#history.isComplete;
     if (newest === undefined || !isComplete) return undefined;

@@ -4,15 +4,15 @@ import { type Bot, isSnowflake } from './ids.ts';
 import { messageSchema, type User } from './payload-schema.ts';
 import { senderOf } from './people.ts';
 
-/** About a megabyte at most. */
+/** How many authors are remembered: about a megabyte at most. */
 const remembered = 5000;
 
-/** Made once: the first parse of a schema compiles it, which takes longer than the parse. */
+/** Created once, because the first parse of a schema compiles it, which takes longer than the parse itself. */
 const authoredSchema = messageSchema.pick({ id: true, author: true, webhook_id: true });
 
 /**
- * Who wrote which message lately. Discord does not say it again when a message is deleted or reacted to;
- * what is forgotten counts as written by somebody unknown.
+ * The authors of recent messages. Discord doesn't repeat them when a message is deleted or reacted to; the author of
+ * a forgotten message counts as unknown.
  */
 export class RecentAuthors {
   readonly #bot: Bot;
@@ -23,7 +23,7 @@ export class RecentAuthors {
     this.#bot = bot;
   }
 
-  /** Takes note of a message, however it was come by. */
+  /** Remembers the author of a message, whether it was live or read from history. */
   note(data: unknown): void {
     const message = authoredSchema.safeParse(data);
     if (!message.success) return;

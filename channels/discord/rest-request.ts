@@ -1,6 +1,6 @@
 /**
- * The library's own request, with what comes back made harmless before the library acts on it: it keeps
- * limits in memory for as long as a header says, and reads an answer however long it is.
+ * The library's own request, with the response made harmless before the library acts on it: the library keeps limits
+ * in memory for as long as a header says, and reads a response however long it is.
  */
 import { DefaultRestOptions, type ResponseLike } from 'discord.js';
 import { readJson, textBound } from '#channel-kit/bounded-json.ts';
@@ -10,25 +10,25 @@ import { proxyPauseMs } from './failures.ts';
 type MakeRequest = typeof DefaultRestOptions.makeRequest;
 type RequestOptions = Parameters<MakeRequest>[1];
 
-/** A wait that is longer than what is kept in memory, or a guess; shaped like the library's own fault. */
+/** A wait that is too long to be kept in memory, or only assumed; shaped like the library's own error. */
 class UnkeptRateLimit extends Error {
   /** In ms. */
   readonly retryAfter: number;
   readonly timeToReset: number;
 
   constructor(retryAfter: number) {
-    super('Discord wants a wait');
+    super('Discord asks for a wait');
     this.retryAfter = retryAfter;
     this.timeToReset = retryAfter;
   }
 }
 
-/** Sent elsewhere by what stands before Discord: nothing was done. */
+/** Something in front of Discord redirected the call, so nothing was done. */
 class Redirect extends Error {
   readonly status: number;
 
   constructor(status: number) {
-    super('the call was sent elsewhere');
+    super('the call was redirected');
     this.status = status;
   }
 }
@@ -43,7 +43,7 @@ const headerRanges = {
   'x-ratelimit-remaining': { min: 0, max: 1_000_000 },
 } as const;
 
-/** Makes one request. Throws what the library's own throws, what `faultOf` says, and an Error for an endless answer. */
+/** Makes one request. Throws what the library's own throws, what `faultOf` returns, or an Error if it never ends. */
 export const makeRequest: MakeRequest = async (url, init) => {
   const response = await DefaultRestOptions.makeRequest(url, await withBytes(init));
   const fault = faultOf(response);
@@ -69,21 +69,22 @@ export const makeRequest: MakeRequest = async (url, init) => {
   };
 };
 
-/** Answers that the library would keep for too long, or take for Discord's consent. */
+/** Returns the fault of a response that the library would wait on for too long, or mistake for a success. */
 function faultOf({ status, ok, headers }: ResponseLike): Error | undefined {
-  // A ban at the edge may name no time.
+  // A ban at the edge may come without a duration.
   const asked = askedWaitMs(headers.get('retry-after'), 1000);
   const isKept = asked !== undefined && asked <= longestWaitMs;
   if (status === 429 && !isKept) return new UnkeptRateLimit(asked ?? proxyPauseMs);
   if (status >= 300 && status < 400) return new Redirect(status);
-  // Whether the call came through is not known.
-  if (ok && headers.get('content-type')?.startsWith('text/html')) return new Error('a page was the answer');
+  // It isn't known whether the call got through.
+  if (ok && headers.get('content-type')?.startsWith('text/html'))
+    return new Error('the answer was a web page');
   return undefined;
 }
 
 /**
- * Writes a form out. Signal's HTTP client is a newer version of the library's, and once it is loaded all requests of
- * both go its way: it refuses the other's forms.
+ * Serializes a form. Signal's HTTP client is a newer version of this library's; once loaded, it handles the requests of
+ * both, and it rejects the other's forms.
  */
 async function withBytes(init: RequestOptions): Promise<RequestOptions> {
   if (!(init.body instanceof FormData)) return init;
@@ -108,7 +109,7 @@ function chunksOf({ body }: ResponseLike): AsyncIterable<Uint8Array> {
   return (body ?? []) as AsyncIterable<Uint8Array>;
 }
 
-/** Reads what is no JSON: a proxy's page, or what is thrown away. */
+/** Reads a body that isn't JSON, such as a proxy's page, or one that is discarded. */
 async function readBody(response: ResponseLike): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;

@@ -23,19 +23,19 @@ export type SenderDeps = {
   readonly log: Log;
 };
 
-/** The two clocks may differ; what else was said meanwhile is told apart by its text and its receipts. */
+/** The two clocks may differ by this much, ms; other messages of that time are told apart by text and receipts. */
 const clockSlackMs = 60_000;
 const pageSize = 100;
 const mostPages = 10;
 const laterMs = 5_000;
-/** So often a part may be turned away while Discord answers all else: for ten minutes. */
+/** How often a part may be turned away while Discord answers other calls: ten minutes. */
 const mostTurnedAway = 10;
 const mostKept = 1_000;
 
-/** Makes the calls that parts are, and finds out what became of those that were cut off. */
+/** Makes the calls for parts, and finds out what became of those that were cut off. */
 export class Sender {
   readonly #deps: SenderDeps;
-  /** How often parts were turned away while Discord answered all else. */
+  /** How often each part was turned away while Discord answered other calls. */
   readonly #turnedAway = new Map<PartKey, number>();
 
   constructor(deps: SenderDeps) {
@@ -63,7 +63,7 @@ export class Sender {
     }
   }
 
-  /** A filter that refuses what a part says does so for ever, and the rest of its conversation would wait behind it. */
+  /** Gives up on a part whose content a filter refuses: it always would, and the conversation would wait for it. */
   async #giveUp({ key }: Outbound, error: unknown, signal: AbortSignal): Promise<SendResult | undefined> {
     const refusal = readRefusal(error);
     if (!refusal || !isTurnedAway(refusal) || !(await this.#deps.api.answers(signal))) return undefined;
@@ -73,8 +73,8 @@ export class Sender {
   }
 
   /**
-   * Only what was meant for a public thread may go to the channel above, which more people read. A thread that was
-   * deleted may have been private.
+   * Lets only a part meant for a public thread go to the parent channel, which more people read. A deleted thread may
+   * have been private.
    */
   async #withinThread(
     result: SendResult,
@@ -94,10 +94,10 @@ export class Sender {
     }
   }
 
-  /** Reads the conversation from a little before the send on. */
+  /** Searches the conversation from a little before the send on. */
   async find(outbound: Outbound, since: number, signal: AbortSignal): Promise<Found> {
     const call = toCall(outbound);
-    if (call.method !== 'send') return { kind: 'unknown', reason: 'only messages can be looked for' };
+    if (call.method !== 'send') return { kind: 'unknown', reason: 'only messages can be searched for' };
     const found: string[] = [];
     try {
       let after = snowflakeAt(since - clockSlackMs);
@@ -105,22 +105,22 @@ export class Sender {
         const messages = await this.#deps.api.messages(call.channel, { after, limit: pageSize }, signal);
         found.push(...candidates(messages, call.body, this.#deps.bot.id));
         if (messages.length === 0 && !(await this.#canReadHistory(call.channel, signal)))
-          return { kind: 'unknown', reason: 'the bot may not read what was said there' };
+          return { kind: 'unknown', reason: 'the bot may not read the message history there' };
         if (messages.length < pageSize) return { kind: 'candidates', messageIds: found.map(messageId) };
         after = messages.map(snowflakeOf).reduce(laterOf, after);
       }
-      return { kind: 'unknown', reason: 'too much has been said since' };
+      return { kind: 'unknown', reason: 'there have been too many messages since' };
     } catch (error) {
       return notFoundOut(error);
     }
   }
 
-  /** Without the right to it Discord answers with an empty list, not with a refusal. */
+  /** Without the permission, Discord returns an empty list instead of refusing. */
   async #canReadHistory(channel: string, signal: AbortSignal): Promise<boolean> {
     return (await this.#deps.api.messages(channel, { after: '0', limit: 1 }, signal)).length > 0;
   }
 
-  /** The answer to a slash command takes the place of "thinking…". Undefined: the part goes as a message. */
+  /** Puts the answer to a slash command in the place of "thinking…". Undefined: the part is sent as a message. */
   async #answerInteraction(outbound: Outbound, signal: AbortSignal): Promise<SendResult | undefined> {
     const { content, key, route } = outbound;
     const id = interactionOf(outbound);
@@ -141,7 +141,7 @@ export class Sender {
     }
   }
 
-  /** An earlier process may have put it there and not lived to say so. In an unreadable conversation nobody can tell. */
+  /** Finds an answer that an earlier process put there before it died; not in a conversation that can't be read. */
   async #findAnswer(
     channel: string,
     { id, content }: { readonly id: string; readonly content: string },
@@ -178,7 +178,7 @@ export class Sender {
     }
   }
 
-  /** Where the quoted message is refused the answer goes without it. */
+  /** Sends the message, without the quote if the quoted message is refused. */
   async #post(call: Extract<Call, { method: 'send' }>, signal: AbortSignal): Promise<string> {
     const { channel, body, file } = call;
     try {
@@ -200,7 +200,7 @@ function notFoundOut(error: unknown): Found {
   return { kind: 'later', afterMs: laterMs, reason, isOutage: neverLeft(error) };
 }
 
-/** A text that only its own markup makes too long is sent without; core cuts texts so that this is rare. */
+/** A text that is too long only because of its markup is sent without it; core splits texts so that this is rare. */
 function tooMuchMarkup({ content }: Outbound): SendResult | undefined {
   if (content.kind !== 'text' && content.kind !== 'edit') return undefined;
   if (content.text.spans.length === 0 || textBody(content.text) !== undefined) return undefined;

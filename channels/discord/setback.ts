@@ -9,7 +9,7 @@ import { readRefusal, reasonOf } from './failures.ts';
 import type { SocketEnd } from './socket.ts';
 
 export type Setback = {
-  /** `refused`: it will be the same until somebody mends something, here or there. */
+  /** `refused`: the result stays the same until somebody fixes something, here or at Discord. */
   readonly kind: 'unreachable' | 'refused' | 'unauthorised' | 'intents-refused';
   readonly detail: string;
   /** The wait that Discord asks for, clamped, ms. */
@@ -20,7 +20,7 @@ export type Setback = {
 export const tokenRefused =
   'Discord refused the bot token; reset it on the Bot page of the developer portal and set DISCORD_BOT_TOKEN';
 
-/** Discord wants no further attempt with the same settings after these. */
+/** After these codes, Discord wants no further attempt with the same settings. */
 const refusedCodes = new Set<number>([
   GatewayCloseCodes.InvalidShard,
   GatewayCloseCodes.ShardingRequired,
@@ -34,13 +34,13 @@ const allSpentRange = { min: 60_000, max: 15 * 60_000, fallback: 60_000 } as con
 export function setbackOfEnd({ code, reason }: SocketEnd): Setback {
   if (code === GatewayCloseCodes.AuthenticationFailed) return { kind: 'unauthorised', detail: tokenRefused };
   if (code === GatewayCloseCodes.DisallowedIntents)
-    return { kind: 'intents-refused', detail: 'Discord refuses what the bot wants to be told of (4014)' };
+    return { kind: 'intents-refused', detail: 'Discord refuses the intents that the bot asks for (4014)' };
   if (code !== undefined && refusedCodes.has(code))
     return { kind: 'refused', detail: `Discord’s gateway refuses the connection (${code})` };
   return { kind: 'unreachable', detail: reason };
 }
 
-/** The setback of a failed request for the gateway's address. */
+/** Returns the setback for a failed request for the gateway's address. */
 export function setbackOfFault(error: unknown): Setback {
   const refusal = readRefusal(error);
   const detail = `Discord’s gateway could not be reached: ${reasonOf(error)}`;
@@ -50,7 +50,7 @@ export function setbackOfFault(error: unknown): Setback {
   return { kind: 'unreachable', detail, ...(asked === undefined ? {} : { afterMs: retryAfterMs(asked) }) };
 }
 
-/** Discord allows no further session today; `resetAfter` as it came. */
+/** Returns the setback when Discord allows no further session today; `resetAfter`: as it came. */
 export function allSpent(resetAfter: unknown): Setback {
   return {
     kind: 'unreachable',
@@ -59,7 +59,7 @@ export function allSpent(resetAfter: unknown): Setback {
   };
 }
 
-/** Failures in a row, by what their pauses depend on: an outage doesn't make the first refusal the last. */
+/** Failures in a row, counted separately: an outage doesn't lengthen the pause after the first refusal. */
 export type Failures = { readonly refusals: number; readonly outages: number };
 
 export const noFailures: Failures = { refusals: 0, outages: 0 };
@@ -68,7 +68,7 @@ export function countFailure({ refusals, outages }: Failures, setback: Setback):
   return isRefusal(setback) ? { refusals: refusals + 1, outages } : { refusals, outages: outages + 1 };
 }
 
-/** How long to wait before the next attempt, ms. `inRow`: this failure included. */
+/** Returns how long to wait before the next attempt, ms. The failures include this one. */
 export function pauseAfter(setback: Setback, { refusals, outages }: Failures): number {
   if (isRefusal(setback)) return slowRetryMs(refusals);
   return Math.max(setback.afterMs ?? 0, backoffMs(outages, pauses));

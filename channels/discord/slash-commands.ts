@@ -1,4 +1,4 @@
-/** The bot's global slash commands: one each, with one optional text where words may follow. */
+/** The bot's global slash commands, each with one optional text if it takes an argument. */
 import { ApplicationIntegrationType, InteractionContextType, SlashCommandBuilder } from 'discord.js';
 import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { ApplicationCommand } from './api.ts';
@@ -14,7 +14,7 @@ export function toApplicationCommands(commands: readonly NativeCommand[]): reado
       const command = new SlashCommandBuilder()
         .setName(name)
         .setDescription(cut(description || name))
-        // Only where the bot itself is: in other chats people would read answers meant for one person.
+        // Only where the bot is a member: in other chats, people would read answers meant for one person.
         .setIntegrationTypes(ApplicationIntegrationType.GuildInstall)
         .setContexts(InteractionContextType.Guild, InteractionContextType.BotDM);
       if (argument !== undefined)
@@ -23,7 +23,7 @@ export function toApplicationCommands(commands: readonly NativeCommand[]): reado
     });
 }
 
-/** The bot's own id serves where the application's can't be read, unless Discord asks for a wait. */
+/** Ignores the error, since the bot's own id serves instead of the application's, unless Discord asks for a wait. */
 export function passOver(error: unknown): undefined {
   if (readRefusal(error)?.status === 429) throw error;
 }

@@ -1,7 +1,7 @@
 /**
- * One connection to the gateway, from its dialling to its end. The library greets, resumes or identifies and
- * keeps the heartbeats. It never dials again, and it always ends: by its other side, by a deadline, or by
- * its owner.
+ * One connection to the gateway, from dialling to its end. The library handles the greeting, resumes or identifies, and
+ * sends the heartbeats. The connection is never dialled again, and it always ends: through the other side, a deadline,
+ * or its owner.
  */
 import {
   DefaultWebSocketManagerOptions,
@@ -22,14 +22,14 @@ export type SocketDeps = {
   readonly url: string;
   readonly token: string;
   readonly intents: number;
-  /** To be resumed; absent to identify anew. */
+  /** The session to resume; absent to identify for a new one. */
   readonly session?: SessionInfo | undefined;
   readonly clock: Clock;
-  /** Data to resume the session after the event just reported. */
+  /** Called with the data to resume the session after the event just reported. */
   onSession(session: SessionInfo): void;
-  /** It is about to ask for a new session. */
+  /** Called just before a new session is requested. */
   onIdentify(): void;
-  /** Events flow: after READY or RESUMED. */
+  /** Called when events flow: after READY or RESUMED. */
   onStanding(): void;
   onDispatch(dispatch: Dispatch): void;
 };
@@ -40,22 +40,22 @@ export type SocketEnd = {
   readonly reason: string;
   /** The session's state: resumable, or over. */
   readonly session: 'kept' | 'over';
-  /** How long events had flowed, ms; undefined when they never did. */
+  /** How long events flowed, ms; undefined if they never did. */
   readonly stoodMs?: number;
 };
 
-/** From dialling to the open connection. */
+/** Longest time from dialling to the open connection, ms. */
 const openingPatienceMs = 10_000;
-/** From dialling to READY or RESUMED. */
+/** Longest time from dialling to READY or RESUMED, ms. */
 const standingPatienceMs = 30_000;
-/** Discord takes these for the end of the session, and our other codes for a pause. */
+/** Discord takes the first code for the end of the session; after the second, the session can be resumed. */
 const closeCodes = { over: 1000, kept: 4200 } as const;
-/** After these the session cannot be resumed, or has never begun. */
+/** After these codes the session can't be resumed, or never started. */
 const sessionEnds = new Set([1000, 4003, 4004, 4005, 4007, 4008, 4009, 4010, 4011, 4012, 4013, 4014]);
 
 export class GatewaySocket {
   readonly ended: Promise<SocketEnd>;
-  /** Nothing is left of the connection; at most 2 s after its end. */
+  /** Resolves when nothing is left of the connection; at most 2 s after its end. */
   readonly closed: Promise<void>;
   readonly #deps: SocketDeps;
   readonly #end: (end: SocketEnd) => void;
@@ -72,12 +72,12 @@ export class GatewaySocket {
     this.#session = deps.session;
     const shard = this.#newShard();
     this.closed = promise.then(({ session }) => shard.hangUp(closeCodes[session]));
-    // Whatever it fails with is told by its events.
+    // Its events report any failure.
     shard.connect().catch(() => undefined);
     void this.#expectStanding(shard);
   }
 
-  /** Ends it from this side. Nothing is handed on any more; `session` is told to Discord. */
+  /** Ends the connection from this side and passes nothing more on; the close code depends on the `session`. */
   close(reason: string, session: SocketEnd['session']): void {
     this.#finish({ reason, session });
   }
@@ -103,12 +103,12 @@ export class GatewaySocket {
     return shard;
   }
 
-  /** Whatever it is that does not come, greeting, READY or RESUMED: a session that stays silent is dropped. */
+  /** Ends a connection that stays silent, whether greeting, READY or RESUMED is missing, and drops its session. */
   async #expectStanding(shard: Shard): Promise<void> {
     const { clock } = this.#deps;
     const dialledAt = clock.now();
     await waitUntil(clock, dialledAt + openingPatienceMs, this.#over.signal);
-    // Nobody was there who could have resumed it.
+    // Nothing was there that could have resumed the session, so it is kept.
     if (shard.isDialling) this.close('Discord’s gateway could not be reached in time', 'kept');
     await waitUntil(clock, dialledAt + standingPatienceMs, this.#over.signal);
     if (this.#standsSince === undefined) this.close('Discord’s gateway did not answer in time', 'over');
@@ -122,19 +122,19 @@ export class GatewaySocket {
   #read(text: string): Frame | undefined {
     if (this.#over.signal.aborted) return undefined;
     if (text.length > longestFrame) {
-      // Resumed, the session would begin with it again.
-      this.close('Discord’s gateway sent more than is taken', 'over');
+      // A resumed session would start with the same frame again.
+      this.close('Discord’s gateway sent a frame that is too large', 'over');
       return undefined;
     }
     const frame = readFrame(text);
     if (frame?.op !== 10) return frame;
-    // A second greeting would be a second heart, which nobody could stop any more.
+    // A second greeting would start a second heartbeat, which nothing could stop.
     if (this.#hasGreeted) return undefined;
     this.#hasGreeted = true;
     return frame;
   }
 
-  /** The number of an event is kept once it was told: what is told twice is a duplicate, what is not would be lost. */
+  /** Keeps an event's number only after reporting it: one reported twice is a duplicate, one never reported is lost. */
   #tell(dispatch: Dispatch): void {
     if (this.#session === undefined || this.#over.signal.aborted) return;
     this.#deps.onDispatch(dispatch);
@@ -155,7 +155,7 @@ export class GatewaySocket {
   }
 }
 
-/** The library's own deadlines are off: it would leave a connection alone that is still being made. */
+/** Returns options with the library's own deadlines off: they wouldn't end a connection that is still being opened. */
 function shardOptions({ url, token, intents }: SocketDeps): FetchingStrategyOptions {
   return {
     ...DefaultWebSocketManagerOptions,
@@ -169,7 +169,7 @@ function shardOptions({ url, token, intents }: SocketDeps): FetchingStrategyOpti
     gatewayInformation: {
       url,
       shards: 1,
-      // Read by the manager alone, which there is none of.
+      // Only the library's manager reads this, and there is none.
       session_start_limit: { total: 1, remaining: 1, reset_after: 0, max_concurrency: 1 },
     },
   };

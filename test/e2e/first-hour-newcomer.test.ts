@@ -151,7 +151,7 @@ describe("the newcomer's first hour", () => {
       const person = onboard();
       await person.answer('Keep anthropic', enter);
       await person.answer('Which network', `${down.repeat(name === 'discord' ? 1 : 2)}${enter}`);
-      if (name === 'discord') await person.answer('Token of the bot', `${discord.server.token}${enter}`);
+      if (name === 'discord') await person.answer('Bot token', `${discord.server.token}${enter}`);
       else {
         await person.answer('Its address', `${signal.server.url}${enter}`);
         await person.answer('The number of the account', enter);
