@@ -48,8 +48,8 @@ function Details({ status }) {
     <p class="line">${status.model.name}</p>
     ${
       status.model.isDemo &&
-      html`<p class="aside">A script that needs no key. For a real model, run
-        <code>${parleyCommand} onboard</code>.</p>`
+      html`<p class="aside">A script that needs no key. For a real model,
+        run${' '}<code>${parleyCommand} onboard</code>.</p>`
     }
     <h2>Channels</h2>
     <ul class="channels">${status.channels.map((channel) => html`<${ChannelLine} channel=${channel} />`)}</ul>

@@ -6,9 +6,21 @@ import type { Tables } from './tables.ts';
 
 /** The key column of each table. */
 export const keyColumns = {
-  ...{ inbox: 'id', outbox: 'key', runs: 'id', transcript: 'id', children: 'id', approvals: 'id' },
-  ...{ sessions: 'id', lanes: 'key', laneAliases: 'key', conversations: 'key', accounts: 'key' },
-  ...{ boots: 'id', signIns: 'id', ownerNotices: 'id', pairings: 'id' },
+  accounts: 'key',
+  approvals: 'id',
+  boots: 'id',
+  children: 'id',
+  conversations: 'key',
+  inbox: 'id',
+  laneAliases: 'key',
+  lanes: 'key',
+  outbox: 'key',
+  ownerNotices: 'id',
+  pairings: 'id',
+  runs: 'id',
+  sessions: 'id',
+  signIns: 'id',
+  transcript: 'id',
 } as const;
 
 type KeyedTable = keyof typeof keyColumns;
