@@ -169,7 +169,7 @@ async function supervise(supervised: Supervision): Promise<void> {
         hosted ??= await identify(supervised, definition, log);
       if (!deps.receives || !hosted) return setState({ kind: 'standby', reason: 'this process only sends' });
       const ended = await receive(supervised, hosted);
-      // Waiting for another process's lease isn't a problem: retry at once.
+      // Waiting for another process's lease isn't a problem: retry immediately.
       if (ended === 'busy') retries.proven();
       else await deps.clock.wait(retries.afterRest(), signal);
     } catch (error) {

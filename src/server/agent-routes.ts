@@ -59,7 +59,7 @@ const cancel = {
   refusals: { 404: ['not_found'] },
 } as const;
 
-/** Serves spec 15: `agent` answers immediately with the reserved run id, `agent.wait` returns what became of it. */
+/** Serves spec 15: `agent` answers immediately with the reserved run id, `agent.wait` returns the run's result. */
 export function mountAgent(app: FastifyInstance, agents: AgentService): void {
   serveCall(app, agent, async (message, { reply }) => {
     try {

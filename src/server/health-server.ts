@@ -20,7 +20,7 @@ import { isSameSecret } from './secret-comparison.ts';
 import { securityHeaders } from './security-headers.ts';
 
 export type HealthServerDeps = {
-  /** 0, or a port that another program uses: takes a free one. */
+  /** Port to listen on; with 0, or if another program uses it, a free one is taken. */
   readonly port: number;
   readonly log: Log;
   readonly clock: Clock;

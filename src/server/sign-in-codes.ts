@@ -10,7 +10,7 @@ export interface SignInCodes {
 }
 
 export type RedeemedCode = {
-  /** The sign-in that requested the code and has to be valid still; undefined for the holder of the access token. */
+  /** The sign-in that requested the code, which must not have ended; undefined for the holder of the access token. */
   readonly by: string | undefined;
   /** Makes the code valid again, when it didn't open a session. */
   giveBack(): void;

@@ -133,7 +133,7 @@ function onFrame(state, frame) {
   }
 }
 
-/** For these, the message that asked shows what became of the question. */
+/** For these, the message that asked shows the decision. */
 const decided = new Set(['approved', 'denied']);
 
 function onAck(state, frame) {
