@@ -71,7 +71,7 @@ export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
   };
 }
 
-/** On standby, another process receives, but this one can still send. */
+/** True on standby too: another process receives, but this one can still send. */
 function isUsable({ kind }: ChannelState): boolean {
   return kind === 'on' || kind === 'standby';
 }

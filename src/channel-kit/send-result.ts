@@ -2,12 +2,12 @@ import { messageId } from '#contracts/ids.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 import { neverLeft, noAnswerFrom } from './network-fault.ts';
 
-/** Result: the network confirmed the call; `ids` are those of the messages that it created or changed. */
+/** Returns the result of a call that the network confirmed; `ids`: of the messages that it created or changed. */
 export function sent(...ids: readonly string[]): SendResult {
   return { kind: 'sent', receipts: ids.map(messageId) };
 }
 
-/** Result: the network refused the part permanently. */
+/** Returns the result of a part that the network refused permanently. */
 export function failed(kind: Exclude<SendFailure['kind'], 'migrated'>, reason: string): SendResult {
   return { kind: 'failed', failure: { kind }, reason };
 }

@@ -156,7 +156,7 @@ function cutLine({ answerCut }: Notices): ReplyPart {
   return { content: { kind: 'text', text: plainText(answerCut) }, isNotice: true };
 }
 
-/** An explicit reply tag overrides the mode; with mode `off` it applies to the first part. */
+/** Decides which parts quote. An explicit reply tag overrides the mode; with `off` it applies to the first part. */
 function threadParts(
   contents: readonly OutboundContent[],
   input: Pick<ReplyInput, 'route' | 'replyToMode'>,

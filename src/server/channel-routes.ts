@@ -16,7 +16,7 @@ import { fileType } from './request-guard.ts';
 
 /** The routes of the channels. They may be added and replaced while the server listens. */
 export interface ChannelRoutes {
-  /** `line`: the first part of the addresses, see `channelLine`. */
+  /** Returns the routes of one connection. `line`: the first part of their addresses, see `connectionName`. */
   hostFor(line: string): RouteHost;
   /** Adds the wildcard routes to the server; their handlers are looked up per request. */
   mount(app: FastifyInstance): void;

@@ -95,7 +95,7 @@ export type HttpServerDeps = {
 
 /** The page's server, with the channels' routes. */
 export interface HttpServer {
-  /** `line`: see `channelLine`. */
+  /** Returns the routes of one connection. `line`: see `connectionName`. */
   routesFor(line: string): RouteHost;
   /** Starts to answer. Throws ParleyError `config_invalid` when the address can't be used. */
   listen(): Promise<{ readonly url: string; readonly phoneUrl?: string }>;

@@ -61,7 +61,7 @@ function isFromElsewhere(headers: IncomingHttpHeaders): boolean {
 /** The content type of an uploaded file, whatever it is. */
 export const fileType = 'application/octet-stream';
 
-/** Rejects the three types that a form of another origin can have. */
+/** True for types that a form of another origin can't have: it can only send three others. */
 function isUnusual(contentType: string | undefined): boolean {
   const type = contentType?.split(';')[0]?.trim().toLowerCase();
   return type === 'application/json' || type === fileType;

@@ -125,7 +125,7 @@ function inlineElement(span, child) {
   return h(tags[span.kind] ?? 'span', null, child);
 }
 
-/** Only web and mail addresses become links; the address itself is shown on hover. */
+/** Returns a link for web and mail addresses, which shows its address on hover, and plain text for others. */
 function linkElement(url, child) {
   if (!isSafeUrl(url)) return h('span', null, child);
   return h('a', { href: url, title: url, target: '_blank', rel: 'noopener noreferrer nofollow' }, child);
