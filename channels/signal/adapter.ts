@@ -25,9 +25,9 @@ import { type Call, readSent, toCall } from './outbound.ts';
 import { type Connection, Receiver } from './receiver.ts';
 import { RecentMessages } from './recent.ts';
 
-/** How long until the server is asked again for an ACI that it hasn't confirmed. */
+/** How often the server is asked for an ACI that it hasn't confirmed, ms. */
 const confirmEveryMs = 60_000;
-/** The typing sign lasts 15 s. */
+/** Signal shows the typing indicator for 15 s, so it is renewed earlier, ms. */
 const typingRefreshMs = 10_000;
 
 /** Holds the connection to one account of a signal-cli-rest-api. */
@@ -122,7 +122,7 @@ export class SignalAdapter implements ChannelAdapter {
   }
 
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
-    if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'ended before it was sent' };
+    if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'stopped before it was sent' };
     const { bot } = this.#connected();
     const { content, route } = outbound;
     const quotedText = route.replyTo === undefined ? '' : this.#recent.textOf(route.replyTo);
@@ -146,7 +146,7 @@ export class SignalAdapter implements ChannelAdapter {
     return { api: this.#api, number, configured: this.#config.aci, path };
   }
 
-  /** Asks until the server confirms the ACI. Another one than was used needs a new start: it names the account. */
+  /** Asks until the server confirms the ACI. A different one requires a new start, because it is the account's id. */
   async #confirmIdentity(intake: Intake): Promise<void> {
     const { signal } = this.#stopping;
     const { aci: used, number } = this.#connected().bot;
@@ -156,7 +156,7 @@ export class SignalAdapter implements ChannelAdapter {
       const aci = await confirmAci(this.#searchFor(number), signal).catch(() => undefined);
       if (aci === undefined) continue;
       if (aci === used) return this.#health.set('identity', undefined);
-      const detail = `Signal knows ${number} under another identity now`;
+      const detail = `Signal now knows ${number} under another identity`;
       return intake.trouble({ kind: 'unreachable', code: 'server-changed', detail, isOver: true });
     }
   }
@@ -194,7 +194,7 @@ export class SignalAdapter implements ChannelAdapter {
     return result;
   }
 
-  /** Best effort. Where each call starts a signal-cli of its own, a sign would hold up the answer itself. */
+  /** Best effort. In modes where each call starts its own signal-cli, the indicator would delay the answer itself. */
   async #showTyping(route: ReplyRoute, signal: AbortSignal): Promise<void> {
     const { bot, mode } = this.#connected();
     const recipient = recipientOf(route.conversation);
@@ -203,7 +203,7 @@ export class SignalAdapter implements ChannelAdapter {
       const request = { recipient };
       await this.#api.call('PUT /v1/typing-indicator/{number}', bot.number, { request, signal });
     } catch (error) {
-      this.#deps.log.debug({ error: String(error) }, 'signal.typing-failed'); // A missed sign of life is no loss.
+      this.#deps.log.debug({ error: String(error) }, 'signal.typing-failed'); // Only an indicator is lost.
     }
   }
 

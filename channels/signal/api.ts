@@ -28,7 +28,7 @@ type Requests = {
 
 export type CallName = keyof Requests;
 
-/** A body that is written while it is sent. */
+/** A body; one that isn't text is produced while it is sent. */
 type Body = string | AsyncIterable<Uint8Array>;
 
 const aboutSchema = z.object({ mode: z.string(), version: z.string().nullish() });
@@ -57,15 +57,15 @@ export type ListedGroup = z.output<typeof groupSchema>;
 export type ListedPerson = z.output<typeof personSchema>;
 export type ListedContact = z.output<typeof contactSchema>;
 
-/** How often a question that changes nothing is asked: an answer that comes too fast is dropped by the server. */
+/** How often a read-only call is tried: the server drops a signal-cli response that comes too fast. */
 const maxAttempts = 3;
-/** Long enough for signal-cli to start, where each question starts one. */
+/** Long enough for signal-cli to start, in modes where each call starts one, ms. */
 const askTimeoutMs = 15_000;
 const connectTimeoutMs = 10_000;
 
 /**
- * The calls of signal-cli-rest-api that this channel makes. Each has a connection of its own: one that was
- * kept and is closed just then would leave a message neither sent nor refused. No timeouts but ours.
+ * The calls of signal-cli-rest-api that this channel makes. Each has its own connection: a kept one that is closed just
+ * then would leave it unknown whether a message was sent. Only Parley's own timeouts apply.
  */
 export class SignalApi {
   readonly #url: string;
@@ -82,7 +82,7 @@ export class SignalApi {
     this.#callTimeoutMs = callTimeoutMs;
   }
 
-  /** Makes one call. Rejects only when there was no answer. */
+  /** Makes one call. Rejects only if there was no answer. */
   call<Name extends CallName>(
     name: Name,
     number: string,
@@ -133,12 +133,12 @@ export class SignalApi {
     return this.#ask('/v1/accounts', z.array(z.string()), signal);
   }
 
-  /** Whose keys signal-cli knows; its own are among them. */
+  /** Returns the accounts whose keys signal-cli knows, including its own. */
   identities(number: string, signal: AbortSignal) {
     return this.#ask(`/v1/identities/${encodeURIComponent(number)}`, identitySchema, signal);
   }
 
-  /** Reads a large list in turns with others' work, and leaves out a group that can't be read. */
+  /** Reads a large list in turn with other work, and leaves out any group that can't be read. */
   async groups(number: string, signal: AbortSignal): Promise<readonly ListedGroup[]> {
     const path = `/v1/groups/${encodeURIComponent(number)}?expand=true`;
     const turn = takingTurns();
@@ -170,7 +170,7 @@ export class SignalApi {
         if (answer.status !== 200) throw unavailable(path, refusalReason(answer));
         const parsed = schema.safeParse(answer.body);
         if (parsed.success) return parsed.data;
-        throw unavailable(path, 'what answers there is not signal-cli-rest-api');
+        throw unavailable(path, 'the server there isn’t signal-cli-rest-api');
       } catch (error) {
         if (error instanceof ParleyError) throw error;
         const isOver = attempt >= maxAttempts || signal.aborted || !isTimeout(error);

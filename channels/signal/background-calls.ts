@@ -1,17 +1,18 @@
 import type { Log } from '#contracts/log.ts';
 
-/** More than this would be a backlog that nobody needs. */
+/** More courtesies than this would be a backlog that nobody needs. */
 const mostCourtesies = 200;
 
 type Call = { readonly name: string; run(signal: AbortSignal): Promise<unknown> };
 
 /**
- * Small calls that nobody waits for, one at a time so they don't delay sends: questions to the server, and courtesies
- * (read receipts, tidying up). What fails is left out. Questions go first, and courtesies never crowd them out.
+ * Small calls that nothing awaits, made one at a time so that they don't delay sends: questions to the server, and
+ * courtesies (read receipts, tidying up). A failed call isn't repeated. Questions go first; courtesies never crowd them
+ * out.
  */
 export class BackgroundCalls {
   readonly #log: Log;
-  /** By name: what is asked again before it has been asked is asked once. */
+  /** By name, so that a question asked again before its call was made leads to one call. */
   readonly #questions = new Map<string, Call>();
   readonly #courtesies: Call[] = [];
   #stopping = new AbortController();
@@ -26,14 +27,14 @@ export class BackgroundCalls {
     this.#start();
   }
 
-  /** Makes a call whose loss would be no harm: of too many the oldest are left out. */
+  /** Makes a call whose loss does no harm; if there are too many, the oldest are dropped. */
   add(name: string, run: Call['run']): void {
     if (this.#courtesies.length >= mostCourtesies) this.#courtesies.shift();
     this.#courtesies.push({ name, run });
     this.#start();
   }
 
-  /** Drops what waits; a running call is aborted. */
+  /** Drops the waiting calls and aborts a running one. */
   async stop(): Promise<void> {
     this.#questions.clear();
     this.#courtesies.length = 0;
@@ -56,7 +57,7 @@ export class BackgroundCalls {
           this.#log.debug({ name, error: String(error) }, 'signal.background-call-failed'),
         );
     }
-    // At once: what is added from here on has to begin anew.
+    // In the same step: a call that is added from here on has to start a new worker.
     this.#running = undefined;
   }
 

@@ -1,6 +1,6 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 
-/** Signal has no limit of its own here: beyond 2000 bytes a text travels as a file and is joined again. */
+/** Signal itself has no limit for text: over 2000 bytes, the rest travels as a file and is joined again. */
 export const capabilities: Capabilities = {
   text: { maxLength: 4000 },
   media: { maxBytes: 100_000_000 },
@@ -10,7 +10,7 @@ export const capabilities: Capabilities = {
   canEdit: true,
   canDelete: true,
   canPress: false,
-  // People see every version of an edited message, and ten edits are all there are.
+  // People see every version of an edited message, and ten edits are the maximum.
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },
   isSessionBound: false,

@@ -10,15 +10,15 @@ export type CheckDeps = {
   readonly api: Pick<SignalApi, 'about' | 'accounts' | 'contacts'>;
   readonly number: string | undefined;
   readonly hasSecret: boolean;
-  /** Calls that the webhook has seen, in this process or an earlier one. */
+  /** Returns when the webhook was last called, among others, by this process or an earlier one. */
   seen(): Promise<Seen>;
   /** ms since the epoch. */
   now(): number;
-  /** The account's ACI; throws when it cannot be found out. */
+  /** Returns the account's ACI; throws if it can't be determined. */
   ownAci(number: string): Promise<OwnAci>;
 };
 
-/** doctor's checks of Signal. Later checks are left out where an earlier failure makes them meaningless. */
+/** Runs doctor's checks of Signal. Checks that an earlier failure makes meaningless are left out. */
 export async function checkSignal(deps: CheckDeps, signal: AbortSignal): Promise<readonly ChannelCheck[]> {
   const reached = await reach(deps, signal);
   if (reached.mode === undefined) return [reached.check];
@@ -43,20 +43,20 @@ async function reach(
   }
 }
 
-/** Signal, honestly: what each mode loses. */
+/** Says how messages are received, and what that mode loses. */
 async function receivingCheck(deps: CheckDeps, mode: Mode): Promise<ChannelCheck> {
   if (mode === 'polling') {
     const detail =
-      'messages are polled, and wait on Signal’s server while Parley is away; sends wait for polls';
+      'messages are polled, and wait on Signal’s server while Parley isn’t running; sends wait for polls';
     return { name: 'receiving', result: 'ok', detail };
   }
   const name = 'webhook';
-  const losing = 'what is sent while Parley is away is lost by signal-cli-rest-api, and reported as a gap';
+  const losing = 'while Parley isn’t running, signal-cli-rest-api loses messages, which is reported as a gap';
   if (!deps.hasSecret) {
     return {
       name,
       result: 'warning',
-      detail: `there is only the WebSocket, which loses messages that come in bursts; ${losing}`,
+      detail: `there is only the WebSocket, which loses messages that arrive in bursts; ${losing}`,
       fix: 'set SIGNAL_WEBHOOK_SECRET, and RECEIVE_WEBHOOK_URL of signal-cli-rest-api to http://<parley>/channels/signal/webhook/<the secret>',
     };
   }
@@ -65,7 +65,7 @@ async function receivingCheck(deps: CheckDeps, mode: Mode): Promise<ChannelCheck
     return {
       name,
       result: 'warning',
-      detail: 'it is set up here, but has never been called',
+      detail: 'it is set up, but has never been called',
       fix: 'set RECEIVE_WEBHOOK_URL of signal-cli-rest-api to http://<parley>/channels/signal/webhook/<SIGNAL_WEBHOOK_SECRET>, and send the bot a message',
     };
   }
@@ -73,7 +73,7 @@ async function receivingCheck(deps: CheckDeps, mode: Mode): Promise<ChannelCheck
   return { name, result: 'ok', detail };
 }
 
-/** A loss is reported for so long, ms. */
+/** How long a loss is reported, ms. */
 const recentMs = 7 * 86_400_000;
 
 async function lossChecks({ seen, now }: CheckDeps): Promise<readonly ChannelCheck[]> {
@@ -83,8 +83,8 @@ async function lossChecks({ seen, now }: CheckDeps): Promise<readonly ChannelChe
     {
       name: 'losses',
       result: 'warning',
-      detail: `a message that came at ${new Date(lostAt).toISOString()} could not be kept; the log has the reason`,
-      fix: 'ask people to write again what they sent then',
+      detail: `a message that arrived at ${new Date(lostAt).toISOString()} could not be kept; see the log for the reason`,
+      fix: 'ask people to resend what they sent at that time',
     },
   ];
 }
@@ -103,16 +103,18 @@ async function findAccount(
     const detail =
       accounts.length === 0
         ? 'the server has no account'
-        : `the server has ${accounts.length} account(s), ${number === undefined ? 'and SIGNAL_NUMBER names none' : `but not ${number}`}`;
+        : number === undefined
+          ? `the server has ${accounts.length} accounts, and SIGNAL_NUMBER isn’t set`
+          : `the server doesn’t have the account ${number}`;
     const fix = `link one with \`${parleyCommand} channels login signal\`, or set SIGNAL_NUMBER to one it has`;
     return { check: { name, result: 'failed', detail, fix } };
   } catch (error) {
-    const fix = 'look at the log of signal-cli-rest-api: signal-cli itself does not answer';
+    const fix = 'check the log of signal-cli-rest-api: signal-cli itself doesn’t answer';
     return { check: { name, result: 'failed', detail: messageOf(error), fix } };
   }
 }
 
-/** Signal refuses to let an account without a profile name write into groups. */
+/** Checks the profile: Signal doesn't let an account without a profile name write in groups. */
 async function profileChecks(
   deps: CheckDeps,
   number: string,
@@ -122,7 +124,7 @@ async function profileChecks(
     const { aci, doubt } = await deps.ownAci(number);
     const profile = await profileCheck(deps.api, { aci, number }, signal);
     if (doubt === undefined) return [profile];
-    const fix = 'nothing, if it passes; else set channels.signal.aci to the account’s ACI';
+    const fix = 'if it doesn’t go away, set channels.signal.aci to the account’s ACI';
     return [{ name: 'identity', result: 'warning', detail: doubt, fix }, profile];
   } catch (error) {
     return [{ name: 'profile', result: 'warning', detail: messageOf(error) }];
@@ -138,13 +140,13 @@ async function profileCheck(
   try {
     const own = (await api.contacts(number, signal)).find(({ uuid }) => readAci(uuid) === aci);
     if (own === undefined)
-      return { name, result: 'warning', detail: 'the server does not tell the profile of its own account' };
+      return { name, result: 'warning', detail: 'the server doesn’t return the profile of its own account' };
     const shown = profileName(own);
     if (shown !== '') return { name, result: 'ok', detail: `people see it as “${shown}”` };
     return {
       name,
       result: 'failed',
-      detail: 'the account has no profile name, and may not write into groups without one',
+      detail: 'the account has no profile name, and can’t write in groups without one',
       fix: `PUT /v1/profiles/${number} of signal-cli-rest-api with {"name": "Parley"}`,
     };
   } catch (error) {

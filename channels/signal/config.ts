@@ -6,9 +6,9 @@ export const signalConfig = z.object({
   apiUrl: serverUrl,
   number: z
     .string()
-    .regex(/^\+[1-9]\d{4,14}$/, 'is not a phone number in international form; it looks like +15550001111')
+    .regex(/^\+[1-9]\d{4,14}$/, 'isn’t a phone number in international form, such as +15550001111')
     .optional(),
-  /** The last part of the webhook's path; without it there is only the WebSocket, which loses bursts. */
+  /** The last part of the webhook's path; without it there is only the WebSocket, which loses messages in bursts. */
   webhookSecret: secretSetting
     .pipe(z.string().regex(/^[\w-]{22,200}$/, 'needs 22 or more letters, digits, - and _; make a random one'))
     .optional(),
@@ -20,7 +20,7 @@ export const signalConfig = z.object({
     .default('Parley')
     .describe("The bot's name in a mention, and the name of the linked device."),
   readReceipts: z.boolean().default(true).describe('Tell people that their message was accepted.'),
-  // Sends wait meanwhile: signal-cli runs once at a time.
+  // Sends wait during a poll, because only one signal-cli runs at a time.
   pollSeconds: z
     .int()
     .min(1)

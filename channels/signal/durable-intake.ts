@@ -1,7 +1,7 @@
 /**
- * Makes what arrives durable, one at a time and in order: in the store, or, while that cannot take it, in the
- * spool; the caller of `take` may then tell the sender that it has arrived. As long as something waits in the
- * spool everything newer goes after it.
+ * Makes messages durable, one at a time and in order: in the store or, while that can't accept them, in the spool. The
+ * caller of `take` may then confirm their arrival. As long as anything waits in the spool, everything newer goes in
+ * after it.
  */
 import { backoffMs } from '#channel-kit/backoff.ts';
 import { workingInTurn } from '#channel-kit/in-turn.ts';
@@ -13,19 +13,19 @@ import type { Spool, SpoolEntry } from './spool.ts';
 
 export type DurableIntakeDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly spool: Pick<Spool, 'look' | 'append' | 'peek' | 'consume' | 'isEmpty'>;
-  /** Undefined while it is not known whose messages these are. */
+  /** Returns undefined while it isn't known whose messages these are. */
   read(entries: readonly SpoolEntry[]): Promise<ReadBatch | undefined>;
-  /** Called when a batch is safe; `acceptances` are absent as long as it lies in the spool. */
+  /** Called when a batch is safe; `acceptances` are undefined as long as it is in the spool. */
   onSafe(batch: ReadBatch, acceptances: readonly Acceptance[] | undefined): void;
-  /** Says what keeps the store from taking messages, or that it takes them again. */
+  /** Called with what keeps the store from accepting messages, or undefined when it accepts them again. */
   onStoreTrouble(problem: string | undefined): void;
-  /** Says why the spool takes nothing either, or that messages are safe again. */
+  /** Called with why the spool accepts nothing either, or undefined when messages are safe again. */
   onLoss(reason: string | undefined): void;
-  /** Another process receives for this account now. */
+  /** Called when another process has started to receive for this account. */
   onTakenOver(): void;
 };
 
-/** The sender's whole server stands still while it waits for us: then rather the spool. */
+/** How long to wait for the store before using the spool, ms: until it is answered, the server does nothing else. */
 const patienceMs = 3000;
 const pauses = { firstMs: 500, longestMs: 5000 };
 const nothing: ReadBatch = { events: [], unreadable: [], changedGroups: [] };
@@ -36,19 +36,19 @@ export class DurableIntake {
   #stopping = new AbortController();
   readonly #inTurn = workingInTurn();
   #draining: Promise<void> | undefined;
-  /** The last message could be put nowhere. */
+  /** Neither the store nor the spool accepted the last message. */
   #isLosing = false;
 
   constructor(deps: DurableIntakeDeps) {
     this.#deps = deps;
   }
 
-  /** Nothing waits, and the store takes what comes. */
+  /** Nothing waits, and the store accepts new messages. */
   get isClear(): boolean {
     return this.#intake !== undefined && this.#deps.spool.isEmpty && this.#draining === undefined;
   }
 
-  /** From now on messages go to the intake, those that an earlier process left in the spool first. */
+  /** From now on messages go to the intake, starting with those that an earlier process left in the spool. */
   async open(intake: Intake): Promise<void> {
     await this.#deps.spool.look();
     this.#stopping = new AbortController();
@@ -56,14 +56,14 @@ export class DurableIntake {
     this.#drain();
   }
 
-  /** Takes from the spool what another process was sent for this account and put there. */
+  /** Takes messages from the spool that another process received for this account and put there. */
   async look(): Promise<void> {
     const { spool, log } = this.#deps;
     await spool.look().catch((error: unknown) => log.error({ error: String(error) }, 'signal.spool-failed'));
     this.#drain();
   }
 
-  /** Resolves when `accept` will not be called again. What arrives from now on goes to the spool. */
+  /** Resolves when `accept` won't be called again. Messages that arrive from now on go to the spool. */
   async close(): Promise<void> {
     this.#intake = undefined;
     this.#stopping.abort();
@@ -71,12 +71,12 @@ export class DurableIntake {
     await this.#draining;
   }
 
-  /** Resolves when all of it is safe. Rejects when it is not: the disk is full or broken. */
+  /** Resolves when all entries are safe. Rejects if they aren't, because the disk is full or broken. */
   take(...entries: readonly SpoolEntry[]): Promise<void> {
     return this.#inTurn(() => this.#take(entries));
   }
 
-  /** As `take`, unless it turns out to be safe already, when what came before it has been dealt with. */
+  /** Like `take`, unless the entry turns out to be safe already once everything before it has been handled. */
   takeIfMissing(entry: SpoolEntry, isMissing: (batch: ReadBatch) => boolean): Promise<void> {
     return this.#inTurn(async () => {
       const batch = await this.#deps.read([entry]);
@@ -84,7 +84,7 @@ export class DurableIntake {
     });
   }
 
-  /** Stores what no sender waits for, if it can be stored just now. False: it can't, and lies in no file. */
+  /** Stores a batch that no sender waits for, if that is possible now. False: it isn't, and the batch is in no file. */
   pass(batch: ReadBatch): Promise<boolean> {
     return this.#inTurn(() => this.#storeNow(batch));
   }
@@ -99,7 +99,7 @@ export class DurableIntake {
     this.#drain();
   }
 
-  /** False as well when something older waits in the spool. Nothing that others wait for takes longer than this. */
+  /** Also false if something older waits in the spool. Others wait for this, so it takes at most `patienceMs`. */
   async #storeNow(batch: ReadBatch): Promise<boolean> {
     if (this.#intake === undefined || !this.#deps.spool.isEmpty) return false;
     return this.#store(this.#intake, batch, AbortSignal.timeout(patienceMs));
@@ -123,7 +123,7 @@ export class DurableIntake {
     this.#deps.onLoss(undefined);
   }
 
-  /** False when the store has not taken it, or not in time: it may then still do so, which a key makes harmless. */
+  /** False if the store hasn't accepted the batch in time. It still may: the events' keys make that harmless. */
   async #store(intake: Intake, batch: ReadBatch, limit?: AbortSignal): Promise<boolean> {
     const { log, onSafe, onStoreTrouble, onTakenOver } = this.#deps;
     const { events, unreadable } = batch;
@@ -149,7 +149,7 @@ export class DurableIntake {
     }
   }
 
-  /** Something waits, or nobody knows yet whether the next message could be put anywhere. */
+  /** Something waits, or it isn't known whether the next message would be accepted anywhere. */
   get #hasWork(): boolean {
     return this.#isLosing || !this.#deps.spool.isEmpty;
   }
@@ -158,7 +158,7 @@ export class DurableIntake {
     if (this.#draining !== undefined || this.#intake === undefined || !this.#hasWork) return;
     this.#draining = this.#drainAll().finally(() => {
       this.#draining = undefined;
-      // Something may have been put in while the loop was leaving.
+      // Something may have been added while the loop was ending.
       this.#drain();
     });
   }
@@ -180,7 +180,7 @@ export class DurableIntake {
   async #drainPage(intake: Intake): Promise<boolean> {
     const { spool, read, log } = this.#deps;
     const page = await spool.peek();
-    // While messages are lost, an empty batch asks whether the store takes them again.
+    // While messages are being lost, an empty batch tests whether the store accepts them again.
     if (page === undefined) return !this.#isLosing || this.#store(intake, nothing);
     const { entries, end } = page;
     const batch = await read(entries);

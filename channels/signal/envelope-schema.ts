@@ -3,8 +3,8 @@ import { noId } from '#channel-kit/no-id.ts';
 import { remoteSize } from '#channel-kit/remote-number.ts';
 
 /**
- * The fields Parley reads of signal-cli's output. Unknown keys are dropped and null is absent, so a new field
- * never makes a message unreadable; what is read has its type and size checked.
+ * The fields that Parley reads from signal-cli's output. Unknown keys are dropped and null counts as absent, so a new
+ * field never makes a message unreadable; every field that is read has its type and size checked.
  */
 const timestamp = z.int().min(0).max(8_640_000_000_000_000);
 const id = z.preprocess(noId, z.string().max(128).nullish());
@@ -36,7 +36,7 @@ const groupInfoSchema = z.object({
   type: z.string().max(32).nullish(),
 });
 
-/** A group without an id is none. */
+/** Drops a group with an empty id. */
 function noGroup(value: unknown): unknown {
   const isNone = typeof value === 'object' && value !== null && 'groupId' in value && value.groupId === '';
   return isNone ? undefined : value;
@@ -63,7 +63,7 @@ const dataSchema = z.object({ ...contentShape, timestamp });
 const editSchema = z.object({ targetSentTimestamp: timestamp, dataMessage: dataSchema.nullish() });
 
 /**
- * Messages of the account's other devices. They are flat in `sentMessage`, in older releases without a time.
+ * Messages of the account's other devices. Their fields are directly in `sentMessage`; older releases omit the time.
  */
 const sentSchema = z.object({
   ...contentShape,
@@ -78,7 +78,7 @@ export const envelopeSchema = z.object({
   sourceName: name,
   sourceDevice: z.int().nullish(),
   timestamp,
-  /** The time of Signal's server; older releases of signal-cli do not hand it on. Clamped by core. */
+  /** The time of Signal's server; older releases of signal-cli don't pass it on. Clamped by core. */
   serverReceivedTimestamp: z.number().nullish().catch(undefined),
   dataMessage: dataSchema.nullish(),
   editMessage: editSchema.nullish(),
@@ -86,7 +86,7 @@ export const envelopeSchema = z.object({
   callMessage: z.object({ offerMessage: z.object({}).nullish() }).nullish(),
 });
 
-/** One message of signal-cli: an envelope, or what became of one that it could not read, or both. */
+/** One message of signal-cli: an envelope, the exception from reading it, or both. */
 export const notificationSchema = z.object({
   account: z.string().max(128),
   envelope: z.unknown().optional(),
@@ -95,7 +95,7 @@ export const notificationSchema = z.object({
 
 export type SignalEnvelope = z.output<typeof envelopeSchema>;
 export type DataMessage = z.output<typeof dataSchema>;
-/** A message of another device of the same account has the content of any other. */
+/** The content of a message, including one from another device of the same account. */
 export type Content = Omit<DataMessage, 'timestamp'>;
 export type Edit = z.output<typeof editSchema>;
 export type SentMessage = z.output<typeof sentSchema>;

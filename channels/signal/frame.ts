@@ -3,21 +3,21 @@ import { boundProblem } from '#channel-kit/bounded-json.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 
-/** Something that arrived, by whichever way. */
+/** Something that arrived through the webhook, the socket or a poll. */
 export type Frame =
-  /** A frame of signal-cli: `{envelope, account}`, or text that is no JSON, which nobody can read. */
+  /** A frame of signal-cli: `{envelope, account}`, or unreadable text that isn't JSON. */
   | { readonly kind: 'notification'; readonly value: unknown }
   /** The server's report of its own failure on a socket. */
   | { readonly kind: 'error'; readonly error: string };
 
 const rpcSchema = z.object({ method: z.literal('receive'), params: z.unknown() });
-/** How signal-cli begins the JSON-RPC frame. */
+/** How signal-cli starts the JSON-RPC frame. */
 const shell = '{"jsonrpc":"2.0","method":"receive","params":';
 const errorSchema = z.strictObject({ error: z.string() });
 
 /**
- * Returns the text of a frame as it is; of one that would hold the event loop, what stands for it, as JSON: it is kept
- * and recorded instead. `onProblem`: told why.
+ * Returns the text of a frame as it is. For one that would block the event loop, returns a substitute as JSON, which is
+ * kept and recorded instead, and calls `onProblem` with the reason.
  */
 export function boundFrame(raw: string, onProblem: (problem: string) => void): string {
   const problem = boundProblem(raw);
@@ -26,7 +26,7 @@ export function boundFrame(raw: string, onProblem: (problem: string) => void): s
   return JSON.stringify(UnparsedJson.of(withoutShell(raw), problem));
 }
 
-/** A socket and a poll give the notification itself, the webhook the JSON-RPC frame around it. */
+/** Parses a frame: sockets and polls deliver the notification itself, the webhook wraps it in a JSON-RPC frame. */
 export function parseFrame(raw: string): Frame {
   const value = parse(raw);
   const rpc = rpcSchema.safeParse(value);
@@ -45,7 +45,7 @@ function parse(raw: string): unknown {
   }
 }
 
-/** Also what is not parsed has to be the same by either way: its text is what it is known by. */
+/** Unparsed text has to be the same either way too, because it is identified by its text. */
 function withoutShell(raw: string): string {
   return raw.startsWith(shell) && raw.endsWith('}') ? raw.slice(shell.length, -1) : raw;
 }

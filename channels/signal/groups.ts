@@ -16,21 +16,21 @@ export type GroupBookDeps = {
   list(signal: AbortSignal): Promise<readonly ListedGroup[]>;
   bot(): Bot;
   now(): number;
-  /** The bot was taken in or put out. */
+  /** Called when the bot was added or removed. */
   onMembership(envelope: InboundEnvelope): void;
 };
 
-/** After this time the list is read again at the next message in a group: the message of a change may have been lost. */
+/** After this time, ms, the next group message has the list read again: the report of a change may have been lost. */
 const believedForMs = 3_600_000;
-/** How often a group that the list does not have is asked for again, ms. */
+/** How often a group that isn't in the list is asked for again, ms. */
 const unknownForMs = 60_000;
-/** Groups outside the list that are remembered: anybody may name one. */
+/** How many groups outside the list are remembered: anybody may name one. */
 const mostOutside = 1_000;
 
 /**
- * Facts that messages lack about their groups: administrators, and whether the bot is in. Asked in the
- * background and answered from memory, because a webhook that asks before it answers would wait for ever: the
- * server reads no answers meanwhile.
+ * Facts that messages lack about their groups: the administrators, and whether the bot is a member. They are requested
+ * in the background and served from memory, because a webhook that asked the server before answering would wait
+ * forever: until then, the server reads no other answers.
  */
 export class GroupBook {
   readonly #deps: GroupBookDeps;
@@ -48,7 +48,7 @@ export class GroupBook {
     return this.#known.get(id);
   }
 
-  /** Whether these events make another look at the list worth while. */
+  /** Says whether these events are a reason to read the list again. */
   needsLook(events: readonly InboundEnvelope[], changed: readonly GroupChange[]): boolean {
     for (const { group, by } of changed) keepRecent(this.#changedBy, mostOutside, [group, by]);
     const now = this.#deps.now();
@@ -59,14 +59,14 @@ export class GroupBook {
       .filter((id) => now - (this.#askedAt.get(id) ?? 0) > unknownForMs);
     for (const id of unknown) keepRecent(this.#askedAt, mostOutside, [id, now]);
     const isOld = inGroups.length > 0 && Math.abs(now - this.#lookedAt) > believedForMs;
-    // Whatever becomes of the look, the next one waits.
+    // The next read waits, whether or not this one succeeds.
     if (isOld) this.#lookedAt = now;
     return changed.length > 0 || unknown.length > 0 || isOld;
   }
 
   /**
-   * Reads the list, and reports what has changed since the last look. A group that is new there was joined by the
-   * change that led here; without one it was there before Parley was.
+   * Reads the list and reports what has changed since it was last read. A new group in it was joined by the change that
+   * caused this read; without such a change, the bot was a member before Parley started.
    */
   async look(signal: AbortSignal): Promise<void> {
     const bot = this.#deps.bot();

@@ -11,13 +11,13 @@ const codes = {
 type Source = keyof typeof codes;
 const sources = Object.keys(codes) as Source[];
 
-/** Several things may be wrong; the channel is well again when none is. */
+/** Tracks several possible problems; the channel is healthy again when there is none. */
 export class ChannelHealth {
   readonly #problems = new Map<Source, string>();
   #tell: ((problem: ChannelTrouble | undefined) => void) | undefined;
   #told: string | undefined;
 
-  /** Listener from now on; undefined for none. */
+  /** Sets the listener from now on; undefined for none. */
   tellTo(tell: ((problem: ChannelTrouble | undefined) => void) | undefined): void {
     this.#tell = tell;
     this.#told = undefined;

@@ -12,13 +12,13 @@ export type OwnAci = { readonly aci: string; readonly doubt?: string };
 export type AciSearch = {
   readonly api: Pick<SignalApi, 'identities' | 'contacts'>;
   readonly number: string;
-  /** From the configuration; it needs no server. */
+  /** From the configuration; needs no server. */
   readonly configured: string | undefined;
-  /** Where an ACI that the server has told is kept for a start at which it doesn't. */
+  /** The file that keeps an ACI returned by the server, for a start at which it returns none. */
   readonly path: string;
 };
 
-/** The account to use: the configured one, or the only one there is. Throws `channel_unauthorised`. */
+/** Returns the account to use: the configured one, or the only one. Throws `channel_unauthorised`. */
 export async function findNumber(
   api: Pick<SignalApi, 'accounts'>,
   { number }: { readonly number?: string | undefined },
@@ -31,7 +31,7 @@ export async function findNumber(
   const what =
     number === undefined
       ? `signal-cli-rest-api has ${accounts.length} accounts; set SIGNAL_NUMBER to the one to use`
-      : 'SIGNAL_NUMBER is no account of this signal-cli-rest-api';
+      : 'SIGNAL_NUMBER isn’t an account of this signal-cli-rest-api';
   throw new ParleyError(
     'channel_unauthorised',
     `${what}, or link one with \`${parleyCommand} channels login signal\``,
@@ -39,8 +39,8 @@ export async function findNumber(
 }
 
 /**
- * Finds the account's own ACI: configured, listed among the identities, listed among the contacts, or kept
- * from an earlier start. Throws `channel_unavailable` when none of them has it.
+ * Finds the account's own ACI: configured, listed among the identities, listed among the contacts, or kept from an
+ * earlier start. Throws `channel_unavailable` if none of these has it.
  */
 export async function findAci(search: AciSearch, signal: AbortSignal): Promise<OwnAci> {
   try {
@@ -55,8 +55,8 @@ export async function findAci(search: AciSearch, signal: AbortSignal): Promise<O
 }
 
 /**
- * Asks for the account's own ACI and keeps it. No call tells it outright; but signal-cli keeps its own key
- * among those it trusts, under its own number. Throws `channel_unavailable`.
+ * Asks for the account's own ACI and keeps it. No call returns it directly, but signal-cli lists its own key among
+ * those it trusts, under its own number. Throws `channel_unavailable`.
  */
 export async function confirmAci(search: AciSearch, signal: AbortSignal): Promise<string> {
   const { api, number, configured, path } = search;
@@ -64,16 +64,16 @@ export async function confirmAci(search: AciSearch, signal: AbortSignal): Promis
   if (given !== undefined) return given;
   const aci = ownAci(await api.identities(number, signal), number);
   if (aci !== undefined) {
-    // A full disk costs only what a later start could have used.
+    // A full disk only costs a later start its fallback.
     await replaceFile(path, JSON.stringify({ number, aci })).catch(() => undefined);
     return aci;
   }
   throw channelUnavailable(
-    'signal-cli-rest-api does not tell the ACI of its account; set channels.signal.aci to it',
+    'signal-cli-rest-api doesn’t return its account’s ACI; set channels.signal.aci to it',
   );
 }
 
-/** With `all_recipients` the contacts hold the account itself. */
+/** With `all_recipients`, the contacts include the account itself. */
 async function contactAci({ api, number }: AciSearch, signal: AbortSignal): Promise<string | undefined> {
   try {
     return ownAci(await api.contacts(number, signal), number);

@@ -11,13 +11,13 @@ import type { ReplyRoute } from '#contracts/route.ts';
 
 export const signal = channelId('signal');
 
-/** This account, as the pure parts of the channel need it. */
+/** The account, as far as the pure parts of the channel need it. */
 export type Bot = {
-  /** The account's ACI: what messages and mentions name it by. Its number may change, this never. */
+  /** The account's ACI, by which messages and mentions refer to it. Its number may change; this never does. */
   readonly aci: string;
-  /** The path of every call. */
+  /** Part of every call's path. */
   readonly number: string;
-  /** The bot's name in a mention: Signal's own texts hold no names. */
+  /** The bot's name in a mention, since Signal's texts contain no names. */
   readonly name: string;
   readonly account: AccountId;
 };
@@ -29,20 +29,20 @@ export function botOf(known: { readonly aci: string; readonly number: string; re
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** The ACI in its one spelling; undefined for a number, a PNI or anything else, which may change hands. */
+/** Returns the ACI in its canonical spelling; undefined for a number, a PNI or anything else that may change hands. */
 export function readAci(text: string | null | undefined): string | undefined {
   const aci = text?.toLowerCase();
   return aci !== undefined && uuid.test(aci) ? aci : undefined;
 }
 
-/** A message is its author and the time the author gave it: two people may write within one millisecond. */
+/** Identifies a message by its author and the author's timestamp: two people may write in the same millisecond. */
 export type MessageRef = { readonly author: string; readonly timestamp: number };
 
 export function messageIdOf({ author, timestamp }: MessageRef): MessageId {
   return messageId(`${author}:${timestamp}`);
 }
 
-/** Undefined when the text is no message id of this channel. */
+/** Returns undefined if the text isn't a message id of this channel. */
 export function readMessageId(id: string): MessageRef | undefined {
   const [, author, digits] = /^([^:]+):(\d{1,16})$/.exec(id) ?? [];
   const aci = readAci(author);
@@ -51,25 +51,25 @@ export function readMessageId(id: string): MessageRef | undefined {
 }
 
 /**
- * How calls name a group: the id that messages carry (base64 of 32 bytes), once more in base64. The bare
- * id would be accepted and sent to a *user name*.
+ * Returns how calls name a group: the id in messages (base64 of 32 bytes), encoded in base64 again. The bare id would
+ * be accepted, and the message sent to a *user name*.
  */
 export function groupRecipient(internalId: string): string {
   return `group.${Buffer.from(internalId).toString('base64')}`;
 }
 
-/** Whether this is the id of a group as messages carry it; those of 16 bytes (groups V1) are refused by calls. */
+/** Says whether this is a group id as in messages. Calls refuse those of 16 bytes (groups V1), which don't count. */
 export function isGroupId(id: string): boolean {
   return /^[A-Za-z0-9+/]{43}=$/.test(id) && Buffer.from(id, 'base64').length === 32;
 }
 
-/** The recipient of a call for a conversation; undefined when it is none of this channel's. */
+/** Returns the recipient of a call for a conversation; undefined if it isn't one of this channel's. */
 export function recipientOf(conversation: ConversationId): string | undefined {
   if (isGroupId(conversation)) return groupRecipient(conversation);
   return readAci(conversation);
 }
 
-/** The way back to where an event came from; the only maker of this channel's routes. */
+/** Returns the reply address of an event; all routes of this channel are created here. */
 export function routeOf(bot: Bot, conversation: string, replyTo?: MessageRef): ReplyRoute {
   return {
     channel: signal,

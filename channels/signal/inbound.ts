@@ -1,7 +1,7 @@
 /**
- * Maps signal-cli's output to envelopes. Pure. Unreadable input throws inside; `readFrames` turns that into a
- * raw row, so that one bad message never holds up the others. What is no person's doing (receipts, typing,
- * timers, other devices' bookkeeping) becomes nothing at all: there is far more of it than of messages.
+ * Maps signal-cli's output to envelopes. Pure. Unreadable input throws inside; `readFrames` turns that into a raw row,
+ * so that one bad message never holds up the others. Anything that isn't a person's doing (receipts, typing, timers,
+ * other devices' bookkeeping) is dropped: there is far more of it than of messages.
  */
 import { cleanText } from '#channel-kit/clean-text.ts';
 import { keyOf, type UnreadableEvent, unreadableEvent, unsupported } from '#channel-kit/event-mapping.ts';
@@ -22,16 +22,16 @@ import { attachmentsOf, type Names, provenanceOf, readMessage, textOf } from './
 
 /** Facts that the messages themselves lack. */
 export type Known = Names & {
-  /** Groups by the id that messages carry. */
+  /** Returns the group with this id, as in messages. */
   groupOf(id: string): { readonly admins: ReadonlySet<string> } | undefined;
-  /** The message as it was first sent: edits of edits, and reactions to them, may name a later version. */
+  /** Returns when the message was first sent: edits of edits, and reactions to them, may refer to a later version. */
   originalOf(ref: { readonly author: string; readonly timestamp: number }): number;
-  /** Takes note of an event before the next one is read, which may be about it. */
+  /** Learns from an event before the next one is read, which may refer to it. */
   learn(envelope: InboundEnvelope): void;
 };
 
 export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & {
-  /** Groups whose members or rights have changed, by whom. */
+  /** Groups whose members or permissions have changed, and who changed them. */
   readonly changedGroups: readonly GroupChange[];
 };
 
@@ -43,8 +43,8 @@ type ReadResult =
   | { readonly kind: 'nothing' };
 
 /**
- * Maps notifications as they came: the text of a socket's frame, or `params` of a webhook's. `arrivals`: when
- * each of them came here, for those that do not say when Signal's server took them.
+ * Maps notifications as they came: a socket's frame, or `params` of a webhook's. `arrivals`: when each of them arrived
+ * here, for those that don't say when Signal's server received them.
  */
 export function readFrames(
   frames: readonly unknown[],
@@ -69,7 +69,7 @@ export function readFrames(
   return { events, unreadable, changedGroups };
 }
 
-/** Makes one batch of those that were read one after the other. */
+/** Joins batches that were read one after another. */
 export function joinBatches(batches: readonly ReadBatch[]): ReadBatch {
   return {
     events: batches.flatMap(({ events }) => events),
@@ -83,7 +83,7 @@ const nothing: ReadResult = { kind: 'nothing' };
 export function readNotification(frame: unknown, known: Known, arrivedAt?: number): ReadResult {
   assertSafeJson(frame);
   const { account, envelope, exception } = notificationSchema.parse(frame);
-  // The webhook is sent what arrives for every account of the server.
+  // The webhook receives the messages of every account on the server.
   if (account !== known.bot.number) return nothing;
   if (exception) throw new Error(`signal-cli could not read it: ${exception.type ?? 'unknown'}`);
   const read = envelopeSchema.parse(envelope);
@@ -108,9 +108,9 @@ type Actor = { readonly aci: string; readonly device: number; readonly name: str
 
 type Act = {
   readonly actor: Actor;
-  /** The other end, where no group is named. */
+  /** The other end, if no group is given. */
   readonly peer: string;
-  /** With the actor, the name of the message. */
+  /** Identifies the message, together with the actor. */
   readonly timestamp: number;
   /** Written by this account, and not to itself. */
   readonly isOwn: boolean;
@@ -118,14 +118,14 @@ type Act = {
 
 function actorOf({ sourceUuid, sourceDevice, sourceName, sourceNumber }: SignalEnvelope): Actor {
   const aci = readAci(sourceUuid);
-  // Only an ACI is a person's for good: a number may belong to somebody else tomorrow.
-  if (aci === undefined) throw new Error('names no sender by an ACI');
+  // Only an ACI is permanent: a number may belong to somebody else tomorrow.
+  if (aci === undefined) throw new Error('has no sender with an ACI');
   return { aci, device: sourceDevice ?? 0, name: cleanText(sourceName || sourceNumber || '') };
 }
 
 /**
- * Messages sent by the account's other devices. A note to self is the owner's word to the bot: on a linked
- * account the two share one ACI. Everything else there is the owner's own conversation with others.
+ * Reads a message sent by one of the account's other devices. A note to self is a message from the owner to the bot,
+ * since they share one ACI on a linked account. Anything else is the owner's own conversation with others.
  */
 function readSent(
   sent: SentMessage,
@@ -148,7 +148,7 @@ function readContent(content: Content, act: Act, known: Known): ReadResult {
   return { kind: 'group-changed', change: { group: groupInfo.groupId, by: senderOf(act, known) } };
 }
 
-/** Undefined: nothing that a person said or did to a message. */
+/** Returns undefined if a person neither wrote anything nor did anything to a message. */
 function eventOf(content: Content, act: Act, known: Known): InboundEvent | undefined {
   const { reaction, remoteDelete, adminDelete, groupInfo } = content;
   if (groupInfo && !isGroupId(groupInfo.groupId)) return { kind: 'unsupported', name: 'group-v1' };
@@ -214,8 +214,8 @@ function senderOf({ actor: { aci, name }, isOwn }: Act, known: Known): Sender {
 }
 
 /**
- * Tells two events of one kind apart that one device sent at one time. Not the message they are about: which
- * one that is may be known better before a restart than after.
+ * Returns what distinguishes two events of one kind that one device sent at the same time. The message they refer to
+ * isn't part of it, because it may be known before a restart but not after.
  */
 function versionOf(event: InboundEvent): readonly string[] {
   switch (event.kind) {

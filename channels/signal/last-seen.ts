@@ -3,11 +3,11 @@ import { readStateFile, replaceFile } from '#channel-kit/state-file.ts';
 import type { Clock } from '#contracts/clock.ts';
 
 const schema = z.object({
-  /** When this account was last received for. */
+  /** When this account was last being received for, ms since the epoch, as below. */
   aliveAt: z.number().optional(),
   /** When the webhook was last called. */
   webhookAt: z.number().optional(),
-  /** When a message came that could not be kept. */
+  /** When a message arrived that couldn't be kept. */
   lostAt: z.number().optional(),
 });
 export type Seen = z.output<typeof schema>;
@@ -15,8 +15,8 @@ export type Seen = z.output<typeof schema>;
 const writeEveryMs = 15_000;
 
 /**
- * When messages were last surely heard, in a file of the channel's own: so the next process can say from
- * when on they may have been missed. Exact to 15 seconds after a crash, to the moment after a stop.
+ * When messages were last certainly received, in the channel's own file, so that the next process can say since when
+ * they may have been missed. Exact to 15 seconds after a crash, and exact after a stop.
  */
 export class LastSeen {
   readonly #path: string;
@@ -30,7 +30,7 @@ export class LastSeen {
   }
 
   async read(): Promise<Seen> {
-    // Nothing is known at a first start, and no gap is told.
+    // On a first start nothing is known, and no gap is reported.
     this.#seen = { ...(await readStateFile(this.#path, schema)), ...this.#seen };
     return this.#seen;
   }
@@ -39,7 +39,7 @@ export class LastSeen {
     this.#seen = { ...this.#seen, [what]: this.#clock.now() };
   }
 
-  /** Writes now and then, each time calling `onTick`, until the signal ends. A disk that is full costs exactness only. */
+  /** Writes every 15 s and calls `onTick` each time, until the signal aborts. A full disk only costs exactness. */
   async keep(signal: AbortSignal, onTick: () => Promise<void>): Promise<void> {
     while (!signal.aborted) {
       this.note('aliveAt');
@@ -51,9 +51,9 @@ export class LastSeen {
 
   async write(): Promise<void> {
     this.#writtenAt = this.#clock.now();
-    // It may not have been read yet, and is replaced as a whole.
+    // The file may not have been read yet, and all of it is replaced.
     await this.read();
-    // After a failed write the gap told by the next process begins a little earlier.
+    // After a failed write, the gap that the next process reports starts a little earlier.
     await replaceFile(this.#path, JSON.stringify(this.#seen)).catch(() => undefined);
   }
 }

@@ -3,7 +3,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { SignalApi } from './api.ts';
 
-/** A link lives for a short time that nobody states; then there is another one. */
+/** A link is valid for a short, undocumented time; after this time, ms, another one is shown. */
 const linkLivesMs = 60_000;
 const lookEveryMs = 1000;
 
@@ -14,7 +14,7 @@ export type LoginDeps = {
   readonly deviceName: string;
 };
 
-/** Links the server to an account as one more device of it. The server does the rest once the code is scanned. */
+/** Links the server to an account as another of its devices. Once the code is scanned, the server does the rest. */
 export async function* linkDevice(deps: LoginDeps, signal: AbortSignal): AsyncIterable<LoginStep> {
   const { api, clock, number, deviceName } = deps;
   const before = await api.accounts(signal);
@@ -45,6 +45,6 @@ async function newAccount(
     const now = await api.accounts(signal);
     return now.find((one) => (number === undefined ? !before.includes(one) : one === number));
   } catch {
-    return undefined; // It is asked again; the next link fails loudly if the server is gone.
+    return undefined; // The server is asked again; if it is gone, requesting the next link throws.
   }
 }

@@ -5,20 +5,20 @@ import type { ReadBatch } from './inbound.ts';
 import type { LastSeen } from './last-seen.ts';
 import type { SpoolEntry } from './spool.ts';
 
-/** A message that is neither stored nor kept; `raw` is absent for one that was too large to be read. */
+/** A message that was neither stored nor kept; `raw` is absent for one that was too large to read. */
 export type Loss = { readonly at: number; readonly raw?: string | undefined };
 
 export type LossesDeps = {
   readonly lastSeen: Pick<LastSeen, 'note' | 'write'>;
-  /** Undefined while it is not known whose message it is. */
+  /** Returns undefined while it isn't known whose message it is. */
   read(entries: readonly SpoolEntry[]): Promise<ReadBatch | undefined>;
   tell(gap: ChannelGap): void;
 };
 
-/** So many losses may be told by the webhook before the socket brings the first of them. */
+/** How many losses the webhook may report before the socket delivers the first of them. */
 const mostKept = 1_000;
 
-/** Tells each loss once: the webhook and the socket bring the same message. */
+/** Reports each loss once, although the webhook and the socket deliver the same message. */
 export class Losses {
   readonly #deps: LossesDeps;
   readonly #told = new Map<EventKey, true>();
@@ -27,7 +27,7 @@ export class Losses {
     this.#deps = deps;
   }
 
-  /** Noted in the file too: the owner may not be reachable now, and `doctor` reads it. */
+  /** Also notes the loss in the file, which `doctor` reads: the owner may not be reachable now. */
   async note(reason: string, { at, raw }: Loss): Promise<void> {
     const { lastSeen, tell } = this.#deps;
     lastSeen.note('lostAt');

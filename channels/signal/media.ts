@@ -8,7 +8,7 @@ import { capabilities } from './capabilities.ts';
 import { networkReason } from './failures.ts';
 import type { OutgoingFile } from './outbound.ts';
 
-/** Where an attachment lies on the server. */
+/** Returns the path of an attachment on the server. */
 export function attachmentPath(ref: AttachmentRef): string {
   return `/v1/attachments/${encodeURIComponent(ref.ref)}`;
 }
@@ -25,22 +25,22 @@ export function fetchMedia(api: Pick<SignalApi, 'open'>, wanted: DownloadRequest
 
 const largestFileBytes = capabilities.media?.maxBytes ?? 0;
 
-/** Why the file cannot be sent; undefined when it can. */
+/** Returns why the file can't be sent; undefined if it can. */
 export async function fileProblem({ path }: OutgoingFile): Promise<string | undefined> {
   try {
     await using file = await open(path, 'r');
     const entry = await file.stat();
-    if (!entry.isFile()) return 'what is to be sent is no file';
+    if (!entry.isFile()) return 'the file to send isn’t a regular file';
     if (entry.size === 0) return 'the file to send is empty';
     return entry.size > largestFileBytes
       ? `the file to send is larger than ${largestFileBytes} bytes`
       : undefined;
   } catch {
-    return 'the file to send cannot be read'; // Why a local file is gone is not Signal's matter.
+    return 'the file to send cannot be read'; // Signal needn't know why a local file is gone.
   }
 }
 
-/** The body of a send with a file, which is never in memory as a whole. */
+/** Yields the body of a send with a file, which is never in memory as a whole. */
 export async function* bodyWithFile(
   request: SendRequest,
   { path, dataUri }: OutgoingFile,
@@ -50,7 +50,7 @@ export async function* bodyWithFile(
   let rest = Buffer.alloc(0);
   for await (const chunk of createReadStream(path)) {
     const bytes = Buffer.concat([rest, chunk]);
-    // Three at a time, so that the base64 of the pieces is the base64 of the whole.
+    // In multiples of three bytes, so that the joined base64 pieces are the base64 of the file.
     const end = bytes.length - (bytes.length % 3);
     yield Buffer.from(bytes.toString('base64', 0, end));
     rest = bytes.subarray(end);

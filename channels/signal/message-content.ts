@@ -6,10 +6,10 @@ import type { Provenance } from '#contracts/provenance.ts';
 import type { Content, Mention, SignalAttachment } from './envelope-schema.ts';
 import { type Bot, type MessageRef, messageIdOf, readAci } from './ids.ts';
 
-/** Who people are to each other's eyes; only for display. */
+/** The names that people see; only for display. */
 export type Names = {
   readonly bot: Bot;
-  /** Known names of people. */
+  /** Returns a person's name, if known. */
   nameOf(aci: string): string | undefined;
 };
 
@@ -27,7 +27,7 @@ export function readMessage(content: Content, ref: MessageRef, names: Names): In
   };
 }
 
-/** A quote is of the bot's own message when it says so; one that names nobody may be, and core knows. */
+/** A quote says whether it is of the bot's message; if it names no author it may be, and core finds out. */
 function addresseeOf(
   quote: Content['quote'],
   { aci }: Bot,
@@ -38,16 +38,16 @@ function addresseeOf(
 }
 
 /**
- * A reply to a story carries the story. Signal marks no forward: a forwarded text cannot be told from one that
- * the sender typed, so commands that raise trust need a second step.
+ * A reply to a story contains the story. Signal doesn't mark forwards: a forwarded text can't be told from one that the
+ * sender typed, so commands that raise trust need a second step.
  */
 export function provenanceOf({ storyContext }: Content): Provenance {
   return storyContext == null ? 'typed' : 'story';
 }
 
 /**
- * The text with names where Signal has placeholders. A command behind a mention of the bot is a command:
- * in a group people write `@Parley /stop`. The mention decides, not a name that reads like the bot's.
+ * Returns the text with names in place of Signal's placeholders. A command after a mention of the bot is a command,
+ * because in a group people write `@Parley /stop`. Only a real mention counts, not a name that reads like the bot's.
  */
 export function textOf({ message, mentions }: Content, names: Names): string {
   const written = message ?? '';
@@ -62,8 +62,8 @@ export function textOf({ message, mentions }: Content, names: Names): string {
 }
 
 /**
- * Each mention is one U+FFFC in the text and a range in UTF-16 code units, as JavaScript counts. Replaced
- * from the right, so that a name does not move the ranges before it. `from`: where the wanted part begins.
+ * Each mention is one U+FFFC in the text and a range in UTF-16 code units, as JavaScript counts. They are replaced from
+ * the right, so that a name doesn't move the ranges before it. `from`: where the wanted part starts.
  */
 function withNames(text: string, mentions: readonly Mention[], names: Names, from = 0): string {
   const pieces: string[] = [];
@@ -105,7 +105,7 @@ export function attachmentsOf({ attachments }: Content): readonly AttachmentRef[
   return (attachments ?? []).flatMap(attachmentOf);
 }
 
-/** Without an id there is nothing to fetch. */
+/** Leaves out an attachment without an id, since it can't be fetched. */
 function attachmentOf({ id, contentType, filename, size }: SignalAttachment): readonly AttachmentRef[] {
   if (!id) return [];
   return [

@@ -1,4 +1,7 @@
-/** Outbound → one call of signal-cli-rest-api, and its answer → result. Pure. Markup goes as markers with everything literal escaped. */
+/**
+ * Outbound → one call of signal-cli-rest-api, and its answer → result. Pure. Markup is sent as markers, with everything
+ * literal escaped.
+ */
 import { z } from 'zod';
 import { failed, sent } from '#channel-kit/send-result.ts';
 import { uploadName } from '#channel-kit/upload.ts';
@@ -22,15 +25,15 @@ export type Call =
   | { readonly kind: 'delete'; readonly request: RemoteDeleteRequest }
   | { readonly kind: 'react'; readonly request: ReactionRequest }
   | { readonly kind: 'unreact'; readonly request: RemoveReactionRequest }
-  /** A route, message or text that cannot be one of Signal's. */
+  /** A route, message or text that can't be Signal's. */
   | { readonly kind: 'none'; readonly reason: string };
 
-/** `dataUri`: how the bytes, as base64, are announced. */
+/** `dataUri`: the header that precedes the bytes in base64. */
 export type OutgoingFile = { readonly path: string; readonly dataUri: string };
 
 export type SendContext = {
   readonly bot: Bot;
-  /** The beginning of the message that the route replies to; empty when it is not known. */
+  /** The beginning of the message that the route replies to; empty if not known. */
   readonly quotedText: string;
 };
 
@@ -84,19 +87,19 @@ function isTooLong(text: FormattedText | undefined): boolean {
 }
 
 function messageTo(bot: Bot, recipient: string, text: FormattedText | undefined): SendRequest {
-  // The mode is always named: without it the server's DEFAULT_SIGNAL_TEXT_MODE would decide.
+  // The mode is always given; otherwise the server's DEFAULT_SIGNAL_TEXT_MODE would decide.
   const { message, textMode } = toStyledText(text ?? { text: '', spans: [] });
   return { number: bot.number, recipients: [recipient], message, text_mode: textMode };
 }
 
-/** People's apps show the quoted message from their own history; the text here is for those who lack it. */
+/** Apps show the quoted message from their own history; the text here is for those that lack it. */
 function quoteOf({ replyTo }: ReplyRoute, { quotedText }: SendContext): Partial<SendRequest> {
   const quoted = replyTo === undefined ? undefined : readMessageId(replyTo);
   if (quoted === undefined) return {};
   return { quote_timestamp: quoted.timestamp, quote_author: quoted.author, quote_message: quotedText };
 }
 
-/** They would end a field of the header of a data URI. */
+/** Characters that would end a field in the header of a data URI. */
 const endsField = /["';,\\/]/g;
 
 function dataUriOf({ mimeType, name }: { readonly mimeType: string; readonly name: string }): string {
@@ -110,12 +113,12 @@ const sentSchema = z.object({
     .object({ recipients: z.array(z.object({ uuid: z.string().nullish(), reason: z.string().nullish() })) })
     .nullish(),
 });
-/** Releases up to 0.100 answer with an object, later ones with an array of one per recipient group. */
+/** Releases up to 0.100 answer with an object, later ones with an array that has one per recipient group. */
 const sentAnswerSchema = z.union([sentSchema.transform((one) => [one]), z.array(sentSchema).min(1)]);
 
 export type Sent = {
   readonly result: SendResult;
-  /** How many members of a group it did not reach. */
+  /** How many members of a group the message didn't reach. */
   readonly missed: number;
 };
 
@@ -135,7 +138,7 @@ function receiptOf({ aci }: Bot, timestamp: string): MessageId {
   return messageIdOf({ author: aci, timestamp: Number(timestamp) });
 }
 
-/** The only recipient did not get it, although the call was accepted. */
+/** Returns the result when the only recipient didn't get the message, although the call was accepted. */
 function missedBy(failures: readonly { readonly reason?: string | null | undefined }[]): SendResult {
   const reason = failures[0]?.reason ?? 'not delivered';
   if (/unregistered/i.test(reason)) return failed('unreachable', reason);

@@ -1,7 +1,7 @@
 /**
- * Receiving in normal and native mode. signal-cli confirms messages to Signal before their answer is out,
- * so whatever an answer carries exists here alone: few are asked for at a time, no poll is cut off, and
- * none is made while the store cannot take what it would bring.
+ * Receiving in normal and native mode. signal-cli confirms messages to Signal before it has returned them, so the
+ * messages in an answer exist only here. Therefore few are requested at a time, no poll is cut off, and no poll is made
+ * while the store can't accept what it would return.
  */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -18,29 +18,29 @@ export type PollDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly api: Pick<SignalApi, 'send'>;
   readonly number: string;
   readonly config: Pick<SignalConfig, 'pollSeconds' | 'pollPauseMs'>;
-  /** Where it is marked that polls are made. */
+  /** The file that marks that polls are being made. */
   readonly markPath: string;
-  /** Until when the account was last received for, ms since the epoch. */
+  /** When the account was last being received for, ms since the epoch. */
   readonly heldUntil?: number | undefined;
-  /** Whether what a poll brings can be stored now. */
+  /** Says whether a poll's messages can be stored now. */
   isClear(): boolean;
   /** Resolves when the messages are safe. */
   take(notifications: readonly unknown[]): Promise<void>;
   onTrouble(problem: string | undefined): void;
   onGap(gap: ChannelGap): void;
-  /** How long a poll in flight, and what it brought, is waited for when receiving stops, ms. 10 s. */
+  /** How long a stop waits for a poll in flight and its messages, ms. Default: 10 s. */
   readonly lastPollMs?: number;
 };
 
 export type Poll = { stop(): Promise<void> };
 
-/** As many messages as one lost answer may cost. */
+/** How many messages one lost answer may cost. */
 const messagesAtOnce = 10;
-/** Between full answers: 100 messages a second, also of a server that repeats the same ones for ever. */
+/** Pause between full answers, ms: 100 messages a second, even if a server repeats the same ones forever. */
 const fullGapMs = 100;
-/** signal-cli may take that long beside its own waiting: SIGNAL_CLI_CMD_TIMEOUT is 120 s. */
+/** signal-cli may take this long, ms, in addition to the poll itself: SIGNAL_CLI_CMD_TIMEOUT is 120 s. */
 const silenceMs = 130_000;
-/** Its messages would be lost. */
+/** How long a stop waits for the last poll, ms: if it were cut off, its messages would be lost. */
 const usualLastPollMs = 10_000;
 const firstBackoffMs = 1000;
 const longestBackoffMs = 30_000;
@@ -60,14 +60,14 @@ export function startPoll(deps: PollDeps): Poll {
   };
 }
 
-/** Tells what a kill may have cut off. A disk that takes no mark costs the report only. */
+/** Polls, and reports what a kill may have cut off. If the disk accepts no mark, only that report is missing. */
 async function pollMarked({ markPath, heldUntil, log, onGap }: PollDeps, poll: () => Promise<void>) {
   const mark = new PollMark(markPath);
   const notMarked = (error: unknown) => {
     log.warn({ error: String(error) }, 'signal.poll-not-marked');
     return false;
   };
-  const reason = 'Parley was killed while it polled, and messages that a poll had fetched would be lost';
+  const reason = 'Parley was killed while it was polling; any messages that a poll had fetched are lost';
   if (await mark.set().catch(notMarked))
     onGap({ ...(heldUntil !== undefined && { since: heldUntil }), code: 'cut-off', reason });
   await poll();
@@ -75,20 +75,20 @@ async function pollMarked({ markPath, heldUntil, log, onGap }: PollDeps, poll: (
 }
 
 /**
- * A file that exists from before the first poll until the last one has been dealt with. One that is still there at a start
- * was left by a kill or a power cut: what a poll had fetched then is lost. It is written once, not for each poll: a
- * poll is in hand most of the time, so that a finer mark would spare few false reports for a sync of the disk each time.
+ * A file that exists from before the first poll until the last one has been handled. If it still exists at a start, a
+ * kill or a power cut left it there, and what a poll had fetched is lost. It is written once, not for each poll: a poll
+ * is running most of the time, so a finer mark would avoid few false reports, at the cost of a disk sync each time.
  */
 class PollMark {
   readonly #path: string;
-  /** Another process may have marked meanwhile, which then receives. */
+  /** Tells this process's mark from that of another one, which may have taken over receiving. */
   readonly #own = crypto.randomUUID();
 
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Resolves when the mark is on disk; true: an earlier one was left. Rejects with the disk's own error. */
+  /** Resolves when the mark is on disk, with true if an earlier one was left. Rejects with the disk's own error. */
   async set(): Promise<boolean> {
     const left = await this.#read();
     await writeFile(this.#path, this.#own, { mode: 0o600, flush: true });
@@ -122,7 +122,7 @@ class PollLoop {
     while (!this.#stopping.aborted) {
       const began = clock.now();
       const count = isClear() ? await this.#pollOnce() : 0;
-      // Behind a full answer there may be more. A clock that was set back must not stretch the gap.
+      // After a full answer there may be more. A clock that was set back must not lengthen the gap.
       const leastMs = count >= messagesAtOnce ? fullGapMs : shortestGapMs;
       const gapMs = leastMs - Math.max(0, clock.now() - began);
       const pauseMs = Math.max(gapMs, count === 0 ? config.pollPauseMs : 0);
@@ -130,7 +130,7 @@ class PollLoop {
     }
   }
 
-  /** How many messages it brought. */
+  /** Polls once and returns how many messages arrived. */
   async #pollOnce(): Promise<number> {
     const { api, config, clock, number, onGap } = this.#deps;
     const since = clock.now();
@@ -148,7 +148,7 @@ class PollLoop {
       });
       if (answer.status === 200 && Array.isArray(answer.body))
         return await this.#handOver(answer.body, since);
-      // A refusal in the server's own words took nothing; any other answer may stand for one that did.
+      // If the server refused in its own words, it fetched nothing; any other answer may hide lost messages.
       if (readError(answer) === undefined)
         onGap({ since, code: 'lost', reason: 'an answer to a poll could not be read' });
       await this.#failed(refusalReason(answer), longestBackoffMs);
@@ -158,7 +158,7 @@ class PollLoop {
         onGap({
           since,
           code: 'cut-off',
-          reason: 'a poll was cut off, and messages that it had fetched would be lost',
+          reason: 'a poll was cut off; any messages that it had fetched are lost',
         });
       await this.#failed(networkReason(error), isAbsent ? longestAbsenceMs : longestBackoffMs);
     }
@@ -169,11 +169,15 @@ class PollLoop {
     this.#failures = 0;
     this.#deps.onTrouble(undefined);
     if (notifications.length > 0 && !(await this.#keep(notifications)))
-      this.#deps.onGap({ since, code: 'lost', reason: 'neither store nor disk took it in time' });
+      this.#deps.onGap({
+        since,
+        code: 'lost',
+        reason: 'neither the store nor the disk accepted them in time',
+      });
     return notifications.length;
   }
 
-  /** Nobody else has them: tried until they are safe, also while receiving stops. False: there was no more time. */
+  /** Retries until the messages are safe, even during a stop, as nobody else has them. False: there was no time left. */
   async #keep(notifications: readonly unknown[]): Promise<boolean> {
     const { take, clock, log, onTrouble } = this.#deps;
     const pauses = { firstMs: firstBackoffMs, longestMs: longestAbsenceMs };

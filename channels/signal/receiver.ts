@@ -1,7 +1,7 @@
 /**
- * Everything about receiving: the webhook, the socket beside it or polls, and the way of what they bring
- * into the store. The webhook is mounted as soon as the adapter exists: what it is sent before receiving
- * begins, or after it ended, lies in the spool until it begins again.
+ * Everything about receiving: the webhook and its accompanying socket, or polls, and the path of their messages into
+ * the store. The webhook is mounted as soon as the adapter exists: messages that it gets before receiving starts, or
+ * after it has ended, stay in the spool until it starts again.
  */
 import { join } from 'node:path';
 import { takingTurns } from '#channel-kit/take-turns.ts';
@@ -37,20 +37,20 @@ export type ReceiverDeps = Pick<ChannelDeps, 'log' | 'clock' | 'dataDir' | 'rout
   readonly health: ChannelHealth;
   /** Undefined until the account is known. */
   connection(): Connection | undefined;
-  /** The server runs in another mode than it said. */
+  /** Called when the server runs in another mode than it reported. */
   onMode(mode: Mode): void;
 };
 
-/** Well below the free space at which the intake stops, so that a full disk still holds what was promised. */
+/** Well below the free space at which the intake stops, so that confirmed messages still fit on a full disk. */
 const spoolMaxBytes = 64 * 1024 * 1024;
 const askServerEveryMs = 60_000;
-/** A server that was changed may leave everything standing, and say nothing more. */
+/** A server that was changed may leave every connection open and send nothing more. */
 const askAnywayEveryMs = 3_600_000;
-/** The messages of an account that nobody knows wait for the answer. */
+/** Shorter, because messages of an unknown account wait for the answer. */
 const askAboutEveryMs = 5_000;
-/** How soon a change of a group that the store didn't take is tried again. */
+/** How soon a group change that the store didn't accept is tried again, ms. */
 const passAgainMs = 5_000;
-/** How long the webhook has for what the socket shows as well. */
+/** How long the webhook has, ms, to deliver a message that the socket has delivered too. */
 const graceMs = 2000;
 
 const addressed = notificationSchema.pick({ account: true });
@@ -64,13 +64,13 @@ export class Receiver {
   readonly lastSeen: LastSeen;
   readonly #losses: Losses;
   readonly #inGrace = new Set<Promise<void>>();
-  /** One after the other, in the order of the changes. */
+  /** Stores group changes one after another, in order. */
   #passing = Promise.resolve();
   #intake: Intake | undefined;
   #isFirstStart = true;
   #askedAt = 0;
   #askAnywayAt = 0;
-  /** Accounts whose messages the webhook brings as well. */
+  /** Other accounts, whose messages the webhook receives too. */
   readonly #others = new Set<string>();
   #stopping = new AbortController();
   #source: { stop(): Promise<void> } | undefined;
@@ -102,14 +102,17 @@ export class Receiver {
       read: (entries) => this.#read(entries),
       onSafe: (batch, acceptances) => this.#onSafe(batch, acceptances),
       onStoreTrouble: (problem) =>
-        health.set('store', problem && `messages are kept in a file until the store takes them: ${problem}`),
+        health.set(
+          'store',
+          problem && `messages are kept in a file until the store accepts them: ${problem}`,
+        ),
       onLoss: (reason) => health.set('loss', reason && `messages can neither be stored nor kept: ${reason}`),
       onTakenOver: () => this.#stopping.abort(),
     });
     this.hasWebhook = this.#mount();
   }
 
-  /** Once aborted it waits for no answer and is only to be stopped. */
+  /** Once aborted, it waits for no answer and only needs to be stopped. */
   async start(intake: Intake, { mode, bot }: Connection, signal: AbortSignal): Promise<void> {
     const { health } = this.#deps;
     this.#stopping = new AbortController();
@@ -162,14 +165,14 @@ export class Receiver {
     return true;
   }
 
-  /** Only normal and native mode leave messages on Signal's server while nobody receives. */
+  /** Reports a gap: only normal and native mode leave messages on Signal's server while nothing receives them. */
   async #tellDowntime(mode: Mode): Promise<void> {
     const { aliveAt } = await this.lastSeen.read();
-    // While this process lives the webhook goes on keeping what it is sent.
+    // While this process runs, the webhook keeps what it receives.
     const isCovered = this.hasWebhook && !this.#isFirstStart;
     this.#isFirstStart = false;
     if (mode === 'polling' || isCovered || aliveAt === undefined) return;
-    const reason = 'signal-cli-rest-api keeps nothing in json-rpc mode, and Parley was away';
+    const reason = 'signal-cli-rest-api keeps nothing in json-rpc mode, and Parley wasn’t running';
     this.#intake?.gap({ since: aliveAt, code: 'not-kept', reason });
   }
 
@@ -193,7 +196,7 @@ export class Receiver {
     });
   }
 
-  /** Resolves when the socket stands, or could not be opened at once. */
+  /** Resolves when the socket is open, or couldn't be opened immediately. */
   async #listen(bot: Bot, signal: AbortSignal) {
     const { config, clock, log, health } = this.#deps;
     if (!this.hasWebhook) log.warn({}, 'signal.webhook-not-configured');
@@ -210,7 +213,7 @@ export class Receiver {
         const reason = 'the WebSocket was down, and there is no webhook';
         if (downSince !== undefined && !this.hasWebhook)
           this.#intake?.gap({ since: downSince, code: 'cut-off', reason });
-        // A change of a group may be among what was missed.
+        // A group change may have been missed.
         if (downSince !== undefined) this.#look();
         downSince = undefined;
         first.resolve();
@@ -218,7 +221,7 @@ export class Receiver {
       onDown: (reason, lastHeardAt, isDoubted) => {
         log.warn({ reason }, 'signal.socket-lost');
         downSince ??= lastHeardAt;
-        // A connection that had stood is back in a moment, as a rule.
+        // A connection that had been open is usually back in a moment.
         if (lastHeardAt === undefined || isDoubted)
           health.set('connection', `signal-cli-rest-api: ${reason}`);
         if (isDoubted) this.#askServer('json-rpc');
@@ -232,8 +235,8 @@ export class Receiver {
   }
 
   /**
-   * A server that was started again in the other mode, or whose account has another number now, refuses us for good:
-   * then everything about it is asked for anew.
+   * Checks the server: one that was restarted in the other mode, or whose account has a new number, refuses Parley for
+   * good. Everything about it is then requested again.
    */
   #askServer(used: Mode, stranger?: string): void {
     const { api, clock, onMode } = this.#deps;
@@ -247,17 +250,17 @@ export class Receiver {
       if (signal.aborted) return;
       if (mode !== used) {
         onMode(mode);
-        return this.#changed(`signal-cli-rest-api was started again in ${mode} mode`);
+        return this.#changed(`signal-cli-rest-api was restarted in ${mode} mode`);
       }
       const { number } = this.#bot();
       const accounts = await api.accounts(signal);
-      // One that has none at all is still starting.
+      // A server without any account is still starting.
       if (signal.aborted || accounts.length === 0) return;
       if (accounts.includes(number)) {
         for (const account of [...accounts, ...(stranger ? [stranger] : [])]) this.#others.add(account);
         return;
       }
-      this.#changed(`signal-cli-rest-api has no account ${number} any more`);
+      this.#changed(`signal-cli-rest-api no longer has the account ${number}`);
     });
   }
 
@@ -284,7 +287,7 @@ export class Receiver {
     return boundFrame(raw, (problem) => this.#deps.log.warn({ problem }, 'signal.event-unparsed'));
   }
 
-  /** Where there is a webhook it brings everything, so that the socket's copy is needed only when it failed. */
+  /** A webhook delivers everything, so the socket's copy of a message is only needed if the webhook failed. */
   async #takeFrame(entry: SpoolEntry): Promise<void> {
     const { clock, log, recent } = this.#deps;
     const frame = parseFrame(entry.raw);
@@ -301,7 +304,7 @@ export class Receiver {
     });
   }
 
-  /** Others have their turn between two messages, however much each of them holds. */
+  /** Reads entries, letting other work run between two messages, however large they are. */
   async #read(entries: readonly SpoolEntry[]): Promise<ReadBatch | undefined> {
     const { recent, sections = noSections } = this.#deps;
     const { bot, mode } = this.#deps.connection() ?? {};
@@ -319,7 +322,7 @@ export class Receiver {
       const frame = parseFrame(raw);
       const notification = frame.kind === 'notification' ? frame.value : raw;
       const account = accountIn(notification);
-      // Ours under another number, it may be: the server is asked at once, and what has come is kept until it answers.
+      // It may be this account under another number: the server is asked, and the message is kept until it answers.
       if (account !== undefined && account !== bot.number && !this.#others.has(account)) {
         if (this.#intake !== undefined) this.#askServer(mode, account);
         return undefined;
@@ -344,7 +347,7 @@ export class Receiver {
     this.#background.ask('groups', (signal) => this.#groups.look(signal));
   }
 
-  /** Nobody tells a change of a group again: it is tried until it is stored. */
+  /** Retries until a group change is stored, because nothing reports it again. */
   async #pass(envelope: InboundEnvelope, signal: AbortSignal): Promise<void> {
     const batch = { events: [envelope], unreadable: [], changedGroups: [] };
     while (!signal.aborted && !(await this.#durable.pass(batch)))
@@ -355,7 +358,7 @@ export class Receiver {
     const { config, api } = this.#deps;
     const { aci, number } = this.#bot();
     if (event.kind !== 'message') return;
-    // The server keeps for ever what nobody fetches.
+    // The server keeps files forever if nobody deletes them.
     for (const ref of isFetchedLater(acceptance) ? [] : event.attachments)
       this.#background.add('tidy', (signal) => api.send('DELETE', attachmentPath(ref), { signal }));
     const isTaken =
@@ -368,12 +371,12 @@ export class Receiver {
   }
 }
 
-/** The number of the account that a notification is for, if it says so. */
+/** Returns the number of the account that a notification is for, if it says so. */
 function accountIn(notification: unknown): string | undefined {
   return addressed.safeParse(notification).data?.account;
 }
 
-/** Whether the files of the message are fetched, now or once its sender is let in. */
+/** Says whether the message's files are fetched, now or once its sender has access. */
 function isFetchedLater(acceptance: Acceptance): boolean {
   switch (acceptance.kind) {
     case 'accepted':

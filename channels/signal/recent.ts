@@ -5,12 +5,12 @@ import type { MessageRef } from './ids.ts';
 import { messageIdOf, readMessageId } from './ids.ts';
 
 const mostKept = 2000;
-/** As much of a message as a quote of it needs, in UTF-16 code units. */
+/** How much of a message a quote needs, in UTF-16 code units. */
 const quoteLength = 200;
 
 /**
- * Messages that this process received lately, in memory only: a restart costs names in mentions, texts in
- * quotes, and the way from an edit of an edit back to the message.
+ * Messages that this process received recently, in memory only: a restart costs names in mentions, texts in quotes, and
+ * the link from an edit of an edit to the original message.
  */
 export class RecentMessages {
   readonly #names = new Map<string, string>();
@@ -18,7 +18,7 @@ export class RecentMessages {
   readonly #originals = new Map<MessageId, number>();
   readonly #keys = new Map<EventKey, true>();
 
-  /** Takes note of what an event says, of each before the next one is read. */
+  /** Learns from an event; call it for each before the next one is read. */
   learn({ event, sender, sentAt }: InboundEnvelope): void {
     if (sender.name !== '') keepRecent(this.#names, mostKept, [sender.id, sender.name]);
     if (event.kind !== 'message' && event.kind !== 'edit') return;
@@ -28,7 +28,7 @@ export class RecentMessages {
     if (original !== undefined) keepRecent(this.#originals, mostKept, [edit, original]);
   }
 
-  /** Takes note of events that are safe. */
+  /** Records events that are safe. */
   hear(events: readonly { readonly eventKey: EventKey }[]): void {
     for (const { eventKey } of events) keepRecent(this.#keys, mostKept, [eventKey, true]);
   }
@@ -37,12 +37,12 @@ export class RecentMessages {
     return this.#names.get(aci);
   }
 
-  /** The beginning of a message's text; empty when it is not known. */
+  /** Returns the beginning of a message's text; empty if it isn't known. */
   textOf(id: MessageId): string {
     return this.#texts.get(id) ?? '';
   }
 
-  /** An edit is named by its own time; this is the time of what it edits. */
+  /** Returns the time of the original message: an edit is identified by its own time. */
   originalOf(ref: MessageRef): number {
     return this.#originals.get(messageIdOf(ref)) ?? ref.timestamp;
   }

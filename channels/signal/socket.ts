@@ -1,6 +1,6 @@
 /**
- * The socket of json-rpc mode. Nothing is asked for and nothing is confirmed there, and a connection whose
- * other end is gone looks open for ever: so it is pinged, and given up when nothing comes back.
+ * The socket of json-rpc mode. Nothing is requested or confirmed on it, and a connection whose other end is gone looks
+ * open forever, so it is pinged, and given up on when nothing comes back.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Duplex } from 'node:stream';
@@ -12,30 +12,30 @@ import type { Clock } from '#contracts/clock.ts';
 export type SocketDeps = {
   readonly url: string;
   readonly clock: Clock;
-  /** Between two pings, ms; after twice that time without a sign of life the connection is given up. */
+  /** Time between two pings, ms; after twice that without a sign of life, the connection is given up on. */
   readonly heartbeatMs: number;
-  /** How long the server may take to open the connection, ms. 30 s when absent. */
+  /** How long the server may take to open the connection, ms. Default: 30 s. */
   readonly openLimitMs?: number;
   onFrame(text: string): void;
   onOpen(): void;
   /**
-   * `lastHeardAt`: the last sign of life, undefined when the connection never stood. `isDoubted`: neither did
-   * the ones before it, for long.
+   * `lastHeardAt`: the last sign of life; undefined if the connection never opened. `isDoubted`: the ones before it
+   * didn't stay open for long either.
    */
   onDown(reason: string, lastHeardAt: number | undefined, isDoubted: boolean): void;
 };
 
 export type ReceiveSocket = {
-  /** Resolves when no further frame will be handed on. */
+  /** Resolves when no further frame will be passed on. */
   stop(): Promise<void>;
 };
 
 const pauses = { firstMs: 500, longestMs: 5000 };
-/** A connection that stood for less counts as a failed attempt: else one that is closed at once is opened at once. */
+/** A connection open for less, ms, counts as a failed attempt; or one closed immediately would reopen immediately. */
 const steadyMs = 10_000;
-/** After as many failed attempts one that opens is believed at its first sign of life, not before. */
+/** After this many failed attempts, a connection only counts as open at its first sign of life. */
 const doubtedAfter = 3;
-/** How long the server may take to open the connection, once it has taken the call. */
+/** How long the server may take to open the connection, once it has accepted the call, ms. */
 const usualOpenLimitMs = 30_000;
 
 /** Connects, and connects again whenever the connection ends. */
@@ -80,7 +80,7 @@ class Connection {
   #tcp: Duplex | undefined;
   readonly #openLimit: NodeJS.Timeout;
   #lastHeardAt: number | undefined;
-  /** Its opening has been told, or is at once. */
+  /** Its opening has been reported, or will be immediately. */
   #isTold: boolean;
 
   constructor(deps: SocketDeps, stopping: AbortSignal, isDoubted: boolean) {
@@ -91,7 +91,7 @@ class Connection {
     this.#end = resolve;
     this.#socket = new WebSocket(deps.url, { dispatcher: this.#agent() });
     for (const name of signsOfLife) subscribe(name, this.#onSign);
-    const tooLate = () => this.#finish('the server took the call and did not answer');
+    const tooLate = () => this.#finish('the server accepted the connection but didn’t answer');
     this.#openLimit = setTimeout(tooLate, deps.openLimitMs ?? usualOpenLimitMs);
     this.#socket.addEventListener('open', () => this.#opened());
     this.#socket.addEventListener('message', ({ data }) => this.#received(data));
@@ -101,7 +101,7 @@ class Connection {
     else stopping.addEventListener('abort', () => this.#finish('stopped'), { signal: this.#over.signal });
   }
 
-  /** Keeps the connection's TCP socket: the WebSocket itself cannot be closed without an answer. */
+  /** Keeps the connection's TCP socket, because the WebSocket itself can't be closed without an answer. */
   #agent(): Agent {
     const connect = buildConnector({ timeout: 10_000 });
     return new Agent({

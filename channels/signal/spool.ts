@@ -1,9 +1,8 @@
 /**
- * Messages that the store cannot take now, in the order in which they came: one line of JSON each, on
- * disk (fdatasync) before `append` resolves. Every process on the folder may append. The one that receives
- * sets the file aside before it reads it, and removes it when all of it has been stored: replaying it after
- * a crash is safe, since the store knows each event by its key. A line that a crash cut off was promised to
- * nobody, and is left out.
+ * Messages that the store can't accept now, in the order in which they came: one line of JSON each, on disk (fdatasync)
+ * before `append` resolves. Every process on the folder may append. The receiving process sets the file aside before it
+ * reads it, and removes it once everything in it has been stored. Replaying it after a crash is safe, since the store
+ * knows each event by its key. A line that a crash cut off was never confirmed, and is left out.
  */
 
 import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -13,7 +12,7 @@ import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 
 export type SpoolEntry = {
-  /** When it came, ms since the epoch. */
+  /** When it arrived, ms since the epoch. */
   readonly at: number;
   /** JSON as it came; anything else as text. */
   readonly raw: string;
@@ -25,14 +24,14 @@ const newline = 10;
 const pageEntries = 50;
 const chunkBytes = 256 * 1024;
 
-/** Names of files that were set aside: counted up, and of nobody else's choice. */
+/** Names of files that were set aside: numbered in order, and unique to the process that chose them. */
 const asideForm = /^spool-(\d{9})-[\da-f-]{36}\.jsonl$/;
 
 export class Spool {
   /** Where appended lines go. */
   readonly #path: string;
   readonly #maxBytes: number;
-  /** The file that was set aside, and where its next page begins. */
+  /** The file that was set aside, and where its next page starts. */
   #reading: { readonly path: string; readonly offset: number } | undefined;
   #isEmpty = true;
   readonly #inTurn = workingInTurn();
@@ -42,12 +41,12 @@ export class Spool {
     this.#maxBytes = maxBytes;
   }
 
-  /** True when nothing waits that this process has put in or seen. */
+  /** True if nothing waits that this process has added or seen. */
   get isEmpty(): boolean {
     return this.#isEmpty;
   }
 
-  /** Looks for what other processes have put in, and earlier ones have left. */
+  /** Looks for entries that other processes have added or earlier ones have left. */
   look(): Promise<void> {
     return this.#inTurn(() => this.#look());
   }
@@ -57,13 +56,13 @@ export class Spool {
     return this.#inTurn(async () => {
       const line = Buffer.from(`${JSON.stringify(entry)}\n`);
       if (line.length + (await this.#bytes()) > this.#maxBytes)
-        throw new ParleyError('store_full', 'the file for what the store cannot take is full');
+        throw new ParleyError('store_full', 'the file for messages that the store can’t accept is full');
       for (let isKept = false; !isKept; ) isKept = await this.#write(line);
       this.#isEmpty = false;
     });
   }
 
-  /** The oldest entries that are not taken out yet; undefined when there are none. */
+  /** Returns the oldest entries that haven't been taken out yet; undefined if there are none. */
   peek(): Promise<Page | undefined> {
     return this.#inTurn(async () => {
       for (;;) {
@@ -78,7 +77,7 @@ export class Spool {
     });
   }
 
-  /** Lines before `end` have been stored. */
+  /** Call it when the lines before `end` have been stored. */
   consume(end: number): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#reading !== undefined) this.#reading = { ...this.#reading, offset: end };
@@ -94,7 +93,7 @@ export class Spool {
     return sizes.reduce((sum, size) => sum + size, 0);
   }
 
-  /** False: the file was set aside meanwhile, and who reads it may be past the line already. Twice is harmless. */
+  /** False: the file was set aside meanwhile, and its reader may have passed the line. Writing it twice is harmless. */
   async #write(line: Buffer): Promise<boolean> {
     await using file = await open(this.#path, 'a+', 0o600);
     const { size, ino } = await file.stat();
@@ -102,12 +101,12 @@ export class Spool {
       await this.#setAside();
       return false;
     }
-    // In one call, so that no other process writes into the middle of it.
+    // In one call, so that no other process can write into the middle of it.
     const { bytesWritten } = await file.write(line);
     if (bytesWritten < line.length)
       throw new ParleyError(
         'store_full',
-        'the disk takes no more of the file for what the store cannot take',
+        'the disk has no room left for messages that the store can’t accept',
       );
     await file.datasync();
     await syncFolder(dirname(this.#path));
@@ -120,7 +119,7 @@ export class Spool {
     return path === undefined ? undefined : { path, offset: 0 };
   }
 
-  /** The files that were set aside, oldest first. */
+  /** Returns the files that were set aside, oldest first. */
   async #aside(): Promise<readonly string[]> {
     const folder = dirname(this.#path);
     const names = (await readdir(folder)).filter((name) => asideForm.test(name));
@@ -140,7 +139,7 @@ export class Spool {
   }
 }
 
-/** Another process may take a file away at any time. */
+/** Ignores a missing file, because another process may move or remove it at any time. */
 function ifGone(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
@@ -151,18 +150,18 @@ async function sizeOf(path: string): Promise<number> {
   return entry?.isFile() ? entry.size : 0;
 }
 
-/** Half a line would swallow the next one. */
+/** Says whether the file ends in half a line, which would swallow the next one. */
 async function isCutOff(file: FileHandle, size: number): Promise<boolean> {
   return size > 0 && (await readAt(file, size - 1, 1)).at(0) !== newline;
 }
 
-/** A new file is there after a power cut only if its folder says so. */
+/** Syncs a folder: a new file only survives a power cut if its folder's entry is on disk. */
 export async function syncFolder(path: string): Promise<void> {
   await using folder = await open(path, 'r');
   await folder.sync();
 }
 
-/** Whole lines with their ends, from `offset` on: at most a page; none when nothing but a line cut off is left. */
+/** Returns complete lines with their ends, from `offset` on: at most a page; none if only a cut-off line is left. */
 async function readLines(path: string, offset: number): Promise<readonly Buffer[]> {
   await using file = await open(path, 'r').catch(ifGone);
   if (file === undefined) return [];
@@ -191,14 +190,14 @@ async function readAt(file: FileHandle, position: number, length: number): Promi
   return content.subarray(0, filled);
 }
 
-/** A foreign line is passed on as it is, and will be kept as unreadable. */
+/** Passes an unknown line on as it is, to be recorded as unreadable. */
 function readEntry(line: Buffer): SpoolEntry {
   const text = line.toString().trimEnd();
   try {
     const { at, raw } = parseJson(text) as Partial<SpoolEntry>;
     if (typeof at === 'number' && typeof raw === 'string') return { at, raw };
   } catch {
-    // Told below.
+    // Returned as text below.
   }
   return { at: 0, raw: text };
 }

@@ -1,9 +1,9 @@
 /**
- * Text with spans → the markers of `text_mode: styled`. The reader at the other end has no rules about the
- * characters beside a marker: it closes only the marker opened last, swallows one that never closes, and a
- * backslash makes the *whole* marker behind it literal. So every literal marker character is escaped, and no
- * marker may follow a backslash, a star or a bar: `\***x**` would be read as a literal `**` and a star. Bold
- * and italic never meet, because `***` is read in two ways (0.100 and later).
+ * Text with spans → the markers of `text_mode: styled`. The server's parser has no rules about the characters next to a
+ * marker: it only closes the marker opened last, swallows one that never closes, and a backslash makes the *whole*
+ * marker after it literal. So every literal marker character is escaped, and no marker may follow a backslash, a star
+ * or a bar: `\***x**` would be read as a literal `**` and a star. Bold and italic never meet, because release 0.100 and
+ * later ones read `***` differently.
  */
 import { cleanText } from '#channel-kit/clean-text.ts';
 import { fitSpans } from '#channel-kit/fit-spans.ts';
@@ -25,7 +25,7 @@ const styles = [
 
 type Style = (typeof styles)[number];
 
-/** Underlining does not exist on Signal; links and quotes are shown in words before this. */
+/** Signal has no underlining; links and quotes have been turned into text before this. */
 const bits: Partial<Record<Span['kind'], number>> = {
   bold,
   italic,
@@ -35,7 +35,7 @@ const bits: Partial<Record<Span['kind'], number>> = {
   'code-block': 16,
 };
 
-/** More are left out, the text is not: of each, all that it covers is marked. */
+/** More spans than this are left out, though not their text: every character of a span is marked. */
 const mostSpans = 300;
 
 export function toStyledText(formatted: FormattedText): StyledText {
@@ -51,7 +51,7 @@ function wellFormed({ text, spans }: FormattedText): FormattedText {
 
 type Insertion = { readonly at: number; readonly text: string };
 
-/** Elements without a style here: a link's target follows its label, quoted lines begin with `> `. */
+/** Writes elements that have no style here as text: a link's target follows its label, quoted lines start with `> `. */
 function inWords({ text, spans }: FormattedText): FormattedText {
   const insertions = spans.flatMap((span) => insertionsOf(text, span)).sort((a, b) => a.at - b.at);
   if (insertions.length === 0) return { text, spans };
@@ -70,7 +70,7 @@ function inWords({ text, spans }: FormattedText): FormattedText {
   return { text: written + text.slice(index), spans: moved };
 }
 
-/** How much is inserted before an index, or at it when a span begins there. */
+/** Returns how much is inserted before an index, or at it if a span starts there. */
 function lengthsBefore(insertions: readonly Insertion[]): (index: number, isStart: boolean) => number {
   const sums = [0];
   for (const { text } of insertions) sums.push((sums.at(-1) ?? 0) + text.length);
@@ -104,7 +104,7 @@ function insertionsOf(text: string, span: Span): readonly Insertion[] {
   return lines;
 }
 
-/** Which styles each code unit has, as bits, repaired so that their markers can be read back. */
+/** Returns the styles of each code unit as bits, repaired so that their markers can be read back. */
 function masksOf(text: string, spans: readonly Span[]): Uint8Array {
   const masks = new Uint8Array(text.length);
   for (const { kind, start, length } of spans) {
@@ -121,7 +121,7 @@ function masksOf(text: string, spans: readonly Span[]): Uint8Array {
   return masks;
 }
 
-/** A backslash, star or bar has the styles of what follows it, so that no marker follows it. */
+/** Gives a backslash, star or bar the styles of what follows it, so that no marker follows it. */
 function keepMarkersReadable(text: string, masks: Uint8Array): void {
   for (let index = text.length - 1; index >= 0; index -= 1) {
     const sign = text[index];
@@ -129,7 +129,7 @@ function keepMarkersReadable(text: string, masks: Uint8Array): void {
   }
 }
 
-/** True when there was something to drop. */
+/** Returns true if there was anything to drop. */
 function dropItalicBesideBold(masks: Uint8Array): boolean {
   let isChanged = false;
   for (let start = 0; start < masks.length; start += 1) {
@@ -162,7 +162,7 @@ function withMarkers(text: string, masks: Uint8Array): string {
   return written;
 }
 
-/** 0 outside of the text. */
+/** Returns 0 outside the text. */
 function at(masks: Uint8Array, index: number): number {
   return masks[index] ?? 0;
 }

@@ -9,14 +9,14 @@ export type WebhookDeps = {
   onCalled(): void;
   /** Resolves when the message is safe. */
   take(raw: string): Promise<void>;
-  /** A message that is neither stored nor kept: nobody will bring it again. `raw`: absent for one that is too large. */
+  /** Called for a message neither stored nor kept, which isn't sent again. `raw`: absent for one that is too large. */
   onLost(reason: string, raw?: string): Promise<void>;
 };
 
 /**
- * `POST /channels/signal/webhook/<secret>`: what the server sends for everything that arrives. 200 means
- * that it is safe; it is never sent again, whatever is answered. While we answer, the server reads nothing
- * else, answers to our own calls included: so nothing here waits for a call.
+ * Mounts `POST /channels/signal/webhook/<secret>`, which the server calls for everything that arrives. 200 means that
+ * the message is safe; the server never sends it again, whatever the answer. Until it is answered, the server reads
+ * nothing else, including the answers to Parley's own calls, so nothing here waits for a call.
  */
 export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: WebhookDeps): void {
   const wanted = digest(secret);
@@ -25,7 +25,7 @@ export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: We
   const handle: Parameters<RouteHost['webhook']>[1] = async ({ body }) => {
     onCalled();
     if (body === undefined) {
-      const reason = 'a call of the webhook had more than 1 MB';
+      const reason = 'a webhook call had more than 1 MB';
       log.error({ reason }, 'signal.message-lost');
       await onLost(reason);
       return { status: 413 };
@@ -44,7 +44,7 @@ export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: We
   routes.webhook('webhook', handle, knowsSecret);
 }
 
-/** Hashed to one length, so that the comparison takes the same time for every guess. */
+/** Hashes the text to a fixed length, so that the comparison takes the same time for every guess. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -154,7 +154,7 @@ describe("the newcomer's first hour", () => {
       if (name === 'discord') await person.answer('Bot token', `${discord.server.token}${enter}`);
       else {
         await person.answer('Its address', `${signal.server.url}${enter}`);
-        await person.answer('The number of the account', enter);
+        await person.answer('Phone number of the account', enter);
       }
       await person.answer('signed in as', '');
       await person.answer('Who is the owner', `${down}${enter}`);

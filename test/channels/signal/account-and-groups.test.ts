@@ -18,7 +18,7 @@ describe('an account', () => {
     const isOver = await intake.waitFor(() => intake.troubles.find((one) => one?.isOver));
     expect(isOver).toMatchObject({
       code: 'server-changed',
-      detail: expect.stringContaining('has no account'),
+      detail: expect.stringContaining('no longer has the account'),
     });
     await adapter.stop();
     const again = intake.restarted();

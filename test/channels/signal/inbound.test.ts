@@ -119,7 +119,7 @@ describe('a direct message', () => {
     });
     const { events, unreadable } = arrived();
     expect(events).toEqual([]);
-    expect(unreadable).toMatchObject([{ problem: 'names no sender by an ACI' }]);
+    expect(unreadable).toMatchObject([{ problem: 'has no sender with an ACI' }]);
   });
 });
 

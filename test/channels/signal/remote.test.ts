@@ -184,7 +184,7 @@ it('a handshake that is never answered is given up', async () => {
   });
   onTestFinished(() => socket.stop());
   await clock.until(() => isOpen);
-  expect(downs).toEqual(['the server took the call and did not answer']);
+  expect(downs).toEqual(['the server accepted the connection but didn’t answer']);
 });
 
 it('a server that was started again in the other mode is received the other way', async () => {
