@@ -234,7 +234,7 @@ describe('the store', () => {
     await writeFile(join(dataDir, 'parley.db'), Buffer.alloc(8192, 'not a database '));
     expect(await check()).toMatchObject({
       ...{ result: 'failed', detail: expect.stringContaining('damaged') },
-      fix: 'stop Parley, then bring a backup back: ./bin/parley.mjs restore',
+      fix: 'stop Parley, then restore a backup: ./bin/parley.mjs restore',
     });
   });
 

@@ -93,7 +93,7 @@ function judgeStore({ databaseUrl }: Config, report: StoreReport): DoctorCheck {
       return failed(
         name,
         `parley.db is damaged: ${report.reason}`,
-        `stop Parley, then bring a backup back: ${parleyCommand} restore`,
+        `stop Parley, then restore a backup: ${parleyCommand} restore`,
       );
     case 'found': {
       const { detail, pending, unknown } = report;
