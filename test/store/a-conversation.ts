@@ -20,16 +20,16 @@ import {
   unique,
 } from './builders.ts';
 
-/** A holder whose platform recognises no repeat, and that repeats nothing of which it cannot tell whether it arrived. */
+/** A holder whose platform doesn't recognise repeats, and that never repeats a send whose fate is unknown. */
 export const policy: DeliveryPolicy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
 
 export type ClaimedPart = Extract<Delivery, { kind: 'part' }>;
 
-/** Delivers the parts of one conversation. */
+/** Returns the steps that deliver the parts of one conversation. */
 export function aCourier(store: Store, conversationKey: string, over: Partial<DeliveryPolicy> = {}) {
   const target = { ...policy, ...over, conversationKey };
   const claimNext = (): Promise<Delivery> => store.write(claimDelivery, target);
-  /** Throws when no part is due. */
+  /** Throws if no part is due. */
   const claimPart = async (): Promise<ClaimedPart> => {
     const claimed = await claimNext();
     if (claimed.kind !== 'part') throw new Error(`expected a part, got ${claimed.kind}`);
@@ -46,7 +46,7 @@ export function aCourier(store: Store, conversationKey: string, over: Partial<De
       claimsNext,
     });
   };
-  /** The part whose turn it was, after its attempt has ended so. */
+  /** Delivers the next part with this result and returns it. */
   const deliver = async (result: SendOutcome = { kind: 'sent', receipts: [] }): Promise<ClaimedPart> => {
     const claimed = await claimPart();
     await record(claimed, result);
@@ -59,7 +59,7 @@ type ConversationOptions = Partial<Omit<LaneSpec, 'settings'>> & {
   readonly settings?: Partial<LaneSpec['settings']>;
 };
 
-/** A conversation that no other test knows, a worker, and what they do in a few words. */
+/** Returns a conversation that no other test uses, its worker, and short names for their steps. */
 export function aConversation(store: Store, { settings, ...over }: ConversationOptions = {}) {
   const conversation = unique('c');
   const lane = aLane(conversation, { ...over, settings: { ...defaults, ...settings } });
@@ -77,7 +77,7 @@ export function aConversation(store: Store, { settings, ...over }: ConversationO
     say,
     claim: (leaseMs?: number) => worker.claim(lane.key, leaseMs),
     claimRun,
-    /** Says it and claims the run that it starts. */
+    /** Accepts a message and claims the run that it starts. */
     begin: async (text?: string, more?: Partial<Saying>): Promise<ClaimedRun> => {
       await say(text, more);
       return claimRun();

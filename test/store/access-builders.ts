@@ -19,7 +19,7 @@ import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
 import { aLane, aMessage, unique } from './builders.ts';
 
-/** A bot account of the test's own, and what people send to it. */
+/** Returns a bot account that no other test uses, and what people send to it. */
 export async function aBot(store: Store) {
   const bot = unique('bot');
   const account = `test/${bot}`;
@@ -38,10 +38,10 @@ export async function aBot(store: Store) {
     account,
     accept,
     laneOf,
-    /** The peer, a stranger so far, writes and would be shown this code. */
+    /** The peer, still a stranger, writes and would be shown this code. */
     asks: (peer: string, code: string, through: Store = store) =>
       accept([aRequest({ peer, code, route: routeOf(peer) })], through),
-    /** The peer writes, and is let in by what the door knows of them. */
+    /** The peer writes, and intake decides by this stored role. */
     says: (peer: string, standing: SenderRole, text = 'hi') => {
       const route = routeOf(peer);
       const message = aMessage({
@@ -55,7 +55,7 @@ export async function aBot(store: Store) {
   };
 }
 
-/** A request as a step of its own, for a test that has the transaction in hand. */
+/** Makes a request in a step that the test itself has opened. */
 export async function askIn(
   tx: StepTx,
   { account, peer, code }: { account: string; peer: string; code: string },
@@ -100,7 +100,7 @@ export function aRequest({ peer, code, route }: Asking): Proposal {
   };
 }
 
-/** What a stranger reads while there is no owner. */
+/** Returns what a stranger reads while there is no owner. */
 export function shownCode(code: string): string {
   return fillNotice(noticesFor('en').pairingFirst, { command: `approve ${code}`, minutes: 60 });
 }
@@ -122,10 +122,10 @@ export function approveIn(tx: StepTx, code: string): Promise<ApprovalResult> {
 
 export type AccessRows = {
   readonly people: readonly { readonly peerId: string; readonly role: string }[];
-  /** Those that can still be approved. */
+  /** The requests that can still be approved. */
   readonly pending: readonly string[];
   readonly ledger: readonly string[];
-  /** What the bot has to say to people, oldest first. */
+  /** The bot's queued messages, oldest first. */
   readonly notices: readonly string[];
 };
 
@@ -167,7 +167,7 @@ export const readAccessRows: StoreQuery<{ readonly account: string }, AccessRows
   },
 };
 
-/** The texts in a person's items, and what the ledger says of their messages, oldest first. */
+/** Reads the texts of a person's items, oldest first, and the ledger's outcomes of their messages. */
 export const readPendingContent: StoreQuery<
   { readonly senderId: string },
   { readonly content: readonly string[]; readonly ledger: readonly string[] }

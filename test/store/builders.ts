@@ -22,7 +22,7 @@ import type { TextFraming } from '../../src/store/lanes/take-rows.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { rate } from './call-builders.ts';
 
-/** No agent has a model of its own. */
+/** No agent has its own model. */
 export const demoOnly: TurnModels = { byAgent: {}, byDefault: 'demo' };
 
 export const account = 'test/bot';
@@ -113,7 +113,7 @@ export function aMessage({
   };
 }
 
-/** An item that Parley itself puts into a lane. */
+/** Returns an item that Parley itself puts into a lane. */
 export function anItem(text: string, over: Partial<InnerItem> = {}): InnerItem {
   return {
     id: unique('item'),
@@ -128,7 +128,7 @@ export function anItem(text: string, over: Partial<InnerItem> = {}): InnerItem {
   };
 }
 
-/** `/new` as it waits in its lane. */
+/** The command of a `/new` that waits in its lane. */
 export const newCommand = { name: 'new', input: { input: {} }, abortsRun: true } as const;
 
 /** A command with the input of its step. */
@@ -158,14 +158,14 @@ export function aCommand(
   };
 }
 
-/** Where the run's answers go. */
+/** Returns the route of the run's answers. */
 export function routeFor({ target }: Pick<ClaimedRun, 'target'>): ReplyRoute {
   const route = routeOf(target);
   if (!route) throw new Error('test error: the run is only on record');
   return route;
 }
 
-/** What a person's wish ends is cancelled; all else has failed. */
+/** Runs that end at a person's request are cancelled; all others have failed. */
 const wishes: ReadonlySet<string> = new Set(['stop', 'interrupt', 'reset']);
 
 /** Ends the run without an answer. */
@@ -183,7 +183,7 @@ export function endWithout(
   });
 }
 
-/** The store with one account held, and the steps of a worker in a few words. */
+/** Returns a worker that holds one account of the store, with short names for its steps. */
 export function aWorker(
   store: Store,
   name = holder,

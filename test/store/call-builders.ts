@@ -12,7 +12,7 @@ export const rate: CallRate = {
   answerTokens: 1_000,
 };
 
-/** The claimed run's first model call, as it was counted. */
+/** Returns the end of the claimed run's first model call, with its usage and cost. */
 export function counted(
   { epoch }: Pick<ClaimedRun, 'epoch'>,
   over: {

@@ -1,4 +1,4 @@
-/** Rows of sub-agents for tests of what reads them, in any state and without the runs behind them. */
+/** Rows of sub-agents in any state, without the runs behind them, for tests of their readers. */
 import { unique } from './builders.ts';
 
 type Parent = { readonly sessionId: string; readonly laneKey: string; readonly runId: string };
@@ -20,7 +20,7 @@ type ChildOver = {
   readonly usage?: readonly [promptTokens: number, completionTokens: number, cost: number];
 };
 
-/** A parent for children of the child: it stands for a run of it. */
+/** A child that can be the parent of others; as a parent it stands in for one of its runs. */
 export type ChildRow = Parent & {
   readonly id: string;
   readonly treeId: string;
@@ -28,7 +28,7 @@ export type ChildRow = Parent & {
   readonly insert: string;
 };
 
-/** `insert` has the statements; the first child of a tree makes the tree too. */
+/** `insert` contains the statements; the first child of a tree also creates the tree. */
 export function aChildRow(parent: Parent | ChildRow, over: ChildOver = {}): ChildRow {
   const id = unique('child').replaceAll('-', '').padEnd(16, 'x').slice(-16);
   const above = 'treeId' in parent ? parent : undefined;

@@ -11,18 +11,18 @@ import { type SpareDatabase, takeDatabase } from './spare-databases.ts';
 
 export type OpenStore = () => Store;
 
-/** Ways to the same database beside the store under test. */
+/** Access to the same database from outside the store under test. */
 export type Beside = {
-  /** Opens one more store, as another process would; the caller closes it. */
+  /** Opens another store, as another process would; the caller closes it. */
   open(): Promise<Store>;
-  /** For a process that opens one. */
+  /** The settings for a process that opens one. */
   settings(): StoreSettings;
-  /** Runs a statement as it is. */
+  /** Runs a statement verbatim. */
   sql(statement: string): Promise<void>;
   readonly dialect: 'sqlite' | 'postgres';
 };
 
-/** Runs one suite on a real SQLite file and on a real PostgreSQL database of its own. */
+/** Runs one suite on a real SQLite file and on its own real PostgreSQL database. */
 export function describeEachDatabase(name: string, suite: (store: OpenStore, beside: Beside) => void): void {
   describe(`${name} on SQLite`, () => {
     let dir = '';

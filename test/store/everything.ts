@@ -17,7 +17,7 @@ const tables: readonly (keyof Tables)[] = [
   'receipts',
 ];
 
-/** Everything there is of messages, so that half a step cannot hide. */
+/** Reads all rows of messages, so that a half-done step can't go unnoticed. */
 export const everything: StoreQuery<Record<never, never>, string> = {
   query: 'everything',
   run: async (tx) => {

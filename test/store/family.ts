@@ -28,7 +28,7 @@ export type Spawning = {
   readonly over?: Partial<SpawnInput>;
 };
 
-/** One process that works on children, in a few words. `costOf`: what each of its model calls costs. */
+/** Returns one process that works on children, with short names for its steps. `cost`: of each of its model calls. */
 export function aFamilyWorker(
   store: Store,
   {
@@ -40,7 +40,7 @@ export function aFamilyWorker(
   const people = aWorker(store, name, caps);
   const { claimRun } = people;
 
-  /** A conversation whose first message has begun a run. */
+  /** Makes a conversation whose first message has started a run. */
   const begin = async (mode: QueueSettings['mode'] = 'steer', over: Partial<QueueSettings> = {}) => {
     const conversation = unique('c');
     const lane = aLane(conversation, { settings: { ...defaults, mode, ...over } });
@@ -63,7 +63,7 @@ export function aFamilyWorker(
     };
   };
 
-  /** As the loop does it: the turn with the call is stored and the call has started before its tool spawns. */
+  /** Spawns as the loop does: the turn with the call is stored and the call has started before its tool spawns. */
   const spawn = async (run: ClaimedRun, spawning: Spawning = {}): Promise<SpawnResult> => {
     const input = inputOf(run, spawning);
     const { callId } = input;
@@ -125,7 +125,7 @@ function childLane(run: ClaimedRun, callId: string, depth: number): LaneSpec {
   return aLane('child', { key, class: `sub-${depth}` as LaneSpec['class'], settings });
 }
 
-/** What the sweep of any process would do about children, so many ms from now. */
+/** Does what the sweep of any process would do about children `inMs` from now, and returns their ids. */
 export async function tend(store: Store, inMs = 0): Promise<readonly string[]> {
   const { children } = await store.read(readSweep, { now: Date.now() + inMs });
   for (const childId of children) await store.write(tendChild, { childId });

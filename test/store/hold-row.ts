@@ -3,7 +3,7 @@ import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
 import { unique } from './builders.ts';
 import type { Beside } from './each-database.ts';
 
-/** Whether a transaction has the row locked. PostgreSQL only. */
+/** Returns whether a transaction has locked the row. PostgreSQL only. */
 export function isRowHeld(beside: Beside, table: string, key: string): Promise<boolean> {
   return beside.sql(`${lockOf(table, key)} nowait`).then(
     () => false,
@@ -11,24 +11,24 @@ export function isRowHeld(beside: Beside, table: string, key: string): Promise<b
   );
 }
 
-/** Has the row locked until the function it returns is called, or the test ends. PostgreSQL only. */
+/** Locks the row until the returned function is called or the test ends. PostgreSQL only. */
 export function holdRow(beside: Beside, table: string, key: string): Promise<() => Promise<void>> {
   return hold(beside, lockOf(table, key), () => isRowHeld(beside, table, key));
 }
 
-/** Tables whose key has another name. */
+/** Tables whose key column isn't called `key`. */
 const keys: Readonly<Record<string, string>> = { pairingTries: 'name', linkGuesses: 'peer' };
 
 function lockOf(table: string, key: string): string {
   return `select 1 from "${table}" where ${keys[table] ?? 'key'} = '${key}' for update`;
 }
 
-/** Has made the lane, as a step that has not committed, until then. PostgreSQL only. */
+/** Creates the lane in a step that stays uncommitted until then. PostgreSQL only. */
 export function holdNewLane(beside: Beside, lane: LaneSpec): Promise<() => Promise<void>> {
   return hold(beside, insertOf(lane), () => isLaneMade(beside, lane));
 }
 
-/** Whether a transaction that has not ended has made the lane. PostgreSQL only. */
+/** Returns whether an open transaction has created the lane. PostgreSQL only. */
 export function isLaneMade(beside: Beside, lane: LaneSpec): Promise<boolean> {
   const attempt = `begin; set local lock_timeout = '50ms'; ${insertOf(lane)}; rollback`;
   return beside.sql(attempt).then(
@@ -37,7 +37,7 @@ export function isLaneMade(beside: Beside, lane: LaneSpec): Promise<boolean> {
   );
 }
 
-/** Whether a transaction waits for what another has locked or made. PostgreSQL only. */
+/** Returns whether a transaction waits for what another has locked or created. PostgreSQL only. */
 export function isAnyoneWaiting(beside: Beside): Promise<boolean> {
   const waiting = `select 1 / count(*) from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock'`;

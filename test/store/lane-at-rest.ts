@@ -2,7 +2,7 @@ import { textOf } from '../../src/contracts/message.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 
-/** What became of everything that entered one lane. */
+/** The outcome of everything that entered one lane. */
 export type LaneFacts = {
   readonly inbox: readonly {
     readonly seq: number;
@@ -12,7 +12,7 @@ export type LaneFacts = {
     readonly reason: string | null;
     readonly transcriptId: string | null;
   }[];
-  /** What stands in its sessions, the oldest first, without the answers. */
+  /** The transcripts of its sessions without the answers, oldest first. */
   readonly told: readonly { readonly runId: string | null; readonly role: string; readonly text: string }[];
   readonly openRuns: number;
 };
@@ -38,7 +38,7 @@ const facts: StoreQuery<{ readonly laneKey: string }, LaneFacts> = {
     const runs = await tx.db
       .selectFrom('runs')
       .select('id')
-      // Runs have no index by lane, and each has taken something.
+      // Runs have no index by lane, but each has taken an item.
       .where('id', 'in', (eb) => eb.selectFrom('inbox').select('runId').where('laneKey', '=', laneKey))
       .where('state', '<>', 'finished')
       .execute();

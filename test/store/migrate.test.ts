@@ -6,7 +6,7 @@ import { openStore } from '../support/open-store.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { aStore } from '../support/own-store.ts';
 
-/** Commits in a write-ahead log: frames whose header names a database size (SQLite file format, 4.1). */
+/** Counts the commits in a write-ahead log: frames whose header has a database size (SQLite file format, 4.1). */
 function countCommits(wal: Buffer): number {
   const [headerBytes, frameHeaderBytes] = [32, 24];
   const frameBytes = frameHeaderBytes + wal.readUInt32BE(8);

@@ -59,7 +59,7 @@ it('reads what is open without reading what is over', async () => {
       .all(Array.from(sql.match(/\?/g) ?? [], () => null))
       .map((row) => ({ sql, detail: (row as { readonly detail: string }).detail })),
   );
-  // What a query has found so far is read whole; a table or an index never is.
+  // A query may scan its own intermediate results, but never a table or an index.
   const isWhole = /^SCAN (?!json_each |due$|found$)/;
   expect(plans.filter(({ detail }) => isWhole.test(detail))).toEqual([]);
   const openRows = plans.filter(({ sql }) => /^select[^;]*"state" in \('(?:held|pending)'/.test(sql));
@@ -144,7 +144,7 @@ it('shows any other record without reading the history', async () => {
   expect(plans.filter(isWholeForWhy)).toEqual([]);
 });
 
-/** Accounts and conversations are few beside what was said in them; of calls it reads the latest, in the order of their key. */
+/** Accounts and conversations are few compared to messages; of calls the query reads the latest, in key order. */
 function isWholeForWhy(detail: string): boolean {
   return /^SCAN (?!accounts|conversations|latest$|toolCalls USING COVERING INDEX)/.test(detail);
 }
@@ -243,7 +243,7 @@ it('joins the parts of an album, and closes one that nobody addressed, without r
   await store.write(closeBundles, { laneKeys: [laneKey], limit: 1 });
   const plans = [...asked].flatMap(planOf).filter((detail) => detail.includes('inbox'));
   expect(plans.length).toBeGreaterThan(2);
-  // By lane alone, all that was ever said in it would be read.
+  // By lane alone, it would read everything ever said in it.
   expect(plans.filter((detail) => /^SCAN|INDEX inboxOrder \(laneKey=\?\)$/.test(detail))).toEqual([]);
 });
 
@@ -254,7 +254,7 @@ it('frees what a dead process held without reading every lane', async () => {
   await store.write(voidProcesses, { ids: ['dead'], sends });
   const plans = [...asked].flatMap(planOf);
   expect(plans.length).toBeGreaterThan(5);
-  // Of lanes only those that are held, of parts only the open ones; accounts are few.
+  // Of lanes it reads only those held, of parts only the open ones; accounts are few.
   const isWhole =
     /^SCAN (?!accounts$|.*USING (?:COVERING )?INDEX (?:outboxOpen|lanesUnfinished|childrenLive))/;
   expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
@@ -269,7 +269,7 @@ it('recovers a run without reading what other sessions have said', async () => {
   const plans = [...asked].filter((sql) => sql.startsWith('select')).flatMap(planOf);
   expect(plans.length).toBeGreaterThan(2);
   expect(plans.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
-  // By session alone, all that was ever said in it would be read.
+  // By session alone, it would read everything ever said in it.
   expect(plans.filter((detail) => /^SEARCH transcript .*\(sessionId=\?\)/.test(detail))).toEqual([]);
 });
 
@@ -279,7 +279,7 @@ function planOf(sql: string): readonly string[] {
   return rows.map(({ detail }) => detail);
 }
 
-/** One message from its arrival to its delivered answer, by way of every step it takes. */
+/** Takes one message from its arrival to its delivered answer, through every step. */
 async function sayAndAnswer(conversation: string): Promise<ClaimedRun> {
   const worker = aWorker(store);
   const people = { senders: ['ann'], peers: ['test:ann'], identities: ['ann'] };

@@ -1,22 +1,22 @@
 /**
- * PostgreSQL databases for suites that need one of their own, one after the other: to make one and its tables takes a
- * fifth of a second of processor time, to empty one a hundredth.
+ * PostgreSQL databases for suites that need their own, reused one after the other: creating one with its tables takes
+ * a fifth of a second of processor time, emptying one a hundredth.
  */
 import { addressOf, createDatabase, dropDatabase, query } from '../e2e/own-database.ts';
 
 export type SpareDatabase = {
   readonly url: string;
-  /** For the next suite, unless its tables are no longer what they were. */
+  /** Keeps it for the next suite, or drops it if its schema has changed. */
   giveBack(): Promise<void>;
 };
 
-/** Names the run, by the process that has begun this one: a test that breaks code runs others meanwhile. */
+/** Names the run by the process that started this one, because a test that breaks code starts further runs. */
 const prefixOf = (run: number) => `parley_spare_${run}_`;
 
-/** Of this process: a name, and what its schema looked like before anybody used it. */
+/** This process's spare databases: the name, and a hash of the schema before its first use. */
 const spare: { readonly name: string; readonly schema: string }[] = [];
 
-/** A database without rows, of nobody else meanwhile. `prepare` makes its tables in a new one. */
+/** Takes an empty database that nobody else uses meanwhile. `prepare` creates the tables in a new one. */
 export async function takeDatabase(
   server: string,
   prepare: (url: string) => Promise<void>,
@@ -32,7 +32,7 @@ export async function takeDatabase(
   };
 }
 
-/** Drops what the processes have left that this one has begun. */
+/** Drops what the processes that this one has started have left behind. */
 export async function dropSpares(server: string): Promise<void> {
   const own = `starts_with(datname, '${prefixOf(process.pid)}')`;
   for (const { datname } of await query(server, `select datname from pg_database where ${own}`))

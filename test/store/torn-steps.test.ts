@@ -43,7 +43,7 @@ describeEachDatabase('a step that fails half way', (open, beside) => {
 type Writes = readonly (keyof Tables)[];
 type Scene = { readonly store: Store; readonly beside: Beside; readonly writes: Writes };
 
-/** Tries the step with each table that it writes refusing in turn, and takes it at last in peace. */
+/** Tries the step while each table that it writes refuses in turn, and finally runs it undisturbed. */
 async function tear<Output>({ store, beside, writes }: Scene, step: () => Promise<Output>): Promise<Output> {
   const before = await store.read(everything, {});
   for (const table of writes) {

@@ -3,7 +3,7 @@ import type { StoreQuery } from '../../src/store/base/command.ts';
 
 type Sums = readonly Record<string, unknown>[];
 
-/** The sums that are kept of a session's model calls. */
+/** Reads the stored sums of a session's model calls. */
 export const readSums: StoreQuery<{ readonly sessionId: string }, Sums> = {
   query: 'readSums',
   run: (tx, { sessionId }) =>
@@ -16,7 +16,7 @@ export const readSums: StoreQuery<{ readonly sessionId: string }, Sums> = {
       .execute(),
 };
 
-/** The same, made of the calls that have ended. */
+/** Computes the same sums from the calls that have ended. */
 export const sumUp: StoreQuery<{ readonly sessionId: string }, Sums> = {
   query: 'sumUp',
   run: async (tx, { sessionId }) => {

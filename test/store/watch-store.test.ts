@@ -3,7 +3,7 @@ import { ParleyError } from '../../src/contracts/errors.ts';
 import type { Store, StoreCommand } from '../../src/store/base/command.ts';
 import { watchStore } from '../../src/store/watch-store.ts';
 
-/** A store whose steps fail with what they are given, or succeed. */
+/** A store whose steps fail with the error they are given, or succeed. */
 const store: Store = {
   write: async (_command, input) => {
     if (input instanceof Error) throw input;

@@ -122,7 +122,7 @@ describeEachDatabase('a stranger', (open, beside) => {
       notices: [texts.pairingCodeGone],
     });
     for (const code of ['AAAA8888', 'BBBB8888']) expect((await approve(open(), code)).kind).toBe('unknown');
-    // One who was turned down takes nobody's place.
+    // A request that was turned down doesn't count towards the limit.
     for (const peer of ['ann', 'bob', 'cid']) await bot.asks(peer, codeOf(peer.charCodeAt(0)));
     expect((await rows(bot.account)).pending).toEqual(['ann', 'bob', 'cid']);
   });
@@ -191,7 +191,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     await revoke(peer);
     await expect(bot.says(peer, 'user')).rejects.toSatisfy((error) => hasCode(error, 'access_changed'));
     expect(await outcomes(bot.laneOf(peer).key)).toEqual(['ended refused access-revoked']);
-    // What nothing of is stored comes again and is decided anew.
+    // A message that left nothing in the store is redelivered and decided again.
     expect((await bot.asks(peer, 'BBBB9999')).acceptances).toEqual([
       { kind: 'refused', reason: 'dm-not-paired' },
     ]);
@@ -239,7 +239,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     expect(effects.cancels).toEqual(active.map(({ runId }) => ({ runId, reason: 'stop' })));
     for (const one of active) await endWithout(open(), one, 'stop');
     expect(await find(child.id)).toMatchObject({ state: 'done', status, told });
-    // Nothing is left that would begin a run with the rights of somebody who has none.
+    // Nothing is left that would start a run with rights that the person no longer has.
     const { inbox, openRuns } = await readLane(open(), key);
     const left = inbox.filter(({ state }) => state !== 'ended');
     expect({ left, openRuns }).toEqual({ left: [], openRuns: 0 });
@@ -327,7 +327,7 @@ describeEachDatabase('a revocation', (open, beside) => {
   });
 });
 
-/** A code of its own for each number. */
+/** Returns a different code for each number. */
 function codeOf(n: number): string {
   return `ZZ${String(n).padStart(6, '2').replaceAll('0', 'X').replaceAll('1', 'Y')}`;
 }

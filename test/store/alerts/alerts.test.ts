@@ -229,7 +229,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(subject)).toMatchObject([{ kind: 'conversation-moved', count: 1, values: { to } }]);
   });
 
-  /** Delivers the head of the conversation, and its answer is lost. */
+  /** Sends the conversation's first part, but its result is lost. */
   const endUnknown = async (conversationKey: string): Promise<string> => {
     const { part } = await aCourier(open(), conversationKey).deliver({ kind: 'unknown', reason: 'cut' });
     return part.key;
@@ -242,7 +242,7 @@ describeEachDatabase('the way to the owner', (open, beside) => {
     open().read(readOwnerRoute, { owners: [`test:${owner}`], ...over });
   const says = async (conversation: string, sender: string, over: object = {}) => {
     await aWorker(open()).accept(aMessage({ conversation, text: 'hi', sender, ...over }));
-    // The order of two messages is told by the database's clock.
+    // Only the database's clock orders two messages.
     await new Promise((resolve) => setTimeout(resolve, 5));
   };
 

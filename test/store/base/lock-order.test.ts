@@ -29,12 +29,12 @@ import { readLane } from '../lane-at-rest.ts';
 type Pair = readonly [low: string, high: string];
 
 describeEachDatabase('a batch for several lanes', (open, beside) => {
-  // One writer thread has no order to keep.
+  // With one writer thread, SQLite has no order to keep.
   const onPostgres = beside.dialect === 'postgres';
 
   const said = (text: string, [low, high]: Pair) =>
     [high, low].map((conversation) => aMessage({ conversation, text, messageId: `${conversation}${text}` }));
-  /** Of somebody who has linked accounts, in the lane that they wrote in before. */
+  /** From a sender with linked accounts; the other lane is the one they wrote in before. */
   const stops = ([low, high]: Pair) => [
     aCommand(high, {
       ...{ kind: 'stop', isPrivileged: true, isAll: false },
@@ -71,7 +71,7 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
         where query like '%/* ${high} */' and pid <> pg_backend_pid()`);
       await holding;
     };
-    // Also when something below fails: who holds it would hold up the end of the file too.
+    // Released even if something below fails, because the lock would block the clean-up of the file too.
     onTestFinished(release);
     const isHeld = (conversation: string) =>
       beside.sql(`${lock(conversation)} nowait`).then(
@@ -80,7 +80,7 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
       );
     await expect.poll(() => isHeld(high)).toBe(true);
     const accepting = worker.accept(...second(pair));
-    // It waits for the higher lane, and holds the lower one by then, although that came behind it.
+    // It waits for the higher lane while it already holds the lower one, although that came second.
     await expect.poll(() => isHeld(low)).toBe(true);
     await release();
     await accepting;
@@ -108,7 +108,7 @@ describeEachDatabase('several lanes of which some are new', (open, beside) => {
     if (hold === holdLane) await accept([high]);
     const release = await hold(beside, high);
     const entering = enter([high, low]);
-    // It waits for the higher lane, and has made the lower one by then, although that came behind it.
+    // It waits for the higher lane and has already created the lower one, although that came second.
     await expect.poll(() => isLaneMade(beside, low)).toBe(true);
     await release();
     await entering;
@@ -141,7 +141,7 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
       await say('and more');
       const delivery = await claimPart();
       const held = unique('held');
-      // A step of the lane: it has the lane, and wants the conversation once somebody waits for the lane.
+      // A step of the lane, which holds the lane and wants the conversation once another step waits for the lane.
       const step = beside.sql(`do $$ begin
         perform 1 from lanes where key = '${lane.key}' for update; /* ${held} */
         while not exists (select 1 from pg_locks where not granted and database =
@@ -179,7 +179,7 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     const { conversationKey, lane, begin, answer } = aConversation(store);
     const run = await begin();
     await answer(run, 'hello');
-    // As a claim has it that has read the part and not marked it yet.
+    // Like a claim that has read the part but not marked it yet.
     const release = await holdRow(beside, 'conversations', conversationKey);
     const dropped = store.write(dropPart, { key: `${run.runId}:1` });
     await expect.poll(() => isRowHeld(beside, 'lanes', lane.key)).toBe(true);
@@ -217,7 +217,7 @@ describeEachDatabase('the end of a run behind which a /new waits', (open, beside
     await endWithout(open(), first, 'reset');
     const run = await worker.claimRun(lane.key);
     const { laneKey } = await worker.spawnOne(run);
-    // As a step of the sub-agent has it, which may speak in this conversation.
+    // Like a step of the sub-agent, which may speak in this conversation.
     const release = await holdRow(beside, 'lanes', laneKey);
     const claims = { holder, leaseMs: 10_000, newRunId: unique('run'), maxAttempts: 3, models: demoOnly };
     const { next } = await aWorker(open()).answer(run, 'done', { claims });
@@ -234,7 +234,7 @@ describeEachDatabase('a message of somebody who links accounts', (open, beside) 
       const { lane, say, saying, worker } = aConversation(open());
       await say('before the link');
       const peer = unique('test:ann');
-      // As the link has it, which has not committed yet.
+      // Like a link that hasn't committed yet.
       const release = await holdRow(beside, 'lanes', lane.key);
       const links = { peers: [peer], identities: [], accounts: [] };
       const accepting = open().write(acceptBatch, {
@@ -255,7 +255,7 @@ describeEachDatabase('a message of somebody who links accounts', (open, beside) 
 
 describeEachDatabase('a step for several rows', (open, beside) => {
   const itOnPostgres = it.runIf(beside.dialect === 'postgres');
-  /** Holds the lower of two rows while it acts, and expects the higher one to be free when it waits. */
+  /** Holds the lower of two rows during the action, and expects the higher one to be free while the action waits. */
   const expectHigherFree = async (table: string, [low, high]: Pair, act: () => Promise<unknown>) => {
     const release = await holdRow(beside, table, low);
     const acting = act();
@@ -264,7 +264,7 @@ describeEachDatabase('a step for several rows', (open, beside) => {
     await release();
     await acting;
   };
-  /** A conversation in which the holder sends an answer and works on the next message. */
+  /** Makes a conversation in which the holder is sending an answer and working on the next message. */
   const workIn = async (conversation: string, name: string) => {
     const [people, dead] = [aWorker(open()), aWorker(open(), name)];
     await people.accept(aMessage({ conversation, text: 'hello' }));
@@ -278,7 +278,7 @@ describeEachDatabase('a step for several rows', (open, beside) => {
   itOnPostgres('locks accounts in key order: the end of a dead process', async () => {
     const dead = unique('dead');
     const accounts = [`test/${unique('a')}`, `test/${unique('b')}`] as const;
-    // An update without an order takes them as they were stored.
+    // An update without an order takes them in the order in which they were stored.
     for (const key of accounts.toReversed())
       await open().write(claimAccount, { account: key, holder: dead, leaseMs: 60_000 });
     const end = () => open().write(voidProcesses, { ids: [dead], sends: [] });
@@ -287,7 +287,7 @@ describeEachDatabase('a step for several rows', (open, beside) => {
 
   itOnPostgres.each([0, 1])('locks lanes in key order: the end of a dead process (%s)', async (first) => {
     const [dead, low, high] = [unique('dead'), unique('a'), unique('b')];
-    // One of both orders is that of an update without one.
+    // One of the two orders is the one that an unordered update would take.
     for (const conversation of first === 0 ? [high, low] : [low, high]) await workIn(conversation, dead);
     const end = () => open().write(voidProcesses, { ids: [dead], sends: [] });
     await expectHigherFree('lanes', [aLane(low).key, aLane(high).key], end);

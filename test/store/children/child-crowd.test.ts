@@ -9,10 +9,10 @@ import { aFamilyWorker } from '../family.ts';
 
 const crowd = 50;
 const cap = 5;
-/** A lease that a loaded machine does not outlast. */
+/** A lease that doesn't expire even on a loaded machine. */
 const patientMs = 600_000;
 
-/** Lanes of the class that have a run, however many processes work on them. */
+/** Counts the lanes of the class that have a run, across all processes. */
 const readRunning: StoreQuery<null, number> = {
   query: 'readRunning',
   run: async (tx) => {
@@ -60,7 +60,7 @@ describeEachDatabase('sub-agents', (open, beside) => {
       const woken = effects.wakes.filter((wake) => wake.class === 'sub-1');
       await Promise.all(woken.map((wake) => work(wake.laneKey, n + 1)));
     };
-    // What a wake misses, the sweep finds: here everything that hasn't ended is looked at again.
+    // The sweep finds what a wake misses; here everything that hasn't ended is tried again.
     for (let left = lanes; left.length > 0; left = lanes.filter((lane) => !told.includes(lane)))
       await Promise.all(left.map(work));
 
@@ -84,7 +84,7 @@ describeEachDatabase('sub-agents', (open, beside) => {
     const roots = [await worker.begin(), await worker.begin()];
     for (const { run } of roots) await spawnAndPark(run);
 
-    /** Claims the lane and takes its run one step further; says whether it could. */
+    /** Claims the lane and takes its run one step further; returns whether it could. */
     const step = async (laneKey: string): Promise<boolean> => {
       const claimed = await worker.claim(laneKey, patientMs);
       if (claimed.kind !== 'run') return false;

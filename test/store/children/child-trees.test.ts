@@ -12,12 +12,12 @@ import { type Beside, describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker, fenceOf, tend } from '../family.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-/** The long run goes by count, however long it takes; PROOF_SEED plays the same trees again. */
+/** The long run plays a fixed count, however long it takes; PROOF_SEED replays the same trees. */
 const runs = isLong ? 1_000 : 60;
 const seed = Number(process.env.PROOF_SEED ?? Date.now() % 1e9);
 const processes = 3;
 
-/** Smaller than the real ones, so that every case meets them. */
+/** Smaller than the real limits, so that every case reaches them. */
 const limits = { depth: 3, children: 3, nodes: 6, lifetime: 12 };
 const caps = { 'sub-1': 2, 'sub-2': 2, 'sub-3': 1 };
 
@@ -47,7 +47,7 @@ describeEachDatabase('random trees of children with random ends', (open, beside)
 });
 
 type Play = {
-  /** Of the process that people write to; the others work. */
+  /** The store of the process that people write to; the others only work. */
   readonly intake: Store;
   readonly stores: readonly Store[];
   readonly beside: Beside;
@@ -56,7 +56,7 @@ type Play = {
 type Worker = ReturnType<typeof aFamilyWorker>;
 type Job = { readonly run: ClaimedRun; readonly worker: Worker; readonly store: Store };
 
-/** Returns how many children there were. */
+/** Plays one tree and returns how many children it had. */
 async function playTree({ intake: store, stores, beside, steps }: Play): Promise<number> {
   const gateway = aFamilyWorker(store, { name: 'gateway', caps });
   const workers = stores.map((each, n) => ({
@@ -74,10 +74,10 @@ async function playTree({ intake: store, stores, beside, steps }: Play): Promise
   const claim = async (laneKey: string, { worker, store: own }: { worker: Worker; store: Store }) => {
     const claimed = await worker.claim(laneKey);
     if (claimed.kind !== 'run') return;
-    // Its earlier holder has lost it.
+    // Its previous holder has lost it.
     jobs = [...jobs.filter((job) => job.run.laneKey !== laneKey), { run: claimed.run, worker, store: own }];
   };
-  /** Whatever it does, a run that was asked to stop ends as stopped. */
+  /** Ends the job; a run that was asked to stop always ends as stopped. */
   const end = async (job: Job, how: 'natural' | 'error') => {
     drop(job);
     const asked = job.run.cancelReason;
@@ -109,7 +109,7 @@ async function playTree({ intake: store, stores, beside, steps }: Play): Promise
       if (job) drop(job);
       if (job) await job.worker.park(job.run);
     } else if (what < 88) {
-      // Its process dies: the lease is over, and the next claim resumes the run.
+      // Its process dies: the lease expires, and the next claim resumes the run.
       if (job) drop(job);
       if (job) await job.store.write(releaseFailedRun, { ...fenceOf(job.run), pauseMs: 0 });
     } else if (what < 91) {
@@ -138,13 +138,13 @@ async function playTree({ intake: store, stores, beside, steps }: Play): Promise
     family = await known();
     checkLimits(family);
   }
-  // Everything comes to rest: what may run runs to its end, and the sweep does its part.
+  // Everything comes to rest: whatever may run finishes, and the sweep does its part.
   for (let round = 0; round < 200; round++) {
     for (const job of jobs) await end(job, 'natural').catch(ignoreLost);
     const { children, isDone } = await known();
     if (isDone && jobs.length === 0 && round > 2) break;
     for (const laneKey of [lane.key, ...children.map((child) => child.laneKey)]) await claim(laneKey, intake);
-    // No wait is longer than the test.
+    // No wait outlasts the test.
     await beside.sql(`update lanes set "leaseUntil" = 1 where holder is null and "leaseUntil" > 1`);
     await beside.sql(`update children set "stopAt" = 1 where "stopAt" is not null and state <> 'done'`);
     await tend(store);
@@ -155,7 +155,7 @@ async function playTree({ intake: store, stores, beside, steps }: Play): Promise
   return rest.children.length;
 }
 
-/** A run that was lost to another holder, or was asked to stop, can't go on; nothing else may fail. */
+/** Ignores that a run was lost to another holder or asked to stop, and so can't continue; nothing else may fail. */
 function ignoreLost(error: unknown): void {
   if (!hasCode(error, 'stale_epoch') && !hasCode(error, 'invalid_input')) throw error;
 }
@@ -167,13 +167,13 @@ const familyOf: StoreQuery<{ readonly roots: readonly string[] }, Family> = {
   run: (tx, { roots }) => readFamily(tx, roots),
 };
 
-/** All children below sessions of the roots, and what belongs to them; one case never sees another's. */
+/** Reads all children below the roots' sessions and their rows; no case ever sees another's. */
 async function readFamily(tx: Tx, roots: readonly string[]) {
   const found = new Map<string, Child>();
   for (let above = roots; above.length > 0; ) {
     const below = tx.db.selectFrom('children').selectAll().where('parentSessionId', 'in', above);
     const level = await below.orderBy('createdAt').orderBy('id').execute();
-    // A run of a child may be a root too.
+    // A child's run may be a root too.
     above = level.map(({ id }) => id).filter((id) => !found.has(id));
     for (const child of level) found.set(child.id, child);
   }

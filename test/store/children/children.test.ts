@@ -17,7 +17,7 @@ function raise(): never {
   throw new Error('test error: it is not there');
 }
 
-/** Everything the model has read in the session. */
+/** Reads everything that the model has read in the session. */
 async function readText(store: Store, sessionId: string): Promise<string> {
   const history = await store.read(readHistory, { sessionId });
   return history.flatMap(({ parts }) => parts.map((part) => JSON.stringify(part))).join('\n');
@@ -129,7 +129,7 @@ describeEachDatabase('a child', (open, beside) => {
     const caps = { 'sub-1': 2 };
     const worker = aFamilyWorker(open(), { caps });
     const { run } = await worker.begin();
-    // Other tests of this database have no child at work any more.
+    // By now, no other test of this database has a child running.
     const children = [];
     for (let n = 0; n < 4; n++) children.push(await worker.spawnOne(run));
     const claims = await Promise.all(children.map(({ laneKey }) => worker.claim(laneKey)));
@@ -137,7 +137,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(running).toHaveLength(2);
     expect(claims.filter(({ kind }) => kind === 'full')).toHaveLength(2);
     const isBusy = (laneKey: string, name = 'sub-1') => open().read(isClassBusy, { laneKey, class: name });
-    // Nobody is alarmed by what waits for a place.
+    // A lane that waits for a place raises no alert.
     expect(await isBusy(children.at(-1)?.laneKey ?? '')).toBe(true);
     expect(await isBusy(run.laneKey, 'main')).toBe(false);
     const [first] = running;
@@ -173,7 +173,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect((await worker.park(firstRun)).effects.wakes).toEqual([wakeOf(second)]);
     const secondRun = await worker.claimRun(second.laneKey);
     await worker.answer(await worker.claimRun(awaited.laneKey));
-    // Its result has come, and it goes on when there is a place again.
+    // Its result has arrived, and it continues once a place is free again.
     expect((await worker.answer(secondRun)).effects.wakes).toContainEqual(wakeOf(first));
     const resumed = await worker.claimRun(first.laneKey);
     const announced = await worker.spawnOne(resumed);
@@ -181,7 +181,7 @@ describeEachDatabase('a child', (open, beside) => {
     const third = await worker.claimRun((await worker.spawnOne(parent)).laneKey);
     await worker.answer(await worker.claimRun(announced.laneKey));
     expect(await worker.claim(first.laneKey)).toEqual({ kind: 'full' });
-    // An announcement waits for a place too.
+    // An announcement also waits for a place.
     expect((await worker.answer(third)).effects.wakes).toContainEqual(wakeOf(first));
     await worker.answer(await worker.claimRun(first.laneKey));
     for (const run of family.toReversed()) await worker.answer(run);
@@ -295,7 +295,7 @@ describeEachDatabase('a child', (open, beside) => {
     await expect(open().write(spawnChild, worker.inputOf(run, {}))).rejects.toMatchObject({
       code: 'invalid_input',
     });
-    // A repeated call finds what it has spawned, which is stopped by now.
+    // A repeated call finds its child, which has been stopped by now.
     const repeated = worker.inputOf(run, { callId: 'before the stop' });
     expect(await open().write(spawnChild, repeated)).toMatchObject({
       kind: 'attached',
@@ -330,7 +330,7 @@ describeEachDatabase('a child', (open, beside) => {
     const child = await worker.spawnOne(run);
     await worker.answer(await worker.claimRun(child.laneKey), 'found');
     for (const text of ['first', 'second']) await worker.accept(aMessage({ conversation, text, lane }));
-    // The announcement joins the run at work; the message has one of its own.
+    // The announcement joins the active run; the message gets its own.
     expect((await worker.answer(run)).steers).toHaveLength(1);
     await worker.answer(run);
     await worker.answer(await worker.claimRun(lane.key));
@@ -485,7 +485,7 @@ describeEachDatabase('a child', (open, beside) => {
       const renewed = renewing.then(() => true);
       const count = `select pid from pg_stat_activity where query like '%/* ${mark} */' and pid <> pg_backend_pid()`;
       const waits = `select 1 / count(*) from pg_stat_activity where (${count}) = any(pg_blocking_pids(pid))`;
-      // It waits for the count, or else it has ended without.
+      // Either it waits for the count, or it has ended without waiting.
       const isDecided = async () => !(await fails(waits)) || Promise.race([renewed, false]);
       await expect.poll(isDecided).toBe(true);
       expect(await Promise.race([renewed, false])).toBe(false);

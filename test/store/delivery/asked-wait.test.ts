@@ -23,7 +23,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
   const anAnswer = async () => {
     const { conversation, conversationKey, begin, answer, claimNext, record } = aConversation(open());
     await answer(await begin('hi', { messageId: conversation }), 'hello');
-    /** Sends what is due; says what is next when nothing is. */
+    /** Delivers what is due; if nothing is due, returns what is next. */
     const deliver = async (result: SendOutcome) => {
       const claimed = await claimNext();
       if (claimed.kind !== 'part') return claimed;
@@ -133,7 +133,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
   it('and a message of any stored time can be told of', async () => {
     const { conversationKey, deliver, why } = await anAnswer();
     await deliver(asked(dayMs));
-    // What a bigint of PostgreSQL does not take it never holds.
+    // A column can't hold what doesn't fit into a PostgreSQL bigint.
     const worst = dialect === 'sqlite' ? '1e300' : '9007199254740991';
     for (const value of [worst, '-1', '8640000000000001']) {
       const at = `where "conversationKey" = '${conversationKey}'`;

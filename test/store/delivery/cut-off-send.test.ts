@@ -12,7 +12,7 @@ import { routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const leaseMs = 60_000;
-/** The platform recognises a repeat for as long as the test runs, or never did. */
+/** The platform recognises repeats for as long as the test runs, or never did. */
 const recognises = { leaseMs, repeatSafeMs: 60_000 };
 const searchable = { leaseMs, canLookUp: true };
 const both = { leaseMs, repeatSafeMs: 60_000, canLookUp: true };
@@ -44,7 +44,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     await open().write(addProcess, { id: holder, folder });
     const courier = () => aCourier(open(), conversationKey, { ...how, holder });
     const endPause = async () => {
-      // Pauses are the deliverer's to wait for; here they are over.
+      // The deliverer waits for pauses; here they are over.
       await beside.sql(`update outbox set "dueAt" = 0 where "conversationKey" = '${conversationKey}'`);
     };
     return {
@@ -61,7 +61,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
         return (await courier().claimNext()).kind;
       },
       settle: (claimed: ClaimedPart, result: SendOutcome) => courier().record(claimed, result),
-      /** `begun`: its journal, if that can be read. */
+      /** `begun`: the calls in its journal, if the journal can be read. */
       dies: async (begun?: readonly string[]) => {
         const sends = begun && [{ holder, begun }];
         holder = unique('boot');
@@ -69,7 +69,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
       },
       attempted: (times: number) =>
         beside.sql(`update outbox set attempts = ${times} where "conversationKey" = '${conversationKey}'`),
-      /** As if the clock had been set back by hours since. */
+      /** As if the clock had been set back by two hours since. */
       setBack: () =>
         beside.sql(
           `update outbox set "sendingAt" = "sendingAt" + 7200000 where "conversationKey" = '${conversationKey}'`,

@@ -18,7 +18,7 @@ const changes: readonly OutboundContent[] = [
 ];
 
 describeEachDatabase('a part whose holder died while sending', (open) => {
-  /** Claims the part as one process, dies, and claims it as the next on the same folder. */
+  /** Claims the part as one process, which dies, and then as the next process on the same folder. */
   const claimTwice = async (content: OutboundContent) => {
     const { conversationKey, begin, answer } = aConversation(open());
     const folder = unique('folder');
@@ -57,7 +57,7 @@ describeEachDatabase('a claim of which its holder was not told', (open) => {
     expect(await claim('another', 'lost')).toMatchObject({
       ...{ kind: 'part', attempts: 1, step: 'send', mayStandSince: undefined },
     });
-    // Its holder was told of this one, so its call may have begun.
+    // The holder knows of this claim, so its call may have begun.
     expect((await claim('lost')).kind).toBe('busy');
   });
 });

@@ -14,7 +14,7 @@ import { aRoute, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 describeEachDatabase('a preview', (open) => {
-  /** A run whose preview is on its way. */
+  /** Returns a run whose preview is being sent. */
   const aPreview = async () => {
     const talk = aConversation(open());
     const run = await talk.begin('hi');

@@ -108,7 +108,7 @@ describeEachDatabase('what became of a message whose reply could not be delivere
   });
 });
 
-/** So that the one reaches the database at a different step of the other each time. */
+/** Waits so that one step reaches the database at a different point of the other each time. */
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describeEachDatabase('a conversation that is found unreachable while its lane is claimed', (open, beside) => {

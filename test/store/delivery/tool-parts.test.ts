@@ -12,7 +12,7 @@ import { describeEachDatabase } from '../each-database.ts';
 
 const content = (text: string): OutboundContent => ({ kind: 'text', text: { text, spans: [] } });
 
-/** A run, and what a call of its tool posts. */
+/** Returns a run and what a call of its tool sends. */
 async function aSpeaker(store: Store) {
   const { conversation, laneKey, worker, begin } = aConversation(store);
   const run = await begin('go');
@@ -31,7 +31,7 @@ describeEachDatabase('a message that a tool sends', (open) => {
     const before = await open().write(storeToolParts, posting('1', 'first'));
     await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
     expect(await open().write(storeToolParts, posting('1', 'first'))).toEqual(before);
-    // A file that was sent may be gone by now: the call is made again without it.
+    // A file that was sent may have been deleted since: the call is repeated without it.
     expect(await open().write(storeToolParts, posting('1'))).toEqual(before);
     const isPosted = (callId: string) => open().read(readIsPosted, posting(callId));
     expect([await isPosted('1'), await isPosted('2')]).toEqual([true, false]);

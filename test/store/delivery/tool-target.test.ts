@@ -12,7 +12,7 @@ import { describeEachDatabase } from '../each-database.ts';
 
 const text: OutboundContent = { kind: 'text', text: { text: 'as I said', spans: [] } };
 
-/** A conversation in which the agent has answered once; its next run calls tools. */
+/** Returns a conversation in which the agent has answered once; its next run calls tools. */
 async function aSpeaker(store: Store) {
   const around = aConversation(store);
   const { laneKey, begin, answer, deliver } = around;

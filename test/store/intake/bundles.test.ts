@@ -107,7 +107,7 @@ describeEachDatabase('an album of photos', (open) => {
     const part = aPhoto({ conversation: unique('c'), text: 'one' });
     await worker.accept(part.proposal);
     const { wakes } = await fetched(part.id, 'a', 3_600_000);
-    // Beyond what any other wait allows, however slow the machine.
+    // Longer than any other wait allows, however slow the machine.
     expect(wakes[0]?.delayMs).toBeGreaterThan(1_800_000);
   });
 

@@ -40,7 +40,7 @@ it('leaves the first message nothing to prepare', async ({ onTestFinished }) => 
   expect(asked).toEqual([]);
 });
 
-/** A store in memory, and the statements that it has prepared. */
+/** Opens an in-memory store and records the statements that it prepares. */
 async function openListening() {
   const asked: string[] = [];
   const opened = await openMemoryStore((sqlite) => (text) => {

@@ -8,7 +8,7 @@ import { aFamilyWorker } from '../family.ts';
 import { readLane } from '../lane-at-rest.ts';
 
 describeEachDatabase('/stop in a group', (open) => {
-  /** Ann's message runs, and one of Bob's waits. */
+  /** Ann's message is running, and one of Bob's waits. */
   const aBusyGroup = async () => {
     const { conversation, worker, say, claimRun } = aConversation(open());
     await say('work', { sender: 'ann' });

@@ -1,4 +1,4 @@
-/** Two settings: `debounceMs` waits before a first run, `quietMs` behind one. Neither does the other's work. */
+/** Two settings: `debounceMs` waits before a first run, `quietMs` after one. Neither does the other's job. */
 import { expect, it } from 'vitest';
 import type { QueueSettings } from '../../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
@@ -8,7 +8,7 @@ import { newCommand } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
-/** Longer than any test takes: what waits for it is not due. */
+/** Longer than any test takes, so whatever waits for it is never due. */
 const long = 600_000;
 
 function aScene(store: Store, settings: Partial<QueueSettings>) {

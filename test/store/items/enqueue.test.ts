@@ -1,4 +1,4 @@
-/** The way into a lane from inside Parley: what is stored once, what joins what, and what leaves no part. */
+/** How Parley itself adds to a lane: what is stored once, what joins what, and what leaves no part. */
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Reach } from '../../../src/contracts/inbox-item.ts';
@@ -108,7 +108,7 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
         if (await open().read(needsBoundary, run)) steering.push(`${mode} ${reach}`);
       }
     }
-    // Interrupted runs are told by their cancel flag.
+    // Interrupted runs learn of it through their cancel flag.
     const always = ['followup always', 'collect always', 'interrupt mode', 'interrupt always'];
     const joining = ['steer mode', 'steer always', 'steer-backlog mode', 'steer-backlog always'];
     expect(steering).toEqual([...joining, ...always]);

@@ -1,4 +1,4 @@
-/** What people do to messages that wait, and what the mode `interrupt` does to their order. */
+/** What people do to waiting messages, and what the mode `interrupt` does to their order. */
 import { expect, it } from 'vitest';
 import { textOf } from '../../../src/contracts/message.ts';
 import type { QueueMode } from '../../../src/contracts/queue-settings.ts';
@@ -81,7 +81,7 @@ describeEachDatabase('what waits', (open) => {
     expect(promoted.effects.wakes).toMatchObject([{ delayMs: 0 }]);
     expect(await numbers()).toEqual([c, ...before.slice(0, 2)]);
     await change('promote', b);
-    // A second time changes nothing and is not on record.
+    // Repeating it changes nothing and isn't recorded.
     await change('promote', b);
     await say('d');
     expect(await drain()).toEqual([['b'], ['c'], ['a'], ['d']]);
@@ -147,7 +147,7 @@ describeEachDatabase('what waits', (open) => {
     for (const kind of ['cancel', 'edit', 'promote'] as const)
       expect((await change(kind, a, { who: actor('bob') })).changed).toEqual({ kind: 'not-permitted' });
     expect((await change('promote', a, { who: member })).changed).toEqual({ kind: 'not-permitted' });
-    // The same id on another network is somebody else.
+    // The same id on another network is a different person.
     const namesake = { ...actor('bob'), people: ['other:ann'] };
     expect((await change('cancel', a, { who: namesake })).changed).toEqual({ kind: 'not-permitted' });
     for (const kind of ['edit', 'promote', 'cancel'] as const)
@@ -373,7 +373,7 @@ type Settings = {
 type Over = Pick<Parameters<typeof aMessage>[0], 'sender' | 'item' | 'messageId'>;
 type Change = { readonly text?: string; readonly who?: Actor };
 
-/** A lane of its own, and what is done to it in a few words. */
+/** Returns a lane that no other test uses, with short names for its steps. */
 async function aQueue(store: Store, { mode = 'followup', cap = 20, drop = 'summarize' }: Settings = {}) {
   const { conversation, lane, worker, saying, answer } = aConversation(store, {
     settings: { mode, cap, drop, quietMs: 0 },
@@ -401,7 +401,7 @@ async function aQueue(store: Store, { mode = 'followup', cap = 20, drop = 'summa
     if (kind === 'promote') return store.write(promoteItem, asked);
     return store.write(editItem, { ...asked, text, prompt: text, newId: crypto.randomUUID() });
   };
-  /** Runs until the lane rests: what each run was told. */
+  /** Runs until the lane is idle; returns what each run was given. */
   const drain = async () => {
     const runs: string[][] = [];
     for (;;) {
@@ -444,7 +444,7 @@ const changesOf: StoreQuery<{ readonly laneKey: string; readonly number?: number
   },
 };
 
-/** What the ledger says of the events of a conversation, oldest first. */
+/** Reads the ledger's outcomes of a conversation's messages, oldest first. */
 const eventsOf: StoreQuery<{ readonly conversation: string }, readonly string[]> = {
   query: 'eventsOf',
   run: async (tx, { conversation }) => {
@@ -458,7 +458,7 @@ const eventsOf: StoreQuery<{ readonly conversation: string }, readonly string[]>
   },
 };
 
-/** Stores so many more guest's messages like the one that waits in the lane. */
+/** Returns statements that store `count` more copies of the guest's message in the lane. */
 function manyLikeIt(laneKey: string, count: number): string {
   const same = ['rank', 'kind', 'state', 'account', 'conversationKey', 'senderId', 'authority', 'route']
     .concat(['content', 'isFetching', 'dueAt', 'createdAt'])

@@ -23,7 +23,7 @@ import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
 
-/** A run that was started by ann and has taken in what bob, or she herself, wrote meanwhile. */
+/** Returns a run that ann has started and that has taken in a steer, from bob or from herself. */
 async function steered(store: Store, sender = 'ann') {
   const { conversation, conversationKey, lane, worker, saying, claimRun, command } = aConversation(store, {
     settings: { mode: 'steer-backlog' },
@@ -52,7 +52,7 @@ function aTurn({ sessionId }: ClaimedRun, reason: FinishReason) {
   return { id: crypto.randomUUID(), sessionId, model: 'test', parts: [finish] };
 }
 
-/** A message with one tool call, which is begun or not. */
+/** Makes a turn with one tool call, which has started or not. */
 async function callTool(store: Store, run: ClaimedRun, isBegun: boolean) {
   const message = aTurn(run, 'tool_use');
   const calls = [{ callId: 'call', name: 'wait', input: '{}' }];

@@ -13,7 +13,7 @@ import { describeEachDatabase } from '../each-database.ts';
 const line: OutboundContent = { kind: 'text', text: { text: 'Got it.', spans: [] } };
 const reaction: OutboundContent = { kind: 'reaction', messageId: 'm' as MessageId, emoji: '👀' };
 
-/** A run is at work, and what comes meanwhile waits. */
+/** Returns a lane with an active run, where whatever arrives meanwhile waits. */
 async function aBusyLane(store: Store) {
   const { conversation, conversationKey, lane, worker, saying, claimRun } = aConversation(store, {
     settings: { mode: 'followup' },
@@ -21,7 +21,7 @@ async function aBusyLane(store: Store) {
   const say = (text: string, item = {}) => worker.accept(saying(text, { item }));
   await say('first');
   const run = await claimRun();
-  /** Everybody whose message has waited at all. */
+  /** Reads every unnotified message, however short its wait. */
   const look = async () => {
     const untold = await store.read(readUnnotified, { afterMs: -1 });
     return untold.filter(({ laneKey }) => laneKey === lane.key);

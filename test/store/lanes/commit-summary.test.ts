@@ -12,7 +12,7 @@ import { describeEachDatabase } from '../each-database.ts';
 const text = (said: string) => [{ type: 'text', data: { text: said } }] as const;
 
 describeEachDatabase('a summary', (open) => {
-  /** Three messages and their answers, and the run of a fourth that is not answered yet. */
+  /** Three messages with their answers, and the run of a fourth that isn't answered yet. */
   const aConversation = async () => {
     const worker = aWorker(open());
     const conversation = unique('c');
@@ -56,7 +56,7 @@ describeEachDatabase('a summary', (open) => {
       const message = { id: unique('turn'), sessionId, model: 'test', parts };
       await open().write(commitToolTurn, { laneKey, epoch, runId, message, calls: [{ callId, ...call }] });
     }
-    // Each turn takes two places, the first of them 8 and 9.
+    // Each turn takes two positions; the first turn has 8 and 9.
     await open().write(commitSummary, input(scene, { keptFrom: 10 }));
     const calls = await open().write(recoverRun, { laneKey, epoch, runId });
     expect(calls.map(({ callId, summarised }) => [callId, summarised])).toEqual([

@@ -53,7 +53,7 @@ describeEachDatabase('a message that arrives exactly as a run ends', (open, besi
   it('joins that run or starts the next one, in every mode', async () => {
     const worker = await beside.open();
     onTestFinished(() => worker.close());
-    // Side by side, so that one flush of the disk serves several lanes.
+    // Concurrent, so that one disk flush serves several lanes.
     const races = await Promise.all(queueModes.map((mode) => raceArrivals({ mode, intake: open(), worker })));
     for (const { mode, laneKey, texts, strays } of races) {
       expect({ mode, strays }).toEqual({ mode, strays: [] });
@@ -69,8 +69,8 @@ describeEachDatabase('a message that arrives exactly as a run ends', (open, besi
 type Race = { readonly mode: QueueMode; readonly intake: Store; readonly worker: Store };
 
 /**
- * Every message arrives on a connection of its own in the moment in which the run before it ends.
- * `strays`: those that found the run active, and whose run then left the lane resting without them.
+ * Races each message, sent over another connection, against the end of the run before it.
+ * `strays`: messages that found the run active, but whose run then left the lane idle without them.
  */
 async function raceArrivals({ mode, intake, worker }: Race) {
   const conversation = unique('c');
@@ -85,7 +85,7 @@ async function raceArrivals({ mode, intake, worker }: Race) {
     const claimed = await runner.claim(lane.key);
     run = claimed.kind === 'run' ? claimed.run : undefined;
   };
-  /** Answers, or ends as stopped what the arrival has interrupted. */
+  /** Answers, or ends the run as cancelled if the arrival has interrupted it. */
   const end = async (ending: ClaimedRun) => {
     const { next, cancelReason } = await runner.answer(ending, 'ok', { mayKeepLane: false });
     if (cancelReason === undefined) return { next };

@@ -17,7 +17,7 @@ import { aConversation, aCourier } from '../a-conversation.ts';
 import { aCommand, aLane, aMessage, aWorker, defaults, framing, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
-/** When the waiting messages of a lane came, and when they are due. */
+/** Reads when the waiting messages of a lane arrived, and when they are due. */
 const waitingTimes: StoreQuery<
   { readonly laneKey: string },
   readonly { readonly createdAt: number; readonly dueAt: number }[]
@@ -37,7 +37,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
   const texts = async (sessionId: string) =>
     (await open().read(readHistory, { sessionId })).map((m) => `${m.role}: ${textOf(m.parts)}`);
 
-  /** Claims the run so often, each time under a lease that ends with nothing done. */
+  /** Claims the run `times` times, each under a lease that expires with nothing done. */
   const crashIn = async (worker: ReturnType<typeof aWorker>, laneKey: string, times: number) => {
     for (let tries = 1; tries <= times; tries++) {
       await worker.claimRun(laneKey, 1);
@@ -45,7 +45,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     }
   };
 
-  /** Shows a preview; returns the platform's id of it. */
+  /** Shows a preview; returns its platform id. */
   const showPreview = async (run: ClaimedRun, text: string): Promise<string> => {
     const { runId, laneKey, epoch } = run;
     const key = partKey(`${runId}:preview:0`);
@@ -164,7 +164,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
       const [first, second] = await waiting();
       if (!first || !second) throw new Error('nothing waits');
       expect([first.dueAt, second.dueAt]).toEqual([second.createdAt + 60_000, second.createdAt + 60_000]);
-      // As if they had gone on for nine windows and a half, and then for longer than ten.
+      // As if they had kept coming for nine and a half windows, and then for more than ten.
       for (const agoMs of [570_000, 30_001]) {
         await beside.sql(
           `update inbox set "createdAt" = "createdAt" - ${agoMs}, "dueAt" = "dueAt" - ${agoMs} where "laneKey" = '${lane.key}'`,
@@ -206,7 +206,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     const { laneKey: key, worker, say, claim, claimPart } = aConversation(open());
     await say();
     await crashIn(worker, key, 3);
-    // Who follows the lane learns its end from the step that gave it up: no process of its own is left.
+    // Clients of the lane learn its end from the step that gave it up, because it has no process left.
     expect(await claim()).toMatchObject({
       kind: 'again',
       effects: { gaveUp: [{ laneKey: key, reason: 'gave_up' }] },

@@ -20,7 +20,7 @@ const terms = (slots: number): ClaimTerms => ({
 const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, canLookUp: false, resendUnknown: false };
 
 describeEachDatabase('a commit that goes on at once', (open) => {
-  /** Accepts with so many slots free. */
+  /** Accepts with this many free slots. */
   const acceptWith = async (slots: number, ...said: Parameters<typeof aMessage>[0][]) => {
     const epoch = await aWorker(open()).hold();
     const proposals = said.map(aMessage);

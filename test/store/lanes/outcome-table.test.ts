@@ -1,4 +1,4 @@
-/** The table of spec 4 “Outcomes”, line by line: what ends a message, and what is then on record of it. */
+/** The table of spec 4 “Outcomes”, line by line: what ends a message, and what is recorded about it. */
 import { expect, it } from 'vitest';
 import type { Authority } from '../../../src/contracts/outcome.ts';
 import type { QueueSettings } from '../../../src/contracts/queue-settings.ts';
@@ -52,7 +52,7 @@ const noticesOf: StoreQuery<{ readonly conversationKey: string }, readonly strin
   },
 };
 
-/** A lane in which ann and bob speak, by one word each. */
+/** Returns a lane in which ann and bob speak, with short names for its steps. */
 function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
   const { conversationKey, laneKey, worker, say, claimRun, command, deliver } = aConversation(store, {
     settings: { mode: 'followup', quietMs: 0, ...settings },
@@ -165,7 +165,7 @@ describeEachDatabase('a message', (open) => {
       'd: open',
       'e: cancelled (stop)',
     ]);
-    // What was bob's is read all the same.
+    // Bob's message is still read.
     const { runId } = await run();
     expect(runId).toBeDefined();
   });

@@ -1,6 +1,6 @@
 import type { StoreQuery } from '../../../src/store/base/command.ts';
 
-/** What became of a conversation's messages, in order: `answered`, `failed: delivery failed` … */
+/** Reads the outcomes of a conversation's messages, in order: `answered`, `failed: delivery failed` … */
 export const readOutcomes: StoreQuery<{ readonly conversationKey: string }, readonly string[]> = {
   query: 'readOutcomes',
   run: async (tx, { conversationKey }) => {

@@ -39,13 +39,13 @@ const held = ({ laneKey, epoch, runId }: ClaimedRun) => ({ laneKey, epoch, runId
 const hourMs = 3_600_000;
 const rounds = process.env.PARLEY_LONG === '1' ? 20 : 8;
 
-/** Whether the sweep finds the lane, so many ms from now. */
+/** Returns whether a sweep `inMs` from now finds the lane. */
 async function isSwept(store: Store, laneKey: string, inMs = 0): Promise<boolean> {
   const { lanes } = await store.read(readSweep, { now: Date.now() + inMs + 1_000 });
   return lanes.some((lane) => lane.laneKey === laneKey);
 }
 
-/** A run that has started so many calls, and their message. */
+/** Returns a run that has started these calls, and their message. */
 async function aRunWithCalls(
   store: Store,
   conversation: string,
@@ -99,7 +99,7 @@ async function resultsIn(store: Store, { sessionId }: ClaimedRun): Promise<reado
   );
 }
 
-/** Looks at the lane as a page does that was just loaded. */
+/** Follows the lane as a page that was just loaded does. */
 function watching(store: Store, laneKey: string) {
   const reads: Promise<unknown>[] = [];
   const read: Store['read'] = (query, input) => {
@@ -114,13 +114,13 @@ function watching(store: Store, laneKey: string) {
   reader.watch(aRoute('any'), (event) => events.push(event), new AbortController().signal);
   const isRead = async () => {
     await Promise.all(reads);
-    // What follows a read without waiting for anything has happened by the next turn of the event loop.
+    // Whatever follows a read without a further wait has happened by the next turn of the event loop.
     await nextTurn();
   };
   return { events, timelines, isRead };
 }
 
-/** What is told first: what stands there, or a change that comes after it was looked for. */
+/** Returns the first event: the lane's state, or a change that comes after it was read. */
 async function firstEvent(store: Store, laneKey: string): Promise<TimelineEvent | undefined> {
   const { events, timelines, isRead } = watching(store, laneKey);
   await isRead();
@@ -453,7 +453,7 @@ const attempts: StoreQuery<string, number> = {
       .attempts,
 };
 
-/** Inserts so many lanes that are parked like this one. */
+/** Returns a statement that inserts `count` lanes parked like this one. */
 function manyLikeIt(laneKey: string, count: number): string {
   const same = ['class', 'agentId', 'chatKind', 'sessionId', 'epoch', 'leaseUntil', 'nextSeq', 'mode']
     .concat(['debounceMs', 'quietMs', 'cap', 'drop', 'lastActivityAt'])

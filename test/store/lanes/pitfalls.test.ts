@@ -1,4 +1,4 @@
-/** What gateways of this kind have shipped, and what becomes of it here; the others are listed in docs/pitfalls.md. */
+/** Bugs that gateways of this kind have shipped, and how Parley avoids them; docs/pitfalls.md lists the others. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';

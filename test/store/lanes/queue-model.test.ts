@@ -40,7 +40,7 @@ type Worker = 'boot-a' | 'boot-b';
 const boss = { ref: 'test:boss', people: [], mayChangeAny: true, mayPromoteOwn: true };
 
 const who = fc.constantFrom<Who>('ann', 'bob');
-/** Undefined: the same message once more, for what only several changes of one message show. */
+/** Undefined: the same message as before, for bugs that only several changes of one message reveal. */
 const nth = fc.option(fc.nat({ max: 30 }), { nil: undefined });
 const delivery = fc.constantFrom('one-at-a-time' as const, 'all' as const, 'none' as const);
 const worker = fc.constantFrom<Worker>('boot-a', 'boot-b');
@@ -101,11 +101,11 @@ const settings = fc.record({
   drop: fc.constantFrom(...dropPolicies),
 });
 
-/** By time, unless PARLEY_LONG=1 or a number is given; QUEUE_SEED: the same ones again. */
+/** Limited by time, unless PARLEY_LONG=1 or a count is given; QUEUE_SEED replays the same sequences. */
 const isCounted = isLong || process.env.QUEUE_SEQUENCES !== undefined;
 const sequences = Number(process.env.QUEUE_SEQUENCES ?? 100_000);
 const seed = Number(process.env.QUEUE_SEED ?? Date.now() % 1e9);
-/** A network stands before PostgreSQL: it takes four times as long. */
+/** PostgreSQL is reached over a network and takes four times as long. */
 const share = { sqlite: 0.8, postgres: 0.2 } as const;
 
 describeEachDatabase('the queue', (open, { dialect }) => {
@@ -126,7 +126,7 @@ describeEachDatabase('the queue', (open, { dialect }) => {
   }, 7_200_000);
 });
 
-/** The model and a real lane, taking the same steps and compared after each. */
+/** The model and a real lane, which take the same steps and are compared after each. */
 function createPair(
   store: Store,
   { mode, cap, drop }: { mode: QueueMode; cap: number; drop: 'summarize' | 'old' | 'new' },
@@ -138,9 +138,9 @@ function createPair(
   const workers = { 'boot-a': aWorker(store, 'boot-a'), 'boot-b': aWorker(store, 'boot-b') };
   const said: { readonly message: Proposal; readonly item: Item | undefined }[] = [];
   const runIds: string[] = [];
-  /** What arrived or was changed last. */
+  /** The item that arrived or was changed last. */
   let latest: Item | undefined;
-  /** Whose senders know that they wait. */
+  /** Items whose senders know that they wait. */
   const informed = new Set<Item>();
   let run: (ClaimedRun & { readonly holder: Worker }) | undefined;
   let asked: { runId: string; callId: string; by: QueueModel['run']; isAnswered: boolean } | undefined;
@@ -178,7 +178,7 @@ function createPair(
     );
   };
 
-  /** By the number that people are shown, whatever it is: a message, a correction, a command. */
+  /** Changes an item by the number that people see, whatever it is: a message, a correction, a command. */
   const changeItem = async (kind: 'cancel-item' | 'promote-item' | 'edit-item', nth: number | undefined) => {
     const item = nth === undefined ? latest : model.items[nth % model.items.length];
     if (!item) return;
@@ -232,7 +232,7 @@ function createPair(
     if (run && !run.isResumed) runIds.push(run.runId);
   };
 
-  /** What a worker writes whose lane another has claimed must not count. */
+  /** Expects a write to be rejected if another worker has claimed the lane. */
   const isRefused = async (stale: ClaimedRun) => {
     await expect(workers['boot-a'].answer(stale, 'late')).rejects.toSatisfy((error) =>
       hasCode(error, 'stale_epoch'),
@@ -254,7 +254,7 @@ function createPair(
     run = undefined;
   };
 
-  /** Answers the last call that waited for somebody outside. */
+  /** Answers the last call that waited for an outside result. */
   const answerCall = async () => {
     if (asked === undefined) return;
     const expected = model.run === asked.by && model.run?.cancel === undefined ? 'settled' : 'cancelled';
@@ -294,14 +294,14 @@ function createPair(
     const [outcome, outcomeReason] =
       cancel === undefined ? (['failed', reason] as const) : (['cancelled', cancel] as const);
     const expected = model.close(outcome, outcomeReason, mayKeepLane);
-    // Cut off, or finished and never said: nobody's message is consumed by it.
+    // Aborted, or finished but never sent: it consumes no message.
     const message = aTurn(run, cancel === undefined ? 'error' : 'end_turn');
     const { next } = await endWithout(store, run, outcomeReason, { message, outcome, mayKeepLane });
     expect(next.kind).toBe(expected);
     run = undefined;
   };
 
-  /** Whoever is told: each message of theirs that waits, once. */
+  /** Notifies each sender of a waiting message, once. */
   const tellAll = async () => {
     const expected = model.waiting().filter((item) => item.kind === 'message' && !informed.has(item));
     for (const item of expected) informed.add(item);
@@ -381,7 +381,7 @@ function createPair(
     }
   };
 
-  /** Lets the lane come to rest and compares what became of everything. */
+  /** Brings the lane to rest and compares the outcomes of everything. */
   const settle = async () => {
     while (run || model.run || model.waiting().length > 0) {
       if (model.lease?.is === 'parked') await answerCall();

@@ -1,7 +1,7 @@
 /**
- * What a lane does, said once more in memory and without a database: the reference that the store's steps are
- * held to. Everything that has entered is kept in its order, a run holds what it took; nothing is due later.
- * It has some 200 lines of code, so that it can be seen through.
+ * The behavior of a lane restated in memory, without a database: the reference that the store's steps are compared
+ * with. All items are kept in order of arrival, a run keeps what it took, and nothing is due later.
+ * It has only about 200 lines of code, so that it is easy to understand.
  */
 import type { DropPolicy, QueueMode } from '../../../src/contracts/queue-settings.ts';
 import type { SteerDelivery } from '../../../src/store/items/choose-batch.ts';
@@ -12,11 +12,11 @@ const fresh = {
   state: 'waiting' as 'waiting' | 'taken' | 'ended',
   outcome: null as string | null,
   reason: null as string | null,
-  /** Below 0 when somebody, or an interruption, has put it ahead: the lower, the later that was. */
+  /** Below 0 if a person or an interruption has put it ahead; the later that was, the lower the rank. */
   rank: 0,
-  /** The cap has made it part of one line, which no run was shown. */
+  /** The cap has made it part of the summary, which no run has been shown yet. */
   isSummarized: false,
-  /** Steered in by `steer-backlog`, and nothing was decided since. */
+  /** Steered in by `steer-backlog`; goes back to the queue if the run ends before it has read the item. */
   isKept: false,
 };
 
@@ -24,7 +24,7 @@ export type Item = typeof fresh & {
   readonly kind: 'message' | 'correction' | 'command';
   readonly who: Who;
   text: string;
-  /** Of a correction: what it corrects. */
+  /** If it is a correction: the item that it corrects. */
   readonly corrects: Item | undefined;
 };
 
@@ -37,7 +37,7 @@ export class QueueModel {
   settings: Settings;
   /** In the order of arrival. */
   readonly items: Item[] = [];
-  /** What stands in the transcripts: messages, and the summaries put before a run. */
+  /** The transcripts' content: messages, and the summaries put before a run. */
   told: { readonly text: string; readonly item?: Item }[] = [];
   run: Run | undefined;
   lease: Lease | undefined;
@@ -53,7 +53,7 @@ export class QueueModel {
   readonly #correctionsOf = (item: Item) => this.waiting().filter((one) => one.corrects === item);
   readonly #before = (item: Item) => this.items.slice(0, this.items.indexOf(item));
 
-  /** The item, or undefined when it was refused at the door. */
+  /** Adds the item; returns undefined if it was refused. */
   arrive(who: Who, text: string): Item | undefined {
     if (!this.#makeRoom()) return undefined;
     const item = this.#add('message', who, text);
@@ -63,7 +63,7 @@ export class QueueModel {
     return item;
   }
 
-  /** False: the newest is refused. The oldest gives way otherwise, whatever its place. */
+  /** Enforces the cap; returns false if the newest is refused. Otherwise the oldest gives way, whatever its rank. */
   #makeRoom(): boolean {
     const { cap, drop } = this.settings;
     const [oldest, ...others] = this.items.filter((item) => isWaiting(item) && !isCommand(item));
@@ -91,7 +91,7 @@ export class QueueModel {
     return 'steered';
   }
 
-  /** Its corrections go with it, also those that came too late for its run. */
+  /** Removes the item with its corrections, including those that came too late for its run. */
   remove(item: Item, reason = 'deleted'): string {
     const wasUnread = isUnread(item);
     for (const one of wasUnread ? [item] : this.#correctionsOf(item)) end(one, 'cancelled', reason);
@@ -124,7 +124,7 @@ export class QueueModel {
     this.#revive();
   }
 
-  /** What the cap made a line of waits again when no message is left before which a run would read it. */
+  /** Requeues a summarized message if no waiting message is left before which a run would read the summary. */
   #revive(): void {
     const newest = this.items.findLast((item) => item.isSummarized);
     const isLeft = this.waiting().some((item) => !isCommand(item));
@@ -132,7 +132,7 @@ export class QueueModel {
     if (newest && !isLeft) Object.assign(newest, again);
   }
 
-  /** The conversation is a direct one: everybody in it is one person to `/new`. */
+  /** Starts a session. The conversation is direct, so `/new` treats everybody in it as one person. */
   newSession(who: Who): void {
     this.#cancelRun('reset');
     this.toolTurn();
@@ -155,7 +155,7 @@ export class QueueModel {
     return 'run';
   }
 
-  /** What the cap summarized before the command goes with the old session; what came after stays. */
+  /** What the cap summarized before the command ends with the old session; what came after stays. */
   #beginSession(command: Item): 'again' {
     end(command, 'answered', 'command');
     for (const item of this.#before(command)) if (item.isSummarized) end(item, 'cancelled', 'reset');
@@ -169,7 +169,7 @@ export class QueueModel {
     return this.run ? 'run' : 'again';
   }
 
-  /** What one run may take, from the head on. */
+  /** Returns what one run may take, from the head on. */
   #fitting(who: Who): readonly Item[] {
     const end = this.waiting().findIndex((item) => isCommand(item) || item.who !== who);
     return end === -1 ? this.waiting() : this.waiting().slice(0, end);
@@ -184,7 +184,7 @@ export class QueueModel {
     this.run?.items.push(...items);
   }
 
-  /** What the run takes in at a boundary: in order, but a correction passes what waits for another run. */
+  /** Takes in what a boundary allows: in order, but a correction passes items that wait for another run. */
   boundary(delivery: SteerDelivery): readonly Item[] {
     const { run, settings } = this;
     if (!run || run.cancel !== undefined || delivery === 'none') return [];
@@ -196,12 +196,12 @@ export class QueueModel {
     return steers;
   }
 
-  /** The model has read what stands there and calls tools. */
+  /** The model has read the transcript and calls tools. */
   toolTurn(): void {
     for (const item of this.#open()) item.isKept = false;
   }
 
-  /** The last turn's end: what extends the run, or how the lane is left. */
+  /** Ends the last turn; returns what extends the run, or how the lane is left. */
   answer(delivery: SteerDelivery, mayKeepLane: boolean): readonly Item[] | 'cancelled' | LaneLeft {
     if (this.run?.cancel !== undefined) return 'cancelled';
     const answered = this.#open();
@@ -212,7 +212,7 @@ export class QueueModel {
     return steers;
   }
 
-  /** Ends the run; what it was to keep goes back, in its newest wording. */
+  /** Ends the run; retained steers go back into the queue, in their newest wording. */
   close(outcome: string, reason: string | null, mayKeepLane: boolean): LaneLeft {
     const kept = this.#open().filter((item) => item.isKept);
     for (const item of kept) Object.assign(item, { state: 'waiting', isKept: false });
@@ -233,7 +233,7 @@ export class QueueModel {
     if (this.run && this.lease?.is !== 'parked') this.lease = { by: '', is };
   }
 
-  /** The run calls a tool and waits for its answer, unless that has come already, or it is to stop. */
+  /** Parks the run on a tool call, unless the call is already answered or the run is to stop. */
   park(isAnswered: boolean): 'parked' | 'given-back' {
     this.toolTurn();
     const is = isAnswered || this.run?.cancel !== undefined ? 'given-back' : 'parked';
@@ -251,11 +251,11 @@ export class QueueModel {
   }
 }
 
-/** So many attempts a run has. What it has called is closed with it. */
+/** Returns whether the run has used up its attempts. Its open calls are closed with it. */
 export const isGivenUp = ({ attempts }: Pick<Run, 'attempts'>) => attempts > 3;
 const isWaiting = (item: Item) => item.state === 'waiting';
 const isCommand = (item: Item) => item.kind === 'command';
-/** By any run. */
+/** No run has read the item. */
 const isUnread = (item: Item) => isWaiting(item) || item.isSummarized;
 
 function end(item: Item, outcome: string, reason: string | null): void {

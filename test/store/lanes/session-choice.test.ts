@@ -6,7 +6,7 @@ import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 describeEachDatabase('the model of a session', (open) => {
-  /** Sends a lane command, which is carried out by the claim that comes to it. */
+  /** Sends a lane command, which the claim that reaches it carries out. */
   const command = async (store: Store, conversation: string, name: string, input: object) => {
     const worker = aWorker(store);
     const sender = { id: 'ann', name: 'ann' };

@@ -36,7 +36,7 @@ describeEachDatabase('the sweep', (open, beside) => {
     const { key } = aLane(conversation);
     const lane = aLane(conversation, { settings: { ...defaults, debounceMs: 1_000 } });
     for (const text of ['before', 'then']) await worker.accept(aMessage({ conversation, text, lane }));
-    // The second one has put off the first, which was stored before the clock was set forward.
+    // The second one has postponed the first, which was stored before the clock was set forward.
     await beside.sql(`update inbox set "dueAt" = "dueAt" + 7200000 where "laneKey" = '${key}'`);
     await beside.sql(`update inbox set "createdAt" = "createdAt" + 7200000 where "laneKey" = '${key}'
       and seq = (select max(seq) from inbox where "laneKey" = '${key}')`);
@@ -76,7 +76,7 @@ describeEachDatabase('the sweep', (open, beside) => {
       beside.sql(
         `update outbox set "dueAt" = "createdAt" + ${ms} where "conversationKey" = '${conversationKey}'`,
       );
-    // As long as a platform may ask for.
+    // As long as a platform may ask us to wait.
     await wait(240_000);
     expect(await isFound()).toBe(false);
     await wait(7_200_000);
@@ -180,7 +180,7 @@ function columns(names: string): string {
   return names.replaceAll(/\w+/g, '"$&"').replaceAll(' ', ', ');
 }
 
-/** 1,099 more of the row that the condition behind it names. */
+/** Returns the start of a statement that inserts 1,099 copies of the row that the caller's condition selects. */
 function copies(selected: string, table: string): string {
   return `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 1099)
     select ${selected} from ${table}, numbers where`;

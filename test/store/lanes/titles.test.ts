@@ -1,4 +1,4 @@
-/** Titles of sessions: which get one, once, and what a title that fails leaves behind. */
+/** Titles of sessions: which sessions get one, only once, and what a failed title leaves behind. */
 import { describe, expect, it } from 'vitest';
 import type { TurnModels } from '../../../src/contracts/model.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
@@ -16,7 +16,7 @@ import { describeEachDatabase } from '../each-database.ts';
 
 const titler: TurnModels = { byAgent: { main: 'titler' }, byDefault: 'demo' };
 
-/** What a title's lane holds, and what anybody could hear of. */
+/** Counts what a title's lane contains, and anything that people could notice. */
 const counts: StoreQuery<{ readonly laneKey: string }, Readonly<Record<string, number>>> = {
   query: 'titleCounts',
   run: async (tx, { laneKey }) => {
@@ -38,7 +38,7 @@ const endFailed = (store: Store, { laneKey, epoch, runId }: ClaimedRun) =>
     ...{ message: undefined, parts: [], preview: undefined, mayKeepLane: false },
   });
 
-/** A tool of one conversation says something in another, whose transcript then has a note of it. */
+/** A tool in one conversation speaks in another, which gets a note of it in its transcript. */
 const speakIn = (store: Store, { from, toLane }: { from: ClaimedRun; toLane: string }) => {
   const { laneKey, epoch, runId } = from;
   const contents = [{ kind: 'text', text: { text: 'Ahoy.', spans: [] } }] as const;

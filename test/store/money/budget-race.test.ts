@@ -14,7 +14,7 @@ const runs = isLong ? 200 : 24;
 /** One worker of the race. */
 type Racer = { race(order: Race): Promise<Raced> };
 
-/** With PARLEY_LONG each worker is a process, otherwise a store of its own in this one. */
+/** With PARLEY_LONG each worker is a process, otherwise a separate store in this process. */
 describeEachDatabase('a budget that runs race for', (open, { open: openBeside, settings }) => {
   const racersHere = async (): Promise<readonly Racer[]> => {
     const stores = [open(), await openBeside(), await openBeside()];
@@ -60,7 +60,7 @@ async function processRacer(settings: StoreSettings): Promise<Racer> {
     return answer;
   };
   await told(settings);
-  // Only `race` answers an order for a race.
+  // Only `race` answers a race order.
   return { race: async (order) => (await told(order)) as Raced };
 }
 

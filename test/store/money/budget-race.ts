@@ -7,10 +7,10 @@ import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { endWithout } from '../builders.ts';
 import { rate } from '../call-builders.ts';
 
-/** `limits`: the budget that is looked at first. */
+/** `limits`: the race watches the budget of the first. */
 export type Race = { readonly runs: readonly ClaimedRun[]; readonly limits: readonly BudgetLimit[] };
 
-/** How many calls left, the most that the budget held in any look, and the budgets that refused. */
+/** How many calls were made, the most that the budget reached in any reading, and the budgets that refused. */
 export type Raced = { readonly left: number; readonly most: number; readonly refusedBy: readonly string[] };
 
 type Budget = { readonly spent: number; readonly reserved: number };
@@ -23,7 +23,7 @@ export const readBudget: StoreQuery<{ readonly key: string }, Budget | undefined
 
 const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-/** Each of the runs reserves a call that costs less in the end, all at once. */
+/** Lets each run reserve a call that costs less in the end, all concurrently. */
 export async function race(store: Store, { runs, limits }: Race): Promise<Raced> {
   let [left, most] = [0, 0];
   const refusedBy: string[] = [];

@@ -1,4 +1,4 @@
-/** For budget-race.test.ts: opens the store it is told, and races with the others once all are ready. */
+/** For budget-race.test.ts: opens the store it is given, and races with the others once all are ready. */
 import { once } from 'node:events';
 import type { StoreSettings } from '../../../src/store/open-store.ts';
 import { openStore } from '../../support/open-store.ts';
@@ -12,7 +12,7 @@ process.send?.(await race(store, order));
 await store.close();
 process.disconnect();
 
-/** The next message of the test. */
+/** Awaits the test's next message. */
 async function heard<T>(): Promise<[T]> {
   return (await once(process, 'message')) as [T];
 }

@@ -121,7 +121,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(resumed.openCall).toBeUndefined();
     const { calls, cost } = await moneyOf(run);
     expect(calls).toEqual([{ id: callIdOf(run.epoch, 1), state: 'unknown', cost }]);
-    // All that was said, system prompt and tools, and the longest answer; less than the model's window.
+    // The full history, system prompt, tools and the longest answer; less than the model's window.
     const longestAnswer = (rate.answerTokens * rate.output) / 1e6;
     expect(cost).toBeGreaterThan(longestAnswer + 30_000 * 2);
     expect(cost).toBeLessThan(longestAnswer + 31_000 * 2);
@@ -276,7 +276,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     await reserve(run, 2, 5_000);
     await end(run, []);
     expect((await moneyOf(run)).calls.map(({ state }) => state)).toEqual(['unknown', 'unknown']);
-    // Sent before the run was stopped, and overtaken by its end.
+    // A reservation sent before the run was stopped, and overtaken by its end.
     const limits = [{ scope: 'session', key: unique('late'), limit: 9_000 }] as const;
     await expect(reserve(run, 3, 5_000, limits)).rejects.toMatchObject({ code: 'stale_epoch' });
     expect((await moneyOf(run)).calls.map(({ state }) => state)).toEqual(['unknown', 'unknown']);

@@ -51,14 +51,14 @@ describe.skipIf(databaseServer === undefined)('beside many rows', () => {
 
 type Read = (sql: string) => Promise<readonly Record<string, unknown>[]>;
 
-/** Copies a table's one row, with other values for some columns. */
+/** Copies a table's only row, with other values in some columns. */
 async function copyRows(read: Read, table: string, values: string): Promise<void> {
   const copy = `jsonb_populate_record(null::"${table}", to_jsonb(one) || jsonb_build_object(${values}))`;
   await read(`insert into "${table}" select (${copy}).* from (select * from "${table}" limit 1) as one,
     generate_series(1, ${many}) as n; analyze "${table}"; select pg_stat_force_next_flush()`);
 }
 
-/** The answer, and how many rows of the tables were read for it. */
+/** Returns the answer, and how many rows of the tables were read for it. */
 async function readsOf<Answer>(
   { url, read }: { readonly url: string; readonly read: Read },
   tables: readonly string[],
@@ -73,7 +73,7 @@ async function readsOf<Answer>(
   const before = await count();
   const store = await openStore({ kind: 'postgres', url });
   const answer = await ask(store).finally(() => store.close());
-  // Counted when its connection has ended.
+  // PostgreSQL counts them when the connection has ended.
   await expect.poll(async () => (await count()).commits).toBeGreaterThan(before.commits + 3);
   return { answer, rows: (await count()).rows - before.rows };
 }

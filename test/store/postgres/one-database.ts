@@ -3,7 +3,7 @@ import type { Store } from '../../../src/store/base/command.ts';
 import { makeDatabase } from '../../e2e/own-database.ts';
 import { openStore } from '../../support/open-store.ts';
 
-/** Opens a store on a PostgreSQL database that all tests of a `describe` share; it is there once they run. */
+/** Opens a store on a PostgreSQL database that all tests of a `describe` share; it exists once they run. */
 export function oneDatabase(): { readonly store?: Store } {
   const close: (() => Promise<void>)[] = [];
   const opened: { store?: Store } = {};

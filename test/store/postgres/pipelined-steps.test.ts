@@ -18,13 +18,13 @@ const moveAnchor = prepared((db, of: QueryParams<{ account: string; anchor: stri
 );
 const row = (account: string, conversation = 'c') => ({ account, conversation, anchor: '0' });
 
-/** Runs `run` as a step of its own. */
+/** Runs `run` as its own step. */
 function inStep<Output>(store: Store, run: (tx: StepTx) => Promise<Output>): Promise<Output> {
   const step: StoreCommand<undefined, Output> = { name: unique('step'), run };
   return store.write(step, undefined);
 }
 
-// SQLite has run a statement when it is asked for.
+// SQLite runs a statement as soon as it is requested.
 describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits for', () => {
   it('has them in their order, before what it reads and before its commit', async ({
     onTestFinished,
@@ -82,13 +82,13 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     const again = prepared((db, of: QueryParams<{ account: string }>) =>
       db.insertInto('anchors').values({ account: of.account, conversation: 'c', anchor: '0' }),
     );
-    // The one that fails takes more turns to say so than the one behind it.
+    // The failing one takes more microtasks to report than the one after it.
     const deep = async (tx: StepTx) => {
       const late = async () => again.run(tx, { account });
       return await (async () => await late())();
     };
     const together = inStep(store, (tx) => {
-      // Both answers are there when the first is read.
+      // Both answers have arrived when the first is read.
       setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100));
       return Promise.all([deep(tx), anchors.all(tx, { account })]);
     });
@@ -114,7 +114,7 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     const account = unique('account');
     await inStep(store, (tx) => insertRow(tx, 'anchors', row(account)));
     const refused = inStep(store, async (tx) => {
-      // PostgreSQL passes over the second, which it has never seen.
+      // PostgreSQL skips the second, which it has never seen.
       await insertRow(tx, 'anchors', row(account));
       await anchors
         .all(tx, { account })
@@ -187,7 +187,7 @@ describe.skipIf(databaseServer === undefined)('what is asked for together with a
 describe.skipIf(databaseServer === undefined)('a statement that PostgreSQL keeps prepared', () => {
   it('has its plan made anew as its table grows', async ({ onTestFinished, expect }) => {
     const { store, sql: beside } = await aStore(onTestFinished, { poolSize: 1 });
-    // Statistics of an almost empty table, for which reading all of it is the cheapest.
+    // Statistics of an almost empty table, for which a full scan is the cheapest plan.
     await inStep(store, (tx) => insertRow(tx, 'anchors', row('first')));
     await beside('vacuum analyze anchors');
     const look = () => inStep(store, (tx) => anchors.all(tx, { account: 'first' }));
@@ -220,7 +220,7 @@ async function aStore(atEnd: (end: () => Promise<void>) => void, { poolSize = 10
   return { store, sql: read };
 }
 
-/** The plan that this connection keeps for the query. */
+/** Returns the plan that this connection keeps for the query. */
 async function explainAnchors({ db }: StepTx): Promise<string> {
   const kept = sql<{ name: string }>`
     select name from pg_prepared_statements where statement like 'select * from "anchors"%'`;

@@ -83,13 +83,13 @@ describe.skipIf(databaseServer === undefined)('a message among many conversation
     };
     const before = await scans();
     await play();
-    // Counted when the connection has ended.
+    // PostgreSQL counts them when the connection has ended.
     await expect.poll(async () => (await scans()).byKey).toBeGreaterThan(before.byKey + 20);
     expect((await scans()).whole).toBe(before.whole);
   });
 });
 
-/** What each stage takes for a message in each of the conversations; behind the arrival that of the first. */
+/** Counts the round trips of each stage: of the arrival for all conversations together, of the others for the first. */
 async function roundTripsOf(store: Store, conversations: readonly string[]) {
   const worker = aWorker(store);
   const epoch = await worker.hold();

@@ -14,7 +14,7 @@ const divide: StoreQuery<number, number | undefined> = {
   },
 };
 
-// SQLite has a connection of its own for reads, on which they run at once.
+// SQLite has a separate connection for reads, on which they run immediately.
 describe.skipIf(databaseServer === undefined)('reads that are asked for at the same time', () => {
   const opened = oneDatabase();
   const read = (by: number) => opened.store?.read(divide, by);

@@ -8,7 +8,7 @@ import { openStore } from '../../support/open-store.ts';
 import { aConversation } from '../a-conversation.ts';
 import { aWorker, holder } from '../builders.ts';
 
-/** A process that stands still in the middle of a transaction. */
+/** Simulates a process that hangs in the middle of a transaction. */
 function standStillIn(laneKey: string, isLocked: () => void): StoreCommand<undefined, void> {
   return {
     name: 'standStill',
@@ -41,7 +41,7 @@ describe.skipIf(databaseServer === undefined)(
       await standStill();
       const leaseMs = 500;
       const early = worker.claim(key, leaseMs);
-      // By the time of its own beginning, the lease of the early one would be over when the late one has the row.
+      // By the time of its own start, the early one's lease would be over when the late one gets the row.
       await pause(2 * leaseMs);
       const late = aWorker(other, 'boot-2').claim(key, leaseMs);
       expect((await Promise.all([early, late])).map(({ kind }) => kind).sort()).toEqual(['busy', 'run']);
@@ -54,14 +54,14 @@ describe.skipIf(databaseServer === undefined)(
       const { worker, other, key, standStill } = await aLaneAndTwoStores(onTestFinished);
       const run = await worker.claimRun(key);
       await standStill();
-      // Less than it has to wait.
+      // Shorter than its wait.
       await other.write(renewLeases, { holder, leaseMs: 2_000, runs: [run] });
       expect((await aWorker(other, 'boot-2').claim(key)).kind).toBe('busy');
     });
   },
 );
 
-/** Two processes on one database, and a lane in which a message waits. */
+/** Returns two processes on one database, and a lane with a waiting message. */
 async function aLaneAndTwoStores(atEnd: (end: () => Promise<void>) => void) {
   const database = await makeDatabase(atEnd);
   const [still, other] = await Promise.all(

@@ -18,7 +18,7 @@ describeEachDatabase('a process that has died beside others', (open, beside) => 
     const folder = unique('folder');
     return { folder, dead: await begin(folder, 'worker'), alive: await begin(folder, 'worker') };
   };
-  /** One of them has claimed the only part of a conversation, and dies. */
+  /** Two processes, of which one has claimed the conversation's only part and dies. */
   const aPairWithPart = async () => {
     const { dead, alive } = await aPair();
     const conversation = unique('c');
@@ -58,7 +58,7 @@ describeEachDatabase('a process that has died beside others', (open, beside) => 
     const resumed = await living.claimRun(aLane(working).key);
     expect(resumed).toMatchObject({ runId: first.runId, isResumed: true });
     expect((await living.claim(aLane(kept).key)).kind).toBe('run');
-    // A second funeral, by a process that found the same one dead, takes nothing from the living.
+    // A second process that found the same one dead takes nothing from the living.
     await end(dead);
     await expect(living.answer(resumed, 'done')).resolves.toBeDefined();
     await expect(living.answer(own, 'done')).resolves.toBeDefined();
@@ -81,7 +81,7 @@ describeEachDatabase('a process that has died beside others', (open, beside) => 
     'is buried twice at once, and what a third sends by then is left to that one',
     async () => {
       const { dead, alive, key, conversationKey } = await aPairWithPart();
-      // The other has buried it, and a third sends the part, all while this one stands still.
+      // Another process has reaped the dead one, and a third sends the part, all while this process hangs.
       const others = beside.sql(`do $$ begin
         update conversations set "deliveryHolder" = '${alive}' where key = '${conversationKey}';
         update outbox set "sendingAt" = 1 where key = '${key}';

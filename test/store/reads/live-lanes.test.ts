@@ -13,7 +13,7 @@ import { aFamilyWorker } from '../family.ts';
 const asked = { limit: 100, leaseMs: 30_000 };
 
 describeEachDatabase('the lanes of the page', (open, beside) => {
-  // Each test sees its own lanes alone.
+  // Each test sees only its own lanes.
   beforeEach(() => beside.sql('delete from lanes; delete from inbox'));
 
   it('are listed with their state, run, holder and what waits, those at work first', async () => {
@@ -102,13 +102,13 @@ describeEachDatabase('the lanes of the page', (open, beside) => {
     expect(await store.write(setLaneMode, { laneKey, mode: 'collect' })).toBe(true);
     const status = () => store.read(readLaneStatus, { laneKey });
     expect(await status()).toMatchObject({ mode: 'collect', cap: 7, overrides: { mode: 'collect' } });
-    // The next message comes with the configuration, which names another one.
+    // The next message brings the configured mode, which is different.
     await say();
     expect(await status()).toMatchObject({ mode: 'collect', overrides: { mode: 'collect' } });
   });
 });
 
-/** A conversation in which nothing is left to do. */
+/** Returns a conversation with nothing left to do. */
 async function aRest(store: Store) {
   const conversation = aConversation(store);
   await conversation.answer(await conversation.begin(), 'done');

@@ -19,7 +19,7 @@ const edit = (value: string): OutboundContent => ({
 const removal: OutboundContent = { kind: 'delete', messageId };
 const reaction: OutboundContent = { kind: 'reaction', messageId, emoji: '👍' };
 
-/** A conversation in which one message was said and answered with these parts. */
+/** Returns a conversation in which one message was sent and answered with these parts. */
 async function aTimeline(store: Store, contents: readonly OutboundContent[]) {
   const { laneKey, worker, saying, begin, answer } = aConversation(store);
   const run = await begin('question');
@@ -29,7 +29,7 @@ async function aTimeline(store: Store, contents: readonly OutboundContent[]) {
   const read = (limit: number, after?: number) =>
     store.read(readTimeline, { laneKey, limit, ...(after === undefined ? {} : { after }) });
   const texts = async (limit: number, after?: number) => (await read(limit, after)).map((item) => item.text);
-  /** What a client has that reads on from `after` until a page is not full. */
+  /** Returns the pages that a client gets from `after` on, until one isn't full. */
   const pagesAfter = async (after: number, limit: number) => {
     const pages: string[][] = [];
     for (let at = after; ; ) {
@@ -70,7 +70,7 @@ describeEachDatabase('the timeline of a session', (open) => {
     const store = open();
     const { laneKey, say, begin, answer } = aConversation(store);
     const run = await begin('question');
-    // Between the question for messages and the one for answers, one of each is stored.
+    // Between the queries for messages and for answers, one of each is stored.
     const meanwhile = async () => {
       await say('one more');
       await answer(run, 'answer');
@@ -141,7 +141,7 @@ describeEachDatabase('the timeline of a session', (open) => {
   });
 });
 
-/** The same, but each question for the table waits for something else first. */
+/** Returns the same transaction, but each query for the table first awaits something else. */
 function pausing(tx: Tx, table: string, before: () => Promise<void>): Tx {
   const slow = (builder: object): object =>
     new Proxy(builder, {
@@ -156,6 +156,6 @@ function pausing(tx: Tx, table: string, before: () => Promise<void>): Tx {
         };
       },
     });
-  // It has the shape of what it stands for.
+  // The proxy has the shape of the original.
   return { ...tx, db: slow(tx.db) as Tx['db'] };
 }

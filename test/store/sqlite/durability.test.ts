@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { aFolder } from '../../support/own-folder.ts';
 
 const commits = 20;
-// A container may forbid it.
+// A container may forbid tracing.
 const canTrace = spawnSync('strace', ['true']).status === 0;
 
 describe.skipIf(!canTrace)('a commit on SQLite', () => {

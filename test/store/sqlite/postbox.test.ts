@@ -9,7 +9,7 @@ import { aMessage, aWorker, unique } from '../builders.ts';
 it('asks a writer at rest at once, and one at work once for all that a turn of the loop asks for', async () => {
   const { accept, sent } = await aCountedStore();
   const first = accept();
-  // Promises take turns here without the event loop, so the writer’s answer can’t come in between.
+  // Promises settle here without the event loop, so the writer’s answer can’t come in between.
   await severalMicrotasks();
   expect(sent()).toBe(1);
   const others = [];
@@ -34,7 +34,7 @@ it('commits what was asked for before it closes', async () => {
     Array(2).fill({ acceptances: [{ kind: 'accepted' }] }),
   );
   await closed;
-  // Behind it, a request is in time only if the writer happens to be at work still.
+  // After it, a request would be in time only if the writer happened to be working still.
   expect(lastSent()).toBe('close');
 });
 
@@ -46,7 +46,7 @@ it('leaves no writer behind when it can’t be opened for reading', async () => 
   expect((await writer).threadId).toBe(-1);
 });
 
-/** A store whose messages to the writer thread are counted from now on. */
+/** Returns a store whose messages to the writer thread are counted from now on. */
 async function aCountedStore() {
   const { store } = await aStore();
   const worker = aWorker(store);

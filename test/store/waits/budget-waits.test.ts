@@ -14,7 +14,7 @@ describe('runs that wait for room in a budget', () => {
 
   it('go on in the order in which they wait, and no room is given twice', () => {
     expect(resumed([waits('a', 30), waits('b', 40), waits('c', 20)], [spent(45)])).toEqual(['a', 'c']);
-    // Nor by the next page, before the runs of this one have taken it.
+    // Not by the next page either, before the runs of this one have taken it.
     const { given } = withRoom([waits('a', 30)], [spent(45)]);
     expect(resumed([waits('b', 30), waits('c', 20)], [spent(45)], given)).toEqual(['c']);
   });

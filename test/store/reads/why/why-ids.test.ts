@@ -16,7 +16,7 @@ const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
 
 describeEachDatabase('what an id stands for', (open, { sql }) => {
   const why = (id: string): Promise<Why> => open().read(readWhy, { id, withExcerpts: false });
-  /** Its story without the times in front. */
+  /** Returns its story without the times at the start of lines. */
   const storyOf = async (id: string): Promise<readonly string[]> => {
     const found = await why(id);
     if (found.kind !== 'account' && found.kind !== 'record') throw new Error(`${id} is ${found.kind}`);
@@ -24,7 +24,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     return text.split('\n').map((line) => line.replace(/^(?:\d\S+Z|now) +/, ''));
   };
 
-  /** A run that calls tools of these ids. */
+  /** Returns a run that calls tools with these ids. */
   const aRunWithCalls = async (...callIds: readonly string[]) => {
     const talk = aConversation(open());
     const run = await talk.begin('go');

@@ -28,7 +28,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     return found.account;
   };
 
-  /** Says something, answers it, and delivers the answer as `sentId`. */
+  /** Sends a message, answers it, and delivers the answer as `sentId`. */
   const anAnswered = async () => {
     const { conversation, conversationKey, begin, answer, deliver } = aConversation(open());
     const [messageId, sentId] = [unique('m'), unique('sent')];
@@ -265,7 +265,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
   });
 });
 
-/** Until the database's clock has moved on: what is taken now was not there at the start. */
+/** Waits until the database's clock has moved on, so that what comes now is later than the start. */
 async function untilLater(than: number): Promise<void> {
   while (Date.now() <= than) await new Promise((resolve) => setTimeout(resolve, 1));
 }
