@@ -18,7 +18,7 @@ const answered = (count: number, words: number): readonly AgentMessage[] =>
   });
 
 describe('automatic compaction', () => {
-  /** What it decides before turns of contexts of so many tokens, by the provider's count. */
+  /** Returns its decisions before turns whose contexts have these token counts, as the provider counts them. */
   const decide = async (sizes: readonly number[], messages = answered(20, 300)) => {
     const stuck: StuckContext[] = [];
     const middleware = autoCompact({ limits: contextLimits(8_000) }, (each) => stuck.push(each));
@@ -74,7 +74,7 @@ describe('automatic compaction', () => {
     const shown = model.requests.map(({ messages }) => JSON.stringify(messages));
     expect(shown.filter((request) => !request.includes('Anna wants a boat.'))).toEqual([]);
     expect(shown.filter((request) => request.includes('earlier messages of this conversation'))).toEqual([]);
-    // It is due above 180,000 tokens, of which each turn takes some 3,750; by the estimate they are 5,300.
+    // It is due above 180,000 tokens; each turn adds about 3,750 of them, but 5,300 by the estimate.
     expect(compactedAt).toBeGreaterThan(44);
     expect(compactedAt).toBeLessThan(50);
   });
@@ -87,7 +87,7 @@ describe('automatic compaction', () => {
   });
 
   it('is not begun where instructions and tools are what is too long: every turn would want another', async () => {
-    // As run after run finds the conversation, each above the threshold of 6,000 tokens.
+    // The conversations that successive runs find, each above the threshold of 6,000 tokens.
     for (const messages of [answered(6, 300), answered(20, 300)]) {
       const tokens = estimateTokens(messages);
       for (const fixed of [5_900, 6_500]) {

@@ -63,7 +63,7 @@ describe('bootstrap files', () => {
       };
       expect(await callsOf(workspace)).toBe(0);
       expect(await callsOf(at('nowhere'))).toBe(0);
-      // No disk at all: nobody knows whether its calls return.
+      // Not on a disk, so nothing guarantees that its calls return.
       expect(await callsOf('/proc/self')).toBeGreaterThan(0);
     },
   );

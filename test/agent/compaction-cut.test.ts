@@ -14,10 +14,10 @@ type Step =
   | {
       readonly kind: 'answers';
       readonly words: number;
-      /** Ids of its calls, each with the words of its result; undefined: it never came. */
+      /** The ids of its calls, each with the words of its result, or undefined if no result ever came. */
       readonly calls: readonly (readonly [string, number | undefined])[];
       readonly finish: FinishReason;
-      /** A steer that was taken between its calls and their end. */
+      /** Whether a steer was taken between its calls and their results. */
       readonly isSteered: boolean;
     };
 
@@ -45,7 +45,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { minLength: 1, maxLength: 30 },
 );
 
-/** A transcript as the store orders it: results in the places behind their calls. */
+/** Returns a transcript in the store's order: results directly after their calls. */
 function historyOf(made: readonly Step[]): readonly AgentMessage[] {
   const messages: AgentMessage[] = [];
   const add = (role: AgentMessage['role'], parts: readonly MessagePart[]) =>
@@ -127,7 +127,7 @@ describe('the cut of a compaction', () => {
     const index = cutOf(messages, 500) ?? expect.fail('nothing is cut');
     expect([messages[index]?.role, index]).toEqual(['user', 4]);
     expect(estimateTokens(messages.slice(index))).toBeLessThanOrEqual(500);
-    // A single long turn is cut between its batches.
+    // A single long turn is cut between its batches of calls.
     const long = historyOf([...turn('a'), ...Array.from({ length: 9 }, () => turn('b').slice(1, 2)).flat()]);
     const inside = cutOf(long, 300) ?? expect.fail('nothing is cut');
     expect(long[inside]?.role).toBe('assistant');

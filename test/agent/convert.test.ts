@@ -170,7 +170,7 @@ describe('the provider’s shape', () => {
       role === 'user' ? content : [],
     );
     expect(loaded).toEqual(paths.slice(-20));
-    // They leave ten at a time.
+    // Images are dropped ten at a time.
     const earlier = { type: 'text', text: '[an earlier image, no longer shown]' };
     expect(blocks.map(({ type }) => type)).toEqual(paths.map((_, index) => (index < 30 ? 'text' : 'image')));
     expect(blocks[0]).toEqual(earlier);

@@ -12,7 +12,7 @@ const say = (role: AgentMessage['role'], text: string, id = text): AgentMessage 
   createdAt: 1,
 });
 const summaryOf = (text: string): AgentMessage => ({ ...say('user', text, 'summary'), isSummary: true });
-/** As for a context that is longer than its window. */
+/** Fits a context that is larger than its window. */
 const cut = (messages: readonly AgentMessage[], window: number) =>
   fitContext(messages, { window, tokens: window + 1 });
 

@@ -1,4 +1,4 @@
-// Random scripts of answers, tools, steers and aborts. Whatever happens, the run keeps its promises.
+// Random scripts of answers, tools, steers and aborts. Whatever happens, every run keeps its guarantees.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -103,7 +103,7 @@ function playOf({ calls, end }: TurnPlan, turn: number): Play {
   return [...events, completes(end === 'max_tokens' ? 'max_tokens' : 'tool_use')];
 }
 
-/** Moves the clock whenever nothing else does, so that hanging models and tools meet their limits. */
+/** Advances the clock whenever nothing else happens, so that hanging models and tools reach their limits. */
 async function moveClock(clock: ManualClock, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     for (let idle = 0; idle < 8; idle += 1) await tick();
@@ -187,7 +187,7 @@ describe('any run', () => {
       const calls = messages.flatMap(({ parts }) => toolCallsOf(parts).map(({ id }) => id));
       const parked: readonly string[] = only(events, 'tool_execution_parked').map(({ callId }) => callId);
       expect(endOf(events).reason === 'parked').toBe(parked.length > 0);
-      // A parked call, and what stands behind it, is left to the resumed run.
+      // A parked call, and the calls after it, are left to the resumed run.
       const ended: readonly string[] = only(events, 'tool_execution_end').map(({ callId }) => callId);
       const settled = parked.length === 0 ? calls : calls.filter((id) => ended.includes(id));
       expect(resultsOf(messages).map((result) => result.split(':')[0])).toEqual(settled);
@@ -236,7 +236,7 @@ describe('any run', () => {
   it('leaves no steer behind when it ends naturally before its turn limit', () =>
     keeps(({ events, inbox, aborted, model }, plan) => {
       if (endOf(events).reason !== 'natural' || aborted || model.requests.length >= plan.turnLimit) return;
-      // What arrives while the very last events are told is the next run's.
+      // What arrives during the very last events belongs to the next run.
       const lastTurnEnd = events.findLastIndex(({ type }) => type === 'turn_end');
       const early = inbox.left().filter(({ id }) => Number(id.slice(1)) <= lastTurnEnd + 1);
       expect(early).toEqual([]);
@@ -272,7 +272,7 @@ describe('any run', () => {
           isOver = true;
         };
         await Promise.all([consume(), moveClock(clock, () => isOver)]);
-        // A tool that ignores its signal is given a second before it is given up.
+        // A tool that ignores its signal gets another second before it is abandoned.
         clock.advance(1000);
         await tick();
         expect(clock.waiting()).toBe(0);

@@ -3,7 +3,7 @@ import type { Tool } from '#contracts/tool.ts';
 import { aTool, liveInbox, type ToolChanges, userSays } from './support/builders.ts';
 import { endOf, only, playBatch } from './support/run-loop.ts';
 
-/** Waits for an answer from outside. */
+/** Returns a tool whose calls wait for an outside result. */
 function asks(name: string, changes: ToolChanges = {}): Tool {
   const execute = async () => ({ parked: { reason: `an answer to ${name}` } });
   return aTool(name, { replay: 'durable', execute, ...changes });

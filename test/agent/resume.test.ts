@@ -18,7 +18,7 @@ import { endOf, only, play, resultsOf } from './support/run-loop.ts';
 import { callsTools, type Play, says, scriptedModel } from './support/scripted-model.ts';
 
 const unknown = 'interrupted by a restart, outcome unknown';
-/** Of a call that may have had its effect nobody says that it did not run. */
+/** A call that may have taken effect is never reported as not run. */
 const saidOf = (state: CallEntry['state'], text: string) =>
   state === 'started' ? `${text}; it had started, outcome unknown` : text;
 
@@ -42,7 +42,7 @@ function resultOf(callId: string, content: string, isError = false): AgentMessag
   return aMessage('tool', `result-${callId}`, { type: 'tool_result', data });
 }
 
-/** Made by the message that shows the call, unless it says otherwise. */
+/** Belongs to the message that shows the call, unless it names another one. */
 type Entry = Omit<CallEntry, 'messageId'> & { readonly messageId?: string };
 
 type Left = {
@@ -70,7 +70,7 @@ async function resume({ tools, entries, messages, signal, plays = [says('done')]
   };
 }
 
-/** A tool that notes when it runs. */
+/** Returns a tool that records its calls. */
 function noting(ran: string[], name: string, changes: ToolChanges = {}): Tool {
   return aTool(name, {
     execute: async (_, { callId }) => {
@@ -88,7 +88,7 @@ const table = states.flatMap((state) =>
   replays.flatMap((replay) => paths.map((toolExecution) => ({ state, replay, toolExecution }))),
 );
 
-/** One call left in `state`, and how it went on. */
+/** Resumes a run with one call left in `state`. */
 async function resumeOne(state: CallEntry['state'], replay: Tool['replay'], changes: Partial<Left> = {}) {
   const ran: string[] = [];
   const played = await resume({

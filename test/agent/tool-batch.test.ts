@@ -23,7 +23,7 @@ function endsOf({ events }: Awaited<ReturnType<typeof playBatch>>) {
   return only(events, 'tool_execution_end').map(({ callId }) => callId);
 }
 
-/** Tools that end in the given order, whatever order they are started in. */
+/** Returns tools that end in the given order, whatever order they were started in. */
 function gatedTools(endOrder: readonly string[], changes: ToolChanges = {}) {
   let ended = 0;
   const started: string[] = [];

@@ -71,7 +71,7 @@ export type ToolChanges = Partial<Omit<Tool, 'execute'>> & {
   readonly execute?: (input: unknown, ctx: ToolContext) => Promise<ToolOutput | ParkRequest>;
 };
 
-/** A tool that answers with its own name, unless told otherwise. */
+/** Returns a tool that answers with its own name, unless `changes` replaces that. */
 export function aTool(name: string, changes: ToolChanges = {}): Tool {
   return {
     name,
@@ -97,7 +97,7 @@ export function inboxOf(
   };
 }
 
-/** Messages that arrive while the run goes on; each is handed out once, at the next boundary. */
+/** Returns an inbox of messages that arrive during the run; each is handed out once, at the next boundary. */
 export function liveInbox() {
   let waiting: readonly AgentMessage[] = [];
   return {

@@ -1,9 +1,9 @@
-// What every run must look like from outside, whatever happens in it. Independent of the loop's code.
+// How every run must look from outside, whatever happens in it. Independent of the loop's code.
 
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import { type AgentMessage, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
 
-/** The breaches of the event grammar; an empty list is a well-formed run. */
+/** Returns the violations of the event grammar; an empty list means a well-formed run. */
 export function grammarErrors(events: readonly AgentEvent[]): readonly string[] {
   const checker = new GrammarChecker();
   for (const [index, event] of events.entries()) checker.see(event, index === events.length - 1);
@@ -29,7 +29,7 @@ class GrammarChecker {
     if (this.#isOpen === (event.type === 'agent_start')) this.#fail(`${event.type} outside of the run`);
     if (isLast !== (event.type === 'agent_end')) this.#fail(`${event.type} in the wrong place of the end`);
     if (this.#isCompacting && event.type !== 'compaction_end') this.#fail(`${event.type} in a compaction`);
-    // A request that overflows is made anew within its answer.
+    // A request that overflows is repeated within its answer.
     const isWithin = event.type.startsWith('message_') || event.type.startsWith('compaction_');
     if (this.#openMessage && !isWithin) this.#fail(`${event.type} inside a message`);
     switch (event.type) {
@@ -71,7 +71,7 @@ class GrammarChecker {
 
   #startTurn(turn: number, resumes: AgentMessage | undefined) {
     if (this.#isTurnOpen) this.#fail('a turn inside a turn');
-    // A resumed run counts on from where the last attempt was.
+    // A resumed run continues the numbering of the previous attempt.
     if (this.#turn !== 0 && turn !== this.#turn + 1) this.#fail(`turn ${turn} after turn ${this.#turn}`);
     if (this.#turn !== 0 && resumes) this.#fail('a batch resumed within an attempt');
     this.#turn = turn;
@@ -147,7 +147,7 @@ class GrammarChecker {
     if (!this.#isTurnOpen) this.#fail('the end of no turn');
     if (message.id !== this.#answer?.id) this.#fail('a turn ends with another message than its answer');
     const source = [...this.#calls.keys()].join();
-    // What an earlier attempt has on record is not told again.
+    // Results that an earlier attempt has recorded aren't emitted again.
     if (!this.#isResumed && this.#results.join() !== source)
       this.#fail(`results ${this.#results.join()} for calls ${source}`);
     const carried = toolResults.flatMap(({ parts }) =>
@@ -164,7 +164,7 @@ class GrammarChecker {
     if (told !== this.#added.join()) this.#fail(`agent_end carries ${told}, told were ${this.#added.join()}`);
   }
 
-  /** What was started is parked or has its result; what was not is left to the resumed run. */
+  /** Every started call is parked or has its result; the others are left to the resumed run. */
   #endParked() {
     const calls = [...this.#calls.values()];
     if (!calls.some((call) => call.isParked)) this.#fail('parked without a parked call');

@@ -1,6 +1,6 @@
 import type { AssistantBlock, LlmMessage, ModelEvent } from '#contracts/model.ts';
 
-/** The assistant message the loop would make of the events. */
+/** Returns the assistant message that the loop would build from the events. */
 export function playEvents(events: readonly ModelEvent[]): Extract<LlmMessage, { role: 'assistant' }> {
   const content: AssistantBlock[] = [];
   let text = '';

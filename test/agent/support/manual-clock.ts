@@ -1,9 +1,9 @@
 import type { Clock } from '#contracts/clock.ts';
 
-/** A clock that stands still until it is moved. */
+/** A clock that only moves when it is advanced. */
 export type ManualClock = Clock & {
   advance(ms: number): void;
-  /** How many waits are open. */
+  /** Returns how many waits are open. */
   waiting(): number;
 };
 

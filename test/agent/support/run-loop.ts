@@ -13,7 +13,7 @@ export const hello = userSays('p1', 'hello');
 
 export type Played = { readonly events: readonly AgentEvent[]; readonly messages: readonly AgentMessage[] };
 
-/** Consumes a run to its end; `onEvent` is awaited before the next event is asked for. */
+/** Consumes a run to its end; `onEvent` is awaited before the next event is requested. */
 export async function play(
   run: AgentEvents,
   onEvent: (event: AgentEvent) => void | Promise<void> = () => undefined,
@@ -52,7 +52,7 @@ export function endOf(events: readonly AgentEvent[]) {
   return last;
 }
 
-/** `id: content` of every tool result, in transcript order. */
+/** Returns `id: content` of every tool result, in transcript order. */
 export function resultsOf(messages: readonly AgentMessage[]): readonly string[] {
   return messages.flatMap(({ parts }) =>
     parts.flatMap((part) =>
@@ -61,7 +61,7 @@ export function resultsOf(messages: readonly AgentMessage[]): readonly string[] 
   );
 }
 
-/** All text of a request's last user message. */
+/** Returns all text of a request's last user message. */
 export function lastUserText(messages: readonly LlmMessage[] | undefined): string {
   const last = messages?.at(-1);
   if (last?.role !== 'user') return '';

@@ -12,7 +12,7 @@ export type ScriptedModel = {
   readonly requests: readonly ModelRequest[];
 };
 
-/** Answers call by call; after the end of the script it says 'done'. */
+/** Returns a model that answers call by call; after the end of the script it says 'done'. */
 export function scriptedModel(...plays: readonly Play[]): ScriptedModel {
   const requests: ModelRequest[] = [];
   return {
@@ -61,7 +61,7 @@ export function callsTools(...calls: readonly ScriptedCall[]): readonly ModelEve
   return [...calls.flatMap(writesCall), completes('tool_use')];
 }
 
-/** Plays the events and then says nothing more until the signal aborts. */
+/** Plays the events, then stays silent until the signal aborts. */
 export function hangsAfter(events: readonly ModelEvent[]): Play {
   return async function* (_request, signal) {
     yield* events;
