@@ -1,8 +1,8 @@
 /**
- * The race at the end of a run, with everything real but the model: each message arrives around the commit
- * that ends the run before it, 1.5 ms to either side, where that is being learnt from what the others met.
- * No sweeper runs: what is not taken by itself is never taken. `PARLEY_LONG=1` plays 100,000 messages
- * (RACE_MESSAGES: any number, RACE_SEED: the same delays again).
+ * The race at the end of a run, with everything real but the model: each message arrives within 1.5 ms of the commit
+ * that ends the run before it; the aim is learned from what earlier messages met. No sweeper runs, so a message that
+ * isn't taken without one is never taken. `PARLEY_LONG=1` plays 100,000 messages (RACE_MESSAGES: any number,
+ * RACE_SEED: the same delays again).
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
@@ -19,17 +19,17 @@ import { type Arrived, type LaneProcess, openLaneProcess } from './lane-process.
 
 const isLong = process.env.PARLEY_LONG === '1';
 const messages = Number(process.env.RACE_MESSAGES ?? (isLong ? 100_000 : 2_000));
-/** A network and a protocol stand before PostgreSQL: it takes five times as long. */
+/** PostgreSQL is reached over a network protocol and takes five times as long. */
 const share = { sqlite: 0.9, postgres: 0.1 } as const;
 const seed = Number(process.env.RACE_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_121));
-/** Of one lane; many lanes with few messages, so that no request grows long. */
+/** Messages per lane; many lanes with few messages each, so that no request grows long. */
 const perLane = 25;
 const lanesAtOnce = 40;
-/** Counted and reported; on a loaded machine a message may wait so long for a processor. */
+/** Counted and reported only, because on a loaded machine a message may wait this long for a processor. */
 const lateMs = 1_500;
-/** Nothing here mends a lost wake: no sweeper, no lease that ends. So long after its arrival it is lost. */
+/** Nothing here repairs a lost wake: no sweeper, no expiring lease. A message still waiting after this is lost. */
 const lostMs = 10_000;
-/** More of them say nothing new. */
+/** Losing more would show nothing new. */
 const enoughLost = 10;
 
 describeEachDatabase('messages that arrive as a run ends', (open, beside) => {
@@ -47,7 +47,7 @@ describeEachDatabase('messages that arrive as a run ends', (open, beside) => {
 
     const started = performance.now();
     const lanes: RacingLane[] = [];
-    // The race is aimed: it goes on until arrivals fell on both sides of the commit that closes a run, at both doors.
+    // The race continues until arrivals fell on both sides of the commit that closes a run, in both processes.
     do {
       const more = planLanes(Math.ceil((messages * share[beside.dialect]) / perLane), [both, door]);
       lanes.push(...more);
@@ -81,13 +81,13 @@ type RacingLane = {
   readonly random: () => number;
 };
 
-/** Mode by mode, each with both doors: one in the process that works the lanes, one in another process. */
+/** Plans lanes in each mode, with intake in the process that works the lanes and in another process. */
 function planLanes(count: number, doors: readonly [LaneProcess, LaneProcess]): readonly RacingLane[] {
   return Array.from({ length: count }, (_, index) => {
     const mode = queueModes[index % queueModes.length] ?? 'steer';
     const door = Math.floor(index / queueModes.length) % 2 === 0 ? doors[0] : doors[1];
     const conversation = unique('race');
-    // A short quiet window leaves the lane armed instead of going on.
+    // A short quiet window leaves the lane armed instead of continuing.
     const quietMs = mode === 'collect' ? index % 3 : 0;
     return {
       ...{ mode, door, conversation },
@@ -106,12 +106,12 @@ async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<voi
   await Promise.all(Array.from({ length: lanesAtOnce }, workOff));
 }
 
-/** The last run of a lane ends after the model was shown the last message. */
+/** Waits until the lane has no open run: its last run ends after the model was shown the last message. */
 async function untilRested(store: Store, laneKey: string): Promise<LaneFacts> {
   const deadline = performance.now() + lostMs;
   for (;;) {
     const { openRuns } = await readLane(store, laneKey);
-    // Read anew: on PostgreSQL the messages were read before the runs, and the last one may have ended in between.
+    // Read again: on PostgreSQL the messages were read before the runs, and the last one may have ended in between.
     if (openRuns === 0 || performance.now() > deadline) return readLane(store, laneKey);
     await pause(10);
   }
@@ -122,7 +122,7 @@ function isLawful(mode: QueueMode, outcome: string | null): boolean {
   return outcome !== null && lawful.includes(outcome);
 }
 
-/** What the model sees, and who waits for it to see something. */
+/** Creates the race: the model, and the messages that wait to be shown to it. */
 function createRace() {
   const awaited = new Map<string, () => void>();
   const thinking = new Map<string, AbortSignal>();
@@ -141,14 +141,14 @@ function createRace() {
     const lane = texts[0]?.split(' ')[0] ?? '';
     if (thinking.has(lane)) found.clashes.push(lane);
     thinking.set(lane, signal);
-    // A call that is broken off goes on for a moment, beside the run that follows.
+    // An aborted call keeps running for a moment, in parallel with the next run.
     signal.addEventListener('abort', () => thinking.get(lane) === signal && thinking.delete(lane));
     for (const text of texts) awaited.get(text)?.();
     await delay(2 * random());
     if (thinking.get(lane) === signal) thinking.delete(lane);
   };
 
-  /** Undefined when the model was not shown the text in time. */
+  /** Returns how long it took until the model was shown the text, or undefined if it wasn't shown in time. */
   const untilShown = async (text: string): Promise<number | undefined> => {
     const since = performance.now();
     const { promise, resolve } = Promise.withResolvers<number>();
@@ -161,7 +161,7 @@ function createRace() {
     return tookMs;
   };
 
-  /** So long after the model was shown a message its run ends: the next one is aimed there. */
+  /** How long after the model was shown a message its run ends, ms; the next message is aimed there. */
   const aims = new Map<LaneProcess, number>();
   const aimAt = (door: LaneProcess) => aims.get(door) ?? 2;
 
@@ -183,14 +183,14 @@ function createRace() {
   return { think, play, met, found };
 }
 
-/** What was said since the last answer: a run that was stopped in time has left none. */
+/** Returns what was said since the last answer; a run that was stopped in time has left none. */
 function newTextsOf({ messages: history }: ModelRequest): readonly string[] {
   const last = history.at(-1);
   if (last?.role !== 'user') return [];
   return last.content.flatMap((block) => (block.type === 'text' ? (block.text.match(/<[^>]+>/g) ?? []) : []));
 }
 
-/** Also shorter than any timer. */
+/** Waits, even for less than any timer can. */
 async function delay(ms: number): Promise<void> {
   if (ms >= 1) return pause(ms);
   for (let turns = Math.floor(ms * 20); turns > 0; turns--) await new Promise(setImmediate);

@@ -1,4 +1,4 @@
-/** Each class of lanes has slots and a BullMQ worker of its own, in every process. */
+/** Each class of lanes has its own slots and its own BullMQ worker, in every process. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { isLaneClass, type LaneClass } from '../../src/contracts/lane-class.ts';
 import { type LaneWorkers, startLaneWorkers } from '../../src/queue/lane-workers.ts';
@@ -20,9 +20,9 @@ const nothingReserved = {
 
 type WorkerProcess = {
   readonly workers: LaneWorkers;
-  /** Lanes at work now, by class. */
+  /** Lanes being worked now, by class. */
   readonly atWork: Map<string, number>;
-  /** The most lanes that were at work at once, by class. */
+  /** The most lanes that were worked at the same time, by class. */
   readonly most: Map<string, number>;
 };
 
@@ -37,7 +37,7 @@ async function openRedisForTest() {
   };
   const wakes = createWakes({ redis: await connect(), keys, log: silentLog });
   onTestFinished(wakes.close);
-  /** A lane is called `<class>/<number>`; it is worked until `done` resolves. */
+  /** Opens a process. A lane is called `<class>/<number>`; it is worked until `done` resolves. */
   const openProcess = async (
     done: (laneKey: string) => Promise<void>,
     patienceMs?: number,
@@ -127,7 +127,7 @@ it('takes wakes of a class from its first lane on, and of no class that the conf
   const worked = Promise.withResolvers<string>();
   const { workers } = await openProcess(async (laneKey) => worked.resolve(laneKey));
   wake('background/0');
-  // The sweep of this process has found a lane of the class: now it hears of the others too.
+  // The sweep of this process has found a lane of the class, so it now receives the other wakes too.
   workers.open('background');
   expect(await worked.promise).toBe('background/0');
   expect(workers.drive('nonsense', 'nonsense/0')).toBe(false);
@@ -154,7 +154,7 @@ it('keeps a lane that finds no slot for the next free one, once, and tells every
   expect(patient.workers.drive('main', 'main/4')).toBe(false);
   held['main/0'].resolve();
   await vi.waitFor(() => expect(seen).toEqual(['main/0', 'main/1', 'main/2', 'main/3']));
-  // Woken while it is looked at, it is looked at once more.
+  // A lane that is woken while it is being worked is worked once more.
   come(patient, 'main/3', 'main/1');
   held['main/1'].resolve();
   await vi.waitFor(() => expect(seen.slice(4)).toEqual(['main/3', 'main/1']));

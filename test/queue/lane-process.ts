@@ -21,27 +21,27 @@ import { demoOnly, unique } from '../store/builders.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-/** The stages from intake to the stored answer, as one process joins them. There is no sweeper. */
+/** The stages from intake to the stored answer, wired as in one process. There is no sweeper. */
 export type LaneProcess = {
-  /** Stores a message as the door does: with a slot free here its lane is claimed in the same commit. */
+  /** Stores a message as intake does: if a slot is free here, its lane is claimed in the same commit. */
   accept(proposal: Proposal): Promise<Arrived>;
   close(): Promise<void>;
 };
 
-/** What an arrival found: a run at work, a lane that this process works now, or a lane that had to be woken. */
+/** What an arrival met: an active run, a lane that this process works now, or a lane that had to be woken. */
 export type Arrived = 'joined' | 'begun' | 'woken' | 'other';
 
 export type LaneProcessOptions = {
   readonly store: Store;
   readonly redisSocket: string;
   readonly keys: RedisKeys;
-  /** Lanes at once; 0 = it takes messages in and works no lanes. */
+  /** Lanes worked at the same time; 0 = it only takes messages in. */
   readonly slots: number;
   /** What the model does before it answers `ok`. */
   think(request: ModelRequest, signal: AbortSignal): Promise<void>;
 };
 
-/** Long enough for nothing to be mended by a lease that ends. */
+/** So long that no expiring lease repairs anything. */
 const leaseMs = 120_000;
 
 export async function openLaneProcess(options: LaneProcessOptions): Promise<LaneProcess> {
@@ -81,7 +81,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
       },
     };
     const some = runDeps(store, { active, model, tools: [] });
-    // A run that is steered on and on takes its time on a loaded machine, and no end of it is to cut it short.
+    // A run that is steered repeatedly takes long on a loaded machine, and none of its limits may end it.
     const limits = { ...some.settings.limits, runTimeoutMs: 3_600_000, turns: 10_000 };
     const deps = { ...some, settings: { ...some.settings, limits }, start: motion.dispatch };
     const driver = createLaneDriver({
@@ -133,7 +133,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
 
 const neverHeld = { account: 'nobody', epoch: 0 };
 
-/** Several accounts, or one would take its messages in one after the other. */
+/** Claims an account; with only one, messages would be taken in one after the other. */
 async function holdAccount(store: Store, holder: string) {
   const account = unique('test/account');
   const lease = await store.write(claimAccount, { account, holder, leaseMs: 3_600_000 });

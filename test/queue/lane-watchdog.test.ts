@@ -28,7 +28,7 @@ it('brings a lane that nobody has worked on for 10 s to the first slot that is f
     clock,
     log: silentLog,
     contextLimit: 50,
-    // Redis is gone: no wake ever reaches anybody.
+    // Redis is down: no wake ever arrives.
     wakes: { wake: () => undefined, close: async () => undefined },
     deliver: () => undefined,
     fetch: () => undefined,

@@ -37,7 +37,7 @@ async function aProcess(holder: string) {
   return { redis, live, heard };
 }
 
-/** Resolves when the listener hears: subscribing takes a moment. */
+/** Resolves once the listener receives events, because subscribing takes a moment. */
 async function untilHearing(from: Awaited<ReturnType<typeof aProcess>>, to: typeof from): Promise<void> {
   await vi.waitFor(() => {
     from.live.publish({ kind: 'freed' });
@@ -101,7 +101,7 @@ it('are heard again when Redis was gone and is back', async () => {
   await untilHearing(one, other);
   process.kill(server.pid() ?? 0, 'SIGKILL');
   await vi.waitFor(() => expect(one.redis.isReady()).toBe(false), patient);
-  // Lost without a word: the store says the same.
+  // Lost silently, which is acceptable because the store contains the same.
   one.live.publish({ kind: 'cancel', runId: 'lost' });
   await untilHearing(one, other);
 });

@@ -13,7 +13,7 @@ import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-/** A sweeper that starts an hour after a message came that nobody has looked at. */
+/** Starts a sweeper an hour after a message arrived that no sweep has seen. */
 async function anHourLater(
   untilNext: Clock['wait'] = (ms, signal) => systemClock.wait(Math.min(ms, 5), signal),
   more: (store: Store) => Partial<SweeperDeps> = () => ({}),
@@ -74,7 +74,7 @@ it('leaves a run alone that this process works on, although its lease is over', 
   worked.add(key);
   const worker = aWorker(store);
   await worker.claimRun(key, 1);
-  // Another message that is due doesn't have its lane looked at either.
+  // Another due message doesn't wake its lane either.
   await worker.accept(aMessage({ conversation: 'c', text: 'and more' }));
   await worker.accept(aMessage({ conversation: 'd', text: 'hi' }));
   await vi.waitUntil(() => woken.filter((laneKey) => laneKey === other).length > 2, { timeout: patienceMs });
@@ -111,7 +111,7 @@ it('raises one alarm for a lane that nobody works on for 10 s', async () => {
   const { key } = aLane('c');
   expect(alarms).toEqual([{ laneKey: key, waitedMs: expect.any(Number) }]);
   expect(told).toEqual([`${key} waits true`]);
-  // The sweeper's clock is an hour ahead, and a lease is live by it.
+  // The sweeper's clock is an hour ahead, so only a longer lease counts as live.
   await aWorker(store).claimRun(key, 2 * 3_600_000);
   await vi.waitUntil(() => told.length > 1, { timeout: patienceMs });
   expect(told).toEqual([`${key} waits true`, `${key} goes on`]);

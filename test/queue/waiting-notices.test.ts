@@ -25,7 +25,7 @@ type Case = {
   readonly hasWorker?: boolean;
 };
 
-/** What the sender of one waiting message is told. */
+/** Returns what the sender of one waiting message is sent. */
 async function told({
   settings: changed,
   channel = {},
@@ -91,7 +91,7 @@ it('tells all others when the row of one message is damaged, and is done with th
   const told: string[] = [];
   const notices = createWaitingNotices({
     ...{ store, log: silentLog, settings, line: 'Got it.', unworkedLine: 'No worker is running.' },
-    // Each message is told something that is stored, so that the damaged row is met when it is written too.
+    // Each sender gets a notice that is stored, so the damaged row is also met when it is written.
     hasWorker: async () => false,
     capabilitiesFor: () => undefined,
     start: ({ deliveries }) => void told.push(...deliveries),

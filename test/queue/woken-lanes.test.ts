@@ -1,7 +1,7 @@
 /**
- * Sequences of what people do, against lanes that only real wakes through Redis and BullMQ bring to a
- * worker: a door that works no lanes, and a process that does. No sweeper runs and no lease ends, so a
- * lost wake leaves a message waiting. By time; `PARLEY_LONG=1` plays for a minute on each database.
+ * Sequences of what people do, against lanes that a worker reaches only through real wakes in Redis and BullMQ: one
+ * process only takes messages in, another works the lanes. No sweeper runs and no lease expires, so a lost wake
+ * leaves a message waiting. Limited by time; `PARLEY_LONG=1` plays for a minute on each database.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -34,7 +34,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Lanes that are played side by side: more than there are slots. */
+/** Lanes played concurrently: more than there are slots. */
 const atOnce = 8;
 const scene = fc.record({
   mode: fc.constantFrom<QueueMode>(...queueModes),
@@ -122,7 +122,7 @@ async function play({ store, doors, mode, steps }: Playing): Promise<void> {
   expect(said.every(({ state, outcome }) => state === 'ended' && outcome !== null)).toBe(true);
   const shown = told.filter(({ role }) => role === 'user').map(({ text }) => text);
   expect(new Set(shown).size).toBe(shown.length);
-  // An interruption may run what is newer first; nothing else does.
+  // An interruption may run a newer message first; nothing else does.
   if (!modes.has('interrupt')) expect(shown).toEqual(texts.filter((text) => shown.includes(text)));
   const answered = inbox.filter(({ outcome, reason }) => outcome === 'answered' && reason !== 'command');
   expect(answered.every(({ transcriptId }) => transcriptId !== null)).toBe(true);
