@@ -14,7 +14,7 @@ import { plainCapabilities } from './plain-capabilities.ts';
 const patient = { timeout: patienceMs, interval: 10 };
 const net = channelId('net');
 
-/** A network whose tokens are `<account>:<mood>`; a moody account cannot be reached, or is refused. */
+/** A network whose tokens are `<account>` or `<account>:<mood>`; with a mood, the account is unreachable or refused. */
 function aNetwork() {
   const receiving = new Set<string>();
   const folders = new Map<string, string>();

@@ -18,7 +18,7 @@ const patient = { timeout: patienceMs, interval: 10 };
 const broken = channelId('carrier');
 const works = channelId('test');
 
-/** What was put into the outbox for the owner, oldest first. */
+/** The messages queued in the outbox for the owner, oldest first. */
 const readTold: StoreQuery<object, readonly string[]> = {
   query: 'readTold',
   run: async (tx) => {
@@ -34,12 +34,12 @@ const readTold: StoreQuery<object, readonly string[]> = {
 
 async function aHome(): Promise<Store> {
   const { store } = await aStore();
-  // The owner has written in the conversation "home", on the channel that works.
+  // The owner has written in the conversation "home" on the channel that works.
   await aWorker(store).accept(aMessage({ conversation: 'home', text: 'hi', sender: 'ann' }));
   return store;
 }
 
-/** The owner writes to another account of that channel. */
+/** Lets the owner write to another account of that channel. */
 async function saysAt(store: Store, account: string, conversation: string): Promise<void> {
   const route = aRoute(conversation, { account: accountId(account) });
   const key = `${works}/${account}`;
@@ -54,7 +54,7 @@ async function aWatch({ store, owners = ['test:ann'] }: { store?: Store; owners?
   const opened = store ?? (await aHome());
   const time = manualClock(Date.now());
   let resting = 0;
-  /** Tells when the desk has done its work and waits for the next round: its are the waits of 5 s. */
+  /** Counts whether the reporter is idle between two rounds: only that pause lasts 5 s. */
   const clock: Clock = {
     now: time.now,
     wait: async (ms, signal) => {
@@ -80,7 +80,7 @@ async function aWatch({ store, owners = ['test:ann'] }: { store?: Store; owners?
   };
   onTestFinished(stop);
   watch.onState(works, isBack, 'test/bot');
-  /** Time goes by. */
+  /** Waits until the reporter is idle, then advances the clock. */
   const pass = async (ms: number) => {
     await vi.waitFor(() => expect(resting).toBe(1), patient);
     time.advance(ms);
@@ -211,7 +211,7 @@ describe('a channel that is down', () => {
   });
 });
 
-// The watch reads nothing else of a channel.
+// The reporter reads nothing else of a channel.
 const hosted = {
   definition: { id: broken },
   account: { id: accountId('bot'), name: 'bot' },
@@ -232,7 +232,7 @@ describe('other troubles', () => {
     first.watch.onAlarm('lane-1', 12_000);
     await first.untilTold(/lane-1 has been stuck for 12 s/);
     await first.stop();
-    // It goes on under the next, and beside others: whether the lane moves is seen by their sweeps.
+    // The alarm survives into the next process and applies across processes: their sweeps see whether the lane moves.
     const second = await aWatch({ store: first.store });
     await second.pass(6_000);
     expect(await second.watch.openAlarms()).toEqual(['lane-1']);
@@ -268,7 +268,7 @@ describe('other troubles', () => {
     const store = await aHome();
     await saysAt(store, 'worker', 'office');
     const { watch, untilTold } = await aWatch({ store });
-    // As after a start with a token that is refused: nobody knows which account it is.
+    // As after a start with a rejected token: it isn't known which account it belongs to.
     const trouble = { kind: 'trouble', problem: 'unauthorised', reason: 'revoked', since: 0 } as const;
     watch.onState('test.work', trouble, undefined);
     await untilTold(/^test\/bot\/home: test\.work rejects my credentials/);

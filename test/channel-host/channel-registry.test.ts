@@ -12,7 +12,7 @@ import { plainCapabilities } from './plain-capabilities.ts';
 
 const capabilities: Capabilities = { ...plainCapabilities, preview: { dm: 'draft', group: 'none' } };
 
-/** A roster with one connection. */
+/** Returns a registry with one connection. */
 function aRoster({ isSessionBound }: { readonly isSessionBound: boolean }) {
   const published: LiveEvent[] = [];
   const shown: string[] = [];
@@ -77,7 +77,7 @@ it('shapes an answer for such a channel elsewhere too, and sends its draft to th
   await standIn?.adapter.preview?.draft(route, 7, text, signal);
   expect(published).toEqual([{ kind: 'draft', route, draftId: 7, text }]);
 
-  // What another process writes is shown where the clients are, and nowhere else.
+  // Another process's draft is shown only where the clients are connected.
   const draft = { kind: 'draft', route, draftId: 7, text } as const;
   roster.enter('net', channel);
   roster.showDraft(draft);

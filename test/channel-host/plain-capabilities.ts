@@ -1,6 +1,6 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 
-/** Of a network that can send text and nothing else. */
+/** Capabilities of a network that can only send text. */
 export const plainCapabilities: Capabilities = {
   text: { maxLength: 1000 },
   canReact: false,

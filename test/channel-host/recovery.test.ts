@@ -30,7 +30,9 @@ const minute = 60_000;
 const dataDir = sharedFolder();
 const store = openOwnStore(dataDir);
 
-/** A network that a test refuses by: what a call does is taken from the front of its list, then it works. */
+/**
+ * Hosts a network that fails on request: each call takes the next outcome from its list and works once that is empty.
+ */
 async function aHostedNetwork() {
   const calls: string[] = [];
   const known = { id: 'bot', name: '@bot' };
@@ -42,7 +44,7 @@ async function aHostedNetwork() {
   const accepted: Acceptance[] = [];
   const clock = createSteppedClock(async () => {
     await turns();
-    // Writes are done in their order: behind this one, what went before it is done too.
+    // The store runs writes in order, so once this one is done, all earlier ones are too.
     for (let round = 0; round < 2; round += 1) {
       await store().write(claimAccount, { account: 'other', holder: 'test', leaseMs: 1 });
       await turns();
@@ -58,7 +60,7 @@ async function aHostedNetwork() {
     },
   };
   let intake: Intake | undefined;
-  /** The account of each tenure, as the intake has it. */
+  /** The account of each tenure, as given to the intake. */
   const accounts: BotAccount[] = [];
   const definition: ChannelDefinition = {
     id: net,
@@ -242,11 +244,11 @@ describe('a channel that is refused', () => {
     expect(network.state()).toMatchObject({ since: downSince, nextTryAt: network.clock.now() + 5 * minute });
     await network.clock.advance(5 * minute);
     expect(network.count('start')).toBe(3);
-    // It has begun, and nobody has answered yet.
+    // It has started, but the network hasn't responded yet.
     expect(network.state()?.kind).toBe('trouble');
     network.intake().trouble(undefined);
     expect(network.state()?.kind).toBe('on');
-    // What comes later is a first refusal again.
+    // Any later refusal counts as a first one again.
     network.intake().trouble(refused);
     await network.clock.advance(minute);
     expect(network.count('start')).toBe(4);

@@ -21,7 +21,7 @@ async function anAccount(): Promise<Store> {
   return store;
 }
 
-/** A process with a network that takes lists of commands, or throws what `faults` holds. */
+/** A process with a network that accepts command lists, or throws the next of `faults`. */
 function aProcess(store: Store, commands: readonly NativeCommand[], faults: Error[] = []) {
   const clock = manualClock();
   const registered: (readonly NativeCommand[])[] = [];
