@@ -9,7 +9,7 @@ import { absurdJson } from '../support/absurd-json.ts';
 import { holds } from '../support/holds.ts';
 import { watchParsing } from '../support/watch-parsing.ts';
 
-/** The text in pieces of these lengths, by turns. */
+/** Cuts the text into pieces of these lengths, used in rotation. */
 function cut(text: string, lengths: readonly number[]): readonly Buffer[] {
   const bytes = Buffer.from(text);
   const pieces: Buffer[] = [];

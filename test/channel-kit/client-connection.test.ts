@@ -30,7 +30,7 @@ it('keeps a client while the store is away, and lets it know that the connection
           return items;
         },
         standing: async () => {
-          // Away for the look alone: a read that has begun ends well.
+          // Only the periodic look fails: a read that has started succeeds.
           if (isAway && !isReading) throw new ParleyError('store_unavailable', 'The store is away.');
           isReading = false;
           return {};

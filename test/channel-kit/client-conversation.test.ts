@@ -156,7 +156,7 @@ describe('a client conversation', () => {
   });
 });
 
-/** A timeline, and one client that performs the actions; reads are answered when the model says so. */
+/** A timeline and one client that performs the actions; reads are answered when the model says so. */
 class ModelGateway {
   #items: TimelineItem[] = [];
   readonly #client = new Map<string, string>();

@@ -51,7 +51,7 @@ it('is looked for where a library keeps it', () => {
 
 it('has never left where no address was reached, be it that one of them took too long', () => {
   const connect = (code: string) => Object.assign(new Error(`connect ${code}`), { code, syscall: 'connect' });
-  // As Node.js makes it: the code is that of the first attempt, and nothing says that it was a connect.
+  // As Node.js builds it: the code is that of the first attempt, and nothing says that it came from a connect.
   const all = (...attempts: readonly Error[]) =>
     Object.assign(new AggregateError(attempts), { code: (attempts[0] as NodeJS.ErrnoException).code });
   const tooFar = all(connect('ETIMEDOUT'), connect('ENETUNREACH'));

@@ -7,7 +7,7 @@ describe('the clock of the process', () => {
     async (ms) => {
       const ended = new AbortController();
       const wait = systemClock.wait(ms, ended.signal).then(() => 'waited' as const);
-      // A timer that overflows fires after 1 ms, in front of one that was set later for longer.
+      // A timer that overflows fires after 1 ms, before this shorter one.
       const later = systemClock.wait(20).then(() => 'later' as const);
       expect(await Promise.race([wait, later])).toBe('later');
       ended.abort();

@@ -31,7 +31,7 @@ describe('a call with a limit', () => {
     });
     await expect(failing).rejects.toThrow('refused');
     expect(getEventListeners(outer.signal, 'abort')).toEqual([]);
-    // One that was set later and for longer fires after theirs would have.
+    // A timer set later and for longer fires after both of theirs would have.
     await withLimit(40, undefined, untilAborted);
     expect(given.map(({ aborted }) => aborted)).toEqual([false, false]);
   });
