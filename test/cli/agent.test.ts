@@ -8,7 +8,7 @@ import { runParley } from './run-parley.ts';
 
 const token = 'q7Zr2mXk9vTb4NwLs8Jd1HfG';
 
-/** A gateway whose agents do only what is given; `leave` ends it with whatever it has under way. */
+/** A gateway whose agents can only do what is given; `leave` ends it, whatever is in progress. */
 async function aGateway(agents: Partial<AgentService>) {
   const dataDir = aFolder();
   const { server, url } = await aServer({ token, agents: agents as AgentService });

@@ -4,7 +4,7 @@ import { aFolder } from '../support/own-folder.ts';
 import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
-/** A data folder on which a process runs that sees these variables. */
+/** Returns a data folder with a running process that sees these variables. */
 async function aRunningGateway(variables: readonly string[]): Promise<string> {
   const dataDir = aFolder();
   const withdraw = await publishAddress(dataDir, { url: 'http://127.0.0.1:9', variables });

@@ -1,6 +1,7 @@
 /**
- * `parley start` with a gateway whose store breaks at once. `never`: its stop never ends; `unread`: it logs more than a pipe
- * holds. With `starting` its start never ends either, and it is told to stop; with `fault` the end of its start fails.
+ * Runs `parley start` with a gateway whose store breaks immediately. `never`: its stop never finishes; `unread`: its
+ * stop logs more than a pipe can hold; `starting`: its start never finishes either, and it receives SIGTERM; `fault`:
+ * its start fails at the end.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { runStart } from '../../src/cli/start.ts';
@@ -15,7 +16,7 @@ process.exitCode = await runStart({
       process.kill(process.pid, 'SIGTERM');
       for (;;) await delay(1_000);
     }
-    // Something that no stop ends.
+    // No stop clears this timer.
     setInterval(() => undefined, 1_000);
     const settled = how === 'fault' ? Promise.reject(new Error('No place left.')) : Promise.resolve();
     return {

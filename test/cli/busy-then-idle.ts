@@ -1,4 +1,7 @@
-/** Works for a while, then rests; says when it began to rest and when V8 was made to collect, ms since its start. */
+/**
+ * Works for a while, then idles. Reports when it became idle and when a full garbage collection ran, ms since its
+ * start.
+ */
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { gcWhenIdle } from '../../src/cli/gc-when-idle.ts';
 
@@ -7,7 +10,7 @@ const workMs = 1_500;
 const observer = new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) {
     const { detail } = entry as { readonly detail?: { readonly kind: number } };
-    // Of its own accord V8 collects the young objects only: there is next to nothing else here.
+    // On its own V8 would only collect the young generation here, because hardly anything else is allocated.
     if (detail?.kind !== constants.NODE_PERFORMANCE_GC_MAJOR) continue;
     process.stdout.write(JSON.stringify({ idleAt: workMs, collectedAt: entry.startTime }));
     process.exit(0);

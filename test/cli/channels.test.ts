@@ -106,7 +106,7 @@ describe('parley channels login', () => {
   });
 });
 
-/** `parley channels login signal`, which goes on while somebody scans. */
+/** Starts `parley channels login signal`, which keeps running until somebody scans the code. */
 async function startLogin(apiUrl: string, ...options: readonly string[]) {
   const args = ['../../bin/parley.mjs', 'channels', 'login', 'signal', ...options];
   const own = { PARLEY_TEST_HOME: '/nowhere', PARLEY_DATA_DIR: aFolder(), SIGNAL_API_URL: apiUrl };

@@ -67,7 +67,7 @@ describe('the chat client', () => {
           const items = await session.timeline.read(...asked);
           reads += 1;
           if (reads > 1) return items;
-          // Long enough for a command that didn't wait for it.
+          // Long enough to expose a command that doesn't wait for it.
           await new Promise((resolve) => setTimeout(resolve, 100));
           if (fate === 'is late') return items;
           throw new ParleyError('store_unavailable', 'The store is away.');
@@ -178,7 +178,7 @@ describe('the chat client', () => {
       const chat = start();
       chat.input.end('slow\n');
       await expect.poll(() => session.stored.length, { timeout: patienceMs }).toBe(1);
-      // What is said behind it is shown: the client is past its own message.
+      // A later message is shown, so the client is past its own message.
       session.say(route, { text: 'still here' });
       await expect.poll(() => chat.output.text(), { timeout: patienceMs }).toContain('still here');
       await adapter.stop();
@@ -313,7 +313,7 @@ describe('the chat client', () => {
       await adapter.start(session.intake);
       const chat = start();
       await expect.poll(() => session.watching()).toBe(1);
-      // Cut in the middle of a mark, as a slow line may.
+      // Cut in the middle of an escape sequence, as a slow connection may deliver it.
       chat.input.write('see: \u001b[2');
       chat.input.write('00~one\r\ntwo\u2028three\n\u001b[201~');
       chat.input.write('\r');
@@ -347,7 +347,7 @@ describe('the chat client', () => {
   });
 });
 
-/** The rows of a screen after all that was written to it, without colours and trailing space. */
+/** Returns the rows of a screen after this output, without colours and trailing spaces. */
 function screenOf(output: string, columns: number): readonly string[] {
   const rows: string[][] = [[]];
   let [y, x] = [0, 0];

@@ -31,7 +31,7 @@ async function aFreePort(): Promise<number> {
   return port;
 }
 
-/** A check needs a few of the settings only. */
+/** Each check needs only a few of the settings. */
 const configOf = (settings: Partial<Config>) => settings as Config;
 
 async function diagnose(env: Readonly<Record<string, string>>, ...args: readonly string[]) {
@@ -210,7 +210,7 @@ describe('the store', () => {
     for (const id of ['refuses', 'plain', 'gone']) {
       const subject = `ollama/${id}`;
       await store.write(raiseAlert, { kind: 'model-without-tools', subject });
-      // Read and put away, it is still so.
+      // The fact remains after the owner has read and dismissed the alert.
       await store.write(resolveAlert, { kind: 'model-without-tools', subject });
     }
     await store.close();
@@ -229,7 +229,7 @@ describe('the store', () => {
 
   it('fails when the file is damaged', async () => {
     const { dataDir, check } = await aDatabase();
-    // What is still in its log would make up for the file.
+    // Otherwise the write-ahead log would make up for the damaged file.
     await rm(join(dataDir, 'parley.db-wal'), { force: true });
     await writeFile(join(dataDir, 'parley.db'), Buffer.alloc(8192, 'not a database '));
     expect(await check()).toMatchObject({

@@ -24,7 +24,7 @@ it('lists who is one person, and takes out who was linked in chat, who is told',
       .filter(({ accounts }) => accounts.some(({ source }) => source === 'chat'))
       .map(({ accounts }) => accounts.map(({ ref }) => ref).sort());
 
-  // Its conversation goes on without it: it must not read there what the others say.
+  // The other accounts continue its conversation without it, and it must no longer read there what they write.
   expect(await link('remove', refOf(asker))).toMatchObject({
     ...{ code: 0, stdout: `${refOf(asker)} is no longer linked.\n` },
   });

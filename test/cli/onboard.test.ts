@@ -26,7 +26,7 @@ const demo = { 'Which model answers?': 'demo' };
 
 type Shell = Readonly<Record<string, string>>;
 
-/** Onboards with the answers, without a network. */
+/** Runs onboarding with these answers, without a network. */
 async function choose(answers: Shell, shell: Shell = {}) {
   const said: string[] = [];
   const asked: Parameters<OnboardDeps['check']>[0][] = [];
@@ -39,7 +39,7 @@ async function choose(answers: Shell, shell: Shell = {}) {
   const code = await onboard({
     channels: [],
     home,
-    // Port 0: no gateway is looked for.
+    // Port 0: no running gateway is looked for.
     read: () => readSurroundings(home, { PARLEY_PORT: '0', ...shell }),
     check: async (provider) => {
       asked.push(provider);

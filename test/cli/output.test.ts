@@ -8,7 +8,7 @@ import { aFolder } from '../support/own-folder.ts';
 import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
-/** Prints more than a pipe holds; `output` is nobody's after that. */
+/** Prints more than a pipe holds; with `pipe`, the reading end is closed right away. */
 async function printSchema(output: 'pipe' | number) {
   const child = spawn(process.execPath, ['../../bin/parley.mjs', 'config', 'schema'], {
     cwd: import.meta.dirname,

@@ -5,7 +5,7 @@ import { aStore } from '../support/own-store.ts';
 
 type Env = Readonly<Record<string, string>>;
 
-/** A data folder with a store that stays open, as under a gateway that runs. */
+/** Returns a data folder whose store stays open, as under a running gateway. */
 async function aFolder(env: Env = {}) {
   const { store, dataDir } = await aStore();
   const bot = await aBot(store);

@@ -1,7 +1,7 @@
 import { type ProcessAddress, publishProcessAddress } from '../../src/processes/process-address.ts';
 import { enterProcesses } from '../../src/processes/process-files.ts';
 
-/** Makes this process one that serves the data folder at `url`, until the function it returns has been called. */
+/** Publishes `url` as the address at which this process serves the data folder; the returned function withdraws it. */
 export async function publishAddress(
   dataDir: string,
   { url, role = 'all', variables = [] }: Pick<ProcessAddress, 'url'> & Partial<ProcessAddress>,

@@ -14,7 +14,7 @@ const blackOnWhite = '\u001b[30;107m';
 const reset = '\u001b[0m';
 const withoutColours = (line: string) => line.replace(blackOnWhite, '').replace(reset, '');
 
-/** Reads the code from the rows of a screen, as a camera would: eight pixels to a module. */
+/** Reads the code from the rows of a screen as a camera would: eight pixels per module. */
 function scan(screen: string): string {
   const scale = 8;
   const rows = screen
@@ -37,7 +37,7 @@ const link = `sgnl://linkdevice?uuid=0f8fad5b-d9cb-469f-a165-70867728950e&pub_ke
 it.each(['https://example.org', link])('shows a code that can be scanned: %s', (uri) => {
   const screen = renderQrCode(uri);
   expect(scan(screen)).toBe(uri);
-  // Dark on light, whatever the colours of the terminal are.
+  // Dark on light, whatever the terminal's colours are.
   for (const line of screen.trimEnd().split('\n')) {
     expect(line.startsWith(blackOnWhite)).toBe(true);
     expect(line.endsWith(reset)).toBe(true);
@@ -59,7 +59,7 @@ it('shows a phone the link of a fresh sign-in, on a screen', () => {
   expect(describeLinks(links, { hasScreen: false, host: '0.0.0.0' })).toContain(
     `same network:\n\n  ${phoneUrl}\n`,
   );
-  // In a container Parley doesn't know how others reach it, whatever it listens on.
+  // In a container, Parley doesn't know how others reach it, whatever address it listens on.
   const { url } = links;
   expect(describeLinks({ url }, { hasScreen: true, host: '0.0.0.0' })).not.toContain('PARLEY_HOST');
 });

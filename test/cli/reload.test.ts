@@ -106,7 +106,7 @@ it('reads one after the other, so that the newest settings are applied last', as
     apply: ({ joinMs }) => applied.push(joinMs),
   });
   const both = [reload(), reload()];
-  // The later one would be ready first.
+  // The later load finishes first.
   for (const { resolve } of loads.toReversed()) resolve();
   await Promise.all(both);
   expect(applied).toEqual([5, 6]);
@@ -117,7 +117,7 @@ it('puts the new rules in force for those who hold the old policy', () => {
   const gate = createInboundPolicy(base, notices);
   const { rateLimit } = gate;
   const front = { owners: ['net:0'], allowedHosts: [] as string[] };
-  // The applier touches these lists alone.
+  // The applier only touches these lists.
   const apply = settingsApplier({ config: base, notices }, { gate, front: front as never });
   apply({ ...withOwner('net:1'), allowedHosts: ['parley.home'], dmScope: 'main' });
   expect(gate.access.owners.has('net:1')).toBe(true);
@@ -159,7 +159,7 @@ it.each([true, false])('ends no process by telling it, in a terminal: %s', (isIn
   const { stop, reload } = signalsOf(isInTerminal);
   expect(reload).toContain(reloadSignal);
   expect(stop).not.toContain(reloadSignal);
-  // The terminal closes.
+  // SIGHUP is also sent when the terminal closes.
   expect(stop.includes('SIGHUP')).toBe(isInTerminal);
   expect(reload.filter((signal) => stop.includes(signal))).toEqual([]);
 });

@@ -3,14 +3,14 @@ import { text } from 'node:stream/consumers';
 
 export type Ran = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
-/** Runs `parley …` as its own process, with nothing of this one's environment but the path. */
+/** Runs `parley …` in its own process, which inherits only PATH and HOME from this one's environment. */
 export async function runParley(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ran> {
   const child = spawn(process.execPath, ['../../bin/parley.mjs', ...args], {
     cwd: import.meta.dirname,
-    // Its home is not the checkout, whose .env is the developer's.
+    // Its home isn't the checkout, whose .env is the developer's.
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PARLEY_TEST_HOME: '/nowhere', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -57,7 +57,7 @@ it.runIf(isRoot)(
     for (const path of [dataDir, join(clone, 'deep')])
       expect(statSync(path), path).toMatchObject({ ...ada, mode: 0o40700 });
 
-    // A package: neither its home nor its data is there yet.
+    // As in a package: neither its home nor its data exists yet.
     const home = join(aFolder(), 'nowhere');
     expect(findOwner({ dataDir: join(home, 'data'), home, caller: ada })).toEqual(ada);
     const ofRoot = { dataDir: join(home, 'data'), home, caller: root };

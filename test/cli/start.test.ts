@@ -9,7 +9,7 @@ import { aFolder } from '../support/own-folder.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
-/** What `parley start` with these arguments asks for. */
+/** Returns what `parley start` requests when it gets these arguments. */
 async function started(...args: readonly string[]) {
   const roles: (string | undefined)[] = [];
   const code = await runCommandLine(['start', ...args], {
@@ -48,7 +48,7 @@ it('names no page and no way to sign in where there is none', () => {
   expect(worker).not.toContain('sign in');
 });
 
-/** How `parley start` ends with such a gateway, when nobody reads its log. */
+/** Resolves with how `parley start` ends with such a gateway when nothing reads its log. */
 async function endOf(how: string): Promise<unknown> {
   const home = aFolder();
   await writeFile(join(home, 'parley.config.json'), '{ "shutdownMs": 100 }');

@@ -11,7 +11,7 @@ import { runParley } from './run-parley.ts';
 
 const token = 'q7Zr2mXk9vTb4NwLs8Jd1HfG';
 
-/** Listens where a gateway could, and keeps what it is sent. */
+/** Listens where a gateway could, and records what it is sent. */
 async function anotherProgram(answer: string) {
   const tokens: (string | undefined)[] = [];
   const server = createServer(({ headers }, response) => {
@@ -40,7 +40,7 @@ it.each(['a page of something else', '{"version":1}', ''])(
   async (answer) => {
     const folder = aFolder();
     const { url, port, tokens } = await anotherProgram(answer);
-    // The lock of a killed process is free, and its address still there.
+    // After a kill, a process's lock is free, but its address is still there.
     (await publishAddress(folder, { url }))();
     const { code, stderr } = await status(folder, port);
     expect({ code, stderr }).toEqual({
@@ -62,7 +62,7 @@ it('says why a gateway isn’t ready that can’t write to its folder, and names
     }),
   });
   onTestFinished(() => server.close());
-  // A lock file that nobody can try, as in a folder of another user's.
+  // A lock file that can't be locked, as in a folder owned by another user.
   await writeFile(join(folder, 'processes'), '');
   expect((await status(folder, String(port))).stderr).toBe(`${reason}\n`);
   await rm(join(folder, 'processes'));

@@ -4,9 +4,9 @@ import { stripVTControlCharacters } from 'node:util';
 import { patienceMs } from '../support/patience.ts';
 
 export type Conversation = {
-  /** Waits until the text is on the screen, after all that was answered before, then types. */
+  /** Waits until the text appears on the screen after everything answered so far, then types. */
   answer(question: string | RegExp, keys: string): Promise<void>;
-  /** All that was shown, without colours. */
+  /** Returns everything shown so far, without colours. */
   shown(): string;
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>;
@@ -18,13 +18,13 @@ export const keys = { enter: '\r', down: '\u001b[B', leave: '\u0003' } as const;
 export type TypeOptions = {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Of the clone whose command it is; by default this one. */
+  /** The root of the clone whose command is run; by default this one. */
   readonly root?: string;
-  /** Ends it, if it still runs: vitest's `onTestFinished`. */
+  /** Registers a cleanup that ends the command if it still runs, such as vitest's `onTestFinished`. */
   atEnd(end: () => void): void;
 };
 
-/** Runs `parley …` with someone at its keyboard. */
+/** Runs `parley …` with simulated keyboard input. */
 export function typeTo(args: readonly string[], options: TypeOptions): Conversation {
   const program = join(options.root ?? join(import.meta.dirname, '../..'), 'bin/parley.mjs');
   const child = spawn(process.execPath, [program, ...args], {

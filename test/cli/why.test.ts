@@ -6,7 +6,7 @@ import { runParley } from './run-parley.ts';
 
 const secret = 'sk-test-0123456789abcdef0123';
 
-/** A data folder with a store that stays open, as under a gateway that runs, and one message that was answered. */
+/** Returns a data folder with one answered message and a store that stays open, as under a running gateway. */
 async function aFolder() {
   const { store, dataDir } = await aStore();
   const worker = aWorker(store);
