@@ -7,7 +7,7 @@ import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { aFolder } from '../support/own-folder.ts';
 
-/** A folder with its `.env`, and one named `data` with another. */
+/** Returns a folder with its own `.env`, containing a folder named `data` with another one. */
 function aCheckout({ beside, inData }: { beside?: string | Buffer; inData?: string }): string {
   const folder = aFolder();
   mkdirSync(join(folder, 'data'));

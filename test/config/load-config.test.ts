@@ -414,7 +414,7 @@ describe('the configuration', () => {
       owner: ['terminal:owner'],
       ann: ['web:owner', 'telegram:5'],
     });
-    // Accounts beside them don't put them out.
+    // Other accounts of the same identity don't displace them.
     expect(load({ identityLinks: { owner: ['telegram:5'] } }).identityLinks).toEqual({
       owner: ['telegram:5', 'web:owner', 'terminal:owner'],
     });
@@ -451,7 +451,8 @@ describe('the configuration', () => {
     const what = expect.stringContaining('parley.config.json, which the file tools would expose');
     const problem = { where: 'agents[0].workspace', what };
     expect(await findLinkedWorkspaceProblems(linked, disks)).toEqual([problem]);
-    // The process never waits for a drive itself: reading the settings asks none, following links asks in turn.
+    // The process never blocks on a disk itself: reading the settings touches none, and links are followed through
+    // `disks`.
     expect(asked).toContain(join(folder, 'link'));
     const gone: DiskCalls = { ...disks, run: () => Promise.reject(new Error('no answer')) };
     expect(await findLinkedWorkspaceProblems(linked, gone)).toEqual([]);
@@ -496,7 +497,7 @@ describe('the configuration', () => {
     const [matcher, named] = load({
       groups: { mentionPatterns: ['(a+)+$', '\\bparley\\b'] },
     }).mentionMatchers;
-    // Whoever tries one way after the other never comes back from this.
+    // A backtracking matcher would practically never finish this.
     expect(matcher?.find(`${'a'.repeat(4000)}!`)).toBeUndefined();
     expect(named?.find('Hello Parley!')).toEqual({ start: 6, end: 12 });
   });
