@@ -41,7 +41,7 @@ function aTool(name: string): Tool {
   });
 }
 
-/** Keeps what is logged, so that a test can read it. */
+/** Records what is logged, so that a test can read it. */
 function aLog(): PluginHostDeps & { readonly lines: string[] } {
   const lines: string[] = [];
   const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);

@@ -17,7 +17,7 @@ const silentLog: Log = {
   child: () => silentLog,
 };
 
-/** A workspace and a folder beside it, both removed by `remove`, and the file tools as a run gets them. */
+/** Creates a workspace and a folder next to it, both removed by `remove`, with the file tools as a run gets them. */
 export async function aWorkspace(config: object = {}) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'parley-files-')));
   const workspace = join(folder, 'workspace');
@@ -35,13 +35,15 @@ export async function aWorkspace(config: object = {}) {
     reports,
     tools,
     reader: host.workspaceReader(),
-    /** Calls a tool as the loop does: arguments through its schema, then `execute`. The text, or the rejection. */
+    /**
+     * Calls a tool as the loop does: arguments through its schema, then `execute`. Resolves with the text, or rejects.
+     */
     async call(name: string, args: object, signal = new AbortController().signal): Promise<string> {
       const tool = tools.get(name);
       if (tool === undefined) throw new Error(`no tool ${name}`);
       return callTool(tool, args, { run, signal });
     },
-    /** The same for a call that an earlier attempt has started. */
+    /** Does the same for a call that an earlier attempt has started. */
     async repeat(name: string, args: object): Promise<string> {
       const tool = tools.get(name);
       if (tool === undefined) throw new Error(`no tool ${name}`);

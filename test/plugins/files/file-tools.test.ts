@@ -40,7 +40,7 @@ describe.runIf(process.platform === 'linux')('a workspace whose disk is gone', (
     const prompt = createBootstrapFiles({ workspace: files.workspace, disks: gate });
     const rules = [{ name: 'AGENTS.md', text: 'rules' }];
     expect(await prompt.read()).toEqual(rules);
-    // Nobody writes to it: opening it takes a thread of the pool and doesn't return, as on a disk that is gone.
+    // Opening a pipe without a writer occupies a pool thread and doesn't return, as on a disk that is gone.
     const pipe = join(files.outside, 'pipe');
     await promisify(execFile)('mkfifo', [pipe]);
     const hung = Array.from({ length: 6 }, () =>
@@ -341,7 +341,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       for (const pattern of ['^(a+)+$!', '(a|aa)+b', '(.*a){20}b', '([a-z]+)*\\d']) {
         const turns = countTurns();
         expect(await files.call('grep', { pattern })).toBe('(no line matches)');
-        // A file of 1.2 MB is read and searched in pieces, and others have their turn between any two.
+        // A file of 1.2 MB is read and searched in pieces, and other work gets a turn between any two of them.
         expect(turns.end()).toBeGreaterThan(10);
       }
     });
@@ -496,7 +496,7 @@ describe('files plugin', () => {
       ...['.parley/plugins/evil.js', '.hooks/start.js', 'channels/evil/index.ts', 'tools/evil.js'],
       'src/main.ts',
     ];
-    // With the three files below, which make others run them, 20 of them.
+    // Together with the three files below, which would make other programs run them, that is 20.
     expect(planted).toHaveLength(17);
     for (const path of planted) await put(path, trap);
     await put(
@@ -514,7 +514,7 @@ describe('files plugin', () => {
   });
 });
 
-/** Does the work without root's right to read everything. */
+/** Does the work without root's permission to read everything. */
 async function asNobody(work: () => Promise<void>): Promise<void> {
   if (process.geteuid?.() !== 0) return work();
   await chmod(files.folder, 0o755);

@@ -16,7 +16,7 @@ beforeEach(async () => {
   await mkdir(join(workspace, 'sub/deep'), { recursive: true });
   await writeFile(join(workspace, 'inside.txt'), 'inside');
   await writeFile(join(outside, 'secret.txt'), canary);
-  // Shows itself in a listing, and is in no path below.
+  // Shows up in any listing of this folder, and appears in no path below.
   await writeFile(join(outside, `${canary}.txt`), '');
   await symlink(outside, join(workspace, 'link'));
   await symlink('../outside', join(workspace, 'relative-link'));
@@ -30,7 +30,7 @@ beforeEach(async () => {
 
 afterEach(() => files.remove());
 
-/** Every way of writing a path that ever led out of somewhere. */
+/** Every way of writing a path that has ever escaped from somewhere. */
 function hostilePaths({ workspace, outside }: AWorkspace): string[] {
   const ups = [
     '..',
@@ -151,7 +151,7 @@ function hostilePaths({ workspace, outside }: AWorkspace): string[] {
   return [...climbs, ...throughLinks, ...absolute, ...encodings, ...linksThemselves];
 }
 
-/** The same path written otherwise: to a file system it may be the same one, to a check of its text another. */
+/** Different spellings of the same path: a file system may treat them as equal when a check of the text doesn't. */
 const rewritings: readonly ((path: string, workspace: string) => string)[] = [
   (path) => `./${path}`,
   (path) => `${path}/`,
@@ -315,7 +315,7 @@ describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)
   });
 });
 
-/** Everything below a folder. With their types asked for, `readdir` follows no links, and one here leads to `/`. */
+/** Lists everything below a folder. With `withFileTypes`, `readdir` follows no links, and one here leads to `/`. */
 async function entriesOf(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries.map(({ parentPath, name }) => join(parentPath, name)).sort();
@@ -329,7 +329,7 @@ const runByOthers: readonly string[] = [
   ...['.github/workflows/x.yml', 'a.code-workspace', '.bashrc', '.config/systemd/user/x.service'],
   ...['.ssh/authorized_keys', 'crontab', '.claude/settings.json', 'hooks/x.js', 'Skills/x/SKILL.md'],
   ...['plugins/x.ts', 'parley.config.json', 'sitecustomize.py', 'lib/x.pth'],
-  // A hidden name that nobody has heard of is somebody's settings.
+  // An unknown hidden name may be some program's settings.
   ...[
     '.rc-of-a-program-to-come',
     '.tool-to-come/x',

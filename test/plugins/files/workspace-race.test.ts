@@ -1,6 +1,6 @@
 /**
- * Threat 5, the race: somebody swaps a folder for a link while files are written. The attacker is a
- * process of its own, so it truly runs beside the writer. The control shows that the attack works.
+ * Threat 5, the race: an attacker swaps a folder for a link while files are being written. The attacker is a separate
+ * process, so it truly runs in parallel with the writer. The control shows that the attack works.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,12 +12,12 @@ import { openWorkspace } from '../../../plugins/files/workspace-files.ts';
 import { workspaceDisks } from '../../../src/processes/disk-gate.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-/** At least so many tries, and more until both sides have met this often. */
+/** The minimum number of tries; there are more until both sides have met as often as `meetings` says. */
 const writes = isLong ? 100_000 : 1_000;
 const meetings = writes / 50;
 const never = new AbortController().signal;
 
-/** Swaps `d` with a link to the outside, and `target.txt` with a link to an outside file, without end. */
+/** Endlessly swaps `d` with a link to the outside, and `target.txt` with a link to an outside file. */
 const attack = `
   const { renameSync, rmSync } = require('node:fs');
   const swap = (name) => {
@@ -27,7 +27,7 @@ const attack = `
       renameSync(name, name + '.link');
       renameSync(name + '.real', name);
     } catch {
-      // The writer made a folder or file of that name in the gap: clear it away and put things back.
+      // The writer created a folder or file of that name in the gap, so remove it and put things back.
       try { rmSync(name, { recursive: true, force: true, maxRetries: 5 }); renameSync(name + '.real', name); } catch {}
     }
   };
@@ -72,7 +72,7 @@ async function startAttack(): Promise<void> {
 async function escapes(): Promise<number> {
   const files = await readdir(outside, { recursive: true });
   const isIntact = (await readFile(join(outside, 'target.txt'), 'utf8')) === 'precious';
-  // `e` and `target.txt` were there before.
+  // `e` and `target.txt` were there from the start.
   return files.length - 2 + (isIntact ? 0 : 1);
 }
 
@@ -82,7 +82,7 @@ function pathOfTry(n: number): string {
   return targets[n % targets.length]?.(n) ?? 'target.txt';
 }
 
-/** Runs `task` for 0, 1, 2, …, eight at a time, until `isDone` of how often it was begun. */
+/** Runs `task` with 0, 1, 2, …, eight at a time, until `isDone` returns true for the number of tasks started. */
 async function inParallel(
   isDone: (count: number) => boolean,
   task: (n: number) => Promise<void>,
@@ -100,7 +100,7 @@ describe.runIf(process.platform === 'linux')('writing while folders are swapped 
     await using files = await openWorkspace(workspace, workspaceDisks);
     const tally = { written: 0, refused: 0 };
     const problems = new Set<string>();
-    // Until both sides have really met: many writes came through, and many ran into the attacker's links.
+    // Both sides have really met once many writes came through and many ran into the attacker's links.
     const hasMet = () => Math.min(tally.written, tally.refused) > meetings;
     await inParallel(
       (count) => count >= writes && hasMet(),
@@ -151,7 +151,7 @@ describe.runIf(process.platform === 'linux')('writing while folders are swapped 
     await inParallel(
       () => found > 0,
       async (n) => {
-        // Refusals and collisions with the attacker are expected here; only escapes count.
+        // Refusals and collisions with the attacker are expected here, so only escapes count.
         await naive(pathOfTry(n), `try ${n}`).catch(() => undefined);
         if (n % 100 === 0) found = await escapes();
       },
