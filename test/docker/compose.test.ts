@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { commandsOf } from '../../src/channel-kit/own-commands.ts';
 import { environmentNames } from '../../src/config/environment.ts';
 
-// The defaults of docker-compose.yml against the list of threat 15: every rule is checked on the file
-// as it is, and on a copy that breaks it.
+// Checks the defaults of docker-compose.yml against the list of threat 15: every rule is checked on the file as it is
+// and on a copy that breaks it.
 
 const service = z.object({
   image: z.string().optional(),
@@ -45,17 +45,17 @@ const read = (text: string) => compose.parse(parse(text, { merge: true }));
 
 type ServiceRule = (service: Service, name: string, file: Compose) => boolean;
 
-/** The image of others whose entrypoint begins as root, and the rights that it uses (read in its 0.100). */
+/** The third-party image whose entrypoint starts as root, and the capabilities it uses (read in its 0.100). */
 const beginsAsRoot = 'signal';
 const itsRights = ['CHOWN', 'DAC_OVERRIDE', 'KILL', 'SETGID', 'SETUID'];
 
-/** Where an installed package keeps its configuration, for the user of the image. */
+/** Where an installed package keeps its configuration, for the image's user. */
 const home = '/home/node/.local/share/parley';
 
-/** Parley, and the server that speaks Signal for it. */
+/** Parley and the server that speaks Signal for it. */
 const talksToTheWorld = new Set(['parley', 'signal']);
 
-/** Each rule holds for every service; beside it the edit that must break it. */
+/** Rules that hold for every service, each with an edit that must break it. */
 const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (text: string) => string }> = {
   'runs as a user that is not root, or drops to one': {
     holds: ({ user, environment }, name) =>
@@ -130,7 +130,7 @@ const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (tex
     holds: ({ environment }) =>
       Object.entries(environment)
         .filter(([name, value]) => /PASSWORD$/.test(name) || /:\/\/[^/]*:.*@/.test(value))
-        // PostgreSQL's image refuses an empty one; Redis and addresses need theirs in any profile.
+        // PostgreSQL's image rejects an empty one; Redis and addresses with a password need theirs in any profile.
         .every(([name, value]) =>
           name === 'POSTGRES_PASSWORD'
             ? value === '$' + '{POSTGRES_PASSWORD:-}'
@@ -251,7 +251,8 @@ describe('the rest of the set-up', () => {
       expect(page).toContain(`parley parley ${command}`);
   });
 
-  // https://docs.docker.com/reference/cli/docker/compose/restart/: changes of environment variables don't count.
+  // https://docs.docker.com/reference/cli/docker/compose/restart/: a restart doesn't apply changed environment
+  // variables.
   it('applies changes of .env by making the container anew, not by a restart', () => {
     const lines = documents.flatMap((text) => text.split(/\n|(?<=\.) /));
     const restarts = lines.filter((line) => /compose restart/.test(line) && !/^\| `config\//.test(line));

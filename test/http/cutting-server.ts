@@ -1,4 +1,4 @@
-/** A server on a thread of its own that ends its connections at every moment of a call, by FIN and by RST. */
+/** A server on its own thread that cuts its connections at every point of a call, with FIN and with RST. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';

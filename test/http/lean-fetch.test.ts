@@ -102,17 +102,17 @@ describe('the lean fetch', () => {
     const url = await serving((_request, response) => void response.end('all of it'));
     const call = new AbortController();
     const { body } = await leanFetch(url, { signal: call.signal });
-    // Node's own stream, see `responseOf`.
+    // This is Node's own stream, see `responseOf`.
     const answer = body as unknown as IncomingMessage;
     while (!answer.complete) await flushEventLoop();
     const { socket } = answer;
     const listeners: number[] = [];
     socket.on('error', () => listeners.push(socket.listenerCount('error') - 1));
-    // Both in one turn: Node.js has not taken the socket back yet.
+    // Both in one turn, before Node.js has taken the socket back.
     expect(String(answer.read())).toBe('all of it');
     call.abort();
     await flushEventLoop();
-    // An error that nobody listens to ends the process.
+    // An error without a listener would end the process.
     expect(listeners.filter((others) => others === 0)).toEqual([]);
   });
 
@@ -129,7 +129,7 @@ describe('the lean fetch', () => {
         ends[neverLeft(error) ? 'refused' : 'cut'] += 1;
       }
     };
-    // An error that nobody listens to would fail the run, a call that never ends this test.
+    // An error without a listener would fail the run, and a call that never ends would fail this test.
     for (let round = 0; round < 60; round++) await Promise.all(Array.from({ length: 20 }, call));
     expect(Math.min(...Object.values(ends))).toBeGreaterThan(0);
   });

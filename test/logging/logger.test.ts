@@ -31,7 +31,7 @@ function collect() {
   return { destination, text: () => chunks.join('') };
 }
 
-/** A named pipe: it holds 64 KB that nobody has read. */
+/** Creates a named pipe, which holds 64 KB of unread data. */
 function aPipe(): string {
   const path = join(folder, 'pipe');
   execFileSync('mkfifo', [path]);
@@ -71,7 +71,7 @@ describe('the logger', () => {
     await reader.close();
     log.info({}, 'for nobody');
     await close();
-    // By now its pipe is known to be closed.
+    // By now the logger knows that its pipe is closed.
     await close();
   });
 

@@ -25,7 +25,7 @@ const encodings: Record<string, (value: string) => string> = {
   hex: (value) => Buffer.from(value).toString('hex'),
 };
 
-/** Every spelling must be gone, not only the one that went in. */
+/** Expects every spelling to be gone, not only the one that was logged. */
 function expectNoTrace(text: string, value: string) {
   for (const [name, encode] of Object.entries(encodings)) {
     const form = encode(value)

@@ -32,7 +32,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 
-/** The model with one thing changed. */
+/** Writes a copy of the model with one change and returns its path. */
 function changedModel(name: string, from: string, to: string): string {
   const text = readFileSync('proof/lane-protocol/lane.pml', 'utf8');
   expect(text).toContain(from);
