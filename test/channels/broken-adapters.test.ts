@@ -1,6 +1,6 @@
 /**
- * The contract is worth something only if it fails on adapters that are wrong. The sound adapter that they
- * are made of passes in example/contract.test.ts.
+ * The contract is only worth something if it fails on adapters that are wrong. The sound adapter that they are made of
+ * passes in example/contract.test.ts.
  */
 import { describe, expect, it } from 'vitest';
 import { channelChecks } from './channel-contract.ts';
@@ -9,8 +9,8 @@ import { brokenAdapters } from './example/broken-adapters.ts';
 import { anExampleNetwork } from './example/example-setup.ts';
 
 /**
- * A broken adapter makes the check wait for what never comes; a sound one is done long before. What must not happen
- * ends its watch by happening.
+ * A broken adapter makes the check wait for something that never comes, while a sound one finishes long before. If
+ * something that must not happen does happen, the check stops watching.
  */
 const times = { patienceMs: 600, watchMs: 20_000 };
 

@@ -1,5 +1,5 @@
 /**
- * What every channel must keep, as named checks: `channelContract(name, setup)` runs them as tests, and
+ * The rules for every channel, as named checks: `channelContract(name, setup)` runs them as tests, and
  * `broken-adapters.test.ts` runs them on adapters that must fail. docs/new-channel.md says how to use it.
  */
 import { describe, it } from 'vitest';

@@ -15,7 +15,7 @@ type ClientChannel = Pick<ChannelHarness, 'capabilities'> & {
   host(timeline: TimelineReader): Promise<ClientHost>;
 };
 
-/** The contract of a channel whose clients are Parley's own: what a client sends is kept until it is acknowledged. */
+/** Tests a channel whose clients are Parley's own: a client keeps what it sends until it is acknowledged. */
 export function clientContract(name: string, { capabilities, route, host: open }: ClientChannel): void {
   channelContract(name, async () => {
     const host = await open(createSessionDouble().timeline);

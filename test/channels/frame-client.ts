@@ -1,6 +1,6 @@
 /**
- * A client of a session-bound channel as the page and the terminal are: keeps what was not
- * acknowledged, comes back by itself, and shows each message once.
+ * A client of a session-bound channel, like the page and the terminal: it keeps what wasn't acknowledged, reconnects on
+ * its own, and shows each message once.
  */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
@@ -41,7 +41,7 @@ export class FrameClient {
     return [...this.#shown].map(([messageId, shown]) => ({ messageId, ...shown }));
   }
 
-  /** The newest image of each item, oldest first. */
+  /** The newest version of each item, oldest item first. */
   get items(): readonly TimelineItem[] {
     const byId = new Map<string, TimelineItem>();
     for (const frame of this.frames) {
@@ -69,7 +69,7 @@ export class FrameClient {
     this.#transport?.send(text);
   }
 
-  /** Resolves once everything that was sent to this client has arrived: the answer to a frame comes behind it. */
+  /** Resolves once everything sent to this client has arrived: the answer to this frame comes after it. */
   async synced(): Promise<void> {
     const id = randomUUID();
     const question = JSON.stringify({ type: 'nothing', id });
@@ -79,7 +79,7 @@ export class FrameClient {
     await expect.poll(isAnswered, { timeout: patienceMs }).toBe(true);
   }
 
-  /** Ends the connection; it comes back by itself. */
+  /** Ends the connection; the client reconnects on its own. */
   cut(): void {
     this.#transport?.close();
   }
@@ -100,7 +100,7 @@ export class FrameClient {
       transport.send('{"type":"hello","conversation":"main"}');
       for (const frame of this.#unacknowledged.values()) transport.send(JSON.stringify(frame));
     } catch {
-      // Nothing listens yet: the next try may find it.
+      // Nothing listens yet; a later attempt may succeed.
       this.#again();
     }
   }

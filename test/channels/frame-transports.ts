@@ -1,10 +1,10 @@
-/** Ways of a client to a session-bound channel: the page's WebSocket, and the terminal's socket of lines. */
+/** Connections of a client to a session-bound channel: the page's WebSocket and the terminal's line-based socket. */
 import { createConnection } from 'node:net';
 import { WebSocket } from 'ws';
 import { createLineSplitter } from '#channel-kit/line-splitter.ts';
 import type { FrameTransport } from './frame-client.ts';
 
-/** `cookie`: of a signed-in browser. */
+/** `cookie`: that of a signed-in browser. */
 export function openWebSocket(url: string, cookie: string): Promise<FrameTransport> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/channels/web/chat`, {
     headers: { cookie, origin: url },

@@ -13,8 +13,8 @@ type Stored = {
 };
 
 /**
- * The gateway's door as an adapter sees it, keeping what it is given: each event key once, the cursor
- * with the batch, nothing of a batch that was refused. `restarted()` is the door after a crash.
+ * The intake as an adapter sees it. It records what it is given: each event key once, the cursor together with its
+ * batch, nothing from a batch that was refused. `restarted()` is the intake after a crash.
  */
 export class RecordingIntake implements Intake {
   readonly #stored: Stored;
@@ -46,7 +46,7 @@ export class RecordingIntake implements Intake {
     return new Map(this.#stored.anchors);
   }
 
-  /** Stored events, each once, in order. */
+  /** The stored events, each once, in order. */
   get events(): readonly InboundEnvelope[] {
     return this.#stored.events;
   }
@@ -92,12 +92,12 @@ export class RecordingIntake implements Intake {
     for (let count = 0; count < times; count += 1) this.#faults.push(code);
   }
 
-  /** Ends what `failNext` began. */
+  /** Clears the faults set by `failNext`. */
   recover(): void {
     this.#faults.length = 0;
   }
 
-  /** Lets every `accept` wait until the returned function is called. */
+  /** Holds every `accept` back until the returned function is called. */
   hold(): () => void {
     const gate = Promise.withResolvers<void>();
     this.#gate = gate.promise;
@@ -107,12 +107,12 @@ export class RecordingIntake implements Intake {
     };
   }
 
-  /** What a new process finds: the same rows and cursor, none of the faults. */
+  /** Returns what a new process finds: the same rows and cursor, none of the faults. */
   restarted(): RecordingIntake {
     return new RecordingIntake(this.#stored, this.#patienceMs);
   }
 
-  /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
+  /** Resolves with the first value of `probe` that isn't undefined or false. Rejects after `deadlineMs`. */
   waitFor<T>(probe: () => T | undefined | false, deadlineMs = this.#patienceMs): Promise<T> {
     return new Promise((resolve, reject) => {
       const check = () => {

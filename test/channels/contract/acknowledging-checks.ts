@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { checksOf } from './check.ts';
 import type { Trial } from './trial.ts';
 
-/** Where the platform, or a history that it keeps, still has what no process of ours has stored. */
+/** Requires that the platform, or a history that it keeps, still has whatever none of our processes has stored. */
 function needsMemory({ harness, only }: Trial): void {
   only(harness.unacknowledged !== undefined || harness.history !== undefined);
 }

@@ -2,7 +2,7 @@ import { patienceMs } from '../../support/patience.ts';
 import type { ChannelHarness } from './harness.ts';
 import { NotPlayed, type Times, Trial } from './trial.ts';
 
-/** One rule that every channel must keep. `name` is unique among the checks and says the rule. */
+/** One rule for every channel. `name` is unique among the checks and states the rule. */
 export type ContractCheck = {
   readonly group: string;
   readonly name: string;
@@ -10,7 +10,7 @@ export type ContractCheck = {
   readonly run: (trial: Trial) => Promise<void>;
 };
 
-/** The rules of one group, each a sentence and what has to hold. */
+/** Builds the checks of one group: each rule is a sentence and the function that checks it. */
 export function checksOf(
   group: string,
   rules: Readonly<Record<string, ContractCheck['run']>>,
@@ -21,13 +21,13 @@ export function checksOf(
 export type Verdict =
   | { readonly kind: 'kept' }
   | { readonly kind: 'broken'; readonly error: unknown }
-  /** The platform cannot play what the rule is about. */
+  /** The platform can't simulate what the rule is about. */
   | { readonly kind: 'not-played' };
 
-/** Watching lasts for another round trip or twenty. */
+/** Watching lasts long enough for another round trip or twenty. */
 const soundTimes: Times = { patienceMs, watchMs: 100 };
 
-/** Tries one rule on a fresh platform and cleans up after it. */
+/** Checks one rule on a fresh platform and cleans up afterwards. */
 export async function tryCheck(
   check: ContractCheck,
   setup: () => Promise<ChannelHarness>,

@@ -4,8 +4,8 @@ import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 
 /**
- * The hands of a local platform: what its people do, and what can go wrong there. A channel gives those
- * its platform can play; a check that needs another is skipped.
+ * Controls of a local platform: what people do there, and what can go wrong. A channel provides those that its platform
+ * can simulate; a check that needs another one is skipped.
  */
 export type ChannelHarness = {
   readonly capabilities: Capabilities;
@@ -13,39 +13,39 @@ export type ChannelHarness = {
   readonly account: string;
   /** The conversation in which `personSays` writes. */
   readonly route: ReplyRoute;
-  /** A new adapter for the account: the first one, or the one of a restarted process. */
+  /** Creates an adapter for the account: the first one, or that of a restarted process. */
   newAdapter(): ChannelAdapter;
-  /** Resolves when the platform has the message, which may be before the adapter has heard of it. */
+  /** Resolves once the platform has the message, which may be before the adapter has seen it. */
   personSays(text: string): Promise<void>;
-  /** What the bot wrote and stands in the conversation now, oldest first. */
+  /** The bot's messages that are now in the conversation, oldest first. */
   standing(): Promise<readonly StandingText[]>;
   close(): Promise<void>;
 
-  /** A person writes in a thread or topic of a group; returns the route an answer must take. */
+  /** A person writes in a thread or topic of a group; resolves with the route that an answer must take. */
   personSaysInThread?(text: string): Promise<ReplyRoute>;
-  /** The person of `personSays` passes somebody's message on, in any way that the network marks. */
+  /** The person of `personSays` forwards somebody's message, in any way that the network marks. */
   personForwards?(text: string): Promise<void>;
-  /** The person changes the message of the latest `personSays`. */
+  /** The person edits the message of the latest `personSays`. */
   personEdits?(text: string): Promise<void>;
   /** The person deletes the message of the latest `personSays`. */
   personDeletes?(): Promise<void>;
-  /** A person puts a reaction on the message of the latest `personSays`, or takes it back. */
+  /** A person adds a reaction to the message of the latest `personSays`, or removes it. */
   personReacts?(emoji: string, change: 'put' | 'taken-back'): Promise<void>;
-  /** The bot's reactions on the message of the latest `personSays`; where `capabilities.canReact`. */
+  /** The bot's reactions on the message of the latest `personSays`; only if `capabilities.canReact`. */
   botReactions?(): readonly string[];
-  /** The platform shows the bot a message of its own. */
+  /** The platform delivers one of the bot's own messages to the bot. */
   botEchoes?(text: string): Promise<void>;
   /** The platform delivers its latest event once more. */
   redeliver?(): Promise<void>;
   /** How many events the platform would still deliver after a crash. */
   unacknowledged?(): number;
-  /** The platform delivers something that cannot be read. */
+  /** The platform delivers an event that can't be read. */
   sendsMalformed?(): Promise<void>;
-  /** An adapter with credentials the platform refuses. */
+  /** Creates an adapter with credentials that the platform rejects. */
   strangerAdapter?(): ChannelAdapter;
-  /** The platform says that events are gone for good. */
+  /** The platform reports that events are permanently lost. */
   losesEvents?(): Promise<void>;
-  /** Receiving is interrupted; the returned function ends that. */
+  /** Interrupts receiving; the returned function restores it. */
   receivingAway?(): Promise<() => Promise<void>>;
   /** For networks whose missed messages are read from the history of a conversation. */
   readonly history?: HistoryControls;
@@ -56,13 +56,13 @@ export type ChannelHarness = {
 
 export type StandingText = FormattedText & {
   readonly messageId: string;
-  /** The message that it is shown to answer; where `capabilities.canQuote`. */
+  /** The message that it visibly replies to; only if `capabilities.canQuote`. */
   readonly quotes?: string | undefined;
-  /** The file that it carries, its bytes as text; where `capabilities.media`. */
+  /** The file that it carries, its bytes as text; only if `capabilities.media`. */
   readonly file?: { readonly name: string; readonly text: string } | undefined;
 };
 
-/** The file of a message as the checks compare it. */
+/** Returns a message's file in the form that the checks compare. */
 export async function shownFile(
   name: string,
   bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
@@ -73,31 +73,30 @@ export async function shownFile(
 }
 
 export type HistoryControls = {
-  /** Lets every answer with history wait until it is released; `asked` resolves with the first question. */
+  /** Holds back every answer with history until released; `asked` resolves with the first request. */
   hold(): { readonly asked: Promise<void>; release(): void };
-  /** The platform refuses the history of the conversation from now on. */
+  /** From now on the platform refuses to give out the conversation's history. */
   refuse(): void;
   /**
-   * Interrupts the live connection, lets `meanwhile` happen unheard, and lets the adapter come back by
-   * itself.
+   * Interrupts the live connection, lets `meanwhile` happen unseen by the adapter, and lets it reconnect on its own.
    */
   interrupt(meanwhile: () => Promise<void>): Promise<void>;
 };
 
 export type WebhookControls = {
-  /** Calls the webhook as the platform does with a person's message; resolves with the HTTP status. */
+  /** Calls the webhook as the platform does for a person's message; resolves with the HTTP status. */
   deliver(text: string, secret?: 'wrong' | 'missing'): Promise<number>;
 };
 
-/** Each makes the next send fail in its way. */
+/** Faults; each makes the next send fail in its own way. */
 export type SendFaults = {
   rateLimited?(afterMs: number): void;
   unreachable?(): void;
   unreadableMarkup?(): void;
-  /** The platform takes the message and the connection ends before its answer. */
+  /** The platform accepts the message, and the connection ends before the answer. */
   answerLost?(): void;
-  /** The platform takes the message and never answers; resolves when it has taken it. */
+  /** The platform accepts the message and never answers; resolves once it has accepted it. */
   answerHangs?(): Promise<void>;
-  /** Nothing listens; the returned function ends it. */
+  /** Makes the platform unreachable; the returned function brings it back. */
   away?(): Promise<() => Promise<void>>;
 };

@@ -6,7 +6,7 @@ import { flushEventLoop } from '../../support/flush-event-loop.ts';
 import { type ContractCheck, checksOf } from './check.ts';
 import type { Trial } from './trial.ts';
 
-/** Sends where a person has written: some networks let a bot speak only there. */
+/** Sends after a person has written: some networks only let a bot write where someone has. */
 function afterAGreeting(run: ContractCheck['run']): ContractCheck['run'] {
   return async (trial) => {
     await trial.begin();
@@ -194,7 +194,7 @@ type Faults = NonNullable<Trial['harness']['faults']>;
 
 function faultOf<Name extends keyof Faults>(trial: Trial, name: Name): NonNullable<Faults[Name]> {
   const faults: Faults = trial.need(trial.harness.faults);
-  // Each hand stands on its own: none uses `this`.
+  // Each control works on its own; none uses `this`.
   return trial.need(faults[name]) as NonNullable<Faults[Name]>;
 }
 

@@ -7,7 +7,7 @@ import type { OutboundContent, SendResult } from '#contracts/outbound.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import type { ChannelHarness } from './harness.ts';
 
-/** Thrown by a check whose hand the platform does not have: the check is then skipped. */
+/** Thrown by a check when the platform lacks a control that it needs; the check is then skipped. */
 export class NotPlayed extends Error {}
 
 export type Kind = InboundEvent['kind'];
@@ -16,13 +16,13 @@ export type EnvelopeOf<K extends Kind> = InboundEnvelope & {
 };
 
 export type Times = {
-  /** How long a check waits for what must happen, ms. */
+  /** How long a check waits for something that must happen, ms. */
   readonly patienceMs: number;
-  /** How long it watches what must not happen, ms. */
+  /** How long it watches for something that must not happen, ms. */
   readonly watchMs: number;
 };
 
-/** One adapter at one platform, for the time of one check. */
+/** One adapter on one platform, for the duration of one check. */
 export class Trial {
   readonly harness: ChannelHarness;
   readonly #patienceMs: number;
@@ -39,13 +39,13 @@ export class Trial {
     this.intake = new RecordingIntake(undefined, patienceMs);
   }
 
-  /** The hand, or the end of the check where there is none. */
+  /** Returns the control, or ends the check if the platform lacks it. */
   need<Hand>(hand: Hand | undefined): Hand {
     if (hand === undefined) throw new NotPlayed('the platform cannot play this');
     return hand;
   }
 
-  /** Ends the check where the network does not do what it is about. */
+  /** Ends the check if the network doesn't do what the check is about. */
   only(isPlayed: boolean): void {
     if (!isPlayed) throw new NotPlayed('the network does not do this');
   }
@@ -55,7 +55,7 @@ export class Trial {
     await this.adapter.start(this.intake);
   }
 
-  /** The process ends and another one begins: rows, cursor and anchors stay. */
+  /** Ends the process and starts another one; rows, cursor and anchors are kept. */
   async restart(meanwhile: () => Promise<void> = async () => undefined): Promise<void> {
     await this.adapter.stop();
     await meanwhile();
@@ -64,18 +64,18 @@ export class Trial {
     await this.begin();
   }
 
-  /** Waits until exactly so many messages are stored. */
+  /** Waits until exactly this many messages are stored. */
   async untilTexts(count: number): Promise<void> {
     await this.intake.waitFor(() => this.intake.texts.length === count);
   }
 
-  /** The first stored event of a kind. */
+  /** Resolves with the first stored event of a kind. */
   first<K extends Kind>(kind: K): Promise<EnvelopeOf<K>> {
     return this.intake.waitFor(() => this.all(kind)[0]);
   }
 
   all<K extends Kind>(kind: K): readonly EnvelopeOf<K>[] {
-    // The filter has looked at the kind.
+    // The filter has checked the kind.
     return this.intake.events.filter(({ event }) => event.kind === kind) as EnvelopeOf<K>[];
   }
 
@@ -83,7 +83,7 @@ export class Trial {
     return this.adapter.send({ key: partKey('run-1:1:a'), route: this.harness.route, content }, signal);
   }
 
-  /** Under a key of its own: no repeat of another send. */
+  /** Sends with its own key, so that it doesn't count as a repeat of another send. */
   sendReply(text: string, replyTo: MessageId): Promise<SendResult> {
     const content = { kind: 'text', text: plainText(text) } as const;
     const outbound = { key: partKey(`run-1:1:${text}`), route: { ...this.harness.route, replyTo }, content };
@@ -94,7 +94,7 @@ export class Trial {
     return this.send({ kind: 'text', text: typeof text === 'string' ? plainText(text) : text }, signal);
   }
 
-  /** The one receipt of a send that went well. */
+  /** Returns the one receipt of a successful send. */
   receiptOf(result: SendResult): MessageId {
     expect(result.kind).toBe('sent');
     const [receipt] = result.kind === 'sent' ? result.receipts : [];
@@ -106,7 +106,7 @@ export class Trial {
     return (await this.harness.standing()).map(({ text }) => text);
   }
 
-  /** Waits for what no stored event announces. */
+  /** Waits for something that no stored event announces. */
   async until(claim: () => boolean, what: string): Promise<void> {
     const deadline = Date.now() + this.#patienceMs;
     while (!claim()) {
@@ -115,7 +115,10 @@ export class Trial {
     }
   }
 
-  /** What must never happen can only be watched for a while: long enough for another round trip or twenty. */
+  /**
+   * Watches something that must stay true. That can only be done for a while: long enough for another round trip or
+   * twenty.
+   */
   async staysTrue(claim: () => boolean): Promise<void> {
     const end = Date.now() + this.#watchMs;
     while (Date.now() < end) {

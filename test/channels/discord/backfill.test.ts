@@ -6,7 +6,7 @@ import { aDiscordStage } from './discord-stage.ts';
 const hourMs = 3_600_000;
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`);
 
-/** A time that the test moves on, for the platform and for the adapter. */
+/** Returns a clock that the test advances, for the platform and for the adapter. */
 function aTime() {
   let at = Date.now() - 48 * hourMs;
   return {
@@ -212,7 +212,7 @@ describe('a guild that the gateway never tells of', () => {
     await first.adapter.stop();
     server.people.sends({ from: ada, channel: general, text: 'missed' });
     server.gateway.withheld.add('GUILD_CREATE');
-    // Channels that are known are read before it is asked for.
+    // Known channels are read before the missing guild is requested.
     const { intake } = await begin(first.intake.restarted(), { clock: hastyBelow(30_000) });
     await intake.waitFor(() => intake.texts.length === 2);
     server.gateway.fault({ kind: 'drop', event: 'MESSAGE_CREATE' });
@@ -232,7 +232,7 @@ describe('a guild that is away for a while', () => {
     time.pass(10 * 60_000);
     server.people.sends({ from: ada, channel: general, text: 'told by nobody' });
     time.pass(10 * 60_000);
-    // Were all conversations known up to here, older ones would never be looked for.
+    // If all conversations counted as known up to this point, older messages would never be looked for.
     server.people.sends({ from: ada, text: 'meanwhile' });
     await intake.waitFor(() => intake.texts.length === 1);
     server.places.findsGuild(guild);
@@ -254,7 +254,7 @@ describe('a guild that is away for a while', () => {
     server.gateway.askForHeartbeat();
     await server.waitFor(() => server.gateway.counts.heartbeats > heartbeats);
     server.clearFaults();
-    // Without the faults Discord says that the bot sees no such channel now, which ends the reading.
+    // Now that the faults are cleared, Discord says that the bot sees no such channel, which ends the reading.
     server.people.sends({ from: bob, text: 'meanwhile' });
     await intake.waitFor(() => intake.texts.length === 1);
     server.people.sends({ from: ada, channel: general, text: 'told by nobody' });
@@ -285,7 +285,7 @@ describe('a guild that is away for a while', () => {
     server.places.denies(rules, 'sendMessages');
     const { intake } = await begin();
     server.places.addsBot(club);
-    // Reported again, as in every session.
+    // Discord reports the guild again, as in every session.
     server.places.findsGuild(club);
     server.people.sends({ from: ada, channel: lobby, text: 'hello' });
     await intake.waitFor(() => intake.texts.length === 1);

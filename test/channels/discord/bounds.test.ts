@@ -1,4 +1,4 @@
-/** Whatever the gateway or the history holds: none of it is parsed beyond the bound, and nothing around it is lost. */
+/** Whatever the gateway or the history contains, nothing over the bound is parsed, and nothing around it is lost. */
 import { describe, expect, it } from 'vitest';
 import { longestFrame, textBound } from '#channel-kit/bounded-json.ts';
 import { absurdJson } from '../../support/absurd-json.ts';
@@ -20,7 +20,7 @@ describe.each(absurdJson)('a message with %s', (what, absurd) => {
     const live = server.people.sends({ from: ada, channel: general, text: 'absurd', fields });
     server.people.sends({ from: ada, channel: general, text: 'behind' });
     await first.intake.waitFor(() => first.intake.texts.length === 2);
-    // Its number was told, so that nobody sends it again.
+    // Its number was acknowledged, so it isn't sent again.
     server.gateway.cut();
     server.people.sends({ from: ada, channel: general, text: 'resumed' });
     await first.intake.waitFor(() => first.intake.texts.length === 3);
@@ -85,7 +85,7 @@ describe('a guild', () => {
     const first = await begin();
     await first.adapter.stop();
     server.people.sends({ from: ada, channel: quiet, text: 'missed' });
-    // A guild that is not told of at all would be asked for after 30 s.
+    // A guild that isn't reported at all would be requested after 30 s.
     server.gateway.withheld.add('GUILD_CREATE');
     const { intake } = await begin(first.intake.restarted(), { clock: hastyBelow(30_000) });
     const told = { ...server.platform.render.guild(guild), emojis: objects };

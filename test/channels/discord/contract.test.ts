@@ -69,7 +69,7 @@ channelContract('discord', async () => {
       return () => server.comeBack();
     },
     history: {
-      // Read at once and answered late: what is said meanwhile is not in it.
+      // The history is read immediately and answered late, so it doesn't contain what is written meanwhile.
       hold: () => {
         server.fault({ kind: 'slow', ms: 500 }, { route: history });
         const { calls } = server;

@@ -33,7 +33,7 @@ export type DiscordSetup = {
   close(): Promise<void>;
 };
 
-/** A Discord and a data folder for one bot, which may be started on it again and again. */
+/** Sets up a Discord server and a data folder for one bot, which may be started on it again and again. */
 export async function setUpDiscord(options: DiscordServerOptions = {}): Promise<DiscordSetup> {
   const server = await startDiscordServer(options);
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-discord-'));

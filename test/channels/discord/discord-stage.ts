@@ -12,7 +12,7 @@ import { type AdapterOptions, setUpDiscord } from './discord-setup.ts';
 export const forever = new AbortController().signal;
 const history = 'GET /channels/:channel/messages';
 
-/** A Discord with Ada in a guild, and processes that run the bot on one data folder, each until the test ends. */
+/** A Discord server with Ada in a guild, and processes that run the bot on one data folder until the test ends. */
 export async function aDiscordStage(options: DiscordServerOptions = {}) {
   const setup = await setUpDiscord(options);
   const { server } = setup;
@@ -39,10 +39,10 @@ export async function aDiscordStage(options: DiscordServerOptions = {}) {
       await adapter.start(intake);
       return { adapter, intake };
     },
-    /** The readings of a channel's history so far. */
+    /** Returns the requests for a channel's history so far. */
     readings: (channelId: string): readonly Call[] =>
       server.calls.filter(({ route, path }) => route === history && path.includes(channelId)),
-    /** The calls so far that post a message. */
+    /** Returns the calls so far that post a message. */
     posts: () => server.calls.filter(({ route }) => route === 'POST /channels/:channel/messages'),
   };
 }

@@ -1,4 +1,4 @@
-/** Threat 18 at the gateway: a frame is read or left, never thrown at; no number leaves its bounds. */
+/** Threat 18 at the gateway: a frame is read or ignored and never causes a throw; no number exceeds its bounds. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readFrame, readGatewayUrl } from '../../../channels/discord/gateway-frame.ts';
@@ -15,11 +15,11 @@ const counts = {
 const awkward = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   fc.constantFrom('', '0', -1, 0, 1e300, '1e300', null, '\u0000', '\ud800', '9'.repeat(20), '__proto__'),
-  // No text can be made of it.
+  // It can't be converted to a string.
   fc.constant({ toString: '' }),
 );
 
-/** Well formed in most of its fields, and odd in some. */
+/** Produces objects that are well formed in most of their fields and odd in some. */
 function oddly(good: Readonly<Record<string, unknown>>, also: readonly string[] = []) {
   const keys = [...Object.keys(good), ...also, 'constructor', '__proto__'];
   const odd = fc.dictionary(fc.constantFrom(...keys), awkward, { maxKeys: 4 });

@@ -203,7 +203,7 @@ describe('a number that cannot be true', () => {
     };
     const { envelope } = only(scene.read('MESSAGE_CREATE', aMessage({ ...odd, timestamp: '+275760-01-01' })));
     expect(envelope.sentAt).toBe(scene.around.receivedAt);
-    // Nor does it make a post that is nobody's typing a command.
+    // Odd values don't turn a post that nobody typed into a command either.
     expect(envelope.event).toMatchObject({ provenance: 'forwarded' });
     const far = only(scene.read('MESSAGE_CREATE', aMessage({ id: '18446744073709551615' })));
     expect(far.envelope.sentAt).toBeLessThanOrEqual(scene.around.receivedAt);
@@ -445,7 +445,7 @@ describe('an interaction', () => {
       sender: { id: ada.id, isAdmin: true },
       event: { kind: 'message', text: '/queue steer cap:5', mentionsBot: true },
     });
-    // It is no message of the history.
+    // It isn't a message in the history.
     expect(messageId).toBeUndefined();
     expect(JSON.stringify(envelope)).not.toContain('secret-token');
   });

@@ -14,7 +14,7 @@ const commands = [
   { name: 'stop', description: 'Ends the run' },
 ];
 const callback = 'POST /interactions/:interaction/:token/callback';
-/** Pauses last as long as they say: "thinking…" stays for a while. */
+/** Pauses take their full length, so "thinking…" stays visible for a while. */
 const patient = { clock: systemClock };
 
 class Refusing extends RecordingIntake {
@@ -31,7 +31,7 @@ class Late extends RecordingIntake {
   }
 }
 
-/** A bot that has its commands. */
+/** Starts a bot that has registered its commands. */
 async function aCommandedStage(intake = new RecordingIntake(), { clock } = patient) {
   let at = Date.now();
   const stage = await aDiscordStage({ now: () => at });
@@ -61,7 +61,7 @@ describe('a slash command', () => {
     expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
     expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
     expect(server.answersTo(used).map(({ text }) => text)).toEqual(['It is so.']);
-    // A second part is a message of its own, even if it says the same.
+    // A second part is a separate message, even if it has the same text.
     await adapter.send(aText(envelope.route, 'It is so.', 'run-1:2'), forever);
     await adapter.send(aText(route(dm.id), 'Later.'), forever);
     expect(server.texts(dm.id)).toEqual(['parley: It is so.', 'parley: It is so.', 'parley: Later.']);
@@ -113,7 +113,7 @@ describe('a slash command', () => {
     };
     server.places.denies(general, 'readMessageHistory');
     await answers(systemClock);
-    // Whether the process before got its answer is not known to these two.
+    // Neither of these two knows whether the previous process's answer arrived.
     await answers(systemClock);
     server.places.denies(general);
     await answers({ ...systemClock, now: () => Date.now() + tokenLifetimeMs });
@@ -201,7 +201,8 @@ describe('the list of commands', () => {
     const refused = { kind: 'refuse', status: 404, code: 0, message: '404: Not Found' } as const;
     server.fault(refused, { route: 'GET /applications/@me' });
     await adapter.commands.register([{ name: 'stop', description: 'Ends it' }], forever);
-    // In guilds that have the bot and in chats with it, not in the chats of those who have installed it for themselves.
+    // In guilds that have the bot and in chats with it, but not in other chats of people who installed it for
+    // themselves.
     const places = { integration_types: [0], contexts: [0, 1] };
     expect(server.platform.commands.get('global')).toMatchObject([{ name: 'stop', ...places }]);
   });

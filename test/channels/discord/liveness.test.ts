@@ -1,4 +1,4 @@
-/** No state of the gateway lasts for ever: whatever does not come is given up, and whatever is refused is tried again. */
+/** No state of the gateway lasts forever: whatever doesn't come is given up on, and whatever is refused is retried. */
 import { describe, expect, it } from 'vitest';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -7,7 +7,7 @@ import { hastyClock } from '../hasty-clock.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { aDiscordStage, aText, type DiscordStage, forever } from './discord-stage.ts';
 
-/** The real time and what a test adds to it; waits are short, and all that were asked for are kept. */
+/** Real time plus what the test adds; waits are cut short, and every requested wait is recorded. */
 function aTime() {
   let added = 0;
   const waits: number[] = [];
@@ -38,7 +38,7 @@ async function aBot(options: Parameters<typeof aDiscordStage>[0] = {}) {
   return { ...stage, time, intake, begin };
 }
 
-/** What is said is heard, however long it took. */
+/** Sends a message and waits until it is received, however long it takes. */
 async function hears(
   { server, ada, general }: Pick<DiscordStage, 'server' | 'ada' | 'general'>,
   intake: RecordingIntake,
@@ -59,7 +59,7 @@ describe('a gateway that leaves out', () => {
     await server.waitFor(() => server.gateway.counts.resumes === 1);
     server.people.sends({ from: ada, channel: general, text: 'told by nobody' });
     server.gateway.withheld.clear();
-    // Not one that is only slow.
+    // A resume that is merely slow isn't abandoned.
     time.pass(readyPatienceMs - 5_000);
     await hastyClock.wait(10);
     expect(server.gateway.counts).toMatchObject({ identifies: 1, connections: 2 });
@@ -289,7 +289,7 @@ describe('a number of the gateway', () => {
       const { server, intake } = bot;
       server.gateway.heartbeatClaim = claim === null ? {} : claim;
       await bot.begin();
-      // A heartbeat each millisecond would go unanswered, and the connection would be left.
+      // With a heartbeat every millisecond, some would go unanswered, and the connection would be abandoned.
       for (let round = 1; round <= 20; round += 1) await hears(bot, intake, `round ${round}`);
       expect(server.gateway.counts).toMatchObject({ connections: 1, identifies: 1 });
     },
@@ -331,7 +331,7 @@ describe('a number of the gateway', () => {
       expect(refused.afterMs).toBeGreaterThanOrEqual(1000);
       expect(refused.afterMs).toBeLessThanOrEqual(30 * 24 * 3_600_000);
       const again = await adapter.send(aText(route(dm.id), value), forever);
-      // What the library keeps in memory ends soon; how long it will is asked of Discord again.
+      // The wait that the library remembers ends soon; after it, Discord is asked again how long to wait.
       if (again.kind === 'retry') expect(again.afterMs).toBeLessThanOrEqual(longestWaitMs);
       else expect(again.kind).toBe('sent');
       if (value === '3000000') expect(refused.afterMs).toBe(30 * 24 * 3_600_000);
@@ -370,7 +370,7 @@ describe('a frame that is none of Discord’s', () => {
     await hears(bot, intake, 'still here');
     expect(server.gateway.counts).toMatchObject({ connections: 1, identifies: 1 });
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
-    // Nor is the session another.
+    // The session hasn't changed either.
     server.gateway.cut();
     await hears(bot, intake, 'resumed');
     expect(server.gateway.counts).toMatchObject({ resumes: 1, identifies: 1 });

@@ -8,7 +8,7 @@ import { formatMarkdown } from '../../../src/replies/markdown.ts';
 import { check } from '../../replies/reply-generators.ts';
 import { rendered } from './rendered.ts';
 
-/** What Discord's parser gives meaning to, alone or together, and ordinary words. */
+/** What has a meaning to Discord's parser, alone or in combination, and ordinary words. */
 const snippets = fc.constantFrom(
   ...['*', '**', '***', '_', '__', '___', '~', '~~', '|', '||', '`', '``', '```', '\\', '\\\\', '>', '>>> '],
   ...[
@@ -47,7 +47,7 @@ const texts = fc.array(snippets, { maxLength: 14 }).map((parts) => parts.join(''
 
 const styleKinds = ['bold', 'italic', 'underline', 'strikethrough', 'spoiler'] as const;
 
-/** Spans of any kind, anywhere, over each other as they like. */
+/** Spans of any kind, anywhere, overlapping in any way. */
 const wildSpans = (text: string): fc.Arbitrary<readonly Span[]> => {
   const place = fc.nat({ max: Math.max(0, text.length - 1) });
   const plain = fc.record({
@@ -59,7 +59,9 @@ const wildSpans = (text: string): fc.Arbitrary<readonly Span[]> => {
 };
 const wildTexts = texts.chain((text) => wildSpans(text).map((spans): FormattedText => ({ text, spans })));
 
-/** The text without what has no width. Clients break lines where they like, so white space is as it comes. */
+/**
+ * Returns the text without zero-width characters. Clients break lines where they like, so white space stays as it is.
+ */
 function shown(content: string): string {
   return rendered(content).text.replaceAll('\u200b', '');
 }
@@ -103,9 +105,9 @@ describe('formatted text', () => {
       fc.property(wildTexts, ({ text, spans }) => {
         const asked = stylesPerCharacter({ text, spans });
         const read = rendered(toMarkdown({ text, spans }));
-        if (read.text !== text) return; // A separator without width stands in it: covered above.
+        if (read.text !== text) return; // It contains a zero-width separator: covered above.
         for (const [index, kinds] of stylesPerCharacter(read).entries()) {
-          // Styles take whole characters, and a quote its line break.
+          // Styles cover whole characters, and a quote includes its line break.
           if (/[\ud800-\udfff\n]/.test(text.charAt(index))) continue;
           for (const kind of kinds) expect(asked[index]).toContain(kind);
         }
@@ -123,7 +125,7 @@ describe('formatted text', () => {
   });
 });
 
-/** Words, each with one style or none, and code, which may hold anything. */
+/** Words, each with one style or none, and code, which may contain anything. */
 const words = fc.constantFrom(
   'word',
   'snake_case',
@@ -153,7 +155,7 @@ const phrases = fc.array(phrase, { minLength: 1, maxLength: 6 }).map((parts): Fo
   return { text: `${text}so on`, spans: spans.filter((span) => isSeparable(text, span)) };
 });
 
-/** What needs a separator without width is another test's matter. */
+/** Says whether the span needs no zero-width separator; those that do are covered by another test. */
 function isSeparable(text: string, { kind, start, length }: Span): boolean {
   const covered = text.slice(start, start + length);
   if (kind === 'spoiler' || kind === 'strikethrough') return !/[|~]$/.test(covered);

@@ -152,7 +152,7 @@ describe('a call that went wrong', () => {
       expect(outcome(refusal(404, code), text('x'), { isThread: true })).toMatchObject({
         failure: { kind: 'thread-gone' },
       });
-    // A change goes as a message first, which wakes an archived thread.
+    // The rejected edit is sent as a message instead, which reopens an archived thread.
     expect(outcome(refusal(400, 50083), edit, { isThread: true })).toMatchObject({
       failure: { kind: 'rejected' },
     });

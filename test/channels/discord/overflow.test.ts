@@ -5,7 +5,7 @@ import { History } from '../../../channels/discord/history.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { aScene, general } from './payloads.ts';
 
-/** A history whose store takes nothing until it is told to. */
+/** Returns a history whose store accepts nothing until it is released. */
 function aHistory() {
   let [overflows, isStuck] = [0, true];
   const waiting: (() => void)[] = [];
@@ -14,7 +14,7 @@ function aHistory() {
   const history = new History({
     api: { messages: unused, channel: unused, answers: unused },
     directory: new Directory(bot),
-    // Nothing of it is asked for a channel that is live.
+    // For a live channel, none of this is used.
     contacts: undefined as never,
     clock: systemClock,
     log: silentLog,

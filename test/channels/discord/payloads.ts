@@ -1,4 +1,4 @@
-/** Payloads as Discord sends them, and what the pure parts know around them. */
+/** Payloads as Discord sends them, and the context in which the pure parts read them. */
 import type { Sender } from '#contracts/envelope.ts';
 import { Directory } from '../../../channels/discord/directory.ts';
 import { botOf, isSnowflake, timeOf } from '../../../channels/discord/ids.ts';
@@ -25,7 +25,7 @@ export const bob = { id: '1400000000000000002', username: 'bob', global_name: nu
 type Fields = Readonly<Record<string, unknown>>;
 
 let counter = 0n;
-/** Ids that grow, each about a second later. */
+/** Returns growing ids, each about a second after the one before. */
 export const nextId = () => String(1450000000000000000n + ++counter * 4_194_304_000n);
 
 export function aGuild(over: Fields = {}): Fields {
@@ -102,7 +102,7 @@ export function aScene(guild: Fields = aGuild()): Scene {
   return { directory, authors, people, around, read };
 }
 
-/** The one event that a reading must hold. */
+/** Returns the single event of a reading; throws if there isn't exactly one. */
 export function only(reading: ReadResult) {
   if (reading.kind !== 'events' || reading.events.length !== 1)
     throw new Error(`expected one event, got ${JSON.stringify(reading)}`);

@@ -47,7 +47,7 @@ describe('pitfall 51', () => {
     const used = server.people.uses({ from: ada, name: 'stop' });
     await server.waitFor(() => used.answer !== undefined);
     expect(server.interactions.failed(used)).toBe(false);
-    // Discord closes a socket that it has not heard for two of them.
+    // Discord closes a socket that misses two of them.
     await server.waitFor(() => server.gateway.counts.heartbeats >= heartbeats + 3);
     expect(intake.events).toEqual([]);
     release();
@@ -109,7 +109,7 @@ describe('pitfall 51', () => {
     const { adapter, intake } = await begin();
     const met = server.people.sends({ from: ada, text: 'before' });
     await intake.waitFor(() => intake.texts.length === 1);
-    // The next process knows of nothing that came after this.
+    // The next process knows nothing that came after this.
     const later = new RecordingIntake({
       events: [],
       keys: new Set(),
@@ -126,7 +126,7 @@ describe('pitfall 51', () => {
     for (const text of ['direct', 'in the channel', 'in the thread']) {
       const [live, historic] = [messageIn(intake, text), messageIn(later, text)];
       if (live === undefined || historic === undefined) throw new Error(`${text} has not come twice`);
-      // History does not tell the rank of who wrote.
+      // The history doesn't contain the author's rank.
       const { sender: _, ...rest } = live;
       expect(historic).toMatchObject(rest);
       expect(historic.sender.id).toBe(live.sender.id);

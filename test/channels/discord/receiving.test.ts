@@ -66,7 +66,7 @@ describe('a new session', () => {
   it('reads again what was read before it began', async () => {
     const { server, bob, begin, readings } = await aDiscordStage();
     const gate = Promise.withResolvers<void>();
-    // Discord wants 5 s between two identifies: the second one waits here.
+    // Discord wants 5 s between two identifies; the second one waits at this gate.
     const clock: Clock = {
       now: hastyClock.now,
       wait: (ms, signal) => (ms > 3000 && ms < 5000 ? gate.promise : hastyClock.wait(ms, signal)),
@@ -147,7 +147,7 @@ describe('a conversation that this process knows nothing of', () => {
     const { server, ada, dm, begin } = await aDiscordStage();
     const first = await begin();
     first.intake.failNext('store_unavailable', 1_000_000);
-    // As servers of other makers do, and Discord once did.
+    // Other server implementations do this, and so did Discord once.
     server.gateway.dispatch({ t: 'CHANNEL_CREATE', data: () => ({ id: dm.id, type: 1 }) });
     server.people.sends({ from: ada, text: 'hello?' });
     await first.intake.waitFor(() => first.intake.attempts > 0);

@@ -1,7 +1,7 @@
 /**
- * What a Discord client shows of a message's content, by the rules of a parser that is not ours
- * (discord-markdown-parser, which follows the client's own): the text, and which style lies where. An
- * address that is a link by itself is plain text.
+ * Shows what a Discord client makes of a message's content, by the rules of a third-party parser
+ * (discord-markdown-parser, which follows the client's own): the text and where each style is. An address that is
+ * already a link on its own is plain text.
  */
 import { parse } from 'discord-markdown-parser';
 import type { FormattedText } from '#contracts/formatted-text.ts';
@@ -12,7 +12,7 @@ type Node = {
   readonly content?: string | readonly Node[];
   readonly target?: string;
   readonly lang?: string;
-  /** Of an emoji. */
+  /** The name of an emoji. */
   readonly name?: string;
 };
 
@@ -54,7 +54,7 @@ export function rendered(content: string): FormattedText {
   return { text, spans };
 }
 
-/** Mentions, custom emoji, times: whatever no text of ours may turn into becomes visible as its type. */
+/** Makes mentions, custom emoji and times, which our text must never turn into, visible as their type. */
 function shownAs({ type, name = '' }: Node): string {
   if (type === 'twemoji') return name;
   return type === 'br' || type === 'newline' ? '\n' : `⟦${type}⟧`;

@@ -41,7 +41,7 @@ describe('a send', () => {
 
   it('is looked for when Discord has forgotten its nonce', async () => {
     const { server, dm, ada, route, newAdapter } = await aDiscordStage({ nonceWindowMs: 0 });
-    // It does not receive: that would read the history as well.
+    // It doesn't receive, because that would read the history as well.
     const adapter = newAdapter();
     await adapter.identify(forever);
     const outbound = aText(route(dm.id), 'hello');
@@ -114,7 +114,7 @@ describe('a send', () => {
     expect(await failureIn(secret.id, 'two')).toBe('rejected');
     server.fault({ kind: 'page', status: 502 }, { route: 'GET /channels/:channel' });
     expect(await failureIn(secret.id, 'three')).toBe('retry');
-    // Nobody can tell any more which of the two it was.
+    // By now it is unknown which of the two it was.
     server.places.deletesThread(secret);
     expect(await failureIn(secret.id, 'four')).toBe('rejected');
     expect(server.botMessages(general.id)).toEqual([]);

@@ -1,4 +1,4 @@
-/** What is reached of the gateway's library behind its types, and what the code above counts on. */
+/** What the code uses of the gateway library's untyped internals, and the names it relies on. */
 import { WebSocketShard } from '@discordjs/ws';
 import { expect, it } from 'vitest';
 import * as ws from 'ws';
@@ -9,7 +9,7 @@ it('the library still calls its frames’ reader and its connection what the sha
   const doors = { onFrame: () => undefined, onLeave: () => undefined };
   const strategy = {} as ConstructorParameters<typeof Shard>[0];
   expect(Object.getOwnPropertyNames(new Shard(strategy, doors))).toContain('connection');
-  // Its types leave out what reads the frames.
+  // The library's types omit the class that reads the frames.
   const { Receiver } = ws as unknown as { readonly Receiver: new () => object };
   expect(Object.getOwnPropertyNames(new Receiver())).toContain('_maxPayload');
 });

@@ -1,4 +1,4 @@
-/** A connection of the gateway ends when it is ended, however far it has come and whatever its other side does. */
+/** A gateway connection ends when it is closed, however far it has got and whatever the other side does. */
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
@@ -6,7 +6,7 @@ import { WebSocketServer } from 'ws';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { GatewaySocket } from '../../../channels/discord/socket.ts';
 
-/** A server that takes connections, and makes WebSockets of them only when it is asked to. */
+/** Starts a server that accepts connections and upgrades them to WebSockets only if `upgrades` is set. */
 async function aServer({ upgrades = false } = {}) {
   const server = createServer();
   const sockets = new WebSocketServer({ noServer: true });
@@ -16,7 +16,7 @@ async function aServer({ upgrades = false } = {}) {
     if (!upgrades) return;
     sockets.handleUpgrade(request, socket, head, (other) => {
       other.send('{"op":10,"d":{"heartbeat_interval":41250}}');
-      // It hears nothing any more, and not the closing either.
+      // From here on it reads nothing, not even the close frame.
       other.pause();
     });
   });
@@ -35,7 +35,7 @@ function dial(url: string) {
   return { socket, greeted: greeted.promise };
 }
 
-/** Its other side has left it, in whatever way. */
+/** Resolves once the other side has left the connection, in whatever way. */
 async function isLeft(socket: Socket): Promise<void> {
   socket.on('error', () => undefined).resume();
   if (socket.readableEnded || socket.closed) return;

@@ -13,7 +13,7 @@ import { startPull } from './receive-pull.ts';
 import { startPush } from './receive-push.ts';
 import type { Receiver } from './receiver.ts';
 
-/** Holds the connection and nothing else: mapping is in inbound.ts and outbound.ts. */
+/** Manages the connection and nothing else: mapping is in inbound.ts and outbound.ts. */
 export class ExampleAdapter implements ChannelAdapter {
   readonly #config: ExampleConfig;
   readonly #deps: ChannelDeps;
@@ -39,7 +39,7 @@ export class ExampleAdapter implements ChannelAdapter {
     if (end.kind !== 'answer') throw new ParleyError('channel_unavailable', `example: ${end.reason}`);
     if (end.status === 401)
       throw new ParleyError('channel_unauthorised', 'example: the network refused the token');
-    // The server is the other half of this folder; a real one needs a schema here.
+    // The server is the other half of this example; with a real one, a schema is needed here.
     const { id, name } = end.body as unknown as { readonly id: string; readonly name: string };
     this.#account = id;
     return { id: accountId(id), name };

@@ -1,4 +1,4 @@
-/** The calls to the network. One connection each: so it is certain whether one ever stood. */
+/** The calls to the network. Each uses its own connection, so it is certain whether one was ever established. */
 import { type IncomingMessage, request } from 'node:http';
 import { readJson } from '#channel-kit/bounded-json.ts';
 import type { ExampleConfig } from './config.ts';
@@ -6,14 +6,14 @@ import type { Answer, CallEnd } from './outbound.ts';
 
 export type Request = { readonly method: string; readonly path: string; readonly body?: object };
 
-/** Never rejects: what became of the call is a value. An abort counts as no answer. */
+/** Makes a call. Never rejects: the outcome is a value. An abort counts as no answer. */
 export function call(config: ExampleConfig, wanted: Request, signal: AbortSignal): Promise<CallEnd> {
   let isConnected = false;
   return open(config, wanted, signal, () => {
     isConnected = true;
   })
     .then(async (response) => {
-      // The server is the other half of this folder; a real one needs a schema here.
+      // The server is the other half of this example; with a real one, a schema is needed here.
       const body = (await readJson(response)) as Answer;
       return { kind: 'answer', status: response.statusCode ?? 0, body } as const;
     })
@@ -23,7 +23,7 @@ export function call(config: ExampleConfig, wanted: Request, signal: AbortSignal
     });
 }
 
-/** Opens the response; rejects when there is none. */
+/** Resolves with the response once its headers have arrived; rejects if there is none. */
 export function open(
   { url, token }: ExampleConfig,
   { method, path, body }: Request,

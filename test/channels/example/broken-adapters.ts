@@ -13,11 +13,11 @@ export type BrokenAdapter = {
   readonly name: string;
   readonly receive: 'pull' | 'push' | 'hook';
   readonly breakage: Breakage;
-  /** Names of checks; each has to fail. */
+  /** The names of checks, each of which must fail. */
   readonly caughtBy: readonly string[];
 };
 
-/** The sound adapter with some of its methods replaced. */
+/** Returns the sound adapter with some of its methods replaced. */
 function adapterWith(change: (sound: ChannelAdapter) => Partial<ChannelAdapter>): Breakage {
   return {
     adapter: (sound) => ({
@@ -30,7 +30,7 @@ function adapterWith(change: (sound: ChannelAdapter) => Partial<ChannelAdapter>)
   };
 }
 
-/** The sound adapter behind whose back something happens to what it hands over. */
+/** Returns the sound adapter with an intake that tampers with what is handed over. */
 function intakeWith(change: (intake: Intake) => Partial<Intake>): Breakage {
   return adapterWith((sound) => ({
     start: (intake) =>
@@ -46,7 +46,7 @@ function intakeWith(change: (intake: Intake) => Partial<Intake>): Breakage {
   }));
 }
 
-/** What says this comes behind the batch that came after it, however long that takes. */
+/** Hands the batch with this text over only after the batch that followed it, however long that takes. */
 function handsOverLate(intake: Intake, text: string): Pick<Intake, 'accept'> {
   let late: InboundBatch | undefined;
   return {

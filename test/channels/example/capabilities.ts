@@ -12,6 +12,6 @@ export const exampleCapabilities: Capabilities = {
   preview: { dm: 'edit', group: 'edit' },
   previewIntervalMs: { dm: 1000, group: 1000 },
   isSessionBound: false,
-  // The network has no key for sends: one whose answer is lost stays unknown.
+  // The network has no key for sends, so a send whose answer is lost stays unknown.
   repeatSafeMs: 0,
 };

@@ -18,14 +18,14 @@ const group = { id: 'group-9', kind: 'group' } as const;
 
 /** What a broken variant changes around the adapter. */
 export type Breakage = {
-  /** Stands between the test and the sound adapter. */
+  /** Wraps the sound adapter, between it and the test. */
   adapter?(sound: ChannelAdapter): ChannelAdapter;
-  /** Stands between the adapter and the HTTP server. */
+  /** Wraps the routes, between the adapter and the HTTP server. */
   routes?(host: RouteHost): RouteHost;
   readonly capabilities?: Partial<Capabilities>;
 };
 
-/** The example network with everything its people and its faults can do, receiving in one of the three ways. */
+/** The example network with all its people and faults, receiving in one of the three ways. */
 export async function anExampleNetwork(receive: Way, breakage: Breakage = {}): Promise<ChannelHarness> {
   const server = new ExampleServer();
   await server.listen();
@@ -77,7 +77,7 @@ export async function anExampleNetwork(receive: Way, breakage: Breakage = {}): P
       return reaction === undefined ? [] : [reaction];
     },
     close: async () => {
-      // A broken one may not have stopped the sound one in it.
+      // A broken adapter may not have stopped the sound one inside it.
       for (const adapter of sound) await adapter.stop();
       await server.close();
       await hooks?.close();
@@ -88,7 +88,7 @@ export async function anExampleNetwork(receive: Way, breakage: Breakage = {}): P
   };
 }
 
-/** What each way of receiving lets the platform play. */
+/** Returns the controls that each way of receiving lets the platform offer. */
 function handsOf(receive: Way, server: ExampleServer): Partial<ChannelHarness> {
   const receivingAway = async () => {
     await server.goAway();
@@ -145,7 +145,7 @@ type HookHost = {
   close(): Promise<void>;
 };
 
-/** The real HTTP server in front of the webhook, and the network that calls it until it reads 200. */
+/** Starts the real HTTP server for the webhook, and makes the network call it until it reads 200. */
 async function hookHost(network: ExampleServer): Promise<HookHost> {
   const { server, port } = await aServer();
   const post = async (body: string, secret: string | undefined) => {

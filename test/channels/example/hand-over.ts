@@ -3,9 +3,9 @@ import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
 
 /**
- * Hands a batch over until it is stored. False when receiving has to end: stopped, or another process has
- * the account. Nothing after the batch may be handed over before this resolves, and nothing of it be
- * acknowledged.
+ * Hands a batch over until it is stored. Resolves with false if receiving has to end: it was stopped, or another
+ * process has the account. Until it resolves, nothing after the batch may be handed over, and nothing in the batch may
+ * be acknowledged.
  */
 export async function handOver(
   intake: Intake,

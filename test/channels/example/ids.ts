@@ -3,7 +3,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 
 export const exampleChannel = channelId('example');
 
-/** The only place that makes routes, so that two spellings of one conversation cannot arise. */
+/** Makes a route. This is the only place that does, so that no conversation can have two spellings. */
 export function routeOf(account: string, room: string, thread?: string): ReplyRoute {
   const route = { channel: exampleChannel, account: accountId(account), conversation: conversationId(room) };
   return thread === undefined ? route : { ...route, thread: threadId(thread) };

@@ -1,4 +1,4 @@
-/** Platform event → envelope. Pure: what cannot be read throws, and the receiver stores it raw. */
+/** Platform event → envelope. Pure: an event that can't be read throws, and the receiver stores it raw. */
 import { z } from 'zod';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
@@ -29,7 +29,7 @@ const eventSchema = z.discriminatedUnion('kind', [
 
 type ExampleEvent = z.infer<typeof eventSchema>;
 
-/** Throws a ZodError when `raw` is no event that we know. */
+/** Throws a ZodError if `raw` isn't a known event. */
 export function envelopeOf(raw: unknown, account: string): InboundEnvelope {
   const event = eventSchema.parse(raw);
   const { author, roomKind, room, thread } = event;
@@ -43,11 +43,11 @@ export function envelopeOf(raw: unknown, account: string): InboundEnvelope {
   };
 }
 
-/** Kind, message and version: the same for a redelivery, another for an edit. */
+/** The key contains kind, message and version: the same for a redelivery, another for an edit. */
 function keyOf(event: ExampleEvent): string {
   const name = `${event.kind}:${event.room}:${event.id}`;
   if (event.kind === 'edit') return `${name}:${event.version}`;
-  // The same person may put and take back the same emoji any number of times.
+  // The same person may add and remove the same emoji any number of times.
   return event.kind === 'reaction' ? `${name}:${event.author.id}:${event.emoji}:${event.change}` : name;
 }
 
@@ -76,7 +76,7 @@ function inboundEvent(event: ExampleEvent): InboundEvent {
   }
 }
 
-/** Events in their order; one that cannot be read is kept raw, so that it does not stop the others. */
+/** Reads the events in order; one that can't be read is kept raw, so that it doesn't block the others. */
 export function batchOf(raws: readonly unknown[], account: string): InboundBatch {
   const events: InboundEnvelope[] = [];
   const unreadable: NonNullable<InboundBatch['unreadable']>[number][] = [];
@@ -85,7 +85,7 @@ export function batchOf(raws: readonly unknown[], account: string): InboundBatch
       events.push(envelopeOf(raw, account));
     } catch (error) {
       const text = JSON.stringify(raw) ?? 'undefined';
-      // No id could be read, so the content names it; a redelivery has the same.
+      // The id couldn't be read, so the key is derived from the content; a redelivery gets the same one.
       unreadable.push({
         eventKey: eventKey(`unreadable:${text}:${index}`),
         raw: text,

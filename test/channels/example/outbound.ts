@@ -10,12 +10,12 @@ export type Call =
       readonly method: string;
       readonly path: string;
       readonly body?: object;
-      /** The file whose bytes go along. */
+      /** The file whose bytes are sent along. */
       readonly file?: string;
     }
   | { readonly kind: 'rejected'; readonly reason: string };
 
-/** `sizeBytes` is that of the file to send; undefined when it can't be read. */
+/** `sizeBytes` is that of the file to send; undefined if it can't be read. */
 export function callOf({ route, content }: Outbound, sizeBytes: number | undefined): Call {
   const path = `/rooms/${encodeURIComponent(route.conversation)}/messages`;
   switch (content.kind) {
@@ -48,7 +48,7 @@ export function callOf({ route, content }: Outbound, sizeBytes: number | undefin
   }
 }
 
-/** What became of the call: an answer, no connection at all, or a connection that ended without one. */
+/** The outcome of a call: an answer, no connection at all, or a connection that ended without an answer. */
 export type CallEnd =
   | { readonly kind: 'answer'; readonly status: number; readonly body: Answer }
   | { readonly kind: 'not-connected'; readonly reason: string }
@@ -70,7 +70,7 @@ export function resultOf(end: CallEnd, content: Outbound['content']): SendResult
   if (status === 404 && content.kind === 'delete') return { kind: 'sent', receipts: [] };
   if (body.code === 'blocked') return { kind: 'failed', failure: { kind: 'unreachable' }, reason };
   if (body.code === 'markup') return { kind: 'failed', failure: { kind: 'markup' }, reason };
-  // It may have taken the message before it broke.
+  // The server may have accepted the message before it failed.
   if (status >= 500) return { kind: 'unknown', reason };
   return { kind: 'failed', failure: { kind: 'rejected' }, reason };
 }

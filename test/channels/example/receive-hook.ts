@@ -6,8 +6,8 @@ import { batchOf } from './inbound.ts';
 import type { Receiver, ReceiverDeps } from './receiver.ts';
 
 /**
- * The network calls us, and calls again until it reads 200: so 200 means stored. Whatever arrives while
- * nobody receives is answered with "later".
+ * Receives by webhook. The network repeats each call until it reads 200, so 200 means stored. Whatever arrives while
+ * nothing receives is answered with "later".
  */
 export function startHook(deps: ReceiverDeps, intake: Intake, routes: RouteHost): Receiver {
   const { config, account, log } = deps;
@@ -20,7 +20,7 @@ export function startHook(deps: ReceiverDeps, intake: Intake, routes: RouteHost)
       return { status: 200 };
     } catch (error) {
       log.warn({ error }, 'example.not-stored');
-      // Another process has the account: what comes now is its business.
+      // Another process has the account, so whatever arrives now is that process's business.
       if (hasCode(error, 'stale_epoch')) isStopped = true;
       return { status: 503 };
     }
@@ -46,7 +46,7 @@ function knowsSecret({ headers }: WebhookRequest, secret: string): boolean {
   return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
-/** What is no JSON goes on as text, and is kept as unreadable. */
+/** Passes text that isn't JSON on as it is, to be kept as unreadable. */
 function readJson(body: Uint8Array): unknown {
   const text = Buffer.from(body).toString();
   try {

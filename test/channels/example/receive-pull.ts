@@ -7,7 +7,7 @@ import type { Receiver, ReceiverDeps } from './receiver.ts';
 type Page = { readonly events: readonly unknown[]; readonly cursor: number; readonly isLossTold: boolean };
 
 /**
- * The network keeps events until the next question names a later cursor: so the cursor that we ask with is
+ * Receives by polling. The network keeps events until a request names a later cursor, so the cursor in our requests is
  * always one that the intake has stored.
  */
 export function startPull(deps: ReceiverDeps, intake: Intake): Receiver {
@@ -31,7 +31,7 @@ export function startPull(deps: ReceiverDeps, intake: Intake): Receiver {
       }
       if (isTroubled) intake.trouble(undefined);
       isTroubled = false;
-      // The server is the other half of this folder; a real one needs a schema here.
+      // The server is the other half of this example; with a real one, a schema is needed here.
       const page = end.body as unknown as Page;
       if (page.isLossTold)
         intake.gap({ reason: 'the network has forgotten events that were not fetched in time' });

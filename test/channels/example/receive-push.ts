@@ -7,9 +7,10 @@ import { batchOf } from './inbound.ts';
 import type { Receiver, ReceiverDeps } from './receiver.ts';
 
 /**
- * The network tells what happens to whoever listens, and keeps a history by room. So after each new
- * connection the history of every known room is read from its anchor on, while what is new waits; and an
- * anchor moves in the transaction that stores what it passes. Resolves when the first connection stands, or `ends` does.
+ * Receives from a stream. The network reports events only to connected clients and keeps a history by room. So after
+ * each new connection the history of every known room is read from its anchor on, while new events wait. An anchor
+ * moves in the transaction that stores the events up to it. Resolves once the first connection is open, or when `ends`
+ * aborts.
  */
 export async function startPush(deps: ReceiverDeps, intake: Intake, ends: AbortSignal): Promise<Receiver> {
   const { clock } = deps;
@@ -33,7 +34,7 @@ export async function startPush(deps: ReceiverDeps, intake: Intake, ends: AbortS
         await backfill(deps, { intake, anchors, deliver, signal });
         for await (const line of linesOf(stream)) await takeLine(deps, { line, intake, deliver });
       } catch {
-        // A stream that ends is opened again; the reason is told below.
+        // A stream that ends is opened again; the reason is reported below.
       }
       if (signal.aborted) return;
       intake.trouble({ kind: 'unreachable', detail: 'the live connection has ended' });
@@ -50,7 +51,7 @@ export async function startPush(deps: ReceiverDeps, intake: Intake, ends: AbortS
   };
 }
 
-/** Reads only when asked to, so what comes while the history is read waits in the stream, and none is lost. */
+/** Reads only on demand, so events that come while the history is read wait in the stream, and none is lost. */
 async function* linesOf(stream: IncomingMessage): AsyncIterable<string> {
   let rest = '';
   for await (const chunk of stream.setEncoding('utf8')) {
@@ -80,7 +81,7 @@ type Backfill = {
   readonly signal: AbortSignal;
 };
 
-/** Reads what was missed, room by room; says where it cannot. */
+/** Reads what was missed, room by room; reports where that isn't possible. */
 async function backfill(deps: ReceiverDeps, { intake, anchors, deliver, signal }: Backfill): Promise<void> {
   for (const [conversation, anchor] of anchors) {
     const path = `/rooms/${encodeURIComponent(conversation)}/messages?after=${anchor}`;
@@ -90,13 +91,13 @@ async function backfill(deps: ReceiverDeps, { intake, anchors, deliver, signal }
       intake.gap({ conversation, reason: 'the network does not give out the history of the room' });
       continue;
     }
-    // The server is the other half of this folder; a real one needs a schema here.
+    // The server is the other half of this example; with a real one, a schema is needed here.
     const { messages } = end.body as unknown as { readonly messages: readonly unknown[] };
     if (messages.length > 0) await deliver(batchOf(messages, deps.account));
   }
 }
 
-/** The newest message of each room; ids grow, and an anchor never goes back. */
+/** Returns the newest message of each room; ids grow, and an anchor never moves back. */
 function anchorsAfter(
   { events }: InboundBatch,
   known: ReadonlyMap<ConversationId, string>,

@@ -10,6 +10,6 @@ export type ReceiverDeps = {
 };
 
 export interface Receiver {
-  /** Resolves when no further `accept` will be called. */
+  /** Resolves once no further `accept` will be called. */
   stop(): Promise<void>;
 }

@@ -57,7 +57,7 @@ describe('groups', () => {
       server.people.writes({ from: ada, to: team, text: 'hello' });
       await intake.waitFor(() => intake.texts.length > count);
     };
-    /** The list was answered, and is read in a moment. */
+    /** The list has been answered, but is only read a moment later. */
     const ranksAs = async (isAdmin: boolean) => {
       while (intake.events.at(-1)?.sender.isAdmin !== isAdmin) await says();
     };
@@ -99,7 +99,7 @@ describe('groups', () => {
     server.people.changesGroup(ada, team, (group) => void group.members.push(account));
     const isIn = ({ event }: InboundEnvelope) => event.kind === 'membership' && event.isMember;
     await intake.waitFor(() => intake.events.some(isIn));
-    // A group that nobody knew, too: who adds the bot is asked whether it should answer there.
+    // It also works for an unknown group: the person who adds the bot is asked whether it should answer there.
     const crew = server.world.addGroup({ name: 'Crew', members: [ada, bob] });
     server.people.changesGroup(bob, crew, ({ members }) => void members.push(account));
     await intake.waitFor(() => intake.events.filter(isIn).length === 2);
@@ -117,7 +117,7 @@ describe('groups', () => {
     const team = server.world.addGroup({ name: 'Team', members: [ada, server.account] });
     const intake = new RecordingIntake();
     await begin(intake);
-    // The list is read in a moment.
+    // The list is read a moment later.
     for (const isRanked = () => intake.events.at(-1)?.sender.isAdmin === true; !isRanked(); ) {
       const count = intake.texts.length;
       server.people.writes({ from: ada, to: team, text: '/stop' });

@@ -21,7 +21,7 @@ let adapter: SignalAdapter;
 let ada: Person;
 let team: Group;
 let dm: ReplyRoute;
-/** The refusals that a test is about. */
+/** The refusals that a test expects. */
 let wanted: string[] = [];
 
 const text = (value: string): OutboundContent => ({ kind: 'text', text: plainText(value) });
@@ -46,7 +46,7 @@ async function begin(options: Parameters<typeof aSignalStage>[1] = {}): Promise<
 }
 
 afterEach(async () => {
-  // Nothing of what was sent may be wrong, or mean another thing than was meant.
+  // Nothing that was sent may be wrong, or mean something other than intended.
   expect(server.refusals.map(({ why }) => why)).toEqual(wanted.splice(0));
   expect(againstSwagger(server)).toEqual([]);
   await adapter.stop();

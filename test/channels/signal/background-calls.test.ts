@@ -20,7 +20,7 @@ describe('a question to the server', () => {
 });
 
 it('a call that is added just as the last one ends is made', async () => {
-  // One of these moments is it.
+  // One of these moments is exactly when the last one ends.
   for (let moments = 0; moments < 10; moments += 1) {
     const calls = new BackgroundCalls(silentLog);
     let isMade = false;

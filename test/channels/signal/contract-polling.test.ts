@@ -1,5 +1,5 @@
 import { channelContract } from '../channel-contract.ts';
 import { aSignalHarness } from './signal-harness.ts';
 
-// Apart from the others: every call waits until the poll before it has ended, as signal-cli runs once at a time.
+// In its own file, because every call waits until the poll before it has ended: signal-cli runs once at a time.
 channelContract('signal by polling', () => aSignalHarness('polling'));

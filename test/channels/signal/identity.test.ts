@@ -1,4 +1,4 @@
-/** Only the account's own ACI comes from `/v1/identities`: without that call Signal works on, and says so. */
+/** The account's own ACI only comes from `/v1/identities`. Without that call Signal keeps working, and says so. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { RecordingIntake } from '../recording-intake.ts';
 import { aSignalStage, type SignalStage } from './signal-setup.ts';

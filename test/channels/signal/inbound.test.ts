@@ -7,7 +7,7 @@ import { RecentMessages } from '../../../channels/signal/recent.ts';
 import { type SignalServer, startSignalServer } from '../../platforms/signal/server.ts';
 import type { Group, Person } from '../../platforms/signal/types.ts';
 
-/** What people do on the local Signal, read as the adapter reads it. Nothing of it goes over HTTP. */
+/** What people do on the local Signal server, read as the adapter reads it. None of it goes over HTTP. */
 let server: SignalServer;
 let ada: Person;
 let bob: Person;
@@ -38,7 +38,7 @@ const known = (): Known => ({
   },
 });
 
-/** What has arrived since the last look. */
+/** Returns what has arrived since the last call. */
 function arrived() {
   const batch = readFrames(server.notifications.slice(read), known());
   read = server.notifications.length;
@@ -57,7 +57,7 @@ function only(): InboundEnvelope {
 function eventOf<K extends InboundEvent['kind']>(kind: K): Extract<InboundEvent, { kind: K }> {
   const { event } = only();
   expect(event.kind).toBe(kind);
-  // Checked above.
+  // The kind was checked above.
   return event as Extract<InboundEvent, { kind: K }>;
 }
 
@@ -285,7 +285,7 @@ describe('changes', () => {
     arrived();
     const editedAt = server.people.edits(message, 'first');
     expect(only().event).toMatchObject({ kind: 'edit', messageId: idOf(message), text: 'first' });
-    // Some apps name the last version instead of the first.
+    // Some apps name the latest version instead of the first.
     server.people.edits({ ...message, timestamp: editedAt }, 'very first');
     expect(only().event).toMatchObject({ kind: 'edit', messageId: idOf(message), text: 'very first' });
     server.people.deletes({ ...message, timestamp: editedAt });

@@ -6,7 +6,7 @@ import { type AdapterOptions, aSignalStage, type SignalStage, type Way } from '.
 
 const forever = new AbortController().signal;
 
-/** A stage whose adapters receive until the end of the test. */
+/** Creates a stage whose adapters receive until the end of the test. */
 export async function aReceivingStage(
   way: Way,
   options: Omit<SignalServerOptions, 'mode' | 'webhookUrl'> = {},
@@ -27,7 +27,7 @@ export async function aReceivingStage(
   return { ...stage, begin };
 }
 
-/** Whether the server has answered a call whose path begins so. */
+/** Says whether the server has answered a call whose path starts with `about`. */
 export function isAsked({ calls }: SignalStage['server'], about: string): boolean {
   return calls.some(({ path, answered }) => path.startsWith(about) && answered);
 }

@@ -17,7 +17,7 @@ const forever = new AbortController().signal;
 const spoolIn = async (folder: string) => (await readdir(folder)).filter((name) => name.startsWith('spool'));
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`);
 
-/** An intake that says what became of each event, as the gateway does. */
+/** An intake that reports the fate of each event, as the gateway does. */
 class JudgingIntake extends RecordingIntake {
   readonly #judge: (text: string) => Acceptance | undefined;
   constructor(judge: (text: string) => Acceptance | undefined) {
@@ -111,7 +111,7 @@ describe('the webhook', () => {
     await begin(intake);
     await server.waitFor(() => isAsked(server, '/v1/groups'));
     const release = intake.hold();
-    // It waits for the store too, before the message does.
+    // The group change reaches the blocked store before the message does.
     server.people.changesGroup(ada, team, ({ members }) => void members.pop());
     await intake.waitFor(() => intake.attempts === 1);
     server.people.writes({ from: ada, text: 'slow' });
@@ -176,7 +176,7 @@ describe('the webhook', () => {
     const { server, ada, begin, dataDir } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
-    // A folder where the file should be: as good as a broken disk.
+    // A folder in place of the file has the same effect as a broken disk.
     const path = join(dataDir, 'spool.jsonl');
     await mkdir(path);
     intake.failNext('store_unavailable', 1_000_000);
@@ -187,7 +187,7 @@ describe('the webhook', () => {
     expect(intake.troubles.at(-1)).toMatchObject({ code: 'not-stored', detail });
     await rmdir(path);
     intake.recover();
-    // Nobody has to write for the channel to be well again.
+    // The channel recovers without a new message.
     await intake.waitFor(() => intake.troubles.at(-1) === undefined);
     server.people.writes({ from: ada, text: 'next' });
     await intake.waitFor(() => intake.texts.includes('next'));
@@ -201,7 +201,7 @@ describe('the webhook', () => {
     intake.failNext('store_unavailable', 1_000_000);
     for (const text of ['lost', 'lost as well']) server.people.writes({ from: ada, text });
     await server.waitFor(() => server.posts.filter(({ status }) => status === 503).length === 2);
-    // What the socket has brought is dealt with before a stop is over.
+    // Everything that the socket has brought is handled before a stop completes.
     await adapter.stop();
     expect(intake.gaps).toHaveLength(2);
   });
@@ -281,7 +281,7 @@ describe('the WebSocket beside the webhook', () => {
       server.emit({ account: server.number, envelope: { sourceUuid: ada.uuid, dataMessage } });
     await intake.waitFor(() => intake.unreadable.length === 2);
     server.webhookUrl = undefined;
-    // The socket brings this after its copy of the one before.
+    // The socket delivers this after its copy of the previous message.
     server.people.writes({ from: ada, text: 'by socket' });
     await intake.waitFor(() => intake.texts.length === 1);
     expect(intake.unreadable).toHaveLength(2);
@@ -356,7 +356,7 @@ describe('what is missed while Parley is away', () => {
     const stoppedAt = Date.now();
     await adapter.stop();
     await adapter.start(first);
-    // Meanwhile the webhook went on keeping what came.
+    // In the meantime the webhook kept storing what came.
     expect(first.gaps).toEqual([]);
     await adapter.stop();
     const second = new RecordingIntake();
@@ -407,7 +407,7 @@ describe('a poll', () => {
     await begin(intake, { sections: { run } });
     await intake.waitFor(() => intake.texts.length === 15);
     expect(intake.batches.map(({ events }) => events.length)).toEqual([10, 5]);
-    // But read message by message, each of which may be large.
+    // They are read one by one, though, because each may be large.
     expect(pieces.filter((name) => name === 'read envelopes')).toHaveLength(15);
   });
 
@@ -433,7 +433,7 @@ describe('a poll', () => {
       );
       return adapter;
     };
-    // It isn't stopped before the next one begins, as after a kill.
+    // It isn't stopped before the next one starts, as after a kill.
     await beginAndPoll(new RecordingIntake());
     const second = new RecordingIntake();
     second.heldUntil = 1234;
@@ -495,7 +495,7 @@ describe('after a message is taken in', () => {
       server.people.writes({ from: ada, text, attachments: [file] });
       return { text, isThere: () => server.world.attachments.has(file.id) };
     });
-    // They are removed one after the other, in this order.
+    // They are removed one after another, in this order.
     await server.waitFor(() => files.at(-1)?.isThere() === false);
     await adapter.stop();
     expect(files.filter(({ isThere }) => isThere()).map(({ text }) => text)).toEqual([

@@ -1,4 +1,4 @@
-/** What signal-cli-rest-api refuses, leaves unanswered or repeats never ends receiving, nor hurries it. */
+/** Whatever signal-cli-rest-api refuses, leaves unanswered or repeats neither ends receiving nor speeds it up. */
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -26,7 +26,7 @@ afterEach(async () => {
   for (const stage of stages.splice(0)) await stage.close();
 });
 
-/** The adapter on a clock of its own. */
+/** Creates the adapter on its own clock. */
 async function aChannel(way: Way) {
   const stage = await aSignalStage(way);
   stages.push(stage);
@@ -61,7 +61,7 @@ describe.each(['socket', 'polling'] as const)('receiving by %s', (way) => {
     await clock.until(() => server.openSockets === 1 || way === 'polling');
     server.people.writes({ from: ada, text: 'still arrives' });
     await clock.until(() => intake.texts.length === 1 && intake.troubles.at(-1) === undefined);
-    // A handshake that is refused with 401 is made twice by the client itself.
+    // After a 401, the client itself makes the handshake a second time.
     expect(clock.now() - began).toBeGreaterThanOrEqual(3 * shortestGapMs);
   });
 });
@@ -121,7 +121,7 @@ it.each(['/v1/about', '/v1/accounts'])(
 it('polls that bring little are paced, and full ones at a tenth of that', async () => {
   const { server, ada, dataDir } = await aChannel('polling');
   for (let count = 0; count < 35; count += 1) server.people.writes({ from: ada, text: `${count}` });
-  // Nothing else waits on this clock: however slow a poll is, its pause is as long as it asked for.
+  // Nothing else waits on this clock, so however slow a poll is, its pause is as long as it requested.
   const clock = createSteppedClock();
   const config = signalConfig.parse({ apiUrl: server.url });
   const taken: unknown[] = [];
@@ -233,7 +233,7 @@ describe('a number of Signal’s', () => {
         const { events, unreadable } = readFrames([{ account: bot.number, envelope }], known, [99]);
         expect(unreadable).toEqual([]);
         expect(events[0]).toMatchObject({ sentAt: 5, event: { text: 'hi' } });
-        // Without the server's word it is the time at which it came here.
+        // Without a time from the server, it is the time of arrival here.
         expect(events[0]?.receivedAt).toBe(Number.isFinite(receipt) ? receipt : 99);
       }),
       { numRuns: process.env.PARLEY_LONG === '1' ? 20_000 : 300 },

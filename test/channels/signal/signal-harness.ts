@@ -4,7 +4,7 @@ import type { Person, StandingMessage } from '../../platforms/signal/types.ts';
 import { type ChannelHarness, shownFile } from '../contract/harness.ts';
 import { aSignalStage, spansOf, type Way } from './signal-setup.ts';
 
-/** One account, Ada who writes to it, and what can go wrong. */
+/** One account, Ada, who writes to it, and the faults. */
 export async function aSignalHarness(way: Way): Promise<ChannelHarness> {
   const stage = await aSignalStage(way);
   const { server, ada } = stage;

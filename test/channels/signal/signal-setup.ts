@@ -31,10 +31,10 @@ export const patientClock: Clock = {
   wait: (ms, signal) => systemClock.wait(Math.min(ms, 500), signal),
 };
 
-/** How messages come to Parley. */
+/** How messages reach Parley. */
 export type Way = 'webhook' | 'socket' | 'polling';
 
-/** A Signal server, Parley's own HTTP server where it is called, and a folder that outlives adapters. */
+/** A Signal server, Parley's own HTTP server for its webhook, and a folder that outlives adapters. */
 export type SignalStage = {
   readonly server: SignalServer;
   readonly dataDir: string;
@@ -43,7 +43,7 @@ export type SignalStage = {
   routeTo(where: Person | Group): ReplyRoute;
   /** Calls the webhook with a body; resolves with the status. */
   post(body: string, secret?: string): Promise<number>;
-  /** Calls the webhook with a message of Ada's that no socket brings. */
+  /** Calls the webhook with a message from Ada that no socket delivers. */
   deliver(text: string, secret?: string): Promise<number>;
   close(): Promise<void>;
 };
@@ -59,7 +59,7 @@ export async function aSignalStage(
   way: Way,
   options: Omit<SignalServerOptions, 'mode' | 'webhookUrl'> = {},
 ): Promise<SignalStage> {
-  // In a poll signal-cli waits for more until nothing came for a second, which here is shorter.
+  // In a poll, signal-cli waits until nothing has come for a second, which is shortened here.
   const polled = { mode: 'native', secondMs: 100 } as const;
   const mode = way === 'polling' ? polled : ({ mode: 'json-rpc' } as const);
   const server = await startSignalServer({ ...mode, ...options });
@@ -115,7 +115,7 @@ function newAdapter(
     ...(routes === undefined ? {} : { webhookSecret }),
     ...config,
   });
-  // The folder's own definition makes no other.
+  // This channel's own definition creates no other kind of adapter.
   return channel.create(settings, {
     log,
     clock,
@@ -140,7 +140,7 @@ const kinds: Readonly<Record<TextStyle, Span['kind']>> = {
   MONOSPACE: 'code',
 };
 
-/** Styles as they stand on Signal, in the form of the contract. */
+/** Converts Signal's styles to the spans of the contract. */
 export function spansOf(styles: readonly StyleRange[]): readonly Span[] {
   return styles.map(({ style, start, length }) => ({ kind: kinds[style], start, length }) as Span);
 }

@@ -62,7 +62,7 @@ describe('what was put in', () => {
       [...Array(20).keys()].map((n) => n + 50),
     );
 
-    // All of it once more: what was stored already is known to the store by its key.
+    // Everything comes once more; the store recognizes by its key what it already has.
     expect((await drain(await open())).map(({ at }) => at)).toEqual([...Array(71).keys()]);
   });
 
@@ -105,7 +105,7 @@ describe('several processes on one folder', () => {
   it('lose nothing that any of them puts in while one takes out, and keep the order of each', async () => {
     const [reader, ...writers] = await Promise.all(Array.from({ length: 4 }, () => open(50_000_000)));
     const put = [...Array(12).keys()];
-    // Long enough for the file to be read, and removed, while a line is written.
+    // Long enough for the file to be read and removed while a line is being written.
     const long = 'x'.repeat(800_000);
     let isPut = false;
     const putting = Promise.all(
@@ -123,7 +123,7 @@ describe('several processes on one folder', () => {
     await putting;
     for (const index of writers.keys()) {
       const all = taken.filter(({ raw }) => raw.startsWith(String(index))).map(({ at }) => at);
-      // Twice is harmless: the store knows each event by its key.
+      // Duplicates are harmless, because the store knows each event by its key.
       expect([...new Set(all)]).toEqual(put);
     }
   });
@@ -167,7 +167,7 @@ describe('kill -9', () => {
       expect(safe.length).toBeGreaterThanOrEqual(enough);
       const kept = (await drain(await open())).map(({ at }) => at);
       expect(kept.slice(0, safe.length)).toEqual(safe);
-      // At most the one that was safe and not yet said.
+      // At most one number was safe and not yet reported.
       expect(kept.length - safe.length).toBeLessThanOrEqual(1);
     }
   });

@@ -18,7 +18,7 @@ const spanStyles: Partial<Record<Span['kind'], TextStyle>> = {
 };
 const kinds = Object.keys(spanStyles) as (keyof typeof spanStyles)[];
 
-/** Texts that are mostly what the markers are made of. */
+/** Texts that mostly consist of marker characters. */
 const aText = fc
   .array(
     fc.constantFrom('*', '**', '***', '~', '`', '|', '||', '\\', '_', 'a', 'b ', '\n', '👋', 'é', '\ufffc'),
@@ -45,7 +45,7 @@ function read({ message, textMode }: ReturnType<typeof toStyledText>, release: (
   return textMode === 'normal' ? { text: message, styles: [], lost: [] } : readStyledText(message, release);
 }
 
-/** The styles of each code unit, sorted. */
+/** Returns the styles of each code unit, sorted. */
 function stylesAt(styles: readonly { style: TextStyle; start: number; length: number }[], index: number) {
   const covering = styles.filter(({ start, length }) => index >= start && index < start + length);
   return [...new Set(covering.map(({ style }) => style))].sort();
@@ -71,7 +71,7 @@ describe('what the markers say', { timeout: 180_000 }, () => {
         const asked = formatted.spans.map((span) => ({ ...span, style: spanStyles[span.kind] ?? 'BOLD' }));
         const [older, newer] = releases.map((release) => read(toStyledText(formatted), release).styles);
         for (let index = 0; index < formatted.text.length; index += 1) {
-          // A backslash, star or bar takes the style of what follows it.
+          // A backslash, star or bar gets the style of what follows it.
           if (/[\\*|]/.test(formatted.text[index] ?? '')) continue;
           const shown = stylesAt(older ?? [], index);
           expect(stylesAt(newer ?? [], index)).toEqual(shown);

@@ -46,7 +46,7 @@ describe('the offset', () => {
     const release = intake.hold();
     says('one');
     await intake.waitFor(() => intake.attempts === 1);
-    // The next poll would confirm it; it may come only after the release.
+    // The next poll would confirm it, so it must not come before the release.
     await expect(server.waitFor(() => polls().length > polled, 150)).rejects.toThrow('nothing matched');
     release();
     await server.waitFor(() => server.updates.pending.length === 0);

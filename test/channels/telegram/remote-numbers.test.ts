@@ -1,4 +1,4 @@
-/** What Telegram, or what stands in for it, says in numbers, and what it refuses, never ends or hurries the bot. */
+/** Numbers and refusals from Telegram, or from a server in its place, neither stop the bot nor speed it up. */
 
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -31,7 +31,7 @@ const polls = () => server.calls.filter(({ method }) => method === 'getUpdates')
 const refusal = (code: number, parameters?: Readonly<Record<string, unknown>>) =>
   ({ kind: 'refuse', code, description: `refused with ${code}`, ...(parameters && { parameters }) }) as const;
 
-/** The adapter on a clock of its own; the door takes everything. */
+/** Creates the adapter on its own clock; the intake accepts everything. */
 async function anAdapter() {
   const clock = createSteppedClock();
   const intake = new RecordingIntake();
@@ -52,7 +52,7 @@ describe('the polls of a bot are paced', () => {
     await begin();
     await clock.until(() => intake.texts.length === 1);
     expect(clock.now() - began).toBeGreaterThanOrEqual(12 * shortestGapMs);
-    // A wait of minutes is shown with its end.
+    // A wait of minutes is reported with its end.
     const isLong = typeof seconds === 'number' && seconds > 30;
     const shown = intake.troubles.filter((problem) => problem?.nextTryAt !== undefined);
     expect(shown.map((problem) => problem?.nextTryAt)).toEqual(
@@ -76,9 +76,9 @@ describe('the polls of a bot are paced', () => {
     const began = clock.now();
     await begin();
     await clock.until(() => intake.texts.length === 1);
-    // The first one asks whether anybody is there, the next may still bring news, and 12 faults are 12 polls.
+    // The first poll only checks the connection, the next may still bring updates, and 12 faults are 12 polls.
     expect(clock.now() - began).toBeGreaterThanOrEqual(9 * shortestGapMs);
-    // What keeps everything behind it away is shown, once, until it is over.
+    // A fault that blocks everything after it is reported once, until it is over.
     const problems =
       shown === undefined ? [] : [{ kind: 'unreachable', detail: expect.stringContaining(shown) }];
     expect(intake.troubles.slice(0, -1)).toEqual(problems.map((problem) => expect.objectContaining(problem)));
@@ -116,7 +116,7 @@ describe('a bot that was refused', () => {
   const dataDir = sharedFolder();
   const store = openOwnStore(dataDir);
 
-  /** The whole way: the host, which begins anew what is over, and the adapter. */
+  /** The full setup: the host, which restarts whatever has ended, and the adapter. */
   async function aHost() {
     const clock = createSteppedClock();
     const intake = new RecordingIntake();
@@ -171,7 +171,7 @@ describe('a bot that was refused', () => {
     const { clock, intake, timed, state } = await aHost();
     await clock.until(() => intake.texts.length === 1 && state()?.kind === 'on');
     expect(intake.texts).toEqual(['still arrives']);
-    // What reads others' updates is known by name to whoever watches the loop.
+    // The code that reads updates is known by name to the monitoring of the event loop.
     expect(timed).toContain('read updates');
   });
 
@@ -192,7 +192,7 @@ describe('a bot that was refused', () => {
       return intake.troubles.some((one) => one?.isOver);
     });
     expect(intake.troubles.map((one) => one?.kind)).toEqual([undefined, 'conflict', 'conflict']);
-    // Begun anew it asks for news with patience: an answer at once would prove nothing.
+    // After the restart it polls with patience: an immediate answer would prove nothing.
     await begin();
     await clock.until(() => {
       rival();

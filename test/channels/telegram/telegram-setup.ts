@@ -22,7 +22,7 @@ export const quietLog: Log = {
   child: () => quietLog,
 };
 
-/** Real time, but pauses last 10 ms at most, so that backing off does not slow the tests. */
+/** Real time, but pauses last 10 ms at most, so that backing off doesn't slow the tests down. */
 export const hastyClock: Clock = {
   now: systemClock.now,
   wait: (ms, signal) => systemClock.wait(Math.min(ms, 10), signal),
@@ -72,7 +72,7 @@ const kinds: Readonly<Record<string, Span['kind']>> = {
   pre: 'code-block',
 };
 
-/** Entities as they stand on the platform, in the form of the contract; computed ones left out. */
+/** Converts the platform's entities to the spans of the contract, leaving out computed ones. */
 export function spansOf(entities: readonly TgEntity[]): readonly Span[] {
   return entities.flatMap(({ type, offset: start, length, url, language }) => {
     const kind = kinds[type];

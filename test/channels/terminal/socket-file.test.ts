@@ -66,7 +66,7 @@ describe('the socket of the terminal', () => {
     const client = host.newClient(path);
     client.say('hello');
     await expect.poll(() => client.unacknowledged).toEqual([]);
-    // Another process finds what a killed one would have left.
+    // Another process finds what a killed one would have left behind.
     const next = adapterIn(dataDir);
     await next.start(session.intake);
     await expect(stat(dirname(path))).rejects.toThrow(/ENOENT/);
@@ -87,7 +87,7 @@ describe('the socket of the terminal', () => {
     flooding.sendRaw('x'.repeat(300_000));
     other.say('still here');
     await expect.poll(() => other.unacknowledged).toEqual([]);
-    // The flooding client was cut off and came back: it was greeted a second time.
+    // The flooding client was cut off and reconnected, so it was greeted a second time.
     await expect.poll(() => flooding.frames.length).toBeGreaterThan(greetings);
     expect(flooding.frames.some((frame) => frame.type === 'problem')).toBe(false);
     await adapter.stop();

@@ -9,7 +9,7 @@ import { quietLog } from '../../support/session-double.ts';
 import { FrameClient } from '../frame-client.ts';
 import { openLineSocket } from '../frame-transports.ts';
 
-/** A data folder of the channel's own, and a client of its socket. */
+/** Returns a data folder for the channel, with adapters and clients that use its socket. */
 export async function aTerminalHost(timeline: TimelineReader) {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-'));
   const socketPath = join(dataDir, 'terminal.sock');

@@ -27,7 +27,7 @@ it('takes a file that is too large to its end, since its sender hears no answer 
   const sendFile = async (bytes: number) => {
     const sending = request({ port, path: '/uploads/web', method: 'POST', headers });
     sending.end(Buffer.alloc(bytes));
-    // More than the buffers of both sides take.
+    // This is more than the buffers of both sides can take.
     const [[answer]] = await Promise.all([once(sending, 'response'), once(sending, 'finish')]);
     const body = await text(answer);
     return { status: answer.statusCode, body };
