@@ -120,7 +120,7 @@ export class DiscordAdapter implements ChannelAdapter {
   async #register(commands: readonly NativeCommand[], signal: AbortSignal): Promise<void> {
     const wanted = toApplicationCommands(commands);
     try {
-      // An application has its bot's id unless it predates 2016, so Discord is asked, if it answers.
+      // An application has its bot's id unless it predates 2016, so Discord's answer comes first.
       const { bot } = this.#connected();
       const application = (await this.#api.application(signal).catch(passOver))?.id ?? bot.id;
       await this.#api.setCommands(application, wanted, signal);

@@ -73,7 +73,7 @@ export class Gateway {
     await this.#begun.promise;
   }
 
-  /** Reports no further dispatch. Resolves when the connection is closed. */
+  /** Stops reporting dispatches. Resolves when the connection is closed. */
   async close(): Promise<void> {
     this.#stopped.abort();
     this.#begun.resolve();

@@ -62,7 +62,7 @@ function writeSegment(text: string, range: Range, { spans, isQuote }: WriteOptio
 class MarkupWriter {
   readonly #hasLinks: boolean;
   out = '';
-  /** The length of the output when a marker or code was last closed; still the length if nothing has followed. */
+  /** The length of the output when a marker or code was last closed; the current length if nothing has followed. */
   #closedAt = -1;
 
   constructor(hasLinks: boolean) {

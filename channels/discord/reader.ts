@@ -46,7 +46,7 @@ export class Reader {
     return readDispatch(dispatch, this.#surroundings());
   }
 
-  /** Reads an event that waited until its conversation was asked for; if that still isn't known, it is unreadable. */
+  /** Reads an event again after Discord was asked about its conversation; it is unreadable if that is still unknown. */
   readAgain(dispatch: Dispatch): readonly Entry[] {
     const reading = this.read(dispatch);
     if (reading.kind !== 'unplaced') return this.entriesOf(reading);
@@ -60,13 +60,13 @@ export class Reader {
     return this.entriesOf(readHistoric(message, place, this.#surroundings()));
   }
 
-  /** Reads that the bot was removed from these channels of a guild. */
+  /** Reports the bot's removal from these channels of a guild. */
   readRemoval(channels: readonly string[], guildId: string, s: number): readonly Entry[] {
     const events = readRemoval(channels.map(conversationId), { guildId, s }, this.#surroundings());
     return events.length === 0 ? [] : [{ events }];
   }
 
-  /** Reads that the bot was added to a guild recently; empty if it was there before. */
+  /** Reports that the bot was recently added to a guild; empty if it wasn't. */
   readJoining(guild: unknown): readonly Entry[] {
     const event = readJoining(guild, this.#surroundings());
     return event === undefined ? [] : [{ events: [event] }];

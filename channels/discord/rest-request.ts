@@ -43,7 +43,7 @@ const headerRanges = {
   'x-ratelimit-remaining': { min: 0, max: 1_000_000 },
 } as const;
 
-/** Makes one request. Throws what the library's own throws, what `faultOf` returns, or an Error if it never ends. */
+/** Makes one request. Throws what the library's own throws, what `faultOf` returns, or an Error for endless answers. */
 export const makeRequest: MakeRequest = async (url, init) => {
   const response = await DefaultRestOptions.makeRequest(url, await withBytes(init));
   const fault = faultOf(response);

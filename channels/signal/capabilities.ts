@@ -1,6 +1,6 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 
-/** Signal itself has no limit for text: over 2000 bytes, the rest travels as a file and is joined again. */
+/** Signal itself has no limit for text: one over 2000 bytes travels as a file and is joined again. */
 export const capabilities: Capabilities = {
   text: { maxLength: 4000 },
   media: { maxBytes: 100_000_000 },

@@ -10,7 +10,7 @@ export type CheckDeps = {
   readonly api: Pick<SignalApi, 'about' | 'accounts' | 'contacts'>;
   readonly number: string | undefined;
   readonly hasSecret: boolean;
-  /** Returns when the webhook was last called, among others, by this process or an earlier one. */
+  /** Returns when this process or an earlier one last received, had its webhook called, or lost a message. */
   seen(): Promise<Seen>;
   /** ms since the epoch. */
   now(): number;

@@ -45,7 +45,7 @@ function parse(raw: string): unknown {
   }
 }
 
-/** Unparsed text has to be the same either way too, because it is identified by its text. */
+/** Unparsed text has to be the same on every path too, because it identifies the event. */
 function withoutShell(raw: string): string {
   return raw.startsWith(shell) && raw.endsWith('}') ? raw.slice(shell.length, -1) : raw;
 }

@@ -3,7 +3,7 @@ import { readStateFile, replaceFile } from '#channel-kit/state-file.ts';
 import type { Clock } from '#contracts/clock.ts';
 
 const schema = z.object({
-  /** When this account was last being received for, ms since the epoch, as below. */
+  /** When messages for this account were last being received; all times are in ms since the epoch. */
   aliveAt: z.number().optional(),
   /** When the webhook was last called. */
   webhookAt: z.number().optional(),

@@ -20,7 +20,7 @@ export type PollDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly config: Pick<SignalConfig, 'pollSeconds' | 'pollPauseMs'>;
   /** The file that marks that polls are being made. */
   readonly markPath: string;
-  /** When the account was last being received for, ms since the epoch. */
+  /** Until when messages for the account were received, ms since the epoch. */
   readonly heldUntil?: number | undefined;
   /** Says whether a poll's messages can be stored now. */
   isClear(): boolean;
@@ -81,7 +81,7 @@ async function pollMarked({ markPath, heldUntil, log, onGap }: PollDeps, poll: (
  */
 class PollMark {
   readonly #path: string;
-  /** Tells this process's mark from that of another one, which may have taken over receiving. */
+  /** Distinguishes this process's mark from that of another one, which may have taken over receiving. */
   readonly #own = crypto.randomUUID();
 
   constructor(path: string) {
@@ -177,7 +177,7 @@ class PollLoop {
     return notifications.length;
   }
 
-  /** Retries until the messages are safe, even during a stop, as nobody else has them. False: there was no time left. */
+  /** Retries until the messages are safe, even during a stop: nobody else has them. False: there was no time left. */
   async #keep(notifications: readonly unknown[]): Promise<boolean> {
     const { take, clock, log, onTrouble } = this.#deps;
     const pauses = { firstMs: firstBackoffMs, longestMs: longestAbsenceMs };
