@@ -26,7 +26,7 @@ import { type Poll, startPoll } from './poll.ts';
 import { Presence } from './presence.ts';
 import { answerPresses, type PressDeps } from './presses.ts';
 
-/** The typing sign lasts 5 s. */
+/** Telegram shows the typing indicator for 5 s, so it is renewed a little earlier, ms. */
 const typingRefreshMs = 4000;
 
 type Connection = BotClient & { readonly identity: Identity };
@@ -81,9 +81,8 @@ export class TelegramAdapter implements ChannelAdapter {
     const client = await connectBot(this.#config, this.#deps.fetch);
     try {
       const me = await this.#limited(signal, (limited) => client.api.getMe(limited));
-      // The id names the account for ever, rows included.
-      if (!Number.isSafeInteger(me?.id) || me.id <= 0)
-        throw new Error('what answers there is not the Bot API');
+      // The id identifies the account forever, in stored rows too.
+      if (!Number.isSafeInteger(me?.id) || me.id <= 0) throw new Error('the server there isn’t the Bot API');
       const identity = new Identity(me, { ...this.#deps, api: client.api });
       this.#connection = { ...client, identity };
       return { id: identity.bot.account, name: identity.name };
@@ -114,7 +113,7 @@ export class TelegramAdapter implements ChannelAdapter {
   }
 
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
-    if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'ended before it was sent' };
+    if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'stopped before it was sent' };
     const { content } = outbound;
     const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : 0;
     if (sizeBytes === undefined) return failed('rejected', 'the file to send cannot be read');
@@ -154,7 +153,10 @@ export class TelegramAdapter implements ChannelAdapter {
     }
   }
 
-  /** Sends a picture that Telegram takes for no photo, for its form say, as a file: it refused it, so nothing was sent. */
+  /**
+   * Sends a picture as a file if Telegram refuses it as a photo, for example because of its shape. The refused call sent
+   * nothing.
+   */
   async #upload({ method, payload, file }: Upload, signal: AbortSignal): Promise<{ message_id: number }> {
     const { api } = this.#connected();
     const asPhoto = (photo: InputFile) => api.sendPhoto({ ...payload, photo }, signal);
@@ -182,7 +184,7 @@ export class TelegramAdapter implements ChannelAdapter {
     return fetchMedia({ apiRoot, token, getFile }, { ref, maxBytes, signal });
   }
 
-  /** The host calls it only for a list that has changed: setting it at every start earned others a ban of minutes. */
+  /** The host only calls this for a changed list: other bots that set it at every start were banned for minutes. */
   async #register(commands: readonly NativeCommand[], signal: AbortSignal): Promise<void> {
     const { api } = this.#connected();
     const wanted = commands

@@ -14,18 +14,18 @@ export type AdminLookupDeps = {
 
 const believedForMs = 60_000;
 const mostKnown = 1_000;
-/** A slow answer must not hold up the intake: the sender then counts as no administrator. */
+/** A slow answer must not hold up the intake, ms: the sender then doesn't count as an administrator. */
 const patienceMs = 2000;
 
 /**
- * Says whether the sender of a group command administers the group, which a message itself does not
- * tell. Asked for commands only, so ordinary messages never wait for it.
+ * Says whether the sender of a group command administers the group, which the message itself doesn't show. Telegram is
+ * only asked for commands, so ordinary messages never wait for it.
  */
 export class AdminLookup {
   readonly #deps: AdminLookupDeps;
   readonly #known = new Map<string, { readonly isAdmin: boolean; readonly until: number }>();
   readonly #asking = new Map<string, Promise<boolean | undefined>>();
-  /** Until when Telegram wants to be left in peace. */
+  /** Until when Telegram wants no further calls. */
   #quietUntil = 0;
 
   constructor(deps: AdminLookupDeps) {
@@ -72,7 +72,7 @@ export class AdminLookup {
     } catch (error) {
       const askedWaitMs = readRefusal(error)?.askedWaitMs;
       if (askedWaitMs !== undefined) this.#quietUntil = this.#deps.clock.now() + retryAfterMs(askedWaitMs);
-      return undefined; // Unknown rank is no rank; the command is then refused, not lost.
+      return undefined; // An unknown rank counts as none; the command is then refused, not lost.
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 
-/** Bot API 10.3. */
+/** Limits of Bot API 10.3. */
 export const capabilities: Capabilities = {
   text: { maxLength: 4096 },
   media: { maxBytes: 50_000_000 },
@@ -11,7 +11,7 @@ export const capabilities: Capabilities = {
   canDelete: true,
   canPress: true,
   preview: { dm: 'draft', group: 'edit' },
-  // A group takes about 20 edits and sends a minute; more earns a 429 that would delay the answer itself.
+  // A group allows about 20 edits and sends a minute; more lead to a 429, which would delay the answer itself.
   previewIntervalMs: { dm: 1000, group: 3000 },
   isSessionBound: false,
   repeatSafeMs: 0,

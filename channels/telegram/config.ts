@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { callTimeoutMs, secretSetting, serverUrl } from '#channel-kit/settings.ts';
 
-/** `<bot id>:<secret part>`, as BotFather gives it; refuses placeholders and the text "undefined". */
+/** `<bot id>:<secret part>`, as BotFather gives it; rejects placeholders and the text "undefined". */
 const botToken = secretSetting.pipe(
   z
     .string()
     .regex(
       /^\d{3,}:[\w-]{10,}$/,
-      'is not a bot token; ask @BotFather for one, it looks like 123456:ABC-DEF…',
+      'isn’t a bot token, which looks like 123456:ABC-DEF…; ask @BotFather for one',
     ),
 );
 

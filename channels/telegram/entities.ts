@@ -5,7 +5,7 @@ import { nestedSpans } from '#channel-kit/nested-spans.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Span } from '#contracts/span.ts';
 
-/** More entities than this are dropped by Telegram. */
+/** Telegram drops entities over this number. */
 const mostEntities = 100;
 
 export function entitiesOf({ text, spans }: FormattedText): MessageEntity[] {
@@ -13,7 +13,7 @@ export function entitiesOf({ text, spans }: FormattedText): MessageEntity[] {
   return fitSpans(nested, mostEntities).map(toEntity);
 }
 
-/** Links other than to the web go: `tg://user` would ping a person, and Telegram refuses the rest. */
+/** Leaves out links other than to the web: `tg://user` would ping a person, and Telegram refuses the rest. */
 function isTaken(span: Span): boolean {
   return span.kind !== 'link' || /^https?:\/\/\S+$/i.test(span.url);
 }

@@ -1,7 +1,7 @@
 /**
- * Decides what became of a call that went wrong. Telegram has no idempotency key, so the question is
- * always: may it have been applied? Refusals (4xx) were not. A request that never left was not.
- * Everything else is unknown for a send, and safe to repeat for edits, deletes and reactions.
+ * Decides the outcome of a failed call. Telegram has no idempotency key, so the question is always whether the call may
+ * have been applied. Refusals (4xx) and requests that never left weren't. Otherwise the outcome of a send is unknown;
+ * edits, deletes and reactions are safe to repeat.
  */
 import { noAnswerFrom } from '#channel-kit/network-fault.ts';
 import { askedWaitMs } from '#channel-kit/remote-number.ts';
@@ -12,12 +12,12 @@ import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbou
 export type ApiRefusal = {
   readonly code: number;
   readonly description: string;
-  /** The wait that Telegram asks for, as `askedWaitMs` of the contracts. */
+  /** The wait that Telegram asks for, as read by the function of this name. */
   readonly askedWaitMs: number | undefined;
   readonly migratedTo: string | undefined;
 };
 
-/** Reads the platform's refusal out of what grammY throws; undefined for anything else. */
+/** Reads the platform's refusal from an error that grammY threw; undefined for anything else. */
 export function readRefusal(error: unknown): ApiRefusal | undefined {
   if (!(error instanceof Error) || !('error_code' in error) || typeof error.error_code !== 'number')
     return undefined;
@@ -31,7 +31,7 @@ export function readRefusal(error: unknown): ApiRefusal | undefined {
   };
 }
 
-/** The result of a send that threw. `isAborted`: the caller stopped waiting. */
+/** Returns the result of a send that threw. `isAborted`: the caller stopped waiting. */
 export function failureOf(error: unknown, content: OutboundContent, isAborted: boolean): SendResult {
   const refusal = readRefusal(error);
   if (refusal !== undefined) return refused(refusal, content);
@@ -41,21 +41,21 @@ export function failureOf(error: unknown, content: OutboundContent, isAborted: b
 function refused(refusal: ApiRefusal, content: OutboundContent): SendResult {
   const { code, description: reason, migratedTo } = refusal;
   if (code === 429) return { kind: 'retry', afterMs: refusal.askedWaitMs ?? 5000, reason };
-  // 500 with a JSON body is the Bot API's own "not now". What a gateway answers (502, 503, 504) and a
-  // server that restarts say nothing about the send itself.
+  // A 500 with a JSON body is the Bot API's own "not now". A proxy's answer (502, 503, 504) or that of a restarting
+  // server says nothing about the send itself.
   if (code === 500 && !/restart|abort/i.test(reason)) return { kind: 'retry', afterMs: 0, reason };
   if (code >= 500) return ambiguous(content, reason);
   if (isAlreadySo(content, reason)) return content.kind === 'edit' ? sent(content.messageId) : sent();
   return { kind: 'failed', failure: failureKind(code, reason, migratedTo), reason };
 }
 
-/** A change that Telegram refuses because it is already in force has succeeded. */
+/** Says whether Telegram refused a change because it is already in effect; such a change has succeeded. */
 function isAlreadySo(content: OutboundContent, reason: string): boolean {
   if (content.kind === 'edit') return /message is not modified/i.test(reason);
   return content.kind === 'delete' && /message to delete not found/i.test(reason);
 }
 
-/** 400 has no finer code than its description; these are the wordings of the Bot API server and of TDLib. */
+/** A 400 says more only in its description; the wording matched here is the Bot API server's and TDLib's. */
 const badRequests: readonly (readonly [RegExp, SendFailure['kind']])[] = [
   [
     /can't parse (entit|message ?entity|caption)|entity (begins|beginning|url)|ENTIT(Y|IES)_|incorrect (offset|length)/i,
@@ -79,13 +79,13 @@ function failureKind(code: number, reason: string, migratedTo: string | undefine
     : { kind: 'rejected' };
 }
 
-/** True when Telegram can't make a photo of the file: too long and narrow, too many pixels, none of its formats. */
+/** Returns true if Telegram can't turn the file into a photo: too long and narrow, too many pixels, or its format. */
 export function isUnfitPhoto(error: unknown): boolean {
   const refusal = readRefusal(error);
   return refusal?.code === 400 && /\b(?:PHOTO_|IMAGE_PROCESS_FAILED)/.test(refusal.description);
 }
 
-/** Why a call went wrong, in words of Telegram's or of the network's; for logs and faults. */
+/** Returns why a call failed, as Telegram or the network put it; for logs and faults. */
 export function reasonOf(error: unknown): string {
   return readRefusal(error)?.description ?? networkReason(error);
 }

@@ -13,14 +13,14 @@ export type IdentityDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
 type Me = Awaited<ReturnType<BotApi['getMe']>>;
 
 const believedForMs = 3_600_000;
-/** Between two questions that messages to another bot's name lead to. */
+/** Shortest time between two calls that messages to another bot's name cause, ms. */
 const leastGapMs = 60_000;
-/** Messages wait for the answer: without one they are read by the name that is known. */
+/** How long messages wait for the answer, ms; without one, they are read with the known name. */
 const patienceMs = 2_000;
 
 /**
- * Facts about this bot that its owner changes in BotFather while Parley runs: the user name, by which mentions and
- * commands address it, and privacy mode. Asked for once an hour, and before a message to an unknown bot name is read.
+ * Facts about this bot that its owner may change in BotFather while Parley runs: the user name, by which mentions and
+ * commands address it, and privacy mode. Requested once an hour, and before a message to an unknown bot name is read.
  */
 export class Identity {
   readonly bot: Bot;
@@ -40,19 +40,19 @@ export class Identity {
     this.#tell();
   }
 
-  /** The name to show: the user name, which only a bot of Telegram's own can lack. */
+  /** The name to show: the user name, which only Telegram's own bots can lack. */
   get name(): string {
     return this.bot.username || this.bot.account;
   }
 
-  /** Asks when the last answer is an hour old. Never throws; without an answer the last one stays. */
+  /** Asks if the last answer is an hour old. Never throws; without an answer, the last one stays valid. */
   async refresh(signal: AbortSignal): Promise<void> {
     if (this.#isPast(this.#nextAt)) await this.#ask(signal);
   }
 
   /**
-   * Asks when one of the events addresses a bot by a name that isn't known to be ours, once a minute at most. True if
-   * ours has changed: the events have to be read again. Never throws.
+   * Asks if one of the events addresses a bot by a name that isn't known to be this bot's, at most once a minute.
+   * Resolves with true if this bot's name has changed, so that the events have to be read again. Never throws.
    */
   async refreshFor(events: readonly InboundEnvelope[], signal: AbortSignal): Promise<boolean> {
     if (!this.#isPast(this.#nextForMessagesAt) || !events.some(addressesOther)) return false;
@@ -61,7 +61,7 @@ export class Identity {
     return this.bot.username !== before;
   }
 
-  /** A clock that was set back must not stretch the wait. */
+  /** A clock that was set back must not lengthen the wait. */
   #isPast(time: number): boolean {
     const now = this.#deps.clock.now();
     return now >= time || now < this.#askedAt;
@@ -70,12 +70,12 @@ export class Identity {
   async #ask(signal: AbortSignal): Promise<void> {
     const { api, clock, log } = this.#deps;
     this.#askedAt = clock.now();
-    // Until it has answered.
+    // Holds until the call has answered.
     this.#nextAt = this.#askedAt + longestWaitMs;
     this.#nextForMessagesAt = this.#askedAt + leastGapMs;
     try {
       const me = await withLimit(patienceMs, signal, (limited) => api.getMe(limited));
-      if (me?.id !== this.bot.id) throw new Error('another account answers');
+      if (me?.id !== this.bot.id) throw new Error('another account answered');
       this.#nextAt = this.#askedAt + believedForMs;
       const { username } = botOf(me);
       if (username === this.bot.username && isPrivacyOn(me) === this.#isPrivacyOn) return;
@@ -99,7 +99,7 @@ function isPrivacyOn(me: Me): boolean {
   return !me.can_read_all_group_messages;
 }
 
-/** Names of bots end in `bot`, so a person's name leads to no question. */
+/** Bot names end in `bot`, so a person's name causes no call. */
 const botName = /@\w{2,29}bot(?!\w)/i;
 
 function addressesOther({ chat, event }: InboundEnvelope): boolean {

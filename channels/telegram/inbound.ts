@@ -1,8 +1,8 @@
 /**
- * Telegram update → envelopes. Pure. An update that cannot be read throws; `readBatch` turns that
- * into a raw row, so that one bad update never holds up the others. Keys name what an event is about, not its
- * update id: that is renumbered after a week of silence. The chat belongs to them because each supergroup counts
- * its messages on its own.
+ * Telegram update → envelopes. Pure. An update that can't be read throws; `readBatch` turns that into a raw row, so
+ * that one bad update never holds up the others. Keys identify what an event is about and don't use its update id,
+ * because Telegram renumbers those after a week of silence. They include the chat because each supergroup numbers its
+ * own messages.
  */
 
 import { createHash } from 'node:crypto';
@@ -29,7 +29,7 @@ import {
   type TelegramChat,
 } from './update-schema.ts';
 
-/** Asked for by name: what is left out keeps the server's previous setting. */
+/** Always listed, because without a list the server keeps its previous setting. */
 export const allowedUpdates = [
   'message',
   'edited_message',
@@ -39,17 +39,17 @@ export const allowedUpdates = [
   'stopped_message_generation',
 ] as const;
 
-/** Far beyond any of Telegram's, and the one behind it still has the digits of a cursor. */
+/** Far above any of Telegram's ids; the offset after it still has no more than the 15 digits of a cursor. */
 const highestUpdateId = 999_999_999_999_998;
 export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & {
-  /** The next offset: beyond the highest id of this batch. Undefined when no update had an id. */
+  /** The next offset, past the highest id of this batch. Undefined if no update had an id. */
   readonly nextOffset: number | undefined;
 };
 
 /**
- * Maps a whole answer of `getUpdates`. The next offset comes from this batch alone, even when that is
- * lower than before: Telegram starts a new numbering after a week of silence, and an offset that
- * only ever rises would then be ignored for ever and fetch the same updates in a hot loop.
+ * Maps a complete answer of `getUpdates`. The next offset comes from this batch alone, even if it is lower than before:
+ * Telegram starts a new numbering after a week of silence, and an offset that only ever rises would then be ignored
+ * forever and fetch the same updates in a hot loop.
  */
 export function readBatch(updates: readonly unknown[], bot: Bot, receivedAt: number): ReadBatch {
   return joinBatches(updates.map((update) => readOne(update, bot, receivedAt)));
@@ -66,7 +66,7 @@ function readOne(update: unknown, bot: Bot, receivedAt: number): ReadBatch {
   }
 }
 
-/** Makes one batch of those of an answer that was read piece by piece. */
+/** Joins the batches of an answer that was read piece by piece. */
 export function joinBatches(batches: readonly ReadBatch[]): ReadBatch {
   const offsets = batches.flatMap(({ nextOffset }) => nextOffset ?? []);
   return {
@@ -76,10 +76,10 @@ export function joinBatches(batches: readonly ReadBatch[]): ReadBatch {
   };
 }
 
-/** The envelopes of one update. `receivedAt` (ms) is used where Telegram gives no time. */
+/** Returns the envelopes of one update. `receivedAt` (ms) is used where Telegram gives no time. */
 export function readUpdate(update: unknown, bot: Bot, receivedAt: number): readonly InboundEnvelope[] {
   return mapUpdate(update, bot, receivedAt).map((envelope) => {
-    // Telegram's dates are those of its server.
+    // Telegram's dates are from its server's clock.
     const sentAt = remoteTime(envelope.sentAt, receivedAt);
     return { ...envelope, sentAt, receivedAt: sentAt };
   });
@@ -111,7 +111,7 @@ function mapUpdate(update: unknown, bot: Bot, receivedAt: number): readonly Inbo
   }
 }
 
-/** A new field beside a known kind must not hide it. */
+/** Returns the update's kind; a new field next to a known kind must not hide it. */
 function kindOf(update: object): string {
   const known = allowedUpdates.find((kind) => Object.hasOwn(update, kind));
   return known ?? Object.keys(update).find((key) => key !== 'update_id') ?? 'empty';
@@ -128,13 +128,13 @@ function readMessage(body: unknown, context: Context): InboundEnvelope {
   const event: InboundEvent = isReadable
     ? readContent(message, bot)
     : unsupported(nameOfContent(message, body));
-  // An ephemeral message has no id of its own (0), so its update id names it.
+  // An ephemeral message has no id of its own (0), so its update id identifies it.
   const number = message.message_id === 0 ? `update-${context.updateId}` : message.message_id;
   const eventKey = keyOf(isReadable ? 'message' : 'service', message.chat.id, number);
   return envelopeOf(message, { bot, event, eventKey, sentAt: message.date * 1000 });
 }
 
-/** A chat Parley can answer in: no channel, no mailbox of a channel, nothing shown to one person only. */
+/** Says whether Parley can answer: not in a channel or its direct messages, nor to a message shown to one person. */
 function isOrdinary(message: Message): boolean {
   return message.chat.type !== 'channel' && !message.chat.is_direct_messages && message.message_id !== 0;
 }
@@ -143,7 +143,7 @@ function readEdit(body: unknown, { bot, updateId }: Context): InboundEnvelope {
   const message = messageSchema.parse(body);
   const editedAt = message.edit_date ?? message.date;
   const text = textOf(message);
-  // A location that moves is edited every few seconds, for hours; where it stops is an edit like any other.
+  // A moving location is edited every few seconds, for hours; its last position is an edit like any other.
   const isMoving = message.location?.live_period != null;
   const event: InboundEvent =
     isOrdinary(message) && !isMoving
@@ -177,14 +177,14 @@ function readButton(body: unknown, { bot, receivedAt }: Context): InboundEnvelop
   };
 }
 
-/** The query that a press has to be answered by; undefined for any other event. */
+/** Returns the id of the query by which a press is answered; undefined for any other event. */
 export function callbackOf({ event, eventKey }: InboundEnvelope): string | undefined {
   const isPress =
     event.kind === 'button' || (event.kind === 'unsupported' && event.name === 'callback_query');
   return isPress ? /^button:(\d{1,128})$/.exec(eventKey)?.[1] : undefined;
 }
 
-/** One envelope for each emoji that came or went: one update may say both. */
+/** Returns one envelope for each emoji that was added or removed; one update may contain both. */
 function readReactions(body: unknown, { bot, updateId }: Context): readonly InboundEnvelope[] {
   const update = reactionUpdateSchema.parse(body);
   const { chat, date, user, actor_chat: actorChat } = update;
@@ -200,7 +200,7 @@ function readReactions(body: unknown, { bot, updateId }: Context): readonly Inbo
   if (changes.length === 0 || chat.type === 'channel') {
     return [{ ...common, eventKey: keyOf('update', updateId), event: unsupported('message_reaction') }];
   }
-  // The same person may put it, take it back and put it again within one second.
+  // The same person may add it, remove it and add it again within one second.
   const about = [chat.id, update.message_id, sender.id, date, updateId] as const;
   return changes.map(({ emoji, isRemoved }) => ({
     ...common,
@@ -227,7 +227,7 @@ function readMembership(body: unknown, { bot, updateId }: Context): InboundEnvel
   };
 }
 
-/** Telegram does not say who pressed, but drafts exist in private chats only. */
+/** Telegram doesn't say who pressed Stop, but drafts only exist in private chats. */
 function readStop(body: unknown, { bot, receivedAt, updateId }: Context): InboundEnvelope {
   const { chat, message_thread_id: topic, draft_id: draft } = stopSchema.parse(body);
   const { first_name = '', last_name, username } = chat;
@@ -245,7 +245,7 @@ function readStop(body: unknown, { bot, receivedAt, updateId }: Context): Inboun
   };
 }
 
-/** Both service messages of a migration tell the same fact, so they share its key and its old id. */
+/** Both service messages of a migration report the same fact, so they share its key and the old id. */
 function readMigration(message: Message, bot: Bot): InboundEnvelope | undefined {
   const { chat, migrate_to_chat_id: to, migrate_from_chat_id: from } = message;
   if (to === undefined && from === undefined) return undefined;
@@ -261,7 +261,7 @@ function readMigration(message: Message, bot: Bot): InboundEnvelope | undefined 
   return { ...envelope, route: routeOf(bot, oldId) };
 }
 
-/** An update kind Parley did not ask for: from before the last change of the list, or new. */
+/** Reads an update kind that Parley didn't ask for: from before the list last changed, or new. */
 function readUnknown(kind: string, body: unknown, { bot, receivedAt, updateId }: Context): InboundEnvelope {
   const event = unsupported(kind);
   const message = messageSchema.safeParse(body);
@@ -310,7 +310,7 @@ type TopicFields = {
   readonly is_topic_message?: boolean | undefined;
 };
 
-/** Plain reply chains in supergroups carry a thread id as well; only a topic's may be sent back. */
+/** Plain reply chains in supergroups have a thread id too; only a topic's may be sent back. */
 function routeOf(bot: Bot, chat: TelegramChat['id'], place: TopicFields = {}): ReplyRoute {
   const topic = place.is_topic_message ? place.message_thread_id : undefined;
   return {
@@ -324,7 +324,7 @@ function routeOf(bot: Bot, chat: TelegramChat['id'], place: TopicFields = {}): R
   };
 }
 
-/** The id of an update; undefined when it has none that an offset can be made of. */
+/** Returns the id of an update; undefined if it has none from which an offset can be made. */
 export function updateIdOf(update: unknown): number | undefined {
   const fields = update instanceof UnparsedJson ? update.fields : update;
   const id =

@@ -12,7 +12,7 @@ export type MediaDeps = {
   ) => Promise<{ readonly file_path?: string; readonly file_size?: number }>;
 };
 
-/** Streams a file. No error holds the address: it contains the token. */
+/** Streams a file. No error contains the address, because the token is part of it. */
 export function fetchMedia(deps: MediaDeps, wanted: DownloadRequest): AsyncIterable<Uint8Array> {
   const begin = async (signal: AbortSignal) => {
     const { headers, body } = await open(deps, await locate(deps, { ...wanted, signal }), signal);
@@ -25,7 +25,7 @@ async function locate(deps: MediaDeps, { ref, maxBytes, signal }: DownloadReques
   try {
     const { file_path: path, file_size: size } = await deps.getFile(ref.ref, signal);
     if ((remoteSize(size) ?? 0) > maxBytes) throw tooLarge(maxBytes);
-    if (path === undefined) throw unavailable('Telegram named no path for the file');
+    if (path === undefined) throw unavailable('Telegram gave no path for the file');
     return path;
   } catch (error) {
     if (error instanceof ParleyError) throw error;

@@ -7,22 +7,22 @@ import { nameOf, originName } from './people.ts';
 import { provenanceOf } from './provenance.ts';
 import type { Entity, Message, QuotedMessage, TelegramFile } from './update-schema.ts';
 
-/** A text this long may go on in the next message: clients split at 4096, some earlier, at a word. */
+/** A text this long may continue in the next message: clients split at 4096 characters, some earlier, at a word. */
 const mayContinueFrom = 4000;
 
-/** Fields that are not the content of a message; the first other one names a service message. */
+/** Fields that aren't the content of a message; the first other field gives a service message its name. */
 const commonFields = new Set(
   'message_id message_thread_id is_topic_message from sender_chat sender_boost_count sender_business_bot sender_tag date chat edit_date author_signature reply_to_message external_reply quote forward_origin forward_date forward_from forward_from_chat forward_from_message_id forward_sender_name forward_signature is_automatic_forward via_bot has_protected_content is_from_offline link_preview_options reply_markup media_group_id effect_id direct_messages_topic business_connection_id receiver_user ephemeral_message_id'.split(
     ' ',
   ),
 );
 
-/** Content Parley has no use for, and service messages: joins, pins, polls, new topics … */
+/** Says whether it is a service message, or content that Parley doesn't use: joins, pins, polls, new topics … */
 export function isServiceMessage(message: Message): boolean {
   return textSource(message) === undefined && attachmentsOf(message).length === 0;
 }
 
-/** The name of an unsupported message: the field of its content, or its chat. */
+/** Returns the name of an unsupported message: the field of its content, or its kind of chat. */
 export function nameOfContent(message: Message, body: unknown): string {
   if (message.chat.is_direct_messages) return 'direct_messages';
   if (message.message_id === 0) return 'ephemeral_message';
@@ -48,7 +48,7 @@ export function readContent(message: Message, bot: Bot): InboundMessage {
   };
 }
 
-/** The text or caption, as it was written; of the rest, what stands for it in words. */
+/** Returns the text or caption as written; for a sticker or a place, a text that represents it. */
 export function textOf(message: Message): string {
   return cleanText(textSource(message) ?? '');
 }
@@ -67,17 +67,17 @@ function textSource({
   return undefined;
 }
 
-/** Telegram marks 100 at most. */
+/** Telegram itself marks at most 100. */
 const mostEntities = 200;
 
 function entitiesOf({ entities, caption_entities: inCaption }: Message): readonly Entity[] {
   return (entities ?? inCaption ?? []).slice(0, mostEntities);
 }
 
-/** Usernames have at most 32 characters, commands too: a longer mark is neither. */
+/** User names and commands have at most 32 characters each; a longer mark is neither. */
 const longestMark = 80;
 
-/** Offsets are UTF-16 code units, as JavaScript counts. Usernames ignore case. */
+/** Says whether the bot is mentioned. Offsets are UTF-16 code units, as JavaScript counts. User names ignore case. */
 function mentions(message: Message, bot: Bot): boolean {
   const text = message.text ?? message.caption ?? '';
   return entitiesOf(message).some((entity) => {
@@ -98,7 +98,7 @@ function isSameName(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }
 
-/** In a topic every message "answers" the one that opened it, which a bot may have sent: that is no reply. */
+/** In a topic, every message "answers" the one that opened it, which a bot may have sent; that isn't a reply. */
 function answeredMessage({ reply_to_message: answered }: Message): QuotedMessage | undefined {
   return answered?.forum_topic_created === undefined ? answered : undefined;
 }
@@ -124,7 +124,7 @@ function quoteOf(message: Message): InboundMessage['quote'] | undefined {
 }
 
 function attachmentsOf(message: Message): readonly AttachmentRef[] {
-  // An animation comes with a copy of itself as document, for older clients.
+  // An animation comes with a copy of itself as a document, for older clients.
   const document = message.animation === undefined ? message.document : undefined;
   const still = message.sticker?.is_animated || message.sticker?.is_video ? undefined : message.sticker;
   return [

@@ -1,4 +1,4 @@
-/** Outbound → one Bot API call. Pure. Markup goes as entities, so that no text can be misread as markup. */
+/** Outbound → one Bot API call. Pure. Markup is sent as entities, so that no text can be misread as markup. */
 import type { ReactionTypeEmoji } from 'grammy/types';
 import type { RawApi } from 'grammy/web';
 import { uploadName } from '#channel-kit/upload.ts';
@@ -24,17 +24,17 @@ export type Call =
       readonly payload: Omit<Payload<'sendDocument'>, 'document'>;
       readonly file: OutgoingFile;
     }
-  /** A route or message id that is none of Telegram's. */
+  /** A route or message id that isn't one of Telegram's. */
   | { readonly method: 'none'; readonly reason: string };
 
 export type OutgoingFile = { readonly path: string; readonly name: string };
 
 const maxFileBytes = capabilities.media?.maxBytes ?? 0;
-/** Photos may have 10 MB; what is larger goes as a file. */
+/** Photos may have up to 10 MB; larger ones are sent as files. */
 const photoLimitBytes = 10_000_000;
 const photoTypes = new Set(['image/jpeg', 'image/png', 'image/webp']);
 
-/** `sizeBytes` is that of the file to send, where there is one. */
+/** Returns the call for a part. `sizeBytes`: the size of the file to send, if there is one. */
 export function toCall({ route, content }: Outbound, sizeBytes = 0): Call {
   const chatId = numericId(route.conversation);
   if (chatId === undefined) return { method: 'none', reason: 'the conversation has no Telegram id' };
@@ -94,14 +94,14 @@ function textPayload(text: FormattedText) {
   return { text: text.text, entities: entitiesOf(text), link_preview_options: { is_disabled: true } };
 }
 
-/** One row. An edit without a keyboard takes away the one that is there. */
+/** Returns a keyboard of one row. An edit without a keyboard removes the existing one. */
 function keyboardOf(buttons: readonly Button[] = []) {
   if (buttons.length === 0) return {};
   const row = buttons.map(({ id, label }) => ({ text: label, callback_data: id }));
   return { reply_markup: { inline_keyboard: [row] } };
 }
 
-/** The thread to name in a send. The General topic must not be named: "message thread not found". */
+/** Returns the thread to name in a send. Naming the General topic fails: "message thread not found". */
 export function topicOf(route: ReplyRoute): { readonly message_thread_id?: number } {
   const topic = route.thread === undefined ? undefined : numericId(route.thread);
   return topic === undefined || topic === generalTopic ? {} : { message_thread_id: topic };
@@ -112,22 +112,22 @@ function captionPayload(caption: FormattedText | undefined) {
   return { caption: caption.text, caption_entities: entitiesOf(caption) };
 }
 
-/** A quoted message may be gone by now; that must not cost the answer. */
+/** The quoted message may be gone by now; the answer must arrive anyway. */
 function replyOf(route: ReplyRoute) {
   const number = route.replyTo === undefined ? undefined : numericId(route.replyTo);
   if (number === undefined) return {};
   return { reply_parameters: { message_id: number, allow_sending_without_reply: true } };
 }
 
-/** Telegram takes a fixed list without variation selectors; the nearest one stands for those it lacks. */
+/** Telegram accepts a fixed list without variation selectors; the closest emoji replaces one that the list lacks. */
 const standIns: Readonly<Record<string, string>> = { '⚠': '😢', '✅': '👍', '❌': '👎', '⏳': '👀' };
 
 function reactionOf(emoji: string): ReactionTypeEmoji[] {
   const bare = emoji.replaceAll('\ufe0f', '');
-  // Not checked against the list grammY knows: Telegram's grows, and it refuses what it does not take.
+  // Not checked against grammY's list: Telegram's own list grows, and it refuses any emoji it doesn't accept.
   const wanted = (standIns[bare] ?? bare) as ReactionTypeEmoji['emoji'];
   return bare === '' ? [] : [{ type: 'emoji', emoji: wanted }];
 }
 
-/** grammY writes the name bare into a header of the upload, where these would end it. */
+/** grammY writes the name unescaped into a header of the upload, where these characters would end it. */
 const endsName = /["';\\/]/g;

@@ -14,8 +14,8 @@ export function senderOf(user: User, bot: Bot): Sender {
 }
 
 /**
- * Someone who speaks as a chat. `from` is then a stand-in account of Telegram's, the same for
- * everyone, so the chat's id is the sender's. The group's own face is one of its administrators.
+ * Returns the sender of a message written as a chat. Its `from` is a stand-in account of Telegram's, the same for
+ * everyone, so the chat's id identifies the sender. Only administrators of a group can write as the group itself.
  */
 export function anonymousSender(speaker: TelegramChat, place: TelegramChat, signature?: string): Sender {
   const title = nameOf(speaker);
@@ -32,7 +32,7 @@ export function chatOf(chat: TelegramChat): Chat {
   return { kind: chat.type === 'private' ? 'dm' : 'group' };
 }
 
-/** The label of a forwarded or quoted author: untrusted, for display. */
+/** Returns the label of a forwarded or quoted author: untrusted, for display. */
 export function originName(origin: Origin): string {
   const { sender_user: user, sender_user_name: hidden, sender_chat: sender, chat } = origin;
   const speaker = user ?? sender ?? chat;

@@ -1,6 +1,6 @@
 /**
  * Receives updates without losing one: a batch is handed to the intake, and only when the intake has
- * stored it does the next `getUpdates` name a higher offset, which is what confirms it to Telegram.
+ * stored it does the next `getUpdates` give a higher offset, which is what confirms it to Telegram.
  * grammY's own polling confirms while handlers still run, or on stop, and would lose updates here.
  */
 import { setImmediate as otherWorkDone } from 'node:timers/promises';
@@ -25,16 +25,16 @@ export type PollDeps = Pick<ChannelDeps, 'clock' | 'log' | 'sections'> & {
   readonly api: PollApi;
   readonly identity: Identity;
   readonly pollSeconds: number;
-  /** Beyond its own timeout, how long a poll may stay silent before its connection counts as dead. 15 s. */
+  /** How long past its own timeout a poll may stay silent before its connection counts as dead, ms. Default: 15 s. */
   readonly silenceMs?: number;
-  /** Whether somebody else polls with the same token; outlives the poll, which ends and begins anew. */
+  /** Whether another poller uses the same token; outlives this poll, which may end and be started again. */
   readonly contest: { isOn: boolean };
-  /** Adds what only a call can tell, before the events are stored. */
+  /** Adds facts that need a call of their own, before the events are stored. */
   readonly enrich: (
     events: readonly InboundEnvelope[],
     signal: AbortSignal,
   ) => Promise<readonly InboundEnvelope[]>;
-  /** Told what became of the events, once they are stored. Never waits, never throws. */
+  /** Called with the events' acceptances once they are stored. Never waits, never throws. */
   readonly onStored: (events: readonly InboundEnvelope[], acceptances: readonly Acceptance[]) => void;
 };
 
@@ -42,14 +42,14 @@ export type Poll = { stop(): Promise<void> };
 
 const firstBackoffMs = shortestGapMs;
 const longestBackoffMs = 30_000;
-/** Where the other side is not there at all an attempt costs nothing, and people wait for its return. */
+/** The longest pause while nothing answers at all, ms: an attempt costs nothing, and people wait. */
 const longestAbsenceMs = 5_000;
 const usualSilenceMs = 15_000;
-/** For so long Telegram keeps what nobody fetches, ms. */
+/** How long Telegram keeps updates that nobody fetches, ms. */
 const keptMs = 24 * 3_600_000;
 /** The size of one poll; further updates come with the next one. */
 const mostUpdates = 100;
-/** A webhook that was set, or a poller that ends, is over after these attempts; anything else is tried slowly. */
+/** A webhook, or another poller that is ending, is gone after these attempts; anything else is retried slowly. */
 const quickAttempts = 3;
 
 /** Starts receiving in the background. `stop` aborts the poll in flight, which confirms nothing. */
@@ -57,7 +57,7 @@ export function startPoll(deps: PollDeps, intake: Intake): Poll {
   const stopping = new AbortController();
   const loop = new PollLoop(deps, intake, stopping);
   const running = loop.run().catch((error: unknown) => {
-    // Every expected fault is handled inside; this is our fault, and receiving has ended.
+    // Every expected fault is handled inside; this one is a bug in Parley, and receiving has ended.
     deps.log.error({ error: String(error) }, 'telegram.poll-crashed');
     intake.trouble({
       kind: 'unreachable',
@@ -74,7 +74,7 @@ export function startPoll(deps: PollDeps, intake: Intake): Poll {
   };
 }
 
-/** An answer that nothing can be done with. */
+/** An answer that can't be used. */
 class StrangeAnswer extends Error {}
 
 function reasonOf(error: unknown): string {
@@ -90,10 +90,10 @@ class PollLoop {
   #mayHaveWebhook = true;
   #failures = 0;
   #refusals = 0;
-  /** Since the last failure, or the start, Telegram has answered. */
+  /** Telegram has answered since the last failure or the start. */
   #isProven = false;
   #trouble: ChannelTrouble['kind'] | undefined;
-  /** The last answer; before the first one, until when the account was received for. */
+  /** The time of the last answer; before the first one, until when messages for the account were received. */
   #heardAt: number | undefined;
 
   constructor(deps: PollDeps, intake: Intake, stopping: AbortController) {
@@ -118,26 +118,26 @@ class PollLoop {
     }
   }
 
-  /** One poll, and whatever it brings. What answers at once and brings nothing new is not asked again at once. */
+  /** Polls once and handles the updates. After an immediate answer with nothing new, it waits before the next poll. */
   async #pollOnce(): Promise<void> {
     const { clock } = this.#deps;
     const began = clock.now();
-    // The latest poller ends the other's poll: only a long poll shows that the other has gone.
+    // The latest poller ends the other's poll, so only a long poll shows that the other is gone.
     const isQuick = !this.#isProven && !this.#deps.contest.isOn;
     const [updates] = await Promise.all([
       this.#fetch(isQuick ? 0 : this.#deps.pollSeconds),
       this.#deps.identity.refresh(this.#signal),
     ]);
-    // Without a single id nothing can be confirmed: the same answer comes again, and nothing else.
+    // Without a single id nothing can be confirmed: the same answer would come again and again.
     const isLost = updates.length > 0 && updates.every((update) => updateIdOf(update) === undefined);
     if (!isLost) this.#recovered();
     const isNews = updates.length > 0 ? await this.#handOver(updates) : isQuick;
-    // A clock that was set back must not stretch the gap.
+    // A clock that was set back must not lengthen the gap.
     const gapMs = shortestGapMs - Math.max(0, clock.now() - began);
     if (!isNews && gapMs > 0) await clock.wait(gapMs, this.#signal);
   }
 
-  /** The first poll does not wait for news, so that it is known at once whether Telegram answers. */
+  /** The first poll doesn't wait for updates, so that it is known immediately whether Telegram answers. */
   async #fetch(pollSeconds: number): Promise<readonly unknown[]> {
     const { api, silenceMs = usualSilenceMs } = this.#deps;
     const limit = AbortSignal.timeout(pollSeconds * 1000 + silenceMs);
@@ -155,11 +155,11 @@ class PollLoop {
       },
       signal,
     );
-    if (!Array.isArray(updates)) throw new StrangeAnswer('what answers there is not the Bot API');
+    if (!Array.isArray(updates)) throw new StrangeAnswer('the server there isn’t the Bot API');
     return updates.slice(0, mostUpdates);
   }
 
-  /** False when it brought nothing that was not known before: then Telegram repeats itself. */
+  /** Resolves with false if the updates contained nothing new, which means that Telegram is repeating itself. */
   async #handOver(updates: readonly unknown[]): Promise<boolean> {
     const { identity, enrich } = this.#deps;
     let batch = await this.#read(updates);
@@ -171,7 +171,7 @@ class PollLoop {
     const acceptances = await this.#store({ ...batch, events });
     if (acceptances === undefined) return false;
     this.#deps.onStored(events, acceptances);
-    // The batch just stored goes first: the next poll only waits, and writing it takes 0.3 ms.
+    // Work on the stored batch goes first: the next poll only waits, and writing its request takes 0.3 ms.
     await otherWorkDone();
     if (batch.nextOffset === undefined) throw new StrangeAnswer('Telegram sends updates without an id');
     const hasMoved = this.#offset === undefined || batch.nextOffset > this.#offset;
@@ -179,7 +179,7 @@ class PollLoop {
     return hasMoved || acceptances.some(({ kind }) => kind !== 'duplicate');
   }
 
-  /** Others have their turn between two updates, however much each of them holds. */
+  /** Reads updates, letting other work run between two of them, however large they are. */
   async #read(updates: readonly unknown[]): Promise<ReadBatch> {
     const { identity, clock, sections = noSections } = this.#deps;
     const { bot } = identity;
@@ -193,7 +193,7 @@ class PollLoop {
     return joinBatches(read);
   }
 
-  /** Undefined: stopped before it was stored, so nothing is confirmed. */
+  /** Resolves with undefined if stopped before the batch was stored, in which case nothing is confirmed. */
   #store({ events, unreadable, nextOffset }: ReadBatch): Promise<readonly Acceptance[] | undefined> {
     const { clock, log, identity } = this.#deps;
     const cursor = nextOffset === undefined ? {} : { cursor: formatCursor(identity.bot, nextOffset) };
@@ -219,7 +219,7 @@ class PollLoop {
     this.#tellGap();
   }
 
-  /** Before the batch that may call the bot by it. */
+  /** Reports a changed name; call it before handling a batch that may use the name. */
   #tellName(): void {
     const { name } = this.#deps.identity;
     if (name !== this.#toldName) this.#intake.renamed(name);
@@ -260,8 +260,8 @@ class PollLoop {
   }
 
   /**
-   * The host restarts a stopped poller, slowly: after a refused token, or a problem that doesn't pass by
-   * itself.
+   * Returns the trouble. `isOver` after a refused token, or for a problem that doesn't pass on its own: the poller then
+   * stops, and the host restarts it, slowly.
    */
   #troubleOf(error: unknown, refusal: ApiRefusal | undefined): ChannelTrouble {
     if (refusal === undefined) return { kind: 'unreachable', code: 'no-answer', detail: reasonOf(error) };

@@ -10,7 +10,7 @@ import { readRefusal } from './failures.ts';
 import { generalTopic, isPrivateChat, numericId } from './ids.ts';
 import { topicOf } from './outbound.ts';
 
-/** Whether a group has topics. */
+/** How long it is remembered whether a group has topics, ms. */
 const believedForMs = 60_000;
 const mostForums = 1_000;
 
@@ -21,8 +21,8 @@ export type PresenceDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
 };
 
 /**
- * Typing and drafts: best effort, never a fault. After a 429 a conversation is left in peace for as
- * long as Telegram asks, because the answer itself counts against the same limit.
+ * Typing and drafts: best effort, never a fault. After a 429, nothing is shown in the conversation for as long as
+ * Telegram asks, because the answer itself counts against the same limit.
  */
 export class Presence {
   readonly #deps: PresenceDeps;
@@ -50,7 +50,7 @@ export class Presence {
     });
   }
 
-  /** Unlike a send, typing must name the General topic; a group gets topics, or loses them, by a switch. */
+  /** Unlike a send, typing must name the General topic. A group's topics can be switched on and off at any time. */
   async #typingTopic(route: ReplyRoute, signal: AbortSignal): Promise<Topic> {
     if (route.thread !== undefined) return { message_thread_id: numericId(route.thread) ?? generalTopic };
     if (!route.conversation.startsWith('-100')) return {};
@@ -76,7 +76,7 @@ export class Presence {
     try {
       await act(chatId);
     } catch (error) {
-      // A missed sign of life is no loss; only the pause that Telegram asked for matters.
+      // A missing indicator is no loss; only the pause that Telegram asked for matters.
       const refusal = readRefusal(error);
       this.#deps.log.debug({ reason: refusal?.description ?? 'no answer' }, 'telegram.presence-failed');
       if (refusal?.askedWaitMs !== undefined)

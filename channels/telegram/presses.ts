@@ -1,4 +1,4 @@
-/** Answers presses: until the bot does, the pressed button keeps spinning. */
+/** Answers presses: until a press is answered, its button keeps spinning. */
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { Log } from '#contracts/log.ts';
@@ -12,12 +12,12 @@ export type PressDeps = {
   readonly callTimeoutMs: number;
 };
 
-/** Telegram shows at most so much, UTF-16 units. */
+/** Telegram shows at most this much, in UTF-16 code units. */
 const longestAnswer = 200;
 
 /**
- * Tells each person who pressed what became of it; a press that an earlier process has stored is answered without
- * words. Never waits, never throws: a lost answer costs the person a few seconds, and the message says the result.
+ * Shows each person who pressed a button the result; a press that an earlier process stored is answered without text.
+ * Never waits, never throws: a lost answer costs the person a few seconds, and the message shows the result.
  */
 export function answerPresses(
   { api, log, callTimeoutMs }: PressDeps,

@@ -1,7 +1,7 @@
 import type { Provenance } from '#contracts/provenance.ts';
 import type { Message } from './update-schema.ts';
 
-/** Any of these says that the message was passed on; all but the first are of older servers. */
+/** Any of these shows that the message was forwarded; all but the first are from older servers. */
 const forwardMarks = [
   'forward_origin',
   'forward_date',
@@ -13,9 +13,9 @@ const forwardMarks = [
 ] as const;
 
 /**
- * Whose words these are. Telegram leaves the sender's own name on what came along with a forward, on the
- * caption of a forwarded file, and on what an inline bot offered. Who speaks as a channel may be any of
- * those who run it; the group's own face is one of its administrators, who typed.
+ * Says whose words these are. Telegram leaves the sender's own name on forwarded text, on the caption of a forwarded
+ * file, and on what an inline bot offered. A message written as a channel may be from anyone who runs it; one written
+ * as the group itself was typed by one of its administrators.
  */
 export function provenanceOf(message: Message): Provenance {
   const { chat, sender_chat: speaker } = message;

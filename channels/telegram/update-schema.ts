@@ -3,17 +3,17 @@ import { noId } from '#channel-kit/no-id.ts';
 import { remoteSize } from '#channel-kit/remote-number.ts';
 
 /**
- * The fields Parley reads of an update. Unknown keys are dropped, so a new field of Telegram's never makes a
- * message unreadable; what is read has its type and size checked.
+ * The fields that Parley reads from an update. Unknown keys are dropped, so a new field never makes a message
+ * unreadable; every field that is read has its type and size checked.
  */
 const id = z.int();
 const optionalId = z.preprocess(noId, id.optional());
 const name = z.string().max(512);
 const longText = z.string().max(65_536);
-/** Seconds since the epoch. A date that is none must not cost the message; 0 is read as unknown. */
+/** Seconds since the epoch. An invalid date must not cost the message; 0 counts as unknown. */
 const date = z.int().catch(0);
 const sizeBytes = z.unknown().transform(remoteSize).optional();
-/** The migration of a group; no person and no private chat can be meant. */
+/** The id in a group's migration; it can't be that of a person or a private chat. */
 const groupId = z.int().max(-1);
 
 const userSchema = z.object({
@@ -42,7 +42,7 @@ const entitySchema = z.object({
   user: userSchema.optional(),
 });
 const mostEntities = 2000;
-/** One that cannot be read marks nothing, and costs neither the others nor the text. */
+/** An entity that can't be read marks nothing, and affects neither the others nor the text. */
 const entities = z
   .array(z.unknown())
   .transform((all) =>
@@ -71,7 +71,7 @@ const originSchema = z.object({
 });
 
 const stickerSchema = fileSchema.extend({
-  /** Stands for a text: nothing but emoji. */
+  /** Used as a text, so it may only contain emoji. */
   emoji: z
     .string()
     .max(64)
@@ -85,7 +85,7 @@ const stickerSchema = fileSchema.extend({
 const locationSchema = z.object({
   latitude: z.number(),
   longitude: z.number(),
-  /** There while the location is still shared as it moves. */
+  /** Present while the moving location is still being shared. */
   live_period: z.unknown().optional(),
 });
 
@@ -131,7 +131,7 @@ export const messageSchema = z.object({
   external_reply: z.object({ origin: originSchema, message_id: optionalId }).optional(),
   quote: z.object({ text: longText }).optional(),
   forward_origin: originSchema.optional(),
-  /** Only whether they are there counts, so that no form of them makes the message another's. */
+  /** Only the presence of these fields counts, so that no form of them hides a forward. */
   forward_date: z.unknown().optional(),
   forward_from: z.unknown().optional(),
   forward_from_chat: z.unknown().optional(),

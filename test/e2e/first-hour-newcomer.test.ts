@@ -94,7 +94,7 @@ describe("the newcomer's first hour", () => {
     await person.answer(/◆ +Anthropic API key/, `${key}${enter}`);
     await person.answer('accepts it.', '');
     await person.answer('Which network', enter);
-    await person.answer('Token of the bot', `${telegram.token}${enter}`);
+    await person.answer('Bot token', `${telegram.token}${enter}`);
     await person.answer('signed in as', '');
     await person.answer('Who is the owner', enter);
     await person.answer('Which groups', enter);

@@ -63,9 +63,9 @@ describe('the polls of a bot are paced', () => {
 
   it.each([
     ['nothing', []],
-    ['an object', {}, 'not the Bot API'],
-    ['words', 'no', 'not the Bot API'],
-    ['null', null, 'not the Bot API'],
+    ['an object', {}, 'isn’t the Bot API'],
+    ['words', 'no', 'isn’t the Bot API'],
+    ['null', null, 'isn’t the Bot API'],
     ['an update without an id', [{ message: {} }], 'without an id'],
     ['an id of 1e300', [{ update_id: 1e300, message: {} }], 'without an id'],
     ['one update again and again', [{ update_id: 7, message: {} }]],
