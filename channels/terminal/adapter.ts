@@ -10,10 +10,10 @@ import { createLineStream } from './line-stream.ts';
 import { outboundPlan } from './outbound.ts';
 import { prepareSocketFile } from './socket-file.ts';
 
-/** Clients at once; one more is closed unanswered. */
+/** How many clients may be connected at once; any more are closed unanswered. */
 const maxClients = 64;
 
-/** Serves clients of this machine's owner over a unix socket. Holds nothing that lasts. */
+/** Serves clients of this machine's owner over a Unix socket. Keeps no lasting state. */
 export function createTerminalAdapter(deps: ChannelDeps): ChannelAdapter {
   let stopServing: (() => Promise<void>) | undefined;
 
@@ -62,12 +62,12 @@ function identity(deps: ChannelDeps): BotAccount {
   );
 }
 
-/** Resolves once clients can connect, with what takes the server and its file away again. */
+/** Resolves once clients can connect, with a function that closes the server and removes its file. */
 async function serve(server: Server, dataDir: string): Promise<() => Promise<void>> {
   const file = await prepareSocketFile(dataDir);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>
-      reject(new ParleyError('channel_unavailable', `The socket ${file.path} cannot be opened.`, { cause })),
+      reject(new ParleyError('channel_unavailable', `The socket ${file.path} can’t be opened.`, { cause })),
     );
     server.listen(file.path, resolve);
   });

@@ -3,5 +3,5 @@ import { channelId } from '#contracts/ids.ts';
 
 export const terminalChannel = channelId('terminal');
 
-/** Each chat is a conversation of its own; `parley chat` opens `main`. */
+/** Each chat is its own conversation; `parley chat` opens `main`. */
 export const terminalRoute = clientRoutes(terminalChannel);

@@ -1,2 +1,2 @@
-/** A frame here is the owner's: who may open the socket is the owner of its file. The same on every channel of clients. */
+/** Every frame here is the owner's, since only the owner of the file may open it. All client channels share this. */
 export { clientEnvelope as inboundEnvelope } from '#channel-kit/client-envelope.ts';

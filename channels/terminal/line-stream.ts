@@ -5,11 +5,11 @@ import { maxFrameBytes } from '#channel-kit/client-frames.ts';
 import { createLineSplitter } from '#channel-kit/line-splitter.ts';
 
 const closeGraceMs = 300;
-/** A client writes a line at once; one that is begun and not ended by then was never meant to be. */
+/** Clients write each line in one go; a line still unfinished after this time, ms, was never meant to end. */
 const defaultLineMs = 15_000;
 
 /**
- * Wraps one client's stream: each text is a line. It closes once what was sent has left, by force after 300 ms.
+ * Wraps one client's stream; each text is a line. Closing waits until everything sent has left, at most 300 ms.
  * `lineMs`: how long a line may take from its first byte to its end, ms.
  */
 export function createLineStream(socket: Socket, lineMs = defaultLineMs): ClientLink {
@@ -19,7 +19,7 @@ export function createLineStream(socket: Socket, lineMs = defaultLineMs): Client
     clearTimeout(tooLate);
     tooLate = undefined;
   };
-  /** A line that nobody reads on isn't late. */
+  /** Times the line that has begun; a line isn't late while reading is paused. */
   const timeLine = () => {
     if (splitter.begunBytes() === 0 || socket.isPaused()) stopTiming();
     else tooLate ??= setTimeout(() => socket.destroy(), lineMs).unref();
@@ -28,12 +28,12 @@ export function createLineStream(socket: Socket, lineMs = defaultLineMs): Client
     const lines = splitter.push(chunk);
     if (lines.length > 0) stopTiming();
     for (const line of lines) if (line.length > 0) listener(line);
-    // One line too long ends the stream, as one that is too slow does.
+    // A line that is too long ends the stream, just like one that is too slow.
     if (splitter.begunBytes() > maxFrameBytes) socket.destroy();
     timeLine();
   };
   socket.once('close', stopTiming);
-  // A client that is gone is told by `close`; its error says nothing more.
+  // `close` reports a client that is gone; its error adds nothing.
   socket.on('error', () => socket.destroy());
   const send = createBoundedSend({
     waiting: () => socket.writableLength,
@@ -45,7 +45,7 @@ export function createLineStream(socket: Socket, lineMs = defaultLineMs): Client
     },
     close: () => {
       socket.end();
-      // A stream may be closed again and again: a listener that ends the timer would pile up on its socket.
+      // A stream may be closed repeatedly: listeners that clear the timer would pile up on its socket.
       setTimeout(() => socket.destroy(), closeGraceMs).unref();
     },
     onText: (listener) => void socket.on('data', (chunk: Buffer) => onChunk(chunk, listener)),

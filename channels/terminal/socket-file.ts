@@ -4,31 +4,31 @@ import { basename, dirname, join } from 'node:path';
 import { socketPointerSuffix } from '#channel-kit/client-frames.ts';
 
 /**
- * A socket that clients find by a name that outlives processes. Each process listens under a name of its own, which
- * closing removes, and takes back the name for clients only where it is still its own: the process that received
- * before may stop when the next one serves already.
+ * A socket that clients find under a name that outlives processes. Each process listens under its own name, which
+ * closing removes, and only removes the clients' name if that still leads to this process: the previous holder may stop
+ * after the next one has started to serve.
  */
 export type SocketFile = {
   /** Where to listen. */
   readonly path: string;
-  /** Closes the file to all but its owner and lets clients find it; call it once the server listens. */
+  /** Restricts the file to its owner and lets clients find it; call it once the server listens. */
   readonly publish: () => Promise<void>;
   readonly remove: () => Promise<void>;
 };
 
-/** Linux takes 107 bytes and a NUL as the path of a unix socket, macOS 103. */
+/** Linux accepts 107 bytes and a NUL as the path of a Unix socket, macOS 103. */
 const maxPathBytes = 103;
 const socketName = 'terminal.sock';
 
 /**
- * Makes room for the socket: in the channel's own folder, or, where that path is too long, in a
- * fresh folder among the temporary files, named by a pointer file. What an earlier process left is
- * removed: only the holder of the account's lease comes here.
+ * Prepares a place for the socket: in the channel's own folder or, if that path is too long, in a new temporary folder
+ * that a pointer file names. Anything that an earlier process left is removed, since only the holder of the account's
+ * lease calls this.
  */
 export async function prepareSocketFile(dataDir: string): Promise<SocketFile> {
   const wanted = join(dataDir, socketName);
   const pointer = `${wanted}${socketPointerSuffix}`;
-  // The folder is closed first: until it is published the file itself is open to its group.
+  // The folder is restricted first: until it is published, the file itself is open to its group.
   await chmod(dataDir, 0o700);
   await removePointedAt(pointer);
   await Promise.all([rm(wanted, { force: true }), rm(pointer, { force: true })]);
@@ -36,7 +36,7 @@ export async function prepareSocketFile(dataDir: string): Promise<SocketFile> {
 }
 
 function inFolder(wanted: string): SocketFile {
-  // No longer than the name that it gets.
+  // No longer than the final name, so that the path fits.
   const path = join(dirname(wanted), `${crypto.randomUUID().slice(0, 8)}.new`);
   let own: number | undefined;
   return {
@@ -68,15 +68,15 @@ async function elsewhere(pointer: string): Promise<SocketFile> {
   };
 }
 
-/** Removes a socket in a folder of its own, and nothing else, whatever the pointer says. */
+/** Removes a socket in its own folder and nothing else, whatever the pointer says. */
 async function removePointedAt(pointer: string): Promise<void> {
   const path = await readPointer(pointer);
   if (basename(path) !== socketName) return;
   await rm(path, { force: true });
-  await rmdir(dirname(path)).catch(() => undefined); // Gone already, or not ours.
+  await rmdir(dirname(path)).catch(() => undefined); // Already gone, or not Parley's.
 }
 
-/** Empty when there is none. */
+/** Returns the path in the pointer file; empty if there is none. */
 async function readPointer(pointer: string): Promise<string> {
   return (await readFile(pointer, 'utf8').catch(() => '')).trim();
 }
