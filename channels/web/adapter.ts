@@ -12,7 +12,7 @@ import { createUploads } from './uploads.ts';
 
 const tryAgainLater = 1013;
 
-/** Serves the page's sockets. Holds nothing that lasts: the timeline is where a page catches up. */
+/** Serves the page's sockets. Keeps no lasting state: a page catches up from the timeline. */
 export function createWebAdapter(deps: ChannelDeps): ChannelAdapter {
   let intake: Intake | undefined;
   let isMounted = false;
@@ -41,7 +41,7 @@ export function createWebAdapter(deps: ChannelDeps): ChannelAdapter {
       intake = door;
       if (!isMounted) {
         deps.routes?.socket('chat', onOpen);
-        // While another process has the account, the message that names it would not be taken here either.
+        // While another process has the account, the message that names the file wouldn't be accepted here either.
         deps.routes?.upload(
           async (file) => (intake === undefined ? { status: 503 } : uploads.take(file)),
           uploads.drop,

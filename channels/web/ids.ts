@@ -3,5 +3,5 @@ import { channelId } from '#contracts/ids.ts';
 
 export const webChannel = channelId('web');
 
-/** Each chat of the page is a conversation of its own; the page opens `main`. */
+/** Each chat of the page is its own conversation; the page opens `main`. */
 export const webRoute = clientRoutes(webChannel);

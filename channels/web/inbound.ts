@@ -4,7 +4,7 @@ import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 
-/** A frame here is the owner's: a signed-in person is the owner. Beside what every channel of clients has, it may name files. */
+/** Every frame here is the owner's, since only the owner can sign in. Unlike elsewhere, a message may name files. */
 export function inboundEnvelope(frame: EffectFrame, route: ReplyRoute, sentAt: number): InboundEnvelope {
   const envelope = clientEnvelope(frame, route, sentAt);
   const { event } = envelope;

@@ -1,2 +1,2 @@
-/** A delivery here is a frame to each connected client: the same as on every channel of clients. */
+/** A delivery here is a frame to each connected client, as on every client channel. */
 export { clientDelivery as outboundPlan } from '#channel-kit/client-delivery.ts';

@@ -1,6 +1,6 @@
 /**
- * Files that the page sent before the message that names them. They wait in the channel's folder until core has
- * stored them; those whose message never came go after a week, or when others need their room.
+ * Files that the page sends before the message that names them. They wait in the channel's folder until core has stored
+ * them; those whose message never arrives are removed after a week, or when others need the space.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -13,14 +13,17 @@ import type { Clock } from '#contracts/clock.ts';
 import type { UploadedFile, WebhookAnswer } from '#contracts/route-host.ts';
 
 export type Uploads = {
-  /** Keeps a file and answers with the id that a message names it by. */
+  /** Keeps a file and returns the id by which a message refers to it. */
   take(file: UploadedFile): Promise<WebhookAnswer>;
   /** Removes a file that no message will name. An id that isn't known changes nothing. */
   drop(id: string): Promise<void>;
   readonly media: MediaAbility;
 };
 
-/** Most files that wait at once; of so many, those go that have waited for an hour: a message comes right after its files. */
+/**
+ * How many files may wait at once. At this number, those that have waited for an hour are removed: a message comes
+ * right after its files.
+ */
 const mostFiles = 100;
 const makesRoomMs = 3_600_000;
 const keptMs = 7 * 86_400_000;
@@ -67,7 +70,10 @@ export function createUploads({
   };
 }
 
-/** False when it is larger than the limit; it is then read to its end, as a browser hears no answer before it has sent all. */
+/**
+ * Returns false if the file is larger than the limit. It is still read to its end, because a browser reads no answer
+ * before it has sent everything.
+ */
 async function keep(path: string, bytes: AsyncIterable<Uint8Array>, maxBytes: number): Promise<boolean> {
   let size = 0;
   const counted = async function* () {
@@ -80,7 +86,7 @@ async function keep(path: string, bytes: AsyncIterable<Uint8Array>, maxBytes: nu
   return size <= maxBytes;
 }
 
-/** Removes what nobody came for, and counts the rest. */
+/** Removes files whose message never arrived, and returns how many are left. */
 async function tidy(folder: string, now: number): Promise<number> {
   const found = (await readdir(folder)).map(async (name) => {
     const path = join(folder, name);
@@ -100,8 +106,8 @@ async function tidy(folder: string, now: number): Promise<number> {
   return left;
 }
 
-/** The frame's schema has let only ids pass; a path is never made of anything else. */
+/** The frame's schema only accepts ids, and a path is never made of anything else. */
 function pathOf(folder: string, id: string): string {
-  if (!idForm.test(id)) throw new RangeError('not an id of an upload');
+  if (!idForm.test(id)) throw new RangeError('not an upload id');
   return join(folder, id);
 }
