@@ -4,13 +4,13 @@ import { type CommandOutput, printOutput } from './print.ts';
 
 type Run<Args extends readonly unknown[], Result> = (...args: Args) => Promise<Result>;
 
-/** Gives commands what they do; `run` gets the arguments, then the options. One command runs at most. */
+/** Attaches actions to commands; `run` gets the arguments, then the options. At most one command runs. */
 export interface Actions {
-  /** The command prints by itself. */
+  /** The command does its own printing. */
   act<Args extends readonly unknown[]>(command: Command, run: Run<Args, ExitCode>): void;
-  /** The command's result is printed: for people, or as JSON for programs. */
+  /** The command's result is printed, as text for people or as JSON for programs. */
   show<Args extends readonly unknown[]>(command: Command, run: Run<Args, CommandOutput>): void;
-  /** The exit code of the command that has run. */
+  /** Returns the exit code of the command that ran. */
   code(): ExitCode;
 }
 
@@ -22,7 +22,7 @@ export function createActions(): Actions {
     run: Run<Args, ExitCode>,
   ) => {
     command.action(async (...args) => {
-      // Commander gives what the command declares.
+      // Commander passes the arguments that the command declares.
       code = await run(...(args as unknown as Args));
     });
   };
@@ -31,7 +31,7 @@ export function createActions(): Actions {
     show: <Args extends readonly unknown[]>(command: Command, run: Run<Args, CommandOutput>) =>
       act(command.option('--json', 'as JSON'), async (...args: Args) => {
         const output = await run(...args);
-        // A command above may have an option of that name too, which takes it first.
+        // A parent command may have an option of the same name, which captures it first.
         return printOutput(output, { asJson: command.optsWithGlobals().json === true });
       }),
     code: () => code,

@@ -5,7 +5,7 @@ import { type BootstrapName, bootstrapNames } from '../agent/bootstrap-files.ts'
 import { loadConfig } from '../config/load-config.ts';
 import type { CommandOutput } from './print.ts';
 
-/** Creates the files that shape an agent, in its workspace. What is there is kept. */
+/** Creates the files that shape an agent, in its workspace. Existing files are kept. */
 export async function createAgentFiles(asked?: string): Promise<CommandOutput> {
   const { agents, defaultAgent } = loadConfig();
   const agent = agents.find(({ id }) => id === (asked ?? defaultAgent));
@@ -26,7 +26,7 @@ export async function createAgentFiles(asked?: string): Promise<CommandOutput> {
   return { result: { agent: id, workspace, files }, lines };
 }
 
-/** False when it is there already, whatever it is. */
+/** Returns false when something already exists at the path, whatever it is. */
 async function create(path: string, text: string): Promise<boolean> {
   try {
     await writeFile(path, text, { flag: 'wx', mode: 0o600 });
@@ -37,7 +37,7 @@ async function create(path: string, text: string): Promise<boolean> {
   }
 }
 
-/** They are part of the prompt as they stand, so each says something useful in few words. */
+/** They become part of the prompt unchanged, so each says something useful in a few words. */
 const templates: Readonly<Record<BootstrapName, (agent: string) => string>> = {
   'AGENTS.md': () => `# How you work
 

@@ -23,9 +23,9 @@ const refusalSchema = z.object({ error: z.object({ code: z.string(), text: z.str
 const resultSchema = z.looseObject(waitAnswer.shape);
 
 /**
- * Sends a message through the running gateway. The answer goes on record and to stdout, into no
- * conversation: the caller reads it here. Without `waits`, the same key with `--wait` fetches it later.
- * Throws `invalid_input` for what the gateway refuses.
+ * Sends a message through the running gateway. The answer is recorded and printed to stdout, but sent to no
+ * conversation. Without `waits`, running it again with the same key and `--wait` fetches the answer later.
+ * Throws `invalid_input` if the gateway refuses the message.
  */
 export async function runAgent({
   waits,
@@ -37,7 +37,7 @@ export async function runAgent({
   if (input.message.length > maxMessageChars)
     throw new ParleyError(
       'invalid_input',
-      `The message has ${input.message.length} characters; at most ${maxMessageChars} are possible. Put the rest into a file in the agent's workspace.`,
+      `The message has ${input.message.length} characters; the limit is ${maxMessageChars}. Put the rest in a file in the agent's workspace.`,
     );
   const config = loadConfig();
   const { url } = await askRunningGateway(config);
@@ -65,12 +65,14 @@ function failureOf(runId: string, { outcome = 'failed', reason }: z.infer<typeof
   return `The agent gave no answer: ${outcome}${why}. To see what happened, run: ${parleyCommand} why ${runId}`;
 }
 
-/** Asks the gateway. A message may be stored although no answer came, so the error names the key that continues it. */
+/** Asks the gateway. A message may be stored even if no answer came, so the error names the key to continue with. */
 function createAsk(url: string, key: string) {
-  const goOn = `Run the same command with --key ${key} to go on: the message counts once.`;
+  const goOn = `Run the same command with --key ${key} to continue; the message won't be sent twice.`;
   return async <Output>(schema: z.ZodType<Output>, path: string, request: RequestInit): Promise<Output> => {
     const { status, body } = await read(`${url}${path}`, request).catch((cause: unknown) => {
-      throw new ParleyError('store_unavailable', `The gateway at ${url} went away. ${goOn}`, { cause });
+      throw new ParleyError('store_unavailable', `The gateway at ${url} stopped responding. ${goOn}`, {
+        cause,
+      });
     });
     if (status < 400) return schema.parse(body);
     const { code, text = code } = refusalSchema.parse(body).error;

@@ -31,7 +31,7 @@ const noticesSchema = z.object({
   notices: z.array(z.object({ id: z.string(), text: z.string(), since: z.number() }).loose()),
 });
 
-/** Why a gateway turns a request away, as it says it. */
+/** Codes with which a gateway rejects a request. */
 const refusalCodes = [
   'wrong_token',
   'sign_in_first',
@@ -48,21 +48,21 @@ export type AskedStatus = z.infer<typeof statusSchema> & Partial<z.infer<typeof 
 
 export type GatewayAnswer =
   | { readonly kind: 'running'; readonly url: string; readonly status: AskedStatus }
-  /** No gateway serves the folder, though workers may, and nobody listens where the configuration says. */
+  /** No gateway serves the folder, though workers may, and nothing listens at the configured address. */
   | { readonly kind: 'away'; readonly hasWorkers: boolean }
-  /** The folder's gateway, which lets nobody in who asks like this. */
+  /** The folder's gateway, which rejects a request like this one. */
   | {
       readonly kind: 'refused';
       readonly url: string;
       readonly code: RefusalCode;
       readonly retryAfterS?: number;
     }
-  /** The folder's gateway lives and gives no answer that can be read. */
+  /** The folder's gateway is alive but gives no readable answer. */
   | { readonly kind: 'silent'; readonly url: string; readonly pid: number }
   /**
-   * Listens where the configuration says, and nothing in the folder proves that it is the folder's gateway: another program,
-   * or a gateway that can't write there. It was not sent the token. `httpStatus` is 0 when it speaks no HTTP; `reasons` say
-   * why a Parley isn't ready.
+   * Something listens at the configured address, but nothing in the folder proves that it is the folder's gateway: it
+   * may be another program, or a gateway that can't write there. The token wasn't sent to it. `httpStatus` is 0 when it
+   * doesn't speak HTTP; `reasons` say why Parley isn't ready.
    */
   | {
       readonly kind: 'unproven';
@@ -72,8 +72,8 @@ export type GatewayAnswer =
     };
 
 /**
- * Asks the gateway that runs on this data folder how it is. Never throws for what it finds. Another program may have the
- * port while Parley is down, so only the address that a living process has in the folder is sent the token.
+ * Asks the gateway on this data folder for its status. Never throws because of what it finds. Another program may hold
+ * the port while Parley is down, so the token only goes to the address that a live process has recorded in the folder.
  */
 export async function askGateway(config: Config): Promise<GatewayAnswer> {
   const token = await tokenOf(config);
@@ -105,9 +105,9 @@ async function askProcess({ url, pid }: ProcessAddress, token: string): Promise<
   return { kind: 'running', url, status: { ...status, ...shown } };
 }
 
-/** Readiness is for everybody, so it takes no token. Undefined when nobody listens there. */
+/** Asks for readiness, which is public, so it needs no token. Undefined when nothing listens there. */
 async function askConfigured({ host, port }: Config): Promise<GatewayAnswer | undefined> {
-  // Any free port: it names no place to ask.
+  // 0 means any free port, so there is no address to ask.
   if (port === 0) return undefined;
   const url = pageAddress(host, port);
   const answer = await ask(`${url}/readyz`);
@@ -120,19 +120,19 @@ async function askConfigured({ host, port }: Config): Promise<GatewayAnswer | un
 
 export type RunningGateway = Extract<GatewayAnswer, { kind: 'running' }>;
 
-/** Throws ParleyError with what to do when it does not run, or another does. */
+/** Throws ParleyError with the next step when the gateway isn't running, or something else is. */
 export async function askRunningGateway(config: Config): Promise<RunningGateway> {
   return requireRunning(await askGateway(config), config);
 }
 
-/** As `askRunningGateway`, of a gateway that was asked. */
+/** Does the same as `askRunningGateway` with an answer already received. */
 export function requireRunning(answer: GatewayAnswer, config: Config): RunningGateway {
   if (answer.kind === 'running') return answer;
   const isWrong = answer.kind === 'refused' || (answer.kind === 'unproven' && answer.reasons.length === 0);
   throw new ParleyError(isWrong ? 'invalid_input' : 'store_unavailable', wordsWithoutGateway(answer, config));
 }
 
-/** The real cause and one next step. */
+/** Describes the actual cause and one next step. */
 export function wordsWithoutGateway(
   answer: Exclude<GatewayAnswer, { kind: 'running' }>,
   config: Pick<Config, 'dataDir' | 'token'>,
@@ -146,7 +146,7 @@ export function wordsWithoutGateway(
     case 'refused':
       return wordsForRefusal(answer, config);
     case 'silent':
-      return `The gateway at ${answer.url} (process ${answer.pid}) doesn't answer. Ask again in a moment, and check its log.`;
+      return `The gateway at ${answer.url} (process ${answer.pid}) doesn't answer. Try again in a moment, and check its log.`;
     case 'unproven':
       return answer.reasons.length > 0
         ? answer.reasons.map((reason) => stripText(reason)).join('\n')
@@ -178,7 +178,7 @@ function wordsForRefusal(
     case 'origin_not_allowed':
       return `The gateway at ${url} doesn't answer to that name. Add it to allowedHosts in its parley.config.json.`;
     case 'store_unavailable':
-      return `The gateway at ${url} can't use its database right now. It keeps trying; ask again in a moment.`;
+      return `The gateway at ${url} can't use its database right now. It keeps trying; try again in a moment.`;
     case 'internal':
       return `The gateway at ${url} couldn't answer. Check its log.`;
     default:
@@ -186,7 +186,7 @@ function wordsForRefusal(
   }
 }
 
-/** Has the running gateway do something; resolves with its answer. Throws ParleyError when it refuses or goes away. */
+/** Posts a change to the running gateway and resolves with its answer. Throws ParleyError if it refuses or fails. */
 export async function changeAtGateway(config: Config, url: string): Promise<unknown> {
   const headers = await headersForChange(config);
   try {
@@ -195,19 +195,19 @@ export async function changeAtGateway(config: Config, url: string): Promise<unkn
     throw new ParleyError('invalid_input', `${url} answered HTTP ${answer.status}. Check the gateway's log.`);
   } catch (error) {
     if (error instanceof ParleyError) throw error;
-    throw new ParleyError('store_unavailable', `The gateway at ${url} didn't answer. Ask it again.`, {
+    throw new ParleyError('store_unavailable', `The gateway at ${url} didn't answer. Try again.`, {
       cause: error,
     });
   }
 }
 
-/** Headers of a request that changes something: its token, and the header that no page of another origin can send. */
+/** Returns the headers of a request that changes something: the token, and one that no cross-origin page can send. */
 export async function headersForChange(config: Config): Promise<Readonly<Record<string, string>>> {
   const authorization = `Bearer ${await tokenOf(config)}`;
   return { authorization, 'content-type': 'application/json', [changeHeader]: '1' };
 }
 
-/** The token that a gateway with this configuration has; empty before its first start. */
+/** Returns the token of a gateway with this configuration; empty before its first start. */
 export async function tokenOf(config: Pick<Config, 'token' | 'dataDir'>): Promise<string> {
   if (config.token !== undefined) return config.token.reveal();
   return (await readFile(join(config.dataDir, 'token'), 'utf8').catch(() => '')).trim();
@@ -223,7 +223,7 @@ type Answer =
   | { readonly kind: 'away' }
   | { readonly kind: 'foreign' };
 
-/** Undefined for what is no JSON: something else may listen there. */
+/** Returns undefined for anything that isn't JSON: another program may be listening there. */
 async function readJson(answer: Response): Promise<unknown> {
   try {
     return parseJson(await answer.text());
@@ -245,7 +245,7 @@ async function ask(url: string, token = ''): Promise<Answer> {
   }
 }
 
-/** A program that listens and speaks another protocol isn't Parley, but it is there. */
+/** Says whether nothing listens. A listener that speaks another protocol isn't Parley, but it does occupy the port. */
 function isRefused(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   const codes = cause instanceof AggregateError ? cause.errors : [cause];

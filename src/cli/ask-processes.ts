@@ -14,14 +14,14 @@ export const readySchema = z.object({ status: z.string(), components: z.array(do
 
 /** A process of the data folder and how it answers. */
 export type ProcessHealth = ProcessAddress & {
-  /** `silent`: it lives and does not answer. */
+  /** `silent`: it is alive but doesn't answer. */
   readonly health: 'ready' | 'not ready' | 'silent';
   readonly down: readonly z.infer<typeof downSchema>[];
 };
 
 const patienceMs = 5_000;
 
-/** How the processes on this data folder are, by their own `/readyz`. Never throws for what it finds. */
+/** Returns the health of the processes on this data folder, from their own `/readyz`. Never throws because of it. */
 export async function askProcesses(dataDir: string): Promise<readonly ProcessHealth[]> {
   return Promise.all((await readProcessAddresses(dataDir)).map(askOne));
 }
@@ -33,17 +33,17 @@ async function askOne(address: ProcessAddress): Promise<ProcessHealth> {
     const down = components.filter(({ state }) => state === 'down');
     return { ...address, health: answer.ok ? 'ready' : 'not ready', down };
   } catch {
-    // It is stopping, stands still, or has left its address to another program.
+    // It is stopping or stuck, or another program now has its address.
     return { ...address, health: 'silent', down: [] };
   }
 }
 
-/** `worker 4711 at http://127.0.0.1:40123: not ready`, and a line for each thing that is down. */
+/** Returns `worker 4711 at http://127.0.0.1:40123: not ready`, and a line for each component that is down. */
 export function processLines({ role, pid, url, health, down }: ProcessHealth): readonly string[] {
   return [`${role} ${pid} at ${url}: ${health}`, ...down.map((one) => `  ${downText(one)}`)];
 }
 
-/** `telegram is down since …, next try …: reason`. */
+/** Returns `telegram is down since …, next try …: reason`. */
 export function downText({ name, reason, since, nextTryAt }: ProcessHealth['down'][number]): string {
   const from = since === undefined ? '' : ` since ${since}`;
   const next = nextTryAt === undefined ? '' : `, next try ${nextTryAt}`;

@@ -16,7 +16,7 @@ import { noticesFor } from '../texts/notices.ts';
 import { agreeWithProcesses } from './agree-with-processes.ts';
 import { type CommandOutput, printLines } from './print.ts';
 
-/** Backs up the database and the data folder beside the processes that run. */
+/** Backs up the database and the data folder while the processes keep running. */
 export async function backUp({ to }: { readonly to?: string }): Promise<CommandOutput> {
   const config = loadConfig();
   await agreeWithProcesses(config);
@@ -33,14 +33,14 @@ export async function backUp({ to }: { readonly to?: string }): Promise<CommandO
     describe(backup),
     `  ${backup.path}`,
     ...workspacesOutside(config, [dataDir]).map(
-      (path) => `Not in it: ${path}, a workspace outside of the data folder`,
+      (path) => `Not included: ${path}, a workspace outside the data folder`,
     ),
-    `To bring it back: stop Parley, then ${parleyCommand} restore ${shortName(backup, dataDir)}`,
+    `To restore it: stop Parley, then run: ${parleyCommand} restore ${shortName(backup, dataDir)}`,
   ];
   return { result: factsOf(backup, dataDir), lines };
 }
 
-/** Brings a backup back; without a name it ends an interrupted restore, or lists the backups. */
+/** Restores a backup; without a name, finishes an interrupted restore or else lists the backups. */
 export async function restore(
   name: string | undefined,
   { asJson }: { readonly asJson: boolean },
@@ -56,9 +56,9 @@ export async function restore(
 }
 
 const endings: Readonly<Record<RestoreEnd, string>> = {
-  none: 'The interrupted restore has been ended by another process.',
-  ended: 'The interrupted restore has ended.',
-  undone: `The interrupted restore had replaced nothing and is undone. To repeat it: ${parleyCommand} restore, and the backup's name`,
+  none: 'Another process has already finished the interrupted restore.',
+  ended: 'The interrupted restore is now complete.',
+  undone: `The interrupted restore hadn't replaced anything, so it was undone. To repeat it: ${parleyCommand} restore <backup>`,
 };
 
 async function bringBack(config: Config, backup: FoundBackup): Promise<CommandOutput> {
@@ -68,11 +68,11 @@ async function bringBack(config: Config, backup: FoundBackup): Promise<CommandOu
   );
   const lines = [
     `Restored ${describe(backup)}.`,
-    `What was there before: ${kept}${keptSchema === undefined ? '' : `, and the schema ${keptSchema} of the database`}`,
+    `The previous data: ${kept}${keptSchema === undefined ? '' : `, and the schema ${keptSchema} of the database`}`,
     ...backup.manifest.settings.map(
       ({ from, file }) => `Not replaced: ${from}. In the backup: ${join(backup.path, file)}`,
     ),
-    `Answers that waited to be sent are not sent by themselves: they may have been sent since. See: ${parleyCommand} outbox list`,
+    `Answers that were waiting to be sent aren't sent automatically, because they may have been sent since. See: ${parleyCommand} outbox list`,
   ];
   const result = { ...factsOf(backup, dataDir), kept, ...(keptSchema !== undefined && { keptSchema }) };
   return { result, lines };
@@ -92,13 +92,10 @@ export async function importSqliteFile(from?: string): Promise<CommandOutput> {
   const config = loadConfig();
   const { databaseUrl, dataDir } = config;
   if (databaseUrl === undefined)
-    throw new ParleyError(
-      'invalid_input',
-      'Set DATABASE_URL to the empty PostgreSQL database that gets the rows.',
-    );
+    throw new ParleyError('invalid_input', 'Set DATABASE_URL to the empty PostgreSQL database to copy into.');
   const source = resolve(from ?? dataDir);
   const file = existsSync(source) && statSync(source).isDirectory() ? join(source, 'parley.db') : source;
-  if (!existsSync(file)) throw new ParleyError('invalid_input', `There is no ${file}.`);
+  if (!existsSync(file)) throw new ParleyError('invalid_input', `${file} doesn't exist.`);
   const { importSqlite } = await import('../store/postgres/import-sqlite.ts');
   const copied = await alone({ dataDir: join(file, '..') }, async () => {
     const store = await openConfiguredStore({ config, setup: storeSetup(noticesFor('en')), poolSize: 1 });
@@ -111,8 +108,8 @@ export async function importSqliteFile(from?: string): Promise<CommandOutput> {
 }
 
 /**
- * Acts on a folder of one state: a restore that was interrupted is ended first. Throws `data_folder_locked`, naming the
- * process, while another uses the folder.
+ * Acts on a folder in a consistent state: an interrupted restore is finished first. Throws `data_folder_locked`, naming
+ * the process, while another process uses the folder.
  */
 async function alone<T>(
   { dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>,
@@ -150,7 +147,7 @@ function shortName({ path }: FoundBackup, dataDir: string): string {
   return path;
 }
 
-/** Facts of a backup for programs: `restore` takes its name. */
+/** Returns a backup's facts for programs; `restore` accepts the name. */
 function factsOf(backup: FoundBackup, dataDir: string) {
   const { kind, madeAt, database, files } = backup.manifest;
   const name = shortName(backup, dataDir);
@@ -171,8 +168,8 @@ function sizeOf({ manifest: { files } }: FoundBackup): number {
 
 const kinds = {
   backup: 'backup',
-  'before-migration': 'before a change of the schema',
-  replaced: 'replaced by a restore',
+  'before-migration': 'pre-migration backup',
+  replaced: 'data replaced by a restore',
 } as const;
 
 function describe(backup: FoundBackup): string {

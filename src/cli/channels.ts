@@ -13,7 +13,7 @@ import { withAdapter } from './with-adapter.ts';
 
 type ShownChannel = { readonly id: string; readonly state: string; readonly detail: string };
 
-/** The gateway's report of its channels, or the configuration's when it isn't running. */
+/** Shows the channels as the gateway reports them, or as they are configured when it isn't running. */
 export async function showChannels(channels: readonly ChannelEntry[]): Promise<CommandOutput> {
   const config = loadConfig();
   const answer = await askGateway(config);
@@ -33,11 +33,11 @@ export type LoginOptions = {
   /** `signal`, or `signal.work` for a named account. */
   readonly channel: string;
   readonly asJson: boolean;
-  /** Ends the attempt; absent: Ctrl-C does. */
+  /** Ends the attempt; if absent, Ctrl-C does. */
   readonly signal?: AbortSignal;
 };
 
-/** Links this machine to a person's account on a network that works so. Throws ParleyError when it fails. */
+/** Links this machine to a person's account, on a network that works that way. Throws ParleyError when it fails. */
 export async function runChannelsLogin(
   channels: readonly ChannelEntry[],
   { channel, asJson, signal = untilInterrupted() }: LoginOptions,
@@ -66,9 +66,9 @@ function noLogin({ line, entry: { needs } }: ConfiguredAccount): string {
 function describeStep({ line }: ConfiguredAccount, step: LoginStep): string {
   switch (step.kind) {
     case 'scan': {
-      // A file or a pipe cannot be scanned; the address can be made into a code elsewhere.
+      // Output to a file or a pipe can't be scanned; the address can be turned into a code elsewhere.
       const code = isInteractive() ? `\n${renderQrCode(step.uri)}` : '';
-      return `Scan this code in the app of ${line} (linked devices). It changes every minute.\n${code}\n${stripText(step.uri)}\n\n`;
+      return `Scan this code in the network’s app (linked devices) to link ${line}. It changes every minute.\n${code}\n${stripText(step.uri)}\n\n`;
     }
     case 'done':
       return `Linked: ${stripText(step.account)}. Restart Parley to use it.\n`;

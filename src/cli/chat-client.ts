@@ -1,6 +1,6 @@
 /**
- * `parley chat`: talks to the running gateway. On a screen it is a conversation with the answer
- * growing in place; in a pipe it sends each line, prints the answers, and ends when all have ended.
+ * `parley chat`: talks to the running gateway. On a terminal it is a conversation with the answer
+ * growing in place; in a pipe it sends each line, prints the answers, and exits once every message has ended.
  */
 import { randomUUID } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
@@ -15,7 +15,7 @@ import { type ChatTranscript, emptyTranscript, received, resumeFrom, sent } from
 import { pastedText, pasteOff, pasteOn, withPastedLines } from './paste-filter.ts';
 
 export type ChatOptions = {
-  /** Where the gateway listens; a pointer file beside it is followed. */
+  /** Where the gateway listens; a pointer file next to it is followed. */
   readonly socketPath: string;
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly output: ChatOutput & { readonly isTTY?: boolean };
@@ -87,7 +87,7 @@ function createReader({ input, output }: ChatOptions): Interface {
   });
 }
 
-/** Unlike readline's, its lines don't end at U+2028 and U+2029: these belong to a message. */
+/** Reads lines that, unlike readline's, don't end at U+2028 and U+2029, which are part of a message. */
 function readPipe(input: NodeJS.ReadableStream, chat: Pick<Chat, 'typed' | 'inputEnded'>): void {
   const lines = createLineSplitter();
   const take = (chunk: Buffer) => {
@@ -95,13 +95,13 @@ function readPipe(input: NodeJS.ReadableStream, chat: Pick<Chat, 'typed' | 'inpu
   };
   input.on('data', take);
   input.once('end', () => {
-    // The last line may lack its end.
+    // The last line may lack its line break.
     take(Buffer.from('\n'));
     chat.inputEnded();
   });
 }
 
-/** For Tab. The commands are loaded with the first one: nothing else here needs them. */
+/** Completes on Tab. The commands are loaded on first use, since nothing else here needs them. */
 function completeCommand(line: string, done: (problem: null, result: [string[], string]) => void): void {
   if (!/^\/[a-z]*$/i.test(line)) {
     done(null, [[], line]);
@@ -135,7 +135,7 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
   let isInputOver = false;
   let wasConnected = false;
   let isLost = false;
-  /** All own messages have ended; one more read brings what was stored with the last end. */
+  /** True once all own messages have ended; one more read fetches what was stored along with the last outcome. */
   let isLastRead = false;
 
   const endIfDone = () => {
@@ -154,7 +154,7 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
       endIfDone();
     },
     linkChanged: (state) => {
-      // The read that was asked for went with the connection; the next one asks again.
+      // The requested read was lost with the connection; the next connection asks again.
       isLastRead = false;
       // The next connection reports current activity again.
       if (state === 'lost') screen.show({ kind: 'preview', text: undefined });
@@ -166,7 +166,7 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
     },
     typed: (text) => {
       if (text.trim() === '') return;
-      // The gateway would cut off a client whose frame is too long, and every later message would wait for it.
+      // The gateway would disconnect a client whose frame is too long, and every later message would wait behind it.
       if (text.length > maxTextLength) return screen.show({ kind: 'problem', text: tooLongText });
       const id = randomUUID();
       transcript = sent(transcript, id);

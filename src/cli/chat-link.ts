@@ -1,6 +1,6 @@
 /**
- * The client's end of the gateway's socket: connects, connects again when it ends, asks for what was
- * missed, and then sends every line until it is acknowledged. The same id makes sending twice harmless.
+ * The client's end of the gateway's socket: connects, reconnects when the connection ends, asks for what it
+ * missed, and then sends every line until it is acknowledged. Reusing the id makes sending twice harmless.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -17,11 +17,11 @@ import { parseJson } from '#channel-kit/parse-json.ts';
 import type { Clock } from '#contracts/clock.ts';
 
 export type ChatLink = {
-  /** Kept until acknowledged, over any number of connections. */
+  /** Keeps the frame until it is acknowledged, across any number of connections. */
   submit(frame: EffectFrame): void;
-  /** Asks for what came after the newest known position. */
+  /** Asks for everything after the newest known position. */
   sync(): void;
-  /** True for the frame after all that was stored before the last `sync`. */
+  /** Returns true for the frame that follows everything stored before the last `sync`. */
   isSynced(frame: ServerFrame): boolean;
   close(): void;
 };
@@ -30,7 +30,7 @@ export type ChatLinkOptions = {
   readonly socketPath: string;
   readonly conversation: string;
   readonly clock: Clock;
-  /** The position after which it has to read, and the session that it counts in. */
+  /** The position after which to read, and the session in which it counts. */
   readonly resumeFrom: () => { readonly after: number; readonly of: string | undefined };
   readonly onFrame: (frame: ServerFrame) => void;
   readonly onState: (state: 'open' | 'lost') => void;
@@ -44,7 +44,7 @@ export function createChatLink(options: ChatLinkOptions): ChatLink {
   const kept = new Map<string, EffectFrame>();
   let socket: Socket | undefined;
   let hellos = 0;
-  /** True once the past of the conversation has been read: nothing of this client's own is in there. */
+  /** True once the conversation's history has been read: it contains nothing that this client sent. */
   let isCaughtUp = false;
 
   const write = (frame: ClientFrame) => void socket?.write(`${JSON.stringify(frame)}\n`);
@@ -106,7 +106,7 @@ async function keepConnected(
   }
 }
 
-/** Resolves when the connection ended, with whether there was one that could be read. */
+/** Resolves when the connection has ended; true if there was one and its frames were readable. */
 function connectOnce(path: string, events: LinkEvents, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     let wasGood = false;
@@ -114,7 +114,7 @@ function connectOnce(path: string, events: LinkEvents, signal: AbortSignal): Pro
     const lines = createLineSplitter();
     const abort = () => socket.destroy();
     signal.addEventListener('abort', abort, { once: true });
-    // It only says that there is no connection, which `close` says as well.
+    // An error only means that there is no connection, which `close` reports too.
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {
       for (const line of lines.push(chunk)) {
@@ -139,17 +139,17 @@ function connectOnce(path: string, events: LinkEvents, signal: AbortSignal): Pro
   });
 }
 
-/** Undefined for what is no frame of this version. */
+/** Returns undefined for anything that isn't a frame of this version. */
 function readFrame(line: string): ServerFrame | undefined {
   try {
     return serverFrameSchema.parse(parseJson(line));
   } catch {
-    // The caller connects again and reads the timeline anew: nothing is lost with it.
+    // The caller reconnects and reads the timeline again, so nothing is lost.
     return undefined;
   }
 }
 
-/** Where a path is too long for the system, the gateway leaves a file beside it that names the real one. */
+/** When a path is too long for the system, the gateway leaves a file next to it that names the real one. */
 async function resolveSocket(path: string): Promise<string> {
   try {
     return (await readFile(`${path}${socketPointerSuffix}`, 'utf8')).trim();

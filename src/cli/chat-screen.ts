@@ -3,10 +3,10 @@ import type { ChatLine } from './chat-transcript.ts';
 import { pastedText } from './paste-filter.ts';
 import { cellsOf, printable, rowsOf } from './printable.ts';
 
-/** Where a chat is shown: a screen that can redraw, or a stream that only grows. */
+/** Where a chat is shown: a terminal that can be redrawn, or a stream that only grows. */
 export type ChatScreen = {
   show(line: ChatLine): void;
-  /** The person has sent what they typed: it stays, above the answer that grows. */
+  /** Keeps the line that the person has sent, above the growing answer. */
   submitted(text: string): void;
 };
 
@@ -14,7 +14,7 @@ export type ChatOutput = NodeJS.WritableStream & { readonly columns?: number; re
 
 type FinalLine = Exclude<ChatLine, { kind: 'preview' }>;
 
-/** The prompt and the marks of people and agent. */
+/** Width of the prompt and of the marks before a person's and the agent's lines. */
 const promptCells = 2;
 
 const dim = (text: string) => `\u001b[2m${text}\u001b[22m`;
@@ -22,7 +22,7 @@ const bold = (text: string) => `\u001b[1m${text}\u001b[22m`;
 const red = (text: string) => `\u001b[31m${text}\u001b[39m`;
 const green = (text: string) => `\u001b[32m${text}\u001b[39m`;
 
-/** Answers and notices as plain lines; tools, previews and problems are not part of the output. */
+/** Prints answers and notices as plain lines, and problems to `errors`; tools and previews aren't shown. */
 export function createStreamScreen(output: NodeJS.WritableStream, errors: NodeJS.WritableStream): ChatScreen {
   return {
     show: (line) => {
@@ -33,11 +33,11 @@ export function createStreamScreen(output: NodeJS.WritableStream, errors: NodeJS
   };
 }
 
-/** Final lines scroll up; the preview and the line being typed stay below them and are drawn again. */
+/** Lets final lines scroll up; the preview and the line being typed stay below them and are redrawn. */
 export function createTtyScreen(output: ChatOutput, input: Interface): ChatScreen {
   let live: readonly string[] = [];
 
-  // A terminal that doesn't know its size says 0.
+  // A terminal that doesn't know its size reports 0.
   const columns = () => output.columns || 80;
   const redraw = (print: string | undefined, nextLive: readonly string[], sentRows = 0) => {
     const typedRows = input.getCursorPos().rows;
@@ -47,7 +47,7 @@ export function createTtyScreen(output: ChatOutput, input: Interface): ChatScree
     if (print !== undefined) output.write(`${print}\n`);
     live = nextLive;
     for (const row of live) output.write(`${row}\n`);
-    // readline moves up by the rows it drew last before it draws again.
+    // readline moves up by the rows it last drew before it redraws.
     output.write('\n'.repeat(typedRows));
     input.prompt(true);
   };
@@ -60,7 +60,7 @@ export function createTtyScreen(output: ChatOutput, input: Interface): ChatScree
       if (next.length > 0 || live.length > 0) redraw(undefined, next);
     },
     submitted: (text) => {
-      // readline left it where it was typed, below the growing answer.
+      // readline left the line where it was typed, below the growing answer.
       const sentRows = Math.max(1, Math.ceil((promptCells + cellsOf(text)) / columns()));
       redraw(styled({ kind: 'person', text: pastedText(text) }, columns() - 1), live, sentRows);
     },

@@ -1,6 +1,6 @@
 /**
- * A chat client's shown messages and those it still waits for, as a pure function over frames. Each message is
- * shown once, whether it came live or was read; own lines are not repeated.
+ * The messages that a chat client has shown and those it still waits for, as a pure function over frames. Each message
+ * is shown once, whether it came live or was read; the client's own lines aren't repeated.
  */
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { ChildView } from '#contracts/child.ts';
@@ -9,25 +9,25 @@ import { childLine } from './child-lines.ts';
 
 export type ChatLine =
   | { readonly kind: 'person' | 'agent' | 'notice' | 'problem' | 'tool'; readonly text: string }
-  /** The answer so far; replaces the one before, and goes when it is undefined. */
+  /** The answer so far; replaces the previous preview, and removes it when undefined. */
   | { readonly kind: 'preview'; readonly text: string | undefined };
 
 export type ChatTranscript = {
   readonly shown: ReadonlySet<string>;
-  /** The session that positions count in. */
+  /** The session in which positions count. */
   readonly of: string | undefined;
   /** The newest position seen. */
   readonly position: number;
-  /** Own messages without an end, by id. */
+  /** Own messages without an outcome, by id. */
   readonly waiting: ReadonlyMap<string, WaitingState>;
-  /** Where they stand, as far as that is known. */
+  /** Positions of the own messages, where known. */
   readonly openAt: ReadonlyMap<string, number>;
-  /** The reason a parked run waits: shown once. */
+  /** The reason a parked run waits, shown once. */
   readonly waitsFor: string | undefined;
-  /** States of the sub-agents that were shown, by id. */
+  /** States of the sub-agents shown so far, by id. */
   readonly children: ReadonlyMap<string, string>;
   readonly isLoaded: boolean;
-  /** Formatted previews come for this answer: the plain ones are left alone. */
+  /** Formatted previews arrive for this answer, so the plain ones are ignored. */
   readonly hasDraft: boolean;
 };
 
@@ -47,11 +47,11 @@ export const emptyTranscript: ChatTranscript = {
   hasDraft: false,
 };
 
-/** How much of the past is shown at the start. */
+/** How many past messages are shown at the start. */
 const historyLength = 20;
 const openStates: ReadonlySet<string> = new Set(['held', 'waiting', 'taken']);
 
-/** Where a connection reads on: ahead of every own message whose end is not known. */
+/** Returns where a connection resumes reading: before every own message whose outcome isn't known. */
 export function resumeFrom({ of, position, openAt }: ChatTranscript) {
   return { of, after: Math.min(position, ...[...openAt.values()].map((at) => at - 1)) };
 }
@@ -64,7 +64,7 @@ export function sent(transcript: ChatTranscript, id: string): ChatTranscript {
   };
 }
 
-/** `withHistory: false` shows nothing of what was said before this client came. */
+/** Applies a frame. `withHistory: false` shows nothing that was said before this client connected. */
 export function received(
   transcript: ChatTranscript,
   frame: ServerFrame,
@@ -102,7 +102,7 @@ function onAck(transcript: ChatTranscript, frame: Extract<ServerFrame, { type: '
     const text = `${frame.state}${frame.reason === undefined ? '' : `: ${frame.reason}`}`;
     return { transcript: settle(transcript, frame.id), lines: [{ kind: 'problem', text }] };
   }
-  // A command's answer is in the timeline by now; the message itself may not be.
+  // A command's answer is already in the timeline; the message itself may not be.
   if (frame.state === 'command' || frame.state === 'noted') {
     return { transcript: settle(transcript, frame.id), lines: [] };
   }
@@ -117,7 +117,7 @@ function onItems(before: ChatTranscript, { of, items }: ItemsFrame, withHistory:
   const own = items.filter((item) => transcript.waiting.has(item.messageId));
   const fresh = items.filter((item) => !transcript.shown.has(item.messageId));
   const past = withHistory ? fresh.slice(-historyLength) : [];
-  // The first page is the past: own messages are sent after it.
+  // The first page is history: own messages are sent after it.
   const visible = transcript.isLoaded ? fresh : past;
   const waiting = new Map(transcript.waiting);
   const openAt = new Map(transcript.openAt);
@@ -148,9 +148,9 @@ function onItems(before: ChatTranscript, { of, items }: ItemsFrame, withHistory:
 
 type ItemsFrame = Extract<ServerFrame, { type: 'items' }>;
 
-const movedLine: ChatLine = { kind: 'notice', text: 'This conversation goes on in another session.' };
+const movedLine: ChatLine = { kind: 'notice', text: 'This conversation continues in another session.' };
 
-/** Messages of the session before have no end here. */
+/** Drops the previous session's messages, whose outcomes won't appear here. */
 function beginAnew(transcript: ChatTranscript): ChatTranscript {
   const waiting = new Map([...transcript.waiting].filter(([id]) => !transcript.openAt.has(id)));
   return { ...transcript, waiting, openAt: new Map(), position: 0, isLoaded: false };
@@ -161,7 +161,7 @@ function lineOf(item: TimelineItem): ChatLine {
   return { kind: item.author.kind, text: `${item.text}${choices.join('')}` };
 }
 
-/** An end that shows nothing by itself is said. */
+/** Says how a message ended if its outcome shows nothing on its own. */
 function endLine(item: TimelineItem): readonly ChatLine[] {
   if (item.state === 'cancelled' || item.state === 'failed' || item.state === 'refused') {
     return [{ kind: 'problem', text: item.state }];
@@ -204,7 +204,7 @@ function onEvent(
   }
 }
 
-/** Nothing is worked on: a preview of what was goes. */
+/** Removes the preview when no run is active. */
 function onStanding(
   transcript: ChatTranscript,
   { run }: Extract<ServerFrame, { type: 'standing' }>,
@@ -216,7 +216,7 @@ function onStanding(
   };
 }
 
-/** Each sub-agent is a line whenever its state changes. Of those from before, only the live ones are shown. */
+/** Shows a line whenever a sub-agent's state changes. Of the earlier ones, only those still live are shown. */
 function onChildren({ transcript, lines }: ChatStep, children: readonly ChildView[]): ChatStep {
   const isNew = ({ id, state }: ChildView) =>
     transcript.children.get(id) !== state && (state !== 'done' || transcript.children.has(id));

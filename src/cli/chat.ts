@@ -3,7 +3,7 @@ import { loadConfig } from '../config/load-config.ts';
 import { runChat } from './chat-client.ts';
 import type { ExitCode } from './exit-code.ts';
 
-/** Joins the gateway that runs on this machine and data folder; `socket` is its path in there. */
+/** Connects to the gateway running on this machine's data folder; `socket` is its path within the folder. */
 export function runChatCommand(socket: string): Promise<ExitCode> {
   const { dataDir } = loadConfig();
   return runChat({

@@ -1,7 +1,7 @@
-/** Sub-agents as text: one line each, in the terminal chat and in lists. */
+/** Sub-agents as text, one line each, for the terminal chat and for lists. */
 import type { ChildView } from '#contracts/child.ts';
 
-/** `sub-agent “research”: done in 12 s, 3400 tokens`. */
+/** Returns `sub-agent “research”: done in 12 s, 3400 tokens`. */
 export function childLine(child: ChildView): string {
   return `${indent(child)}sub-agent “${child.name}”: ${factsOf(child)}`;
 }
@@ -19,7 +19,7 @@ function indent({ depth }: ChildView): string {
 
 type Times = { readonly startedAt?: number | undefined; readonly endedAt?: number | undefined };
 
-/** From its first claim to its end, or until `now` (ms). */
+/** Returns the time from the first claim to the end, or until `now` (ms). */
 export function durationOf({ startedAt, endedAt }: Times, now: number): string {
   if (startedAt === undefined) return '–';
   const seconds = Math.max(0, Math.round(((endedAt ?? now) - startedAt) / 1000));

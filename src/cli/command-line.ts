@@ -8,11 +8,11 @@ import type { ExitCode } from './exit-code.ts';
 import { addOperatorCommands } from './operator-commands.ts';
 import { describeVersion } from './version.ts';
 
-/** Commands that only the process entry can run: it alone knows the gateway and its parts. */
+/** Commands that only the process entry point can run, since only it knows the gateway and its parts. */
 export type EntryCommands = {
-  /** `role`: as it was asked for on the command line. */
+  /** `role`: as given on the command line. */
   start(role?: Config['role']): Promise<ExitCode>;
-  /** Where the local chat listens, in the data folder. */
+  /** Where the local chat listens, relative to the data folder. */
   readonly chatSocket: string;
   readonly parts: ConfiguredParts;
 };
@@ -40,7 +40,7 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
   }
 }
 
-/** An option that commands take which print by themselves. */
+/** The option of commands that do their own printing. */
 type JsonOption = { readonly json?: boolean };
 
 function addGatewayCommands(program: Command, entry: EntryCommands, { act, show }: Actions): void {
@@ -61,7 +61,7 @@ function addGatewayCommands(program: Command, entry: EntryCommands, { act, show 
   act(
     program
       .command('why <id>')
-      .description('show what became of a message, or what any other id stands for')
+      .description('show what happened to a message, or what any other id refers to')
       .option('--json', 'as JSON')
       .option('--text', 'include the beginning of each text'),
     async (id: string, { json = false, text = false }: { json?: boolean; text?: boolean }) =>
@@ -106,7 +106,10 @@ function addAgentCommands(program: Command, { act, show }: Actions): void {
       .option('--message <text>', 'what to say')
       .option('--agent <id>', 'the agent (default: your default agent)')
       .option('--session <key>', 'the session (default: your own conversation with the agent)')
-      .option('--key <name>', 'your own name for this message; a repeat under the same name counts once')
+      .option(
+        '--key <name>',
+        'your own name for this message; repeating it under the same name has no effect',
+      )
       .option('--wait', 'wait for the answer and print it')
       .option('--json', 'as JSON'),
     async ({ json = false, wait = false, message, ...input }: AgentOptions) => {
@@ -119,10 +122,10 @@ function addAgentCommands(program: Command, { act, show }: Actions): void {
   show(
     agent
       .command('init')
-      .description('create the files that shape an agent (SOUL.md, AGENTS.md …); what is there is kept')
+      .description('create the files that shape an agent (SOUL.md, AGENTS.md …); existing ones are kept')
       .option('--agent <id>', 'the agent (default: your default agent)'),
     async (_own: unknown, command: Command) =>
-      // The agent's own options of those names take them first.
+      // The parent command's options of the same names capture them first.
       (await import('./agent-init.ts')).createAgentFiles(command.optsWithGlobals().agent),
   );
   const agents = program.command('agents').description('show the agents');
@@ -133,7 +136,7 @@ function addAgentCommands(program: Command, { act, show }: Actions): void {
 
 function addChannelCommands(channels: Command, { parts }: EntryCommands, { act, show }: Actions): void {
   const load = () => import('./channels.ts');
-  show(channels.command('status').description('list the channels, each on or off and why'), async () =>
+  show(channels.command('status').description('list the channels, and why each is on or off'), async () =>
     (await load()).showChannels(parts.channels),
   );
   act(
@@ -151,7 +154,7 @@ function addBackupCommands(program: Command, { show }: Actions): void {
   show(
     program
       .command('backup')
-      .description('back up the database, the data folder and the settings, while Parley runs or not')
+      .description('back up the database, the data folder and the settings, whether Parley is running or not')
       .option('--to <folder>', 'where to put it (default: backups in the data folder)'),
     async (options: { to?: string }) => (await load()).backUp(options),
   );
@@ -176,7 +179,7 @@ type InstallOptions = { system?: boolean; print?: boolean };
 
 function addServiceCommands(program: Command, { act, show }: Actions): void {
   show(
-    program.command('reload').description('read the configuration again, without a restart where possible'),
+    program.command('reload').description('reload the configuration, without a restart where possible'),
     async () => (await import('./reload.ts')).reloadProcesses(),
   );
   const load = () => import('./service.ts');
@@ -185,13 +188,13 @@ function addServiceCommands(program: Command, { act, show }: Actions): void {
     service
       .command('install')
       .description('start it now, and whenever the machine starts')
-      .option('--system', 'for the machine, as root (default: for you)')
+      .option('--system', 'for the whole machine, as root (default: for your user)')
       .option('--print', 'only show the unit'),
     async ({ system = false, print = false }: InstallOptions) =>
       (await load()).installService({ isSystem: system, prints: print }),
   );
   act(
-    service.command('status').description('show whether it runs').option('--json', 'as JSON'),
+    service.command('status').description('show whether it is running').option('--json', 'as JSON'),
     async ({ json = false }: JsonOption) => (await load()).runServiceStatus({ asJson: json }),
   );
   show(service.command('uninstall').description('stop it and remove the unit; the data stays'), async () =>
@@ -217,12 +220,12 @@ function addConfigCommands(config: Command, { parts }: EntryCommands, { act, sho
     config
       .command('schema')
       .description('print the JSON Schema of parley.config.json')
-      .option('--json', 'as JSON, as it always is'),
+      .option('--json', 'no effect: the output is always JSON'),
     async () => (await import('./config-schema.ts')).runConfigSchema(parts),
   );
 }
 
-/** Commander has printed its own problems; ours are sentences that say what to do. */
+/** Prints an error as a sentence that says what to do; Commander has already printed its own. */
 function report(error: unknown): ExitCode {
   if (error instanceof Error && 'exitCode' in error) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof ParleyError && error.code !== 'internal') {

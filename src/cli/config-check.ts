@@ -15,7 +15,7 @@ import type { CommandOutput } from './print.ts';
 import { settingsSources } from './settings-sources.ts';
 import { warnOfUnpriced } from './unpriced-models.ts';
 
-/** A part with its own settings, which only its own schema checks. */
+/** Parts with settings that only their own schemas can check. */
 export type ConfiguredParts = {
   readonly channels: readonly ChannelEntry[];
   readonly plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[];
@@ -31,7 +31,7 @@ export async function checkConfiguration(parts: ConfiguredParts): Promise<Comman
   return { result: { sources, warnings }, lines };
 }
 
-/** Throws ParleyError `config_invalid` that names every problem that only channels, plugins, texts and disks can see. */
+/** Throws ParleyError `config_invalid` that lists the problems only channels, plugins, texts and disks can detect. */
 export async function checkConfig(config: Config, parts: ConfiguredParts): Promise<void> {
   noticesFor(config.language, config.texts);
   const problems = await findPartProblems(config, parts);
@@ -65,7 +65,7 @@ async function check(where: string, settings: unknown, load: Load): Promise<read
   const { error } = configSchema.safeParse(settings);
   return (error?.issues ?? []).flatMap((issue) => {
     const place = [where, ...issue.path.map(String)].join('.');
-    // A part words its own issues; only a name that isn't known gets the nearest one that is.
+    // A part words its own issues; only for an unknown name is the nearest known one suggested.
     const what =
       issue.code === 'unrecognized_keys' ? describeIssue(issue, settings, configSchema) : [issue.message];
     return what.map((one) => ({ where: place, what: one }));
@@ -73,8 +73,8 @@ async function check(where: string, settings: unknown, load: Load): Promise<read
 }
 
 /**
- * Checks what no stage of the start does. Throws ParleyError `config_invalid` for workspaces that lead to Parley's own
- * files, and for channels, and names in their settings, that nobody knows: those pass the file's own schema.
+ * Checks what no stage of the start checks. Throws ParleyError `config_invalid` for workspaces that lead to Parley's
+ * own files, and for unknown channels and unknown names in their settings, since those pass the file's own schema.
  */
 export async function checkForStart(config: Config, channels: readonly ChannelEntry[]): Promise<void> {
   const found = await Promise.all([
@@ -85,7 +85,7 @@ export async function checkForStart(config: Config, channels: readonly ChannelEn
   if (problems.length > 0) throw configError(problems);
 }
 
-/** Looks at channels that are off too; one is loaded only when it has settings that it alone can know. */
+/** Also checks channels that are off; a channel is loaded only if it has settings that only it can know. */
 async function findUnknownNames(
   config: Config,
   channels: readonly ChannelEntry[],
@@ -105,10 +105,10 @@ async function findUnknownNames(
   return (await Promise.all(found)).flat();
 }
 
-/** `id`: of somebody on it. */
+/** `id`: of a person or group on the channel. */
 type NamedChannel = { readonly where: string; readonly name: string; readonly id?: string };
 
-/** A misspelt channel, or an id that it never gives, would be a rule that silently holds for nobody. */
+/** Finds misspelt channels, and ids that a channel never issues: such rules would silently apply to nobody. */
 function findUnknownChannels(config: Config, channels: readonly ChannelEntry[]): readonly Problem[] {
   const known = [...new Set([...Object.keys(config.channels), ...channels.map(({ id }) => String(id))])];
   return namedChannels(config).flatMap(({ where, name, id }) => {
@@ -154,7 +154,7 @@ function namedChannels({
   ];
 }
 
-/** A channel's own settings and those of its accounts; what an account takes over is named where it is written. */
+/** Lists the settings of a channel and its accounts; one that an account inherits appears only where it is written. */
 function settingsPlaces(place: string, settings: ChannelSettings | undefined) {
   const { accounts = {}, ...own } = settings ?? {};
   const ofAccounts = Object.entries(accounts).map(([name, account]) => ({

@@ -16,13 +16,13 @@ import { settingsSources } from './settings-sources.ts';
 
 export type DoctorOptions = {
   readonly parts: ConfiguredParts;
-  /** Mends what is safe to mend. */
+  /** Fixes what can safely be fixed. */
   readonly fixes: boolean;
 };
 
 /**
- * Looks at everything that Parley needs and says what to do about what is wrong. Works beside a gateway
- * that runs, and changes nothing unless it is told to. 1 when something failed.
+ * Checks everything that Parley needs and says how to fix what is wrong. Works alongside a running gateway,
+ * and changes nothing unless asked to. The exit code is 1 when a check failed.
  */
 export async function examineSetup({ parts, fixes }: DoctorOptions): Promise<CommandOutput> {
   const { checks, config } = await examine(parts, fixes);
@@ -42,7 +42,7 @@ type DoctorFindings = { readonly checks: readonly DoctorCheck[]; readonly config
 async function examine(parts: ConfiguredParts, fixes: boolean): Promise<DoctorFindings> {
   const node = checkNode();
   const read = await readConfiguration(parts);
-  // Whatever else there is hangs on the configuration.
+  // All other checks depend on the configuration.
   if (read.config === undefined) return { checks: [node, read.check] };
   const { config } = read;
   const differing = await findDisagreements(config);

@@ -1,2 +1,2 @@
-/** 0: done; 1: it did not work, and stderr says why; 2: the command line itself was wrong. */
+/** 0: success; 1: failure, explained on stderr; 2: invalid command line. */
 export type ExitCode = number;

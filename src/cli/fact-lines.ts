@@ -1,9 +1,9 @@
 import { timeText } from '../logging/time-text.ts';
 
-/** Something that happened: one line of a story. `at`: ms since the epoch, `MAX_SAFE_INTEGER` for what is so now. */
+/** Something that happened: one line of a story. `at`: ms since the epoch, `MAX_SAFE_INTEGER` for the present state. */
 export type Fact = { readonly at: number; readonly text: string };
 
-/** The facts in order of time; those of one millisecond stay in the order in which they are given. */
+/** Returns the facts in chronological order; those of the same millisecond keep their given order. */
 export function factLines(facts: readonly Fact[]): readonly string[] {
   return facts
     .toSorted((a, b) => a.at - b.at)
@@ -12,7 +12,7 @@ export function factLines(facts: readonly Fact[]): readonly string[] {
 
 const timeWidth = 24;
 
-/** Takes any stored value. */
+/** Formats a time; accepts any stored value. */
 export function timeOf(at: number): string {
   return at === Number.MAX_SAFE_INTEGER ? 'now' : timeText(at);
 }

@@ -2,12 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { noSections, type Sections } from '#contracts/section.ts';
 
 const lookMs = 1_000;
-/** A process that works less than this in that time has nothing at hand that a pause would hold up, ms. */
+/** A process that uses less processor time than this per `lookMs` has nothing that a pause would delay, ms. */
 const idleMs = 50;
 
 /**
- * Gives back what the start has left behind as soon as nothing happens for a second: 129 MB resident at rest, 153
- * without. It stops this thread for a tenth of a second. Node.js offers that with `--expose-gc` only, which
+ * Frees the memory that startup leaves behind, once nothing has happened for a second: 129 MB resident at rest, 153
+ * without it. It blocks this thread for a tenth of a second. Node.js only offers this with `--expose-gc`, which
  * bin/parley.mjs sets.
  */
 export async function gcWhenIdle(sections: Sections = noSections): Promise<void> {
@@ -26,7 +26,7 @@ export async function untilIdle(): Promise<void> {
   } while (workedMs(before) >= idleMs);
 }
 
-/** Processor time of all threads since then, ms. */
+/** Returns the processor time of all threads since `before`, ms. */
 function workedMs(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;

@@ -1,4 +1,4 @@
-/** Accounts that count as one person, for who runs Parley: whom the configuration links, and who has linked themselves in chat. */
+/** Accounts that count as one person, for the operator: linked by the configuration, or by their owners in chat. */
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { describeAccounts } from '../commands/link.ts';
@@ -14,12 +14,12 @@ import { noticesFor } from '../texts/notices.ts';
 import type { CommandOutput } from './print.ts';
 import { withStore } from './with-store.ts';
 
-/** Accounts of the store that are looked at. */
+/** How many accounts are read from the store. */
 const listed = 10_000;
 
 type LinkedPerson = { readonly identity: string; readonly accounts: readonly LinkedAccount[] };
 
-/** Lists everybody who has several accounts, with who has linked each. */
+/** Lists everyone who has several accounts, and who linked each. */
 export async function listLinks(): Promise<CommandOutput> {
   const config = loadConfig();
   const configured = identityLinksFrom(config.identityLinks);
@@ -29,7 +29,7 @@ export async function listLinks(): Promise<CommandOutput> {
   return { result: people, lines: lines.length === 0 ? ['No accounts are linked.'] : lines };
 }
 
-/** Takes out an account that was linked in chat. A running gateway delivers the notice to it within a second. */
+/** Removes an account that was linked in chat. A running gateway sends it the notice within a second. */
 export async function separateAccount(ref: string): Promise<CommandOutput> {
   const list = `See: ${parleyCommand} link list`;
   if (!isRef(ref)) throw new ParleyError('invalid_input', `“${ref}” isn't in the form channel:id. ${list}`);
@@ -50,7 +50,7 @@ export async function separateAccount(ref: string): Promise<CommandOutput> {
   return { result: { ref }, lines: [`${ref} is no longer linked.`] };
 }
 
-/** By identity. An account that has its identity for itself, since the others have left it, is linked with nobody. */
+/** Groups accounts by identity. An account that has an identity to itself, because the others left, isn't linked. */
 async function readPeople(
   store: Pick<Store, 'read'>,
   configured: IdentityLinks,

@@ -20,8 +20,8 @@ import { openPrompter, PersonLeft, type Prompter } from './onboard/prompter.ts';
 import { wordsForEffect, wordsForWritten } from './onboard/report-settings.ts';
 
 /**
- * Asks for a model, a network, the owner and the groups, and tries each credential. Writes only at the end:
- * who leaves before has changed nothing. 1 when they did.
+ * Asks for a model, a network, the owner and the groups, and tries each credential. Writes only at the end, so
+ * leaving early changes nothing; the exit code is then 1.
  */
 export async function runOnboard(channels: readonly ChannelEntry[]): Promise<ExitCode> {
   const home = homeFolder();
@@ -37,18 +37,18 @@ export async function runOnboard(channels: readonly ChannelEntry[]): Promise<Exi
 export type OnboardDeps = {
   readonly channels: readonly ChannelEntry[];
   readonly home: string;
-  /** Reads the environment and the `.env` files anew. */
+  /** Reads the environment and the `.env` files again. */
   read(): Environment;
   readonly check: typeof checkKeys;
   readonly open: typeof openPrompter;
 };
 
-/** As `runOnboard`, with what it works on. */
+/** Does the same as `runOnboard`, with explicit dependencies. */
 export async function onboard({ channels, home, read, check, open }: OnboardDeps): Promise<ExitCode> {
   const environment = read();
   const usable = withUsableModel(environment, home);
   const config = loadConfig(usable, home);
-  // Else the answers would be typed in vain.
+  // Otherwise the answers would be typed in vain.
   await assertWritable(environment, home);
   const ask = await open('Let’s set up Parley. Each credential is tested as you enter it.');
   try {
@@ -66,7 +66,7 @@ export async function onboard({ channels, home, read, check, open }: OnboardDeps
   }
 }
 
-/** A model whose key is missing is what onboarding mends, so the questions are asked as if the demo model answered. */
+/** Substitutes the demo model if the configured one lacks its key, which is exactly what onboarding is there to fix. */
 function withUsableModel(environment: Environment, home: string): Environment {
   try {
     loadConfig(environment, home);
@@ -95,7 +95,7 @@ async function askAll(ask: Prompter, setting: Setting) {
 const settingsOf = (answers: readonly Answers[]): SettingsChange =>
   Object.assign({}, ...answers.map((each) => each.settings));
 
-/** Says for each file what was written there, and which variables of it don't count. */
+/** Says what was written to each file, and which of its variables have no effect. */
 async function write(
   answers: readonly Answers[],
   environment: Environment,
@@ -124,7 +124,7 @@ async function keep(
   return [
     `Secrets: ${path} (${names.join(', ')}; readable only by you)`,
     ...(hidden.length > 0
-      ? [`This shell's environment sets ${hidden.join(', ')} too and counts first: unset it there.`]
+      ? [`This shell's environment also sets ${hidden.join(', ')} and takes precedence: unset it there.`]
       : []),
   ];
 }
@@ -137,7 +137,7 @@ async function nextStep(
   const start = kind === 'running' ? 'Restart Parley to use it.' : `Start Parley: ${startCommand}`;
   if (network === undefined) return start;
   const { entry, setUp, isSignedIn } = network;
-  // Where no secret is asked for, an account is linked instead.
+  // A network that asks for no secret links an account instead.
   const isLinked = isSignedIn || setUp.fields.some(({ isSecret }) => isSecret);
   const link = isLinked ? '' : ` Link the account: ${parleyCommand} channels login ${entry.id}.`;
   const first = isPaired

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Actions } from './actions.ts';
 
-/** Adds them to the program. */
+/** Adds these commands to the program. */
 export function addOperatorCommands(program: Command, actions: Actions): void {
   addOutboxCommands(program.command('outbox').description('manage undelivered messages'), actions);
   addQueueCommands(program.command('queue').description('manage waiting messages'), actions);
@@ -22,7 +22,7 @@ function addOutboxCommands(outbox: Command, { show }: Actions): void {
     outbox.command('retry <part>').description('resend a message (may arrive twice)'),
     async (key: string) => (await load()).resendPart(key),
   );
-  show(outbox.command('drop <part>').description('give up an undelivered message'), async (key: string) =>
+  show(outbox.command('drop <part>').description('give up on an undelivered message'), async (key: string) =>
     (await load()).giveUpPart(key),
   );
 }
@@ -33,7 +33,7 @@ function addQueueCommands(queue: Command, { show }: Actions): void {
     queue.command('list').description('list waiting messages of all conversations, next first'),
     async () => (await load()).listQueue(),
   );
-  show(queue.command('cancel <id>').description('cancel one; its sender is told'), async (id: string) =>
+  show(queue.command('cancel <id>').description('cancel one and notify its sender'), async (id: string) =>
     (await load()).changeWaiting('cancel', id),
   );
   show(
@@ -111,7 +111,7 @@ function addLinkCommands(link: Command, { show }: Actions): void {
   show(
     link
       .command('remove <account>')
-      .description('take an account (channel:id) out that was linked in chat; it is told'),
+      .description('unlink an account (channel:id) that was linked in chat, and notify it'),
     async (ref: string) => (await load()).separateAccount(ref),
   );
 }

@@ -11,7 +11,7 @@ import {
 import type { CommandOutput } from './print.ts';
 import { withStore } from './with-store.ts';
 
-/** Lists what is not delivered. */
+/** Lists undelivered parts. */
 export async function listUndelivered(): Promise<CommandOutput> {
   const parts = await withStore((store) => store.read(readUndelivered, { limit: 200 }));
   const lines = parts.length === 0 ? ['No undelivered messages.'] : parts.map(lineOf);
@@ -25,7 +25,7 @@ function lineOf({ key, state, conversation, attempts, problem, excerpt }: Undeli
 }
 
 export const resendPart = (key: string) => operate(retryPart, key, 'will be sent again');
-export const giveUpPart = (key: string) => operate(dropPart, key, 'is given up');
+export const giveUpPart = (key: string) => operate(dropPart, key, 'has been dropped');
 
 async function operate(
   command: StoreCommand<{ readonly key: string }, OperatorResult>,

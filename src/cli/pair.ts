@@ -10,7 +10,7 @@ import { noticesFor } from '../texts/notices.ts';
 import type { CommandOutput } from './print.ts';
 import { withStore } from './with-store.ts';
 
-/** Lists who asks to be let in and who was. */
+/** Lists pending requests and approvals. */
 export async function listAccess(): Promise<CommandOutput> {
   const config = loadConfig();
   const list = await withStore((store) => store.read(readAccess, { limit: 1000 }), config);
@@ -18,7 +18,7 @@ export async function listAccess(): Promise<CommandOutput> {
   return { result: list, lines: describeAccess(list, Date.now(), texts).split('\n') };
 }
 
-/** The machine's user names the first owner by their first approval, unless the configuration names one. */
+/** Approves a person. The first one approved on the machine becomes the owner, unless the configuration names one. */
 export async function approvePerson(typed: string): Promise<CommandOutput> {
   const named = readRequestName(typed);
   if (!named)

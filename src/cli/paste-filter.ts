@@ -1,6 +1,6 @@
 /**
- * Keeps a pasted text of several lines in one message. Terminals mark what is pasted (bracketed paste); its line
- * breaks are typed as a sign, so that they don't send, and are line breaks again when the line is sent.
+ * Keeps pasted multi-line text in one message. Terminals mark pasted text (bracketed paste); its line breaks are
+ * replaced by a sign while typing, so that they don't send, and become line breaks again when the line is sent.
  */
 import { Transform } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
@@ -15,7 +15,7 @@ const lineBreak = /\r\n?|[\n\u2028\u2029]/g;
 
 type Terminal = NodeJS.ReadableStream & { setRawMode?(isRaw: boolean): unknown };
 
-/** The terminal's input with pasted line breaks as signs. */
+/** Returns the terminal's input with pasted line breaks as signs. */
 export function withPastedLines(
   input: Terminal,
 ): NodeJS.ReadableStream & { setRawMode(isRaw: boolean): void } {
@@ -30,12 +30,12 @@ export function withPastedLines(
   });
 }
 
-/** The typed line, with the line breaks of what was pasted. */
+/** Returns the typed line with its pasted line breaks restored. */
 export function pastedText(line: string): string {
   return line.replaceAll(sign, '\n');
 }
 
-/** A function of the chunks, which may be cut anywhere: a mark that is cut is held back. */
+/** Creates a function over chunks, which may be cut anywhere: a partial mark is held back until the next chunk. */
 function createFilter(): (chunk: Buffer) => string {
   const decoder = new StringDecoder('utf8');
   let isPasting = false;
@@ -58,7 +58,7 @@ function createFilter(): (chunk: Buffer) => string {
   };
 }
 
-/** How much of the mark's beginning the text ends with. A lone Escape is a key. */
+/** Returns how many of the mark's first characters the text ends with. A lone Escape is a key. */
 function cutMark(text: string, mark: string): number {
   for (let length = mark.length - 1; length > 1; length -= 1)
     if (text.endsWith(mark.slice(0, length))) return length;

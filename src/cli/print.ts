@@ -1,12 +1,12 @@
 import { stripText } from '../logging/redaction.ts';
 import type { ExitCode } from './exit-code.ts';
 
-/** Prints lines without what a terminal would obey: anybody may have written a part of one. */
+/** Prints lines without anything that a terminal would obey, since anyone may have written parts of them. */
 export function printLines(lines: readonly string[]): void {
   process.stdout.write(`${lines.map(stripText).join('\n')}\n`);
 }
 
-/** Findings of a command, or what it has done. */
+/** The findings of a command, or what it did. */
 export type CommandOutput = {
   /** For programs. */
   readonly result: unknown;
@@ -16,7 +16,7 @@ export type CommandOutput = {
   readonly code?: ExitCode;
 };
 
-/** Prints what a command has found or done; returns its exit code. */
+/** Prints what a command found or did; returns its exit code. */
 export function printOutput(
   { result, lines, code = 0 }: CommandOutput,
   { asJson }: { readonly asJson: boolean },

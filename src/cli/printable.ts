@@ -3,14 +3,14 @@ const wide =
 const zeroWidth = /\p{Mark}|\p{Cf}/u;
 
 /**
- * Text that is safe to print: no escape sequence, no other control character than newline and tab, and no
- * character that turns the direction of text, so that a message cannot disguise itself.
+ * Returns text that is safe to print: without escape sequences, control characters other than newline and tab, and
+ * characters that change the direction of text, so that a message can't disguise itself.
  */
 export function printable(text: string): string {
   return (
     text
       .replaceAll('\r\n', '\n')
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to remove
       .replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)|[ -/]*[0-~])?/g, '')
       .replace(/[^\P{Cc}\n\t]/gu, '')
       .replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
@@ -18,14 +18,14 @@ export function printable(text: string): string {
 }
 
 /**
- * Cuts text into rows of at most `columns` cells, between words where it can. A space that ends a row may stand one
- * cell beyond.
+ * Cuts text into rows of at most `columns` cells, between words where possible. A space at the end of a row may exceed
+ * the width by one cell.
  */
 export function rowsOf(text: string, columns: number): readonly string[] {
   return text.split('\n').flatMap((line) => wrap(line.replaceAll('\t', '    '), columns));
 }
 
-/** How many cells a text takes in one row. */
+/** Returns how many cells a text takes in one row. */
 export function cellsOf(text: string): number {
   return [...text].reduce((cells, character) => cells + widthOf(character), 0);
 }
@@ -34,7 +34,7 @@ function wrap(line: string, columns: number): readonly string[] {
   const rows: string[] = [];
   let row = '';
   let cells = 0;
-  /** Where the row's last word begins, and the cells before it; 0: the row is one word. */
+  /** Where the row's last word begins, and the cells before it; 0: the row is a single word. */
   let word = { start: 0, cells: 0 };
   for (const character of line) {
     const width = widthOf(character);
@@ -48,7 +48,7 @@ function wrap(line: string, columns: number): readonly string[] {
     }
     row += character;
     cells += width;
-    // An indentation is no word to break after.
+    // Never break after indentation.
     if (character === ' ' && row.trim() !== '') word = { start: row.length, cells };
   }
   return [...rows, row];

@@ -2,10 +2,10 @@ import { encodeQR } from 'qr';
 
 const blackOnWhite = '\u001b[30;107m';
 const reset = '\u001b[0m';
-/** Light modules around the code; readers want some. */
+/** Light modules around the code, which readers need. */
 const border = 2;
 
-/** A QR code in the rows of a terminal, two modules in one cell, dark on light whatever the colours there are. */
+/** Renders a QR code as terminal rows, two modules per cell, dark on light whatever the terminal's colours are. */
 export function renderQrCode(text: string): string {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border });
   const lines: string[] = [];

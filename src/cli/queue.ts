@@ -13,10 +13,10 @@ import { noticesFor } from '../texts/notices.ts';
 import type { CommandOutput } from './print.ts';
 import { withStore } from './with-store.ts';
 
-/** Waiting messages that a list shows. */
+/** How many waiting messages a list shows. */
 const listed = 500;
 
-/** Lists what waits in all conversations. */
+/** Lists the waiting messages of all conversations. */
 export async function listQueue(): Promise<CommandOutput> {
   const config = loadConfig();
   const items = await withStore((store) => store.read(readQueuedItems, { limit: listed }), config);
@@ -28,12 +28,12 @@ export async function listQueue(): Promise<CommandOutput> {
   return { result: items, lines: lines.length === 0 ? ['Nothing is waiting.'] : lines };
 }
 
-/** Cancels one, or moves it to the front of its conversation. `id`: the beginning of its id. */
+/** Cancels a message, or moves it to the front of its conversation. `id`: its id or the beginning of it. */
 export function changeWaiting(verb: 'cancel' | 'promote', id: string): Promise<CommandOutput> {
   return change(id, () => ({ verb }));
 }
 
-/** Rewords one in the name and with the rights of its sender. */
+/** Rewords a message, which keeps its sender and their authority. */
 export async function rewordWaiting(id: string, text: string): Promise<CommandOutput> {
   const words = cleanText(text).trim();
   if (words === '') throw new ParleyError('invalid_input', 'The new text is empty.');
@@ -45,7 +45,7 @@ function localZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/** Within a second, a running gateway continues with what is due and tells the sender of a cancelled message. */
+/** Applies a change. Within a second, a running gateway continues the lane and notifies a cancelled item's sender. */
 async function change(id: string, orderFor: (config: Config) => ItemOrder): Promise<CommandOutput> {
   const config = loadConfig();
   const order = orderFor(config);

@@ -13,16 +13,16 @@ import type { CommandOutput } from './print.ts';
 import { reloadSignal } from './signals.ts';
 
 export type ReloaderDeps = {
-  /** As this process began. */
+  /** The configuration this process started with. */
   readonly config: Config;
   readonly log: Log;
   readonly disks: DiskCalls;
-  /** Reads and checks the configuration anew. Throws ParleyError `config_invalid`. */
+  /** Reads and checks the configuration again. Throws ParleyError `config_invalid`. */
   load(): Promise<Config>;
   apply(config: Config): void;
 };
 
-/** Makes the function that reads the configuration anew. A file that has mistakes changes nothing. Never rejects. */
+/** Creates the function that reloads the configuration. An invalid file changes nothing. The function never rejects. */
 export function createReloader({
   config,
   log,
@@ -37,7 +37,7 @@ export function createReloader({
       const written = await load();
       const after = withBindings(written, before, config.agents);
       const { applied } = compareSettings(before, after);
-      // Compared with the beginning: what waits for a restart still waits after the next reload.
+      // Compared with the start: a setting that needs a restart still needs it after the next reload.
       const waiting = compareSettings(config, after).needsRestart;
       const needsRestart = after === written ? waiting : [...waiting, 'bindings'];
       apply(after);
@@ -51,7 +51,7 @@ export function createReloader({
     }
   };
   let last: Promise<unknown> = Promise.resolve();
-  // One after the other: of two at once, the one that has read the older file could be the last to apply it.
+  // One after another: if two ran at once, the one that read the older file could apply it last.
   return () => {
     const next = last.then(reload);
     last = next;
@@ -60,8 +60,8 @@ export function createReloader({
 }
 
 /**
- * Reads each file of settings once in a bounded call: `loadConfig` reads them on the event loop, where a drive that is gone
- * would hold up every message. Throws ParleyError `config_invalid`.
+ * Reads each settings file once in a bounded call, because `loadConfig` reads them on the event loop, where an
+ * unresponsive drive would hold up every message. Throws ParleyError `config_invalid`.
  */
 async function assertSettingsAnswer(
   { configPath, envFiles }: Pick<Config, 'configPath' | 'envFiles'>,
@@ -70,7 +70,7 @@ async function assertSettingsAnswer(
   const paths = [...(configPath === undefined ? [] : [configPath]), ...envFiles.map(({ path }) => path)];
   await Promise.all(
     paths.map((path) =>
-      // A file that can't be read is a problem that `loadConfig` words.
+      // An unreadable file is reported by `loadConfig`.
       disks
         .run(path, () => readFile(path).catch(() => undefined))
         .catch(() => {
@@ -83,8 +83,8 @@ async function assertSettingsAnswer(
 }
 
 /**
- * The settings as written; with the earlier bindings while one leads to an agent that this process doesn't have yet: the
- * default agent would play it, with its own folder and tools.
+ * Returns the settings as written, but with the earlier bindings if one leads to an agent that this process doesn't
+ * have yet: otherwise the default agent would take its place, with its own folder and tools.
  */
 function withBindings(written: Config, before: Config, agents: Config['agents']): Config {
   const isKnown = ({ agent }: Config['bindings'][number]) => agents.some(({ id }) => id === agent);
@@ -103,8 +103,8 @@ const resultSchema = z.discriminatedUnion('kind', [
 ]);
 
 /**
- * Lets the running gateway read its configuration anew and says what came of it; every other process is told to do the
- * same, and where only workers run, each of them.
+ * Makes the running gateway reload its configuration and reports the result; every other process is told to reload too,
+ * also when only workers run.
  */
 export async function reloadProcesses(): Promise<CommandOutput> {
   const config = loadConfig();
@@ -130,7 +130,7 @@ async function reloadGateway(config: Config, { url }: RunningGateway) {
 type Kill = (pid: number, signal: NodeJS.Signals) => void;
 type Told = Pick<ProcessAddress, 'pid' | 'role'>;
 
-/** Has the processes read their configuration anew, all but the one that was asked; a line for each. */
+/** Tells all processes except the one already asked to reload their configuration; returns a line for each. */
 export function tellOthers(
   processes: readonly Told[],
   asked: number | undefined,
@@ -142,12 +142,12 @@ export function tellOthers(
 function tell({ pid, role }: Told, kill: Kill): string {
   try {
     kill(pid, reloadSignal);
-    return `Told ${role} ${pid}; its log says what it applied.`;
+    return `Told ${role} ${pid} to reload; its log shows what it applied.`;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    // It has ended since: its next start reads the new settings.
+    // It has since ended; its next start reads the new settings.
     return code === 'ESRCH'
       ? `${role} ${pid} has ended.`
-      : `${role} ${pid} couldn't be told (${code}), so it keeps the earlier settings. Restart it.`;
+      : `${role} ${pid} couldn't be told to reload (${code}), so it keeps its earlier settings. Restart it.`;
   }
 }

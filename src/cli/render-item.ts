@@ -4,7 +4,7 @@ import type { RunFacts } from '../store/reads/why/read-runs.ts';
 import type { MessageTrace } from '../store/reads/why/trace.ts';
 import { type Fact, timeOf } from './fact-lines.ts';
 
-/** Tells a message's way until a run took it. */
+/** Describes a message's history until a run took it. */
 export function itemFacts(item: ItemFacts): readonly Fact[] {
   const { id, arrivedAt, laneKey, sender, authority, excerpt, notifiedAt, takenAt, runId } = item;
   const name = shortNameOf(item);
@@ -43,7 +43,7 @@ function shortNameOf({ messageId, kind }: ItemFacts): string {
   return messageId === undefined ? `a ${kind}` : `${kind} ${messageId}`;
 }
 
-/** Tells how the message ended, or what it waits for: its place in the account that all others add up to. */
+/** Says how the message ended or what it is waiting for: the conclusion of its trace. */
 export function itemEnd(item: ItemFacts, { items, parts, runs }: MessageTrace): string {
   const name = shortNameOf(item);
   const { state, outcome, runId, dueAt } = item;
@@ -67,7 +67,7 @@ export function itemEnd(item: ItemFacts, { items, parts, runs }: MessageTrace): 
 }
 
 function outcomeWords(outcome: string | undefined): string {
-  if (outcome === 'silent') return 'silent, since the agent chose to say nothing';
+  if (outcome === 'silent') return 'silent, because the agent chose not to answer';
   return outcome ?? 'without an outcome, which is a defect';
 }
 
@@ -77,9 +77,9 @@ function waitOf(item: ItemFacts): string {
   const behind = before.length === 0 ? '' : `behind ${before.join(' and ')}`;
   const and = behind === '' ? '' : `, ${behind}`;
   if (isFetching) return `is waiting for its files, until ${timeOf(dueAt)} at the latest${and}`;
-  if (!isDue) return `is waiting until ${timeOf(dueAt)} for more that belongs to it${and}`;
+  if (!isDue) return `is waiting until ${timeOf(dueAt)} for more messages to join it${and}`;
   if (behind !== '') return `is waiting ${behind}`;
-  return `has been due since ${timeOf(dueAt)}, and the next free worker takes it`;
+  return `has been due since ${timeOf(dueAt)}; the next free worker will take it`;
 }
 
 function beforeIt({ ahead = 0, laneRun: run }: ItemFacts): readonly string[] {
@@ -93,7 +93,7 @@ function laneRunState({ parkedAt, parkReason }: LaneRunFacts): string {
     : `has been waiting for ${awaitedBy(parkReason)} since ${timeOf(parkedAt)}`;
 }
 
-/** Names what a parked run waits for. */
+/** Names what a parked run is waiting for. */
 export function awaitedBy(parkReason: string | undefined): string {
   return parkReason ?? 'an answer from outside';
 }
@@ -106,7 +106,7 @@ function takenBy(run: RunFacts | string | undefined): string {
   return `is being answered by run ${run.id}`;
 }
 
-/** The message that stands for it has the outcome. */
+/** Names the run and, if known, the message that carries the outcome of a merged one. */
 function mergedInto({ id, runId }: ItemFacts, items: readonly ItemFacts[]): string {
   if (runId === undefined) return 'the next run of its lane';
   const other = items.find((one) => one.runId === runId && one.id !== id && one.outcome !== 'merged');

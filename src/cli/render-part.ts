@@ -2,7 +2,7 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { PartFacts } from '../store/reads/why/read-parts.ts';
 import { type Fact, timeOf } from './fact-lines.ts';
 
-/** Tells a part's state, at the time of its end. */
+/** Describes a part's state, at the time it ended. */
 export function partFact(part: PartFacts): Fact {
   const { key, purpose, conversationKey, createdAt, endedAt, excerpt, attempts } = part;
   const words = excerpt === undefined ? '' : ` “${excerpt}”`;
@@ -31,21 +31,21 @@ function stateOf({ state, messageIds, dueAt, askedToWait: asked, problem }: Part
   }
 }
 
-/** A preview is no message of its own: its answer takes its place, unless nobody knows its id. */
+/** Describes a preview, which isn't a message of its own: its answer replaces it, unless its id is unknown. */
 function previewState({ state, messageIds, endedAt, problem }: PartFacts): string {
   if (state === 'failed') return `failed (${problem})`;
   const as = messageIds.length === 0 ? '' : ` as ${messageIds.join(', ')}`;
-  if (endedAt !== undefined) return `sent${as}; its answer took its place, or removed it`;
-  if (state === 'unknown') return 'unknown: it may stay in the chat beside the answer';
+  if (endedAt !== undefined) return `sent${as}; later replaced or removed by its answer`;
+  if (state === 'unknown') return 'unknown: it may remain in the chat next to the answer';
   return `sent${as}, shown while the answer is written`;
 }
 
-/** The platform is asked again when the part is due, however long it said. */
+/** Says how long the platform wants Parley to wait; it is asked again when the part is due, whatever it said. */
 function waitOf({ since, until }: NonNullable<PartFacts['askedToWait']>): string {
-  return `; its platform has asked to wait since ${timeOf(since)}, now until ${timeOf(until)}`;
+  return `; its platform has been asking for a delay since ${timeOf(since)}, now until ${timeOf(until)}`;
 }
 
-/** The command for each part that an operator may send once more. */
+/** Returns the command for each part that an operator may send again. */
 export function nextSteps(parts: readonly PartFacts[]): readonly string[] {
   return parts
     .filter(({ state, purpose }) => (state === 'unknown' || state === 'failed') && purpose !== 'preview')

@@ -1,4 +1,4 @@
-/** Records of other things than messages, each as a story like theirs: its facts in order of time, then its state. */
+/** Records of anything but messages, rendered the same way: facts in chronological order, then the current state. */
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { personLabel } from '../store/access/person-label.ts';
 import type {
@@ -16,7 +16,7 @@ import { awaitedBy } from './render-item.ts';
 
 type Story = { readonly name: string; readonly facts: readonly Fact[]; readonly state: readonly string[] };
 
-/** Lines of plain text; the times are UTC. */
+/** Renders a record as lines of plain text; the times are UTC. */
 export function renderRecord(record: RecordTrace): string {
   const { name, facts, state } = storyOf(record);
   return [name, ...factLines(facts), ...state].join('\n');
@@ -96,14 +96,16 @@ function runState({ parkedAt, parkReason }: NonNullable<LaneFacts['run']>): stri
 
 function conversationStory(conversation: ConversationFacts): Story {
   const { key, movedTo, admittedBy, unreachableAt, openParts, unknownParts } = conversation;
-  const gone = 'it could not be reached any more: the bot was blocked or removed, or it is gone';
+  const gone = 'it could no longer be reached: the bot was blocked or removed, or the conversation is gone';
   return {
     name: `conversation ${key}`,
     facts: unreachableAt === undefined ? [] : [{ at: unreachableAt, text: gone }],
     state: [
-      ...(movedTo === undefined ? [] : [`it lives on under the id ${movedTo}`]),
-      ...(admittedBy === undefined ? [] : [`${admittedBy} has let it in`]),
-      openParts.length === 0 ? 'nothing is to be sent' : `to be sent, next first: ${openParts.join(', ')}`,
+      ...(movedTo === undefined ? [] : [`it continues under the id ${movedTo}`]),
+      ...(admittedBy === undefined ? [] : [`${admittedBy} allowed it`]),
+      openParts.length === 0
+        ? 'nothing is waiting to be sent'
+        : `to be sent, next first: ${openParts.join(', ')}`,
       ...(unknownParts.length === 0 ? [] : [`may or may not have arrived: ${unknownParts.join(', ')}`]),
     ],
   };
@@ -111,7 +113,7 @@ function conversationStory(conversation: ConversationFacts): Story {
 
 function accountStory({ key, holder, leaseUntil }: AccountFacts): Story {
   const held = `process ${holder} receives for it; its lease lasts until ${timeOf(leaseUntil)}`;
-  const free = 'no process receives for it: it is off, down or just being started';
+  const free = 'no process receives for it: it is off, down or still starting';
   return { name: `bot account ${key}`, facts: [], state: [holder === undefined ? free : held] };
 }
 
@@ -120,7 +122,7 @@ function processStory({ id, role, startedAt, accounts }: ProcessFacts): Story {
     name: `process ${id}`,
     facts: [{ at: startedAt, text: `it was started (role ${role})` }],
     state: [
-      'it has not been found dead',
+      'it has not been found dead, so it counts as running',
       ...(accounts.length === 0 ? [] : [`it receives for ${accounts.join(', ')}`]),
     ],
   };
@@ -131,16 +133,16 @@ function personStory(person: PersonFacts): Story {
   const facts: Fact[] = [
     ...requests.map(({ account, approvalId, createdAt, expiresAt, isDeclined }) => {
       const end = isDeclined
-        ? `was declined, and stays so until ${timeOf(expiresAt)}`
+        ? `was declined, which lasts until ${timeOf(expiresAt)}`
         : `is open until ${timeOf(expiresAt)}`;
       return {
         at: createdAt,
-        text: `${ref} asked to be let in at ${account}: question ${approvalId} ${end}`,
+        text: `${ref} asked for access at ${account}: question ${approvalId} ${end}`,
       };
     }),
     ...approvals.map(({ account, role, approvedAt, approvedBy }) => ({
       at: approvedAt,
-      text: `${ref} was let in at ${account} as ${role}, by ${approvedBy}`,
+      text: `${ref} was approved at ${account} as ${role}, by ${approvedBy}`,
     })),
   ];
   if (link)
@@ -155,7 +157,7 @@ function personStory(person: PersonFacts): Story {
     state: [
       ...(isStored ? [] : ['nothing is stored about their access: no request, approval or link']),
       ...(conversation === undefined ? [] : [`their direct conversation is ${conversation}`]),
-      'what the configuration allows them is not listed here',
+      "access through the configuration isn't listed here",
     ],
   };
 }
@@ -181,7 +183,7 @@ function alertStory(alert: AlertFacts): Story {
     name: `alert ${id}`,
     facts: [
       { at: raisedAt, text: `${kind} was raised about ${subject}` },
-      ...(toldAt === undefined ? [] : [{ at: toldAt, text: `the owner was told ${how}` }]),
+      ...(toldAt === undefined ? [] : [{ at: toldAt, text: `the owner was notified ${how}` }]),
       ...(count > 1 ? [{ at: lastAt, text: `it happened again, ${count} times in all` }] : []),
       ...(dismissedAt === undefined ? [] : [{ at: dismissedAt, text: 'the owner dismissed it' }]),
     ],

@@ -1,4 +1,4 @@
-/** The account of a message as a story: one fact per line, in the order in which it happened. */
+/** A message's trace as a story: one fact per line, in chronological order. */
 import type { EventFacts } from '../store/reads/why/read-items.ts';
 import type { ModelCallFacts, RunFacts, ToolCallFacts } from '../store/reads/why/read-runs.ts';
 import type { ChildFacts } from '../store/reads/why/read-tree.ts';
@@ -9,7 +9,7 @@ import { approvalEnd, approvalFact } from './render-approval.ts';
 import { awaitedBy, itemEnd, itemFacts } from './render-item.ts';
 import { nextSteps, partFact } from './render-part.ts';
 
-/** Lines of plain text; the times are UTC. */
+/** Renders a trace as lines of plain text; the times are UTC. */
 export function renderTrace(account: MessageTrace): string {
   const { asked, events, items, runs, children, parts, approvals } = account;
   const facts = [
@@ -72,7 +72,7 @@ function runFacts(run: RunFacts): readonly Fact[] {
   return facts;
 }
 
-/** How it ended, or what it is doing. */
+/** Says how the run ended, or what it is doing. */
 function runState(run: RunFacts): string {
   const { endedAt, endReason, cancelReason, state, isHandedOver } = run;
   const attempts = run.attempts === 1 ? '' : `, attempt ${run.attempts}`;
@@ -103,14 +103,14 @@ function childFacts(child: ChildFacts): readonly Fact[] {
 }
 
 const toldWords: Readonly<Record<string, string>> = {
-  tool: 'its result went to the call that waits',
+  tool: 'its result went to the waiting call',
   lane: "its result went into its parent's lane",
-  none: 'nobody was waiting for its result',
+  none: 'nothing was waiting for its result',
 };
 
 function modelCallFact(call: ModelCallFacts): Fact {
   const purpose = call.purpose === 'turn' ? '' : ` (${call.purpose})`;
-  const tools = call.isWithoutTools ? ', without tools, since it takes none' : '';
+  const tools = call.isWithoutTools ? ", without tools, which it doesn't support" : '';
   return { at: call.at, text: `model ${call.model}${purpose}: ${modelCallText(call)}${tools}` };
 }
 
@@ -118,7 +118,7 @@ function modelCallText({ state, cost, latencyMs, ...tokens }: ModelCallFacts): s
   if (state === 'open') return 'asked, no answer yet';
   if (state === 'void') return 'not counted, so it cost nothing';
   if (state === 'unknown')
-    return `broke off before it was counted: at most ${dollars(cost)}, ${latencyMs} ms`;
+    return `broke off before its usage was known: at most ${dollars(cost)}, ${latencyMs} ms`;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokens;
   const cached =
     cacheReadTokens + cacheWriteTokens === 0

@@ -10,13 +10,13 @@ export type Owner = { readonly uid: number; readonly gid: number };
 type Places = {
   readonly dataDir: string;
   readonly home: string;
-  /** Who types the command, `sudo` or not. */
+  /** The user who ran the command, with or without `sudo`. */
   readonly caller: Owner;
 };
 
 /**
- * Finds who the machine's service runs as: the owner of the data; before there is any, the owner of the home, then who
- * types the command. Throws ParleyError `invalid_input` where only root is left.
+ * Returns the user that the machine's service runs as: the owner of the data; if there is none yet, the owner of the
+ * home, then the user running the command. Throws ParleyError `invalid_input` if only root is left.
  */
 export function findOwner({ dataDir, home, caller }: Places): Owner {
   if (existsSync(dataDir)) return ownerOf(dataDir);
@@ -24,7 +24,7 @@ export function findOwner({ dataDir, home, caller }: Places): Owner {
   if (owner !== undefined) return owner;
   throw new ParleyError(
     'invalid_input',
-    `Parley would run as root. Give its data to another user first, then type this again: install -d -m 700 -o <user> -g <group> ${dataDir}\nTo keep root, start it once by hand: ${parleyCommand} start`,
+    `Parley would run as root. Give its data to another user, then try again: install -d -m 700 -o <user> -g <group> ${dataDir}\nTo run as root anyway, start it once by hand: ${parleyCommand} start`,
   );
 }
 
@@ -33,7 +33,7 @@ function ownerOf(path: string): Owner {
   return { uid, gid };
 }
 
-/** Makes a folder with those above it; what root makes belongs to the owner, who couldn't write there otherwise. */
+/** Creates a folder and its parents; those that root creates are given to the owner, who couldn't write otherwise. */
 export function makeFolderFor(owner: Owner, path: string): void {
   const first = mkdirSync(path, { recursive: true, mode: 0o700 });
   if (first === undefined || process.getuid?.() !== 0) return;
@@ -43,7 +43,7 @@ export function makeFolderFor(owner: Owner, path: string): void {
   }
 }
 
-/** The home of a user, which `sudo` may have hidden behind root's; undefined when the machine doesn't know them. */
+/** Returns a user's home, which `sudo` may have replaced by root's; undefined if the machine doesn't know the user. */
 export function userHome({ uid }: Owner): string | undefined {
   const { stdout } = spawnSync('getent', ['passwd', String(uid)], { encoding: 'utf8' });
   return stdout?.trim().split(':')[5] || undefined;

@@ -1,8 +1,8 @@
-/** The systemd unit of a gateway on this machine: text, so that it can be read before it counts. */
+/** The systemd unit of a gateway on this machine, as text, so that it can be reviewed before it takes effect. */
 import { join } from 'node:path';
 
 export type ServiceUnit = {
-  /** The whole machine's service, or one of a user alone. */
+  /** The service of the whole machine, or of a single user. */
   readonly isSystem: boolean;
   /** Absolute path of Node.js. */
   readonly node: string;
@@ -10,19 +10,19 @@ export type ServiceUnit = {
   readonly program: string;
   readonly home: string;
   readonly dataDir: string;
-  /** Folders of agents' files outside of both. */
+  /** Agents' workspaces outside both folders. */
   readonly workspaces: readonly string[];
-  /** Only for the machine's service: numeric user and group, who own the data. */
+  /** Only for the machine's service: the numeric user and group that own the data. */
   readonly owner: { readonly uid: number; readonly gid: number };
   /** Variables that name places; secrets stay in `.env`. */
   readonly places: Readonly<Record<string, string>>;
-  /** The time that a stop may take, seconds. */
+  /** How long a stop may take, seconds. */
   readonly stopS: number;
 };
 
 export const serviceName = 'parley.service';
 
-/** Writes the unit. */
+/** Renders the unit. */
 export function renderUnit(unit: ServiceUnit): string {
   const { isSystem, node, program, home, places, stopS } = unit;
   const environment = Object.entries({ NODE_ENV: 'production', ...places });
@@ -35,7 +35,7 @@ export function renderUnit(unit: ServiceUnit): string {
     'Type=exec',
     `ExecStart=${quote(node)} ${quote(program)} start`,
     'ExecReload=/bin/kill -HUP $MAINPID',
-    // A directive of one path: quotes would belong to it.
+    // This directive takes a single path, so quotes would be part of it.
     `WorkingDirectory=${home.replaceAll('%', '%%')}`,
     ...environment.map(([name, value]) => `Environment=${quote(`${name}=${value}`)}`),
     'Restart=on-failure',
@@ -51,7 +51,7 @@ export function renderUnit(unit: ServiceUnit): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A user's own manager may lack the right to set these up. */
+/** Returns the sandboxing directives, which a user's own manager may lack the permissions to apply. */
 function confinement({ owner, home, dataDir, workspaces }: ServiceUnit): readonly string[] {
   return [
     `User=${owner.uid}`,
@@ -68,13 +68,13 @@ function confinement({ owner, home, dataDir, workspaces }: ServiceUnit): readonl
   ];
 }
 
-/** One word of a unit file: `%` and `$` mean something there, also inside quotes. */
+/** Quotes one word of a unit file, where `%` and `$` have a meaning even inside quotes. */
 function quote(word: string): string {
   const escaped = word.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%');
   return `"${escaped.replaceAll('$', '$$$$')}"`;
 }
 
-/** Where systemd looks for it. */
+/** Returns where systemd looks for the unit. */
 export function unitPath(isSystem: boolean, configHome: string): string {
   return isSystem ? `/etc/systemd/system/${serviceName}` : join(configHome, 'systemd/user', serviceName);
 }

@@ -23,13 +23,13 @@ import { renderUnit, serviceName, unitPath } from './service-unit.ts';
 type JsonOption = { readonly asJson: boolean };
 type InstallOptions = { readonly isSystem: boolean; readonly prints: boolean };
 
-/** Writes the unit, starts it and lets it start with the machine. `prints`: shows the unit and changes nothing. */
+/** Writes the unit, starts it and enables it at boot. `prints`: only shows the unit and changes nothing. */
 export async function installService({ isSystem, prints }: InstallOptions): Promise<CommandOutput> {
   const sudo = sudoCaller();
   if (sudo !== undefined && !isSystem)
     throw new ParleyError(
       'invalid_input',
-      `A service of your own needs no sudo. Type: ${parleyCommand} service install\nFor the machine: sudo ${parleyCommand} service install --system`,
+      `A service for your own user doesn't need sudo. Run: ${parleyCommand} service install\nFor the whole machine: sudo ${parleyCommand} service install --system`,
     );
   const home = installationHome();
   const config = loadConfig(readSurroundings(home), home);
@@ -51,9 +51,9 @@ export async function installService({ isSystem, prints }: InstallOptions): Prom
   if (isSystem && process.getuid?.() !== 0)
     throw new ParleyError(
       'invalid_input',
-      `Only root writes ${path}. Type: sudo ${parleyCommand} service install --system`,
+      `Only root can write ${path}. Run: sudo ${parleyCommand} service install --system`,
     );
-  // systemd refuses a unit that names a folder which isn't there.
+  // systemd refuses a unit that names a folder that doesn't exist.
   for (const needed of [dataDir, ...workspaces]) makeFolderFor(owner, needed);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text, { mode: 0o644 });
@@ -61,21 +61,21 @@ export async function installService({ isSystem, prints }: InstallOptions): Prom
   control('daemon-reload');
   control('enable', '--now', serviceName);
   await assertStaysUp(() => stateOf(isSystem), systemClock);
-  // Else a user's services end when the last session does.
+  // Otherwise a user's services end with the last session.
   const stays = isSystem || spawnSync('loginctl', ['enable-linger'], { stdio: 'ignore' }).status === 0;
   const warnings = [
-    ...(stays ? [] : ['It ends when you sign out, until somebody types: sudo loginctl enable-linger $USER']),
+    ...(stays ? [] : ['It stops when you sign out. To keep it running: sudo loginctl enable-linger $USER']),
     ...unseen(config, home),
   ];
   const lines = [
-    `Installed ${path}. Parley runs, and starts with the machine.`,
+    `Installed ${path}. Parley is running, and starts with the machine.`,
     ...warnings,
     `See: ${parleyCommand} service status, ${parleyCommand} logs -f`,
   ];
   return { result: { path, isSystem, warnings }, lines };
 }
 
-/** Shows what systemd says of the service; the exit code is systemd's, 0 when it runs. */
+/** Shows systemd's status of the service; the exit code is 0 when it runs. */
 export async function runServiceStatus({ asJson }: JsonOption): Promise<ExitCode> {
   const { isSystem, path } = installed();
   if (asJson) {
@@ -89,7 +89,7 @@ export async function runServiceStatus({ asJson }: JsonOption): Promise<ExitCode
   return status === 0 ? 0 : 1;
 }
 
-/** Shows the journal of the service; `follows`: until it is interrupted. */
+/** Shows the journal of the service; `follows`: until interrupted. */
 export async function runLogs({
   follows,
   asJson,
@@ -113,13 +113,13 @@ export async function uninstallService(): Promise<CommandOutput> {
   return { result: { path, dataDir }, lines: [`Removed ${path}. The data stays in ${dataDir}.`] };
 }
 
-/** Under sudo, HOME may be root's, which has nothing to do with the installation. */
+/** Returns the installation's home. Under sudo, HOME may be root's, which has nothing to do with it. */
 function installationHome(): string {
   const sudo = sudoCaller();
   return homeFolder(sudo && userHome(sudo));
 }
 
-/** Variables of this shell that no file sets: the service would not see them. */
+/** Warns of variables that are set in this shell but in no file, since the service wouldn't see them. */
 function unseen({ variables, envFiles }: Config, home: string): readonly string[] {
   const inFiles = envFiles.flatMap(({ names }) => names);
   const places = Object.keys(servicePlaces());
@@ -127,7 +127,7 @@ function unseen({ variables, envFiles }: Config, home: string): readonly string[
   return lost.length === 0
     ? []
     : [
-        `Set in this shell only, so the service doesn't see them: ${lost.join(', ')}. Put them into ${join(home, '.env')}, then: ${parleyCommand} service install`,
+        `Set in this shell only, so the service doesn't see them: ${lost.join(', ')}. Put them in ${join(home, '.env')}, then run: ${parleyCommand} service install`,
       ];
 }
 
@@ -155,7 +155,7 @@ function failed(args: readonly string[], { stderr, error }: SpawnSyncReturns<str
   return new ParleyError('invalid_input', `systemctl ${args.join(' ')} failed: ${reason}`);
 }
 
-/** As `systemctl is-active` says: `active`, or `activating` while systemd waits to try again. */
+/** Returns the state from `systemctl is-active`: `active`, or `activating` while systemd waits to try again. */
 function stateOf(isSystem: boolean): string {
   const { stdout } = spawnSync('systemctl', [...scope(isSystem), 'is-active', serviceName], {
     encoding: 'utf8',
@@ -163,7 +163,7 @@ function stateOf(isSystem: boolean): string {
   return stdout?.trim() || 'unknown';
 }
 
-/** Looks for 3 s: what can't start ends within a moment. Throws ParleyError `invalid_input` that says where to look. */
+/** Watches the service for 3 s, since a failing start ends quickly. Throws `invalid_input` with a next step. */
 export async function assertStaysUp(state: () => string, clock: Pick<Clock, 'wait'>): Promise<void> {
   for (let look = 0; look < 6; look++) {
     await clock.wait(500);
@@ -178,7 +178,7 @@ export async function assertStaysUp(state: () => string, clock: Pick<Clock, 'wai
 
 const scope = (isSystem: boolean) => (isSystem ? [] : ['--user']);
 
-/** Its folder is there when systemd runs the machine (sd_booted(3)); the programs alone may be in a container too. */
+/** Checks for the folder that exists when systemd is running (sd_booted(3)); a container may have just the programs. */
 function requireSystemd(): void {
   if (existsSync('/run/systemd/system')) return;
   throw new ParleyError(

@@ -16,25 +16,25 @@ import type { CommandOutput } from './print.ts';
 import { transcriptLine } from './transcript-line.ts';
 import { withStore } from './with-store.ts';
 
-/** Conversations that a list shows. */
+/** How many conversations a list shows. */
 const listed = 100;
-/** Messages that one read of an export brings. */
+/** How many messages one read of an export returns. */
 const pageSize = 200;
 
-/** Lists the conversations that were last written in. */
+/** Lists the most recently used conversations. */
 export async function listSessions(): Promise<CommandOutput> {
   const sessions = await withStore((store) => store.read(readSessionReports, { limit: listed }));
   const lines = sessions.length === 0 ? ['No conversations yet.'] : sessions.map(lineOf);
   return { result: sessions, lines };
 }
 
-/** `id`: of the session or the beginning of it, or a session key. */
+/** Shows a conversation. `id`: the session's id or the beginning of it, or a session key. */
 export async function showSession(id: string): Promise<CommandOutput> {
   const session = await withStore((store) => findOne(store, id));
   return { result: session, lines: describe(session) };
 }
 
-/** The same with every message, those that a summary stands for too. */
+/** Shows a conversation with every message, including those that a summary replaces. */
 export async function exportSession(id: string): Promise<CommandOutput> {
   const { session, messages } = await withStore(async (store) => {
     const found = await findOne(store, id);
@@ -55,7 +55,7 @@ async function readWhole(store: Store, sessionId: string): Promise<readonly Tran
   }
 }
 
-/** Throws `invalid_input`. */
+/** Returns the session; throws `invalid_input` if none or several match. */
 async function findOne(store: Store, id: string): Promise<SessionDetails> {
   const found = await store.read(findSession, { idOrKey: id });
   if (found.kind === 'found') return found.session;

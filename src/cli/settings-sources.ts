@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { Config } from '../config/config.ts';
 
-/** The files the settings come from, for people: which count, and which of their values do not. */
+/** Describes the files that the settings come from, and which of their values are ignored. */
 export function settingsSources(
   { configPath, envFiles, hiddenSettings }: Pick<Config, 'configPath' | 'envFiles' | 'hiddenSettings'>,
   cwd = process.cwd(),
@@ -19,7 +19,7 @@ export function settingsSources(
 
 function replaced(hidden: Config['hiddenSettings']): string {
   if (hidden.length === 0) return '';
-  const words = hidden.map(({ setting, by }) => `${setting} (${by} counts)`);
+  const words = hidden.map(({ setting, by }) => `${setting} (overridden by ${by})`);
   return ` (ignored: ${words.join(', ')})`;
 }
 

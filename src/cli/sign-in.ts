@@ -8,7 +8,7 @@ import { renderQrCode } from './qr-code.ts';
 
 const linksSchema = z.object({ url: z.url(), phoneUrl: z.url().exactOptional() });
 
-/** Prints a fresh link of the running gateway; each opens one session, once, within 15 minutes. */
+/** Prints a fresh link of the running gateway, which opens one session, once, within 15 minutes. */
 export async function runSignIn({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const config = loadConfig();
   const { url } = await askRunningGateway(config);
@@ -19,22 +19,22 @@ export async function runSignIn({ asJson }: { readonly asJson: boolean }): Promi
 }
 
 type Shown = {
-  /** The phone's link is shown as a QR code too. */
+  /** Also shows the phone's link as a QR code. */
   readonly hasScreen: boolean;
-  /** The address that the configuration has Parley listen on. */
+  /** The address on which Parley is configured to listen. */
   readonly host: string;
 };
 
-/** The links as text. */
+/** Formats the links as text. */
 export function describeLinks({ url, phoneUrl }: z.infer<typeof linksSchema>, shown: Shown): string {
   const here = `Open this in a browser (works once, for 15 minutes):\n\n  ${url}\n`;
   if (phoneUrl === undefined) return `${here}\n${phoneHint(shown.host)}\n`;
   const code = shown.hasScreen ? `${renderQrCode(phoneUrl)}\n` : '';
-  return `${here}\nOn a phone in the same network:\n\n${code}  ${phoneUrl}\n`;
+  return `${here}\nOn a phone on the same network:\n\n${code}  ${phoneUrl}\n`;
 }
 
 function phoneHint(host: string): string {
   return isWildcard(host)
-    ? "On a phone, write this machine's address instead of 127.0.0.1. Parley can't know it here, for example in a container."
-    : "A phone can't reach this address. For that, set PARLEY_HOST=0.0.0.0 and restart Parley.";
+    ? "On a phone, use this machine's address instead of 127.0.0.1. Parley can't tell what it is, for example in a container."
+    : "A phone can't reach this address. To allow that, set PARLEY_HOST=0.0.0.0 and restart Parley.";
 }

@@ -7,7 +7,7 @@ import { tokenOf } from './ask-gateway.ts';
 import type { CommandOutput } from './print.ts';
 import { withStore } from './with-store.ts';
 
-/** Shows the browsers that are signed in with the token of this data folder. */
+/** Lists the browsers signed in with this data folder's token. */
 export async function listSignIns(): Promise<CommandOutput> {
   const config = loadConfig();
   const issuer = issuerOf(await tokenOf(config));
@@ -18,7 +18,7 @@ export async function listSignIns(): Promise<CommandOutput> {
   return { result: signIns, lines: lines.length === 0 ? ['No browser is signed in.'] : lines };
 }
 
-/** Signs browsers out. A running gateway closes what they have open within a second. */
+/** Signs browsers out. A running gateway closes their connections within a second. */
 export async function endBrowsers(which: {
   readonly id?: string;
   readonly isAll: boolean;

@@ -1,9 +1,9 @@
-/** Lets a process read its configuration anew, wherever it runs: none of them ends by it. */
+/** Makes a process reload its configuration, wherever it runs; no process ends on it. */
 export const reloadSignal = 'SIGUSR2';
 
 /**
- * Lists the signals that end a process, and those that let it read its configuration anew. A terminal that closes sends SIGHUP to end what runs
- * in it; elsewhere a supervisor means a reload by it.
+ * Returns the signals that end a process, and those that make it reload its configuration. A closing terminal sends
+ * SIGHUP to end the programs running in it; elsewhere a supervisor sends it to request a reload.
  */
 export function signalsOf(isInTerminal: boolean): {
   readonly stop: readonly NodeJS.Signals[];

@@ -23,7 +23,7 @@ import { readVersion } from './version.ts';
 export type StartDeps = {
   readonly channels: readonly ChannelEntry[];
   readonly plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[];
-  /** Goes before the one in the configuration. */
+  /** Overrides the configured role. */
   readonly role?: Config['role'];
   startGateway(options: {
     readonly config: Config;
@@ -38,10 +38,10 @@ export type StartDeps = {
   }): Promise<RunningGateway>;
 };
 
-/** A running gateway, as the process sees it. */
+/** A running gateway, as the process entry point sees it. */
 export interface RunningGateway extends StatusTable {
   signInLink?(): string;
-  /** Resolves once it runs; `waiting` says why it does not yet. */
+  /** Resolves once it runs; until then `waiting` says why it doesn't. */
   readonly started: Promise<void>;
   readonly settled: Promise<void>;
   readonly broken: Promise<void>;
@@ -50,14 +50,14 @@ export interface RunningGateway extends StatusTable {
   stop(): Promise<void>;
 }
 
-/** Runs the gateway until SIGINT or SIGTERM; resolves with the exit code when everything is released. */
+/** Runs the gateway until SIGINT or SIGTERM; resolves with the exit code once everything is released. */
 export async function runStart({ channels, plugins, role, startGateway }: StartDeps): Promise<ExitCode> {
   const load = async (check: (loaded: Config) => Promise<void>): Promise<Config> => {
     const loaded = loadConfig();
     await check(loaded);
     return role === undefined ? loaded : { ...loaded, role };
   };
-  // A part that refuses its settings is named by the stage that loads it.
+  // A part with invalid settings is reported by the stage that loads it.
   const config = await load((loaded) => checkForStart(loaded, channels));
   const logger = await createLogger({ level: config.logLevel, isPretty: isInteractive() });
   for (const secret of secretsOf(config)) logger.redactor.add(secret);
@@ -94,24 +94,24 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     const gateway = await unlessOverdue(starting, stopped, config.shutdownMs);
     if (gateway === undefined) return 0;
     running = gateway;
-    // Read anew during the start.
+    // Settings reloaded during the start.
     if (latest !== undefined) gateway.apply(latest);
     await Promise.race([gateway.settled, stopped]);
     finishStart(gateway, config, sections);
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stop-requested');
-    // The process supervisor restarts it.
+    // The process supervisor then restarts it.
     return cause === 'store-broken' ? 1 : 0;
   } finally {
-    // After a fault too: nothing else would stop it.
+    // Also after a fault, since nothing else would stop it.
     if (running) await stopWithin(running, config.shutdownMs, log);
     await logger.close();
-    // Else a channel that was just starting, say, would keep the process. Its exit code is set by then.
+    // Otherwise, for example, a channel still starting would keep the process alive. Its exit code is set by then.
     setImmediate(() => process.exit());
   }
 }
 
-/** Undefined for a start that isn't complete `ms` after it was told to stop. */
+/** Resolves with undefined if the start isn't complete `ms` after a stop was requested. */
 function unlessOverdue<T>(
   starting: Promise<T>,
   stopped: Promise<unknown>,
@@ -121,7 +121,7 @@ function unlessOverdue<T>(
   return Promise.race([starting, overdue]);
 }
 
-/** Says what runs; then what makes later moments quick or small, once nothing else is to be done. */
+/** Shows what is running; then, once idle, does the work that saves time or memory later. */
 function finishStart(gateway: RunningGateway, config: Config, sections: Sections): void {
   const settings = settingsSources(config);
   showTable(gateway, settings);
@@ -132,14 +132,14 @@ function finishStart(gateway: RunningGateway, config: Config, sections: Sections
     .then(() => gcWhenIdle(sections));
 }
 
-/** Again once the start is complete: with the link to sign in, and the channels. */
+/** Shows the table; called again once the start is complete, with the sign-in link and the channels. */
 function showTable(gateway: RunningGateway, settings: string): void {
   process.stdout.write(renderStatusTable(gateway, { signInLink: gateway.signInLink?.(), settings }));
 }
 
 /**
- * Node.js itself would write it at a regular end only, and a gateway may never have one. Twice: by the
- * second time the first answers have loaded what they needed (the model's SDK, the Markdown parser).
+ * Writes the compile cache, which Node.js would only write at a regular exit, and a gateway may never have one.
+ * Writes it twice: by the second time, the first answers have loaded the model's SDK and the Markdown parser.
  */
 function keepCompiledCode(sections: Sections): void {
   flushCompileCache();
@@ -152,7 +152,7 @@ function firstOf(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   });
 }
 
-/** The next start finds and continues work that wasn't released in time. */
+/** Stops the gateway within `ms`. The next start finds and continues any work that wasn't released in time. */
 async function stopWithin(gateway: RunningGateway, ms: number, log: Log): Promise<void> {
   const late = Promise.withResolvers<'late'>();
   const timer = setTimeout(late.resolve, ms, 'late' as const);

@@ -3,7 +3,7 @@ import { chatCommand } from '#channel-kit/own-commands.ts';
 export type StatusTable = {
   /** Absent in a process without a page. */
   readonly url?: string;
-  /** Where a phone on the same network finds the page; absent when it is served for this machine alone. */
+  /** Where a phone on the same network finds the page; absent when it is only served to this machine. */
   readonly phoneUrl?: string;
   /** Where the process answers `/healthz`, `/readyz` and `/metrics`. */
   readonly healthUrl?: string;
@@ -12,7 +12,7 @@ export type StatusTable = {
     readonly id: string;
     readonly state: { readonly kind: string; readonly account?: string; readonly reason?: string };
   }[];
-  /** Why it has not started yet; undefined when it runs. */
+  /** Returns why it hasn't started yet; undefined once it runs. */
   waiting(): string | undefined;
   readonly plugins: readonly { readonly kind: string; readonly plugin: string; readonly problem?: string }[];
 };
@@ -24,7 +24,7 @@ export type TableDetails = {
   readonly settings: string;
 };
 
-/** The table printed by `npm start`: where the page is, which files count, which channels are on and why, which model answers. */
+/** Renders the table of `npm start`: the page, the settings files, the model, and which channels are on and why. */
 export function renderStatusTable(status: StatusTable, { signInLink, settings }: TableDetails): string {
   const waiting = status.waiting();
   if (waiting !== undefined) {

@@ -5,8 +5,8 @@ import { askProcesses, processLines } from './ask-processes.ts';
 import type { CommandOutput } from './print.ts';
 
 /**
- * Shows the state of the gateway on this data folder and of the processes beside it, and the owner's notices; where only
- * workers run, theirs.
+ * Shows the state of the gateway on this data folder and of the other processes, and the owner's alerts. If only
+ * workers run, shows theirs.
  */
 export async function showStatus(): Promise<CommandOutput> {
   const config = loadConfig();
@@ -16,7 +16,7 @@ export async function showStatus(): Promise<CommandOutput> {
   const others = processes.filter(({ url }) => url !== gateway?.url).flatMap(processLines);
   const lines =
     gateway === undefined
-      ? [`No gateway runs on ${config.dataDir}, only workers.`, ...others]
+      ? [`No gateway is running on ${config.dataDir}, only workers.`, ...others]
       : gatewayLines(gateway, others);
   return { result: { ...gateway?.status, processes }, lines };
 }

@@ -13,9 +13,9 @@ import type { CommandOutput } from './print.ts';
 import { transcriptLine } from './transcript-line.ts';
 import { withStore } from './with-store.ts';
 
-/** Newest sub-agents that the commands know. */
+/** How many of the newest sub-agents the commands know. */
 const known = 500;
-/** Messages that `log` prints. */
+/** How many messages `log` prints. */
 const logged = 200;
 
 /** Lists the newest sub-agents. */
@@ -25,11 +25,11 @@ export async function listSubagents(): Promise<CommandOutput> {
   return { result: children, lines };
 }
 
-/** Shows one with its task and result; `id`: the beginning of its id is enough. */
+/** Shows a sub-agent with its task and result; `id`: its id or the beginning of it. */
 export async function showSubagent(id: string): Promise<CommandOutput> {
   const child = await withStore(async (store) => {
     const found = await findOne(store, id);
-    // Lists are without results.
+    // Lists don't include results.
     return (await store.read(findChild, { childId: found.id })) ?? found;
   });
   const lines = [
@@ -42,7 +42,7 @@ export async function showSubagent(id: string): Promise<CommandOutput> {
   return { result: child, lines };
 }
 
-/** Shows what it has read and said. */
+/** Shows what a sub-agent has read and said. */
 export async function showSubagentLog(id: string): Promise<CommandOutput> {
   const messages = await withStore(async (store) => {
     const { sessionId } = await findOne(store, id);
@@ -52,7 +52,7 @@ export async function showSubagentLog(id: string): Promise<CommandOutput> {
   return { result: messages, lines: lines.length === 0 ? ['Nothing yet.'] : lines };
 }
 
-/** The message has the sub-agent's own rights, not the operator's. */
+/** Sends a sub-agent a message, which has the sub-agent's own authority, not the operator's. */
 export async function steerSubagent(id: string, text: string): Promise<CommandOutput> {
   if (text.trim() === '') throw new ParleyError('invalid_input', 'The message is empty.');
   const { childId, kind } = await withStore(async (store) => {
@@ -61,10 +61,10 @@ export async function steerSubagent(id: string, text: string): Promise<CommandOu
     return { childId, ...(await store.write(steerChild, steer)) };
   });
   requireLive(id, kind);
-  return { result: { id: childId }, lines: ['It reads that before its next step.'] };
+  return { result: { id: childId }, lines: ['It will read the message before its next step.'] };
 }
 
-/** A running gateway sees it within a second. */
+/** Stops a sub-agent and its descendants. A running gateway notices within a second. */
 export async function stopSubagent(id: string): Promise<CommandOutput> {
   const { childId, kind, stopped } = await withStore(async (store) => {
     const { id: childId } = await findOne(store, id);
@@ -83,7 +83,7 @@ function requireLive(id: string, kind: SteerResult['kind']): void {
   );
 }
 
-/** By the id or its beginning. Throws `invalid_input`. */
+/** Finds a sub-agent by its id or the beginning of it. Throws `invalid_input` if none or several match. */
 async function findOne(store: Store, id: string): Promise<ChildRecord> {
   const children = await store.read(readChildren, { limit: known });
   const [child, ...others] = children.filter((one) => one.id.startsWith(id.toLowerCase()));

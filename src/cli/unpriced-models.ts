@@ -9,17 +9,17 @@ type PricedConfig = Pick<
   'providers' | 'models' | 'model' | 'agents' | 'budgets' | 'defaultAgent' | 'timeZone'
 >;
 
-/** Warns of models that may answer although nobody knows their prices, so that no budget holds them. */
+/** Warns of models that may answer although their prices are unknown, so that no budget limits them. */
 export function warnOfUnpriced(config: PricedConfig): { detail: string; fix: string } | undefined {
   const names = findUnpriced(config);
   if (names.length === 0) return undefined;
   return {
     detail: `budgets are set, but Parley knows no prices for ${names.join(', ')}, so calls to ${names.length === 1 ? 'it' : 'them'} aren't limited`,
-    fix: 'set models.<alias>.prices and use the alias; a model that costs nothing has prices of 0',
+    fix: 'set models.<alias>.prices and use the alias; for a free model, set the prices to 0',
   };
 }
 
-/** None without budgets. */
+/** Returns nothing if there are no budgets. */
 function findUnpriced(config: PricedConfig): readonly string[] {
   if (createBudgetRules(config).uncounted === 'all') return [];
   const named = [
@@ -31,7 +31,7 @@ function findUnpriced(config: PricedConfig): readonly string[] {
   return [...new Set(withFallbacks)].filter((name) => !hasPrices(name, config));
 }
 
-/** The demo costs nothing; a model of one's own that does says so by prices of 0. */
+/** Says whether prices are known. The demo costs nothing; a free model of the operator's own has prices of 0. */
 function hasPrices(name: string, config: PricedConfig): boolean {
   const model = findModel(name, config);
   const kind = model && config.providers[model.provider]?.kind;

@@ -14,15 +14,15 @@ export type WhyOptions = { readonly id: string; readonly asJson: boolean; readon
 const understood = `These ids are understood:
   a message: 45, or with its conversation telegram:-100123/45
   what a message led to: events, items, runs (also as trace ids), messages of the transcript, parts, sub-agents
-  a tool call: <run>/<call>; one of the latest also by its own id
+  a tool call: <run>/<call>; a recent one also by its own id
   a question: its id, or the code that the person was shown
   people (telegram:123), sessions and session keys, conversations, bot accounts, processes
-  sign-ins and alerts; a name that “agent --key” was given
-A sign-in that has ended and a process that is gone leave no record.`;
+  sign-ins and alerts; a name given with “agent --key”
+Sign-ins that have ended and processes that are gone leave no record.`;
 
 /**
- * Traces a received message to its outcome, or a sent one to the message it answers, and shows the record of anything else
- * that Parley gives an id. Throws `invalid_input` for an unknown id.
+ * Traces a received message to its outcome, or a sent one to the message it answers, and shows the record of anything
+ * else that Parley gives an id. Throws `invalid_input` for an unknown id.
  */
 export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<ExitCode> {
   const config = loadConfig();

@@ -11,8 +11,8 @@ import { revealSettings } from '../config/secret.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 
 /**
- * Makes the channel's adapter beside a gateway that may run, for as long as `use` takes. It does not
- * receive. Throws ParleyError `config_invalid` when it is off, or when the channel refuses its settings.
+ * Creates the channel's adapter for as long as `use` takes, even alongside a running gateway. It doesn't receive
+ * events. Throws ParleyError `config_invalid` when the channel is off or rejects its settings.
  */
 export async function withAdapter<T>(
   config: Config,
@@ -33,7 +33,7 @@ export async function withAdapter<T>(
     );
   const own = join(config.dataDir, 'channels', line);
   const isThere = (await stat(own).catch(() => undefined))?.isDirectory() === true;
-  // Before the first start it has no folder; nothing that it would keep there is known yet.
+  // Before the first start the channel has no folder, and there is nothing yet that it would keep there.
   const dataDir = isThere ? own : await mkdtemp(join(tmpdir(), 'parley-doctor-'));
   const adapter = definition.create(settings.data, {
     log: noLog,
@@ -49,7 +49,7 @@ export async function withAdapter<T>(
   }
 }
 
-/** The result holds errors; log lines would interrupt the table. */
+/** The result contains errors; log lines would interrupt the table. */
 const noLog: Log = {
   debug: () => undefined,
   info: () => undefined,

@@ -12,7 +12,7 @@ import { readableStore } from '../store/readable-store.ts';
 import { noticesFor } from '../texts/notices.ts';
 import { agreeWithProcesses } from './agree-with-processes.ts';
 
-/** Works on the database itself, so it helps whether the gateway runs or not; a running one sees it within a second. */
+/** Works on the database directly, whether the gateway runs or not; a running one notices changes within a second. */
 export async function withStore<T>(use: (store: Store) => Promise<T>, config = loadConfig()): Promise<T> {
   const { databaseUrl, dataDir } = config;
   const setup = storeSetup(noticesFor(config.language, config.texts));
@@ -20,7 +20,7 @@ export async function withStore<T>(use: (store: Store) => Promise<T>, config = l
   if (isRestoreUnfinished(dataDir))
     throw new ParleyError(
       'store_unavailable',
-      `A restore of ${dataDir} was interrupted. End it first: ${parleyCommand} restore`,
+      `A restore of ${dataDir} was interrupted. Finish it first: ${parleyCommand} restore`,
     );
   if (!databaseUrl && !existsSync(join(dataDir, 'parley.db'))) {
     throw new ParleyError(
@@ -38,7 +38,7 @@ export async function withStore<T>(use: (store: Store) => Promise<T>, config = l
   }
 }
 
-/** On a disk that is full or read-only, what there is can still be read. */
+/** Opens the file; on a full or read-only disk, existing data can still be read. */
 async function openFile(config: Config, setup: StoreSetup): Promise<Store> {
   try {
     return await openConfiguredStore({ config, setup });
@@ -49,5 +49,5 @@ async function openFile(config: Config, setup: StoreSetup): Promise<Store> {
 }
 
 function warn(reason: string): void {
-  process.stderr.write(`No backup was made before the change of the schema: ${reason}\n`);
+  process.stderr.write(`No backup was made before the schema change: ${reason}\n`);
 }

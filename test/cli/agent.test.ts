@@ -41,7 +41,7 @@ it.each([
   expect({ code, stdout, stderr }).toEqual({
     code: 1,
     stdout: '',
-    stderr: `The gateway at ${url} went away. Run the same command with --key ${key} to go on: the message counts once.\n`,
+    stderr: `The gateway at ${url} stopped responding. Run the same command with --key ${key} to continue; the message won't be sent twice.\n`,
   });
 });
 
@@ -58,7 +58,7 @@ it('says how to go on with a message that may not have been stored', async () =>
   const { code, stderr } = await agent('--wait');
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: `Parley can't use its database right now. It keeps trying; please ask again in a moment. Run the same command with --key ${key} to go on: the message counts once.\n`,
+    stderr: `Parley can't use its database right now. It keeps trying; please ask again in a moment. Run the same command with --key ${key} to continue; the message won't be sent twice.\n`,
   });
   expect(await agent('--wait', '--key', 'again')).toMatchObject({ code: 0, stdout: 'hello\n' });
 });

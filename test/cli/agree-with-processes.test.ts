@@ -22,13 +22,13 @@ it('names what the process sees and the command does not, and the other way roun
 it('works on no other database than the process', async () => {
   const dataDir = await aRunningGateway(['DATABASE_URL']);
   await expect(agreeWithProcesses({ dataDir, variables: [] })).rejects.toThrow(
-    `Process ${process.pid} runs on ${dataDir} with another database: it has DATABASE_URL and this shell doesn't.`,
+    `Process ${process.pid} uses a different database on ${dataDir}: it has DATABASE_URL and this shell doesn't.`,
   );
   await agreeWithProcesses({ dataDir, variables: ['DATABASE_URL'] });
   const other = await aRunningGateway([]);
   await expect(agreeWithProcesses({ dataDir: other, variables: ['DATABASE_URL'] })).rejects.toThrow(
-    'another database',
+    'different database',
   );
   const listed = await runParley(['outbox', 'list'], { PARLEY_DATA_DIR: dataDir });
-  expect(listed).toMatchObject({ code: 1, stderr: expect.stringContaining('another database') });
+  expect(listed).toMatchObject({ code: 1, stderr: expect.stringContaining('different database') });
 });

@@ -275,7 +275,7 @@ describe('the chat client', () => {
       expect(chat.output.text().split('running')).toHaveLength(2);
       session.sessionName = 'that of another agent';
       session.emit(route, { kind: 'changed' });
-      await shows(chat, 'This conversation goes on in another');
+      await shows(chat, 'This conversation continues in another');
       expect(chat.output.text().split('from yesterday')).toHaveLength(2);
       chat.input.end();
       await chat.code;

@@ -30,7 +30,7 @@ type Shell = Readonly<Record<string, string>>;
 async function choose(answers: Shell, shell: Shell = {}) {
   const said: string[] = [];
   const asked: Parameters<OnboardDeps['check']>[0][] = [];
-  const all: Shell = { 'Which network do you write to it on?': '', ...answers };
+  const all: Shell = { 'Which network will you use to write to it?': '', ...answers };
   const answerTo = (question: string): string => {
     const answer = all[question];
     if (answer === undefined) throw new Error(`“${question}” has no answer here`);
@@ -126,7 +126,7 @@ describe('the model that onboarding is told', () => {
     await writeFile(join(home, '.env'), 'PARLEY_MODEL=demo\n');
     const first = await choose(gpt);
     expect(first.said).toContain(
-      `PARLEY_MODEL in ${join(home, '.env')} counts instead of model: unset it there.`,
+      `PARLEY_MODEL in ${join(home, '.env')} takes precedence over model: unset it there.`,
     );
     expect(first.said).toContain('Model: demo\n');
     const second = await choose(gpt, { PARLEY_MODEL: '', OPENAI_BASE_URL: house });
@@ -140,7 +140,7 @@ describe('the model that onboarding is told', () => {
   it('is the agent’s own where that names one', async () => {
     await writeFile(join(home, 'parley.config.json'), '{"agents":[{"id":"main","model":"demo"}]}');
     const { said } = await choose(gpt);
-    expect(said).toContain('The agent main names its own model in ');
+    expect(said).toContain('The agent main has its own model in ');
     expect(said).toContain('Model: demo\n');
   });
 });

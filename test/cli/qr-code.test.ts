@@ -53,7 +53,7 @@ it('shows a phone the link of a fresh sign-in, on a screen', () => {
   const phoneUrl = 'http://192.168.1.7:7411/sign-in?ticket=q7Zr2mXk9vTb4NwLs8Jd1HfG';
   const links = { url: 'http://127.0.0.1:7411/sign-in?ticket=q7Zr2mXk9vTb4NwLs8Jd1HfG', phoneUrl };
   const [, shown = ''] = describeLinks(links, { hasScreen: true, host: '0.0.0.0' }).split(
-    'On a phone in the same network:\n\n',
+    'On a phone on the same network:\n\n',
   );
   expect(scan(shown.slice(0, shown.indexOf(phoneUrl)).trimEnd())).toBe(phoneUrl);
   expect(describeLinks(links, { hasScreen: false, host: '0.0.0.0' })).toContain(

@@ -148,9 +148,9 @@ it('tells every other process, whatever its role, and names who has to be restar
     [3, reloadSignal],
   ]);
   expect(lines).toEqual([
-    'Told gateway 2; its log says what it applied.',
-    'Told worker 3; its log says what it applied.',
-    "worker 4 couldn't be told (EPERM), so it keeps the earlier settings. Restart it.",
+    'Told gateway 2 to reload; its log shows what it applied.',
+    'Told worker 3 to reload; its log shows what it applied.',
+    "worker 4 couldn't be told to reload (EPERM), so it keeps its earlier settings. Restart it.",
     'worker 5 has ended.',
   ]);
 });

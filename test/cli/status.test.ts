@@ -81,7 +81,7 @@ it('shows the workers where no gateway runs, and says so to a command that needs
   onTestFinished(await publishAddress(folder, { url, role: 'worker' }));
   expect(await status(folder)).toMatchObject({
     code: 0,
-    stdout: `No gateway runs on ${folder}, only workers.\nworker ${process.pid} at ${url}: ready\n`,
+    stdout: `No gateway is running on ${folder}, only workers.\nworker ${process.pid} at ${url}: ready\n`,
   });
   const env = { PARLEY_DATA_DIR: folder, PARLEY_PORT: '0' };
   expect((await runParley(['signin'], env)).stderr).toBe(
@@ -96,7 +96,7 @@ it('reloads the workers where no gateway runs', async () => {
   const env = { PARLEY_DATA_DIR: folder, PARLEY_PORT: '0' };
   expect(await runParley(['reload'], env)).toMatchObject({
     code: 0,
-    stdout: `Told worker ${process.pid}; its log says what it applied.\n`,
+    stdout: `Told worker ${process.pid} to reload; its log shows what it applied.\n`,
   });
   await told;
 });

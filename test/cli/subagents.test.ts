@@ -18,7 +18,7 @@ it('lists, shows, steers and stops sub-agents on the data folder', async () => {
   expect((await subagents('info', id.slice(0, 6))).stdout).toContain('task: task of');
 
   expect(await subagents('steer', id, 'faster')).toMatchObject({
-    ...{ code: 0, stdout: 'It reads that before its next step.\n' },
+    ...{ code: 0, stdout: 'It will read the message before its next step.\n' },
   });
   expect(JSON.parse((await subagents('stop', id.slice(0, 6), '--json')).stdout)).toEqual({ id, stopped: 1 });
   expect(await store.read(findChild, { childId: id })).toMatchObject({ state: 'done', status: 'stopped' });

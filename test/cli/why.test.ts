@@ -32,7 +32,7 @@ it('tells the story of a message in order of time, and of its cost', { timeout: 
     `^${time}message 45 from test:ann \\(owner\\) entered lane main:bot:test:dm:-100123 as `,
     `^${time}message 45 was taken by run ${run.runId} as `,
     `^${time}run ${run.runId} began in lane `,
-    `^${time}model test-model: 120 tokens in, 30 out, \\$0\\.001234, 56 ms, without tools, since it takes none$`,
+    `^${time}model test-model: 120 tokens in, 30 out, \\$0\\.001234, 56 ms, without tools, which it doesn't support$`,
     `^${time}run ${run.runId} ended normally$`,
     `^${time}reply ${run.runId}:1 to test/bot/-100123: to be sent at `,
     `^message 45 ended: answered`,
@@ -73,7 +73,7 @@ it('lists the messages that an id may mean, says what can be given, and shows ot
   expect(several.stderr).toMatch(/^ {2}test\/bot\/-100123\/45 {2}arrived \d{4}-/m);
   expect(several.stderr).toMatch(/^ {2}test\/bot\/-100999\/45 {2}arrived \d{4}-/m);
   expect((await parley('test/bot/-100999/45')).stdout).toMatch(
-    /^message 45 has been due since \d{4}-.*Z, and the next free worker takes it$/m,
+    /^message 45 has been due since \d{4}-.*Z; the next free worker will take it$/m,
   );
   const unknown = await parley('nobody');
   expect(unknown).toMatchObject({ code: 1, stdout: '' });

@@ -53,7 +53,7 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   // A shell without the service's variables is told so, and hears the gateway instead of a guess.
   const blind = await runParley(['doctor'], { PARLEY_DATA_DIR: dataDir });
   expect(blind.stdout).toMatch(/warning +environment .*TELEGRAM_BOT_TOKEN/);
-  expect(blind.stdout).toMatch(/ok +telegram +on; .*as the gateway says/);
+  expect(blind.stdout).toMatch(/ok +telegram +on; .*according to the gateway/);
 
   await ask(home, 'question-1');
   const backup = await parley('backup');

@@ -6,7 +6,7 @@ import { type DoctorCheck, failed, ok } from './check.ts';
 
 const timeoutMs = 20_000;
 
-/** Asks each network that is on who the bot is, and what its own checks find. */
+/** Asks each enabled network who the bot is, and runs the network's own checks. */
 export async function checkChannels(
   config: Config,
   channels: readonly ChannelEntry[],
@@ -15,7 +15,7 @@ export async function checkChannels(
   return (await Promise.all(accounts.map((account) => checkChannel(config, account)))).flat();
 }
 
-/** Asks one network who the bot is; the first line is its answer. */
+/** Asks one network who the bot is; the first check is its answer. */
 export async function checkChannel(
   config: Config,
   account: ConfiguredAccount,

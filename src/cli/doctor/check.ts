@@ -1,9 +1,9 @@
 import type { ChannelCheck } from '#contracts/channel-abilities.ts';
 
-/** One thing that `doctor` has looked at. `fix` says what a person does about it. */
+/** One finding of `doctor`. `fix` says what to do about it. */
 export type DoctorCheck = ChannelCheck;
 
-/** A check that found nothing wrong. */
+/** Creates a check that found nothing wrong. */
 export const ok = (name: string, detail: string): DoctorCheck => ({ name, result: 'ok', detail });
 
 export const warning = (name: string, detail: string, fix: string): DoctorCheck => ({
@@ -13,7 +13,7 @@ export const warning = (name: string, detail: string, fix: string): DoctorCheck 
   fix,
 });
 
-/** A check that found a fault, and its fix. */
+/** Creates a check that found a fault, with its fix. */
 export const failed = (name: string, detail: string, fix: string): DoctorCheck => ({
   name,
   result: 'failed',
@@ -23,7 +23,7 @@ export const failed = (name: string, detail: string, fix: string): DoctorCheck =
 
 const marks = { ok: 'ok', warning: 'warning', failed: 'FAILED' } as const;
 
-/** A table of what was found, the fix under each line that needs one, and the sum of it. */
+/** Renders the checks as a table with the fix under each line that needs one, followed by a summary. */
 export function renderChecks(checks: readonly DoctorCheck[]): string {
   const widest = Math.max(...checks.map(({ name }) => name.length));
   const lines = checks.flatMap(({ name, result, detail, fix }) => {

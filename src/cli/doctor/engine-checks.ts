@@ -8,7 +8,7 @@ import type { StoreReport } from '../../store/store-report.ts';
 import { warnOfUnpriced } from '../unpriced-models.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
-/** The Redis of the configuration, or the program that Parley would start. */
+/** Checks the configured Redis, or the program that Parley would start. */
 export async function checkRedis({ redisUrl }: Config): Promise<DoctorCheck> {
   const name = 'redis';
   if (redisUrl === undefined) {
@@ -17,7 +17,7 @@ export async function checkRedis({ redisUrl }: Config): Promise<DoctorCheck> {
       return failed(
         name,
         "redis-server isn't installed",
-        `${installCommand()}, or set REDIS_URL to a Redis of your own`,
+        `${installCommand()}, or set REDIS_URL to your own Redis`,
       );
     if (!isRecentEnough(version))
       return failed(name, `redis-server ${version} is too old`, 'install 6.2 or newer, or set REDIS_URL');
@@ -35,7 +35,7 @@ export async function checkRedis({ redisUrl }: Config): Promise<DoctorCheck> {
   if (policy === 'noeviction') return ok(name, `Redis ${version}, noeviction`);
   return warning(
     name,
-    `Redis ${version} may drop wakes when its memory is full (maxmemory-policy ${policy}), so some messages are answered later`,
+    `Redis ${version} may drop wakes when its memory is full (maxmemory-policy ${policy}), so some messages may be answered late`,
     'run: redis-cli config set maxmemory-policy noeviction; then also set it in Redis’s configuration file',
   );
 }
@@ -52,7 +52,7 @@ export async function checkStore(config: Config): Promise<readonly DoctorCheck[]
   ];
 }
 
-/** Says, without asking it, which model of the settings was found to take no tools. */
+/** Reports, without asking it, any configured model that was found not to support tools. */
 function checkTools(config: Config, refusals: ReadonlyMap<string, number>): readonly DoctorCheck[] {
   if (refusals.size === 0) return [];
   const offered = namedModels(config).flatMap(({ provider, id, tools }) =>
@@ -65,8 +65,8 @@ function checkTools(config: Config, refusals: ReadonlyMap<string, number>): read
     return [
       warning(
         'tools',
-        `its server said on ${since} that ${model} takes no tools, so it is asked without them`,
-        'choose a model that takes tools, or set models.<alias>.tools to false for this one',
+        `its server reported on ${since} that ${model} doesn't support tools, so none are offered`,
+        'choose a model that supports tools, or set models.<alias>.tools to false for this one',
       ),
     ];
   });
@@ -111,7 +111,7 @@ function judgeStore({ databaseUrl }: Config, report: StoreReport): DoctorCheck {
   }
 }
 
-/** Budgets can't hold a model whose prices nobody knows. Absent without budgets. */
+/** Warns of models whose prices are unknown, which budgets can't limit. Empty if there are no budgets. */
 export function checkPrices(config: Config): readonly DoctorCheck[] {
   const unpriced = warnOfUnpriced(config);
   return unpriced ? [warning('budgets', unpriced.detail, unpriced.fix)] : [];

@@ -4,23 +4,23 @@ import type { Disagreement } from '../agree-with-processes.ts';
 import { askGateway } from '../ask-gateway.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
-/** Whether this command sees the variables that the running processes see. */
+/** Checks whether this command sees the same variables as the running processes. */
 export function checkEnvironment(differing: readonly Disagreement[]): readonly DoctorCheck[] {
   return differing.map(({ process: { pid, role }, lacking, extra }) => {
     const name = 'environment';
     const who = `the running ${role === 'worker' ? 'worker' : 'gateway'} (process ${pid})`;
     const fix = `run this command in its environment, or put the variables in ${homeFolder()}/.env, which every process reads`;
     if (lacking.length === 0)
-      return warning(name, `${who} lacks ${extra.join(', ')}, set only here`, `restart it, or ${fix}`);
+      return warning(name, `${who} lacks ${extra.join(', ')} (only set here)`, `restart it, or ${fix}`);
     return warning(
       name,
-      `${who} has ${lacking.join(', ')}, set only there; the lines below are its own answers`,
+      `${who} has ${lacking.join(', ')} (only set there); the lines below come from it`,
       fix,
     );
   });
 }
 
-/** Model and networks as the running gateway knows them: with other variables, this command could only guess. */
+/** Asks the running gateway about its model and networks: with different variables, this command could only guess. */
 export async function askAboutParts(config: Config): Promise<readonly DoctorCheck[]> {
   const answer = await askGateway(config);
   if (answer.kind !== 'running')
@@ -35,11 +35,11 @@ export async function askAboutParts(config: Config): Promise<readonly DoctorChec
   return [
     model.isDemo
       ? warning('model', 'the demo model', 'set ANTHROPIC_API_KEY or OPENAI_API_KEY where the gateway runs')
-      : ok('model', `${model.name}, as the gateway says`),
+      : ok('model', `${model.name}, according to the gateway`),
     ...channels.map(({ id, state, detail }) =>
       state === 'trouble'
         ? failed(id, detail, 'fix the cause named above; until then no messages arrive')
-        : ok(id, `${state}; ${detail}, as the gateway says`),
+        : ok(id, `${state}; ${detail}, according to the gateway`),
     ),
     ...problems.map(({ id, text }) => failed(id, text, "check the gateway's log")),
   ];

@@ -8,7 +8,7 @@ import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
 const oldestNode = 24;
 
-/** The Node.js that runs this. */
+/** Checks the version of Node.js that runs this command. */
 export function checkNode(version = process.versions.node): DoctorCheck {
   const [major = 0] = version.split('.').map(Number);
   if (major >= oldestNode) return ok('node', version);
@@ -16,11 +16,11 @@ export function checkNode(version = process.versions.node): DoctorCheck {
 }
 
 export type FolderOptions = {
-  /** Mends what can be mended without a choice: permissions that are too wide. */
+  /** Fixes what needs no decision: permissions that are too broad. */
   readonly fixes: boolean;
 };
 
-/** The data folder: there, ours alone, writable, with room. */
+/** Checks the data folder: that it exists, is private and writable, and has enough space. */
 export async function checkFolder(
   { dataDir, envFiles }: Config,
   { fixes }: FolderOptions,
@@ -49,7 +49,7 @@ async function nearestFolder(path: string): Promise<string> {
   }
 }
 
-/** Root may write where the mode says nobody may, and a disk may be read-only: so it is tried. */
+/** Tries to write: root may write where the mode forbids it, and a disk may be read-only. */
 async function isWritable(folder: string): Promise<boolean> {
   try {
     await rm(await mkdtemp(join(folder, '.parley-doctor-')), { recursive: true });
@@ -59,7 +59,7 @@ async function isWritable(folder: string): Promise<boolean> {
   }
 }
 
-/** The folder and what holds secrets are private: other users of the machine must not read them. */
+/** Checks that the folder and the files with secrets are private, so that other users can't read them. */
 async function checkModes(
   { dataDir, envFiles }: Pick<Config, 'dataDir' | 'envFiles'>,
   fixes: boolean,
@@ -89,7 +89,7 @@ async function checkMode({ path, mode, fixes }: Private): Promise<readonly Docto
     ];
   try {
     await chmod(path, mode);
-    return [ok('permissions', `${path} is private now (its mode was ${now})`)];
+    return [ok('permissions', `${path} is now private (its mode was ${now})`)];
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return [
@@ -102,7 +102,7 @@ async function checkMode({ path, mode, fixes }: Private): Promise<readonly Docto
   }
 }
 
-/** Below this, Parley takes nothing in. */
+/** Below this, Parley accepts no messages. */
 const leastBytes = 200 * 1024 * 1024;
 const comfortableBytes = 1024 * 1024 * 1024;
 
@@ -119,7 +119,7 @@ export function judgeSpace(freeBytes: number, dataDir: string): DoctorCheck {
   return freeBytes < comfortableBytes ? warning('disk', detail, fix) : ok('disk', detail);
 }
 
-/** Free, or ours. */
+/** Checks that the port is free, or used by this gateway. */
 export async function checkPort(config: Config): Promise<DoctorCheck> {
   const { host, port, dataDir } = config;
   const name = 'page';
@@ -141,12 +141,12 @@ export async function checkPort(config: Config): Promise<DoctorCheck> {
   const pid = await readFile(join(dataDir, 'parley.pid'), 'utf8').catch(() => 'none');
   return failed(
     name,
-    `another program uses ${host}:${port}, or Parley with another data folder (last process of this folder: ${pid})`,
+    `${host}:${port} is used by another program, or by Parley with another data folder (last process of this folder: ${pid})`,
     'set PARLEY_PORT to a free port, or stop that program',
   );
 }
 
-/** The error code, or undefined when it can be had. */
+/** Returns the error code, or undefined when the port can be used. */
 function tryToListen(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

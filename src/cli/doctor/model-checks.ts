@@ -6,7 +6,7 @@ import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
 const timeoutMs = 10_000;
 
-/** Names the model that answers, and asks each provider with a key, or in use, one free question. */
+/** Names the model that answers, and sends one free request to each provider that has a key or is in use. */
 export async function checkModels(config: Config): Promise<readonly DoctorCheck[]> {
   const used = usedProviders(config);
   const asked = Object.entries(config.providers).filter(
@@ -16,7 +16,7 @@ export async function checkModels(config: Config): Promise<readonly DoctorCheck[
   return [checkDefaultModel(config), ...keys];
 }
 
-/** A placeholder for a key is refused with the configuration; none at all is a choice. */
+/** Checks the default model. A placeholder key is rejected with the configuration; having no key is a valid choice. */
 function checkDefaultModel(config: Config): DoctorCheck {
   const name = 'model';
   const model = findModel(config.model, config);
@@ -46,7 +46,7 @@ async function checkProvider(name: string, provider: ProviderSettings): Promise<
   return judgeKeys(name, provider, await checkKeys(provider, AbortSignal.timeout(timeoutMs)));
 }
 
-/** One line for all keys of a provider, the worst answer first. */
+/** Returns one check for all keys of a provider, based on the worst answer. */
 export function judgeKeys(
   provider: string,
   { keysEnv, apiKeys }: Pick<ProviderSettings, 'keysEnv' | 'apiKeys'>,
@@ -63,7 +63,7 @@ export function judgeKeys(
     return failed(
       name,
       `${provider} isn't reachable: ${worst.reason}`,
-      `check the network and the address of ${provider}; until then no answers are written`,
+      `check the network and the address of ${provider}; until then it can't answer`,
     );
   const which = count > 1 ? `key ${at + 1} of ${count} in ${keysEnv}` : `the key in ${keysEnv}`;
   const isUsable = answers.some(({ kind }) => kind === 'accepted');

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { askProcesses, downText, type ProcessHealth } from '../ask-processes.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
-/** Health of the folder's running processes, the same as `/readyz` and `parley status`. */
+/** Checks the health of the folder's running processes, as shown by `/readyz` and `parley status`. */
 export async function checkProcesses(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
 ): Promise<readonly DoctorCheck[]> {
@@ -12,9 +12,9 @@ export async function checkProcesses(
   return [...processes.map(judge), ...(isWorked ? [] : [lacksWorker(config)])];
 }
 
-/** With PostgreSQL it may run on another machine, which this one can't see. */
+/** Reports that no worker runs. With PostgreSQL one may run on another machine, which can't be seen from here. */
 function lacksWorker({ databaseUrl }: Pick<Config, 'databaseUrl'>): DoctorCheck {
-  const words = 'a gateway is running but no worker: messages are kept, but nobody answers them';
+  const words = 'a gateway is running but no worker: messages are stored but not answered';
   const fix = `start one: ${parleyCommand} start --role worker`;
   return databaseUrl === undefined
     ? failed('worker', words, fix)

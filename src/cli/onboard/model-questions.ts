@@ -7,7 +7,7 @@ import type { Answers } from './answers.ts';
 import type { Option, Prompter } from './prompter.ts';
 
 const timeoutMs = 15_000;
-/** So many models of a server are offered to choose from. */
+/** How many of a server's models are offered to choose from. */
 const mostModels = 15;
 const vendors = {
   anthropic: {
@@ -23,10 +23,10 @@ const vendors = {
 } as const;
 type Vendor = keyof typeof vendors;
 
-/** The name in `providers` of the server that onboarding asks for; its key never goes to a vendor, nor theirs to it. */
+/** Name in `providers` of the operator's own server; its key is never sent to a vendor, nor a vendor's key to it. */
 const ownServer = 'server';
 
-/** The settings as they are before the questions, and how a key is tried. */
+/** The settings before the questions, and how to try a key. */
 export type ModelDeps = {
   readonly config: Config;
   readonly environment: Environment;
@@ -43,7 +43,7 @@ export async function askModel(ask: Prompter, deps: ModelDeps): Promise<Answers>
     ...kept,
     { value: 'anthropic', label: 'Claude', hint: 'with an Anthropic API key' },
     { value: 'openai', label: 'GPT', hint: 'with an OpenAI API key' },
-    { value: 'server', label: 'A server of your own', hint: 'Ollama, llama.cpp, vLLM, OpenRouter' },
+    { value: 'server', label: 'Your own server', hint: 'Ollama, llama.cpp, vLLM, OpenRouter' },
     { value: 'demo', label: 'The demo model for now', hint: 'a script; needs no key' },
   ]);
   switch (choice) {
@@ -62,7 +62,7 @@ async function askKey(ask: Prompter, vendor: Vendor, deps: ModelDeps): Promise<A
   const { config, environment, check } = deps;
   const { name, where, addressVariable } = vendors[vendor];
   const variable = config.providers[vendor]?.keysEnv ?? `${vendor.toUpperCase()}_API_KEY`;
-  // One in the file is removed below: the person chose the vendor.
+  // An address in the file is removed below, because the person chose the vendor.
   const baseUrl = environment.values[addressVariable];
   const asked = baseUrl === undefined ? name : new URL(baseUrl).host;
   ask.say(`You’ll find your key at ${where}.`);
@@ -70,7 +70,7 @@ async function askKey(ask: Prompter, vendor: Vendor, deps: ModelDeps): Promise<A
     ask.say(`${addressVariable} is set, so ${asked} gets the key and the messages, not ${name}.`);
   for (;;) {
     const key = await ask.secret(`${name} API key`, (value) => keyProblem(value));
-    const tried = await ask.attempt(`Asking ${asked} for its models, which is free`, async () => {
+    const tried = await ask.attempt(`Asking ${asked} for its models (free of charge)`, async () => {
       const [answer] = await check(
         { kind: vendor, apiKeys: [new Secret(key)], ...(baseUrl !== undefined && { baseUrl }) },
         AbortSignal.timeout(timeoutMs),
@@ -88,7 +88,7 @@ async function askKey(ask: Prompter, vendor: Vendor, deps: ModelDeps): Promise<A
   }
 }
 
-/** The vendor's model that answers already, or its default; an id of another server may mean nothing to the vendor. */
+/** Returns the vendor's model already in use, or its default: another server's id may mean nothing to the vendor. */
 function modelAt(vendor: Vendor, baseUrl: string | undefined, config: Config): string {
   const isOfVendor = findModel(config.model, config)?.provider === vendor;
   return isOfVendor && config.providers[vendor]?.baseUrl === baseUrl ? config.model : vendorModels[vendor];
@@ -110,13 +110,13 @@ function wordsFor(name: string, answer: KeyAnswer | undefined) {
       return { isWell: false, text: `${name} isn't reachable: ${answer.reason}`, models };
     case 'unclear':
     case undefined:
-      return { isWell: false, text: `${name} can't tell: ${answer?.reason ?? 'no answer'}`, models };
+      return { isWell: false, text: `${name} can't say: ${answer?.reason ?? 'no answer'}`, models };
     default:
       return answer satisfies never;
   }
 }
 
-/** After a failed attempt: false asks again. */
+/** Asks what to do after a failed attempt; false means to ask for it again. */
 export async function keepAnyway(ask: Prompter, what: string): Promise<boolean> {
   const choice = await ask.choose(`${what} doesn't work yet.`, [
     { value: 'again', label: 'Type it again' },
@@ -145,7 +145,7 @@ async function askServer(ask: Prompter, { config, check }: ModelDeps): Promise<A
     });
     if (!tried.isWell && !(await keepAnyway(ask, 'The server'))) continue;
     const id = await askModelId(ask, tried.models);
-    // The key of an earlier server isn't for this one.
+    // An earlier server's key must not go to this one.
     const isKeySet = key !== '' || (known?.apiKeys.length ?? 0) > 0;
     return {
       variables: isKeySet ? { [variable]: key } : {},

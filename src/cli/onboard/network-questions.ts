@@ -11,10 +11,10 @@ import type { Prompter, TrialResult } from './prompter.ts';
 /** The chosen network. */
 export type Network = { readonly entry: ChannelEntry; readonly setUp: ChannelSetUp };
 
-/** A network with what was typed for it; `isSignedIn`: it has taken it. */
+/** A network with the values typed for it; `isSignedIn`: it accepted them. */
 export type ChosenNetwork = Network & { readonly isSignedIn: boolean };
 
-/** The network's settings; without a network the page and the terminal remain. */
+/** The network's settings; without a network, only the page and the terminal are available. */
 export type NetworkAnswers = Answers & { readonly network?: ChosenNetwork };
 
 type QuestionDeps = {
@@ -24,7 +24,7 @@ type QuestionDeps = {
   readonly home: string;
 };
 
-/** Asks for one network and signs in there, which changes nothing on it. */
+/** Asks for one network and signs in to it, which changes nothing there. */
 export async function askNetwork(asked: QuestionDeps): Promise<NetworkAnswers> {
   const { ask } = asked;
   const network = await chooseNetwork(asked);
@@ -33,9 +33,9 @@ export async function askNetwork(asked: QuestionDeps): Promise<NetworkAnswers> {
   ask.say(how);
   for (;;) {
     const variables = await askFields(asked, network.setUp);
-    const tried = await ask.attempt(`Signing in at ${label}`, () => signIn(asked, network.entry, variables));
+    const tried = await ask.attempt(`Signing in to ${label}`, () => signIn(asked, network.entry, variables));
     const { isWell: isSignedIn, canKeep } = tried;
-    if (isSignedIn || (canKeep && (await keepAnyway(ask, `Signing in at ${label}`))))
+    if (isSignedIn || (canKeep && (await keepAnyway(ask, `Signing in to ${label}`))))
       return { network: { ...network, isSignedIn }, variables, settings: {} };
   }
 }
@@ -45,9 +45,9 @@ async function chooseNetwork({ ask, channels }: QuestionDeps): Promise<Network |
     channels.map(async (entry) => ({ entry, setUp: await entry.setUp?.() })),
   );
   const known = networks.flatMap(({ entry, setUp }) => (setUp === undefined ? [] : [{ entry, setUp }]));
-  const chosen = await ask.choose<string>('Which network do you write to it on?', [
+  const chosen = await ask.choose<string>('Which network will you use to write to it?', [
     ...known.map(({ entry, setUp: { label, hint } }) => ({ value: `${entry.id}`, label, hint })),
-    { value: '', label: 'None yet', hint: 'the page and the terminal work anyway' },
+    { value: '', label: 'None yet', hint: 'the page and the terminal always work' },
   ]);
   return known.find(({ entry }) => entry.id === chosen);
 }
@@ -71,7 +71,7 @@ async function askFields({ ask, environment }: QuestionDeps, { fields }: Channel
   return variables;
 }
 
-/** Asks the network who this is, with settings that are nowhere written yet. */
+/** Asks the network who the bot is, with settings that haven't been written yet. */
 async function signIn(
   { channels, environment, home }: QuestionDeps,
   { id }: ChannelEntry,
@@ -91,7 +91,7 @@ async function signIn(
     return { isWell: who?.result === 'ok', canKeep: true, text: lines.join('\n') };
   } catch (error) {
     if (!hasCode(error, 'config_invalid')) throw error;
-    // Parley would not start with it.
+    // Parley wouldn't start with these settings.
     return { isWell: false, canKeep: false, text: error instanceof Error ? error.message : String(error) };
   }
 }

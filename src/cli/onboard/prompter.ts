@@ -6,20 +6,20 @@ export type Option<Value extends string> = {
   readonly hint?: string;
 };
 
-/** The result of something that was tried. */
+/** The result of an attempt. */
 export type TrialResult = { readonly isWell: boolean; readonly text: string };
 
-/** Asks the person at the terminal. Each question throws `PersonLeft` when they leave instead (Ctrl-C). */
+/** Asks the person at the terminal. Each question throws `PersonLeft` if they leave instead (Ctrl-C). */
 export interface Prompter {
   choose<Value extends string>(question: string, options: readonly Option<Value>[]): Promise<Value>;
-  /** `problemOf`: why an answer can't be taken. */
+  /** `problemOf`: returns why an answer can't be accepted. */
   text(
     question: string,
     options?: { readonly example?: string; problemOf?(value: string): string | undefined },
   ): Promise<string>;
-  /** As `text`, and shows no character of it. */
+  /** Works like `text`, but shows none of the typed characters. */
   secret(question: string, problemOf: (value: string) => string | undefined): Promise<string>;
-  /** Shows that something is tried, and then what came of it. */
+  /** Shows what is being tried, and then the result. */
   attempt<Result extends TrialResult>(what: string, work: () => Promise<Result>): Promise<Result>;
   say(text: string): void;
 }
@@ -27,12 +27,12 @@ export interface Prompter {
 /** The person ended the questions. */
 export class PersonLeft extends Error {}
 
-/** Loads the library of prompts, which nothing else needs. */
+/** Loads the prompt library, which nothing else needs. */
 export async function openPrompter(title: string): Promise<Prompter & { end(text: string): void }> {
   const clack = await import('@clack/prompts');
   const answered = <Value>(value: Value): Exclude<Value, symbol> => {
     if (clack.isCancel(value)) throw new PersonLeft();
-    // The library has no other symbol.
+    // The library returns no other symbol.
     return value as Exclude<Value, symbol>;
   };
   clack.intro(title);
@@ -71,7 +71,7 @@ export async function openPrompter(title: string): Promise<Prompter & { end(text
     say: (text) => clack.log.message(text),
     end: (text) => {
       clack.outro(text);
-      // A pipe that stays open would keep the process.
+      // A pipe that stays open would keep the process alive.
       process.stdin.unref();
     },
   };

@@ -77,7 +77,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     expect(until - since).toBeGreaterThan(dayMs);
     const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
     expect(story).toMatch(
-      new RegExp(`; its platform has asked to wait since ${time}, now until ${time} \\(too many`),
+      new RegExp(`; its platform has been asking for a delay since ${time}, now until ${time} \\(too many`),
     );
     expect(story).toMatch(/ended: answered \(delivery pending\) with /);
     expect(await notices()).toMatchObject([{ kind: 'delivery-waits', count: 1 }]);
@@ -140,7 +140,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
       await sql(`update "outbox" set "dueAt" = ${value}, "waitAskedSince" = ${value},
         "waitAskedUntil" = ${value}, "createdAt" = ${value} ${at}`);
       await sql(`update "inbox" set "createdAt" = ${value} ${at}`);
-      expect((await why()).story).toContain('asked to wait since');
+      expect((await why()).story).toContain('asking for a delay since');
       expect(JSON.stringify((await why()).part)).toContain('askedToWait');
     }
     expect((await deliver(sent)).kind).toBe('tried');

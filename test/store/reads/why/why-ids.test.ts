@@ -142,15 +142,15 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     const name = `conversation ${conversationKey}`;
     expect(await storyOf(conversationKey)).toEqual([name, `to be sent, next first: ${run.runId}:1`]);
     await deliver({ kind: 'unknown', reason: 'cut off' });
-    const after = [name, 'nothing is to be sent', `may or may not have arrived: ${run.runId}:1`];
+    const after = [name, 'nothing is waiting to be sent', `may or may not have arrived: ${run.runId}:1`];
     expect(await storyOf(`test:${conversation}`)).toEqual(after);
     await sql(`update "conversations" set "movedTo" = '-9', "admittedBy" = 'test:bob', "unreachableAt" = 5
       where "key" = '${conversationKey}'`);
     expect(await storyOf(conversationKey)).toEqual([
       name,
-      expect.stringMatching(/^it could not be reached any more/),
-      'it lives on under the id -9',
-      'test:bob has let it in',
+      expect.stringMatching(/^it could no longer be reached/),
+      'it continues under the id -9',
+      'test:bob allowed it',
       ...after.slice(1),
     ]);
   });
@@ -166,12 +166,12 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(await storyOf(id)).toEqual([
       `process ${id}`,
       'it was started (role gateway)',
-      'it has not been found dead',
+      'it has not been found dead, so it counts as running',
       `it receives for ${bot.account}`,
     ]);
     await sql(`update "accounts" set "leaseUntil" = 5 where "key" = '${bot.account}'`);
     expect((await storyOf(bot.account)).slice(1)).toEqual([
-      'no process receives for it: it is off, down or just being started',
+      'no process receives for it: it is off, down or still starting',
     ]);
     expect(await storyOf(id)).toHaveLength(3);
   });
@@ -185,21 +185,19 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     const [, id = ''] = /^question (\S+)$/.exec(byCode[0] ?? '') ?? [];
     expect(byCode.slice(1)).toEqual([
       expect.stringMatching(
-        /^event .* reached test\/bot\S+: refused \(dm-not-paired\): its sender hasn't been let in$/,
+        /^event .* reached test\/bot\S+: refused \(dm-not-paired\): its sender hasn't been approved$/,
       ),
       `question ${id} was asked: whether to let test:${eve} in at ${bot.account}`,
       expect.stringMatching(/^notice .*:pairing to .*: to be sent at /),
-      expect.stringMatching(new RegExp(`^question ${id} is open until ${time}; an owner decides it$`)),
+      expect.stringMatching(new RegExp(`^question ${id} is open until ${time}; an owner can decide it$`)),
     ]);
     expect(await storyOf(id.toUpperCase())).toEqual(byCode);
     expect(await storyOf(`test:${eve}`)).toEqual([
       `person test:${eve} “Person ${eve}”`,
       expect.stringMatching(
-        new RegExp(
-          `^test:${eve} asked to be let in at ${bot.account}: question ${id} is open until ${time}$`,
-        ),
+        new RegExp(`^test:${eve} asked for access at ${bot.account}: question ${id} is open until ${time}$`),
       ),
-      'what the configuration allows them is not listed here',
+      "access through the configuration isn't listed here",
     ]);
     const event = /^event (\S+) /.exec(byCode[1] ?? '')?.[1] ?? '';
     expect((await storyOf(event)).slice(1)).toEqual(byCode.slice(1));
@@ -211,7 +209,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(after).toContainEqual(expect.stringContaining(`notice pairing:${id}:approved to `));
     expect((await storyOf(`pairing:${id}:approved`)).at(-1)).toBe(after.at(-1));
     expect(await storyOf(`test:${eve}`)).toContain(
-      `test:${eve} was let in at ${bot.account} as user, by console`,
+      `test:${eve} was approved at ${bot.account} as user, by console`,
     );
     expect(await why('WXKF2RE8')).toEqual({ kind: 'unknown' });
   });
@@ -226,7 +224,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     await sql(`update "approvals" set "state" = 'denied', "decidedBy" = 'test:bob' where "id" = '${id}'`);
     await sql(`update "pairings" set "codeHash" = null where "id" = '${id}'`);
     expect((await storyOf(id)).at(-1)).toBe(`question ${id} was denied by test:bob`);
-    expect((await storyOf(`test:${eve}`))[1]).toMatch(/: question \S+ was declined, and stays so until \d/);
+    expect((await storyOf(`test:${eve}`))[1]).toMatch(/: question \S+ was declined, which lasts until \d/);
   });
 
   it('is a person of whom only the configuration may know something, or one who is linked', async () => {
@@ -235,14 +233,14 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(await storyOf(ref)).toEqual([
       `person ${ref}`,
       'nothing is stored about their access: no request, approval or link',
-      'what the configuration allows them is not listed here',
+      "access through the configuration isn't listed here",
     ]);
     const dan = unique('dan');
     await aConversation(open()).worker.accept(aMessage({ conversation: dan, text: 'hi', sender: dan }));
     expect((await storyOf(`test:${dan}`)).slice(1)).toEqual([
       'nothing is stored about their access: no request, approval or link',
       `their direct conversation is test/bot/${dan}`,
-      'what the configuration allows them is not listed here',
+      "access through the configuration isn't listed here",
     ]);
     const other = `other:${unique('cy')}`;
     const identity = unique('link.');
@@ -272,7 +270,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(await storyOf(id)).toEqual([
       `alert ${id}`,
       `channel-down was raised about ${subject}`,
-      'the owner was told by part owner:x',
+      'the owner was notified by part owner:x',
       'it happened again, 2 times in all',
       'it has not ended',
     ]);

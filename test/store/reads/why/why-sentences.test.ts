@@ -41,7 +41,7 @@ describeEachDatabase('the story of a message', (open, { sql }) => {
     await say('hi', { messageId: one });
     expect(await linesOf(one, `message ${one} has`)).toEqual([
       expect.stringMatching(
-        new RegExp(`^message ${one} has been due since ${time}, and the next free worker takes it$`),
+        new RegExp(`^message ${one} has been due since ${time}; the next free worker will take it$`),
       ),
     ]);
     const { runId } = await claimRun();
@@ -122,7 +122,7 @@ describeEachDatabase('the story of a message', (open, { sql }) => {
       'cost: at most $0.001500 in 1 model call',
     ]);
     expect(await linesOf(messageId, 'model ')).toEqual([
-      expect.stringMatching(/: broke off before it was counted: at most \$0\.001500, \d+ ms$/),
+      expect.stringMatching(/: broke off before its usage was known: at most \$0\.001500, \d+ ms$/),
     ]);
   });
 
@@ -184,10 +184,10 @@ describeEachDatabase('the story of a message', (open, { sql }) => {
     expect((await states()).toSorted()).toEqual([
       'failed (no rights)',
       'sent as 7, shown while the answer is written',
-      'unknown: it may stay in the chat beside the answer',
+      'unknown: it may remain in the chat next to the answer',
     ]);
     await answer(run, 'hello', { preview: shown });
-    expect((await states()).toSorted()[1]).toBe('sent as 7; its answer took its place, or removed it');
+    expect((await states()).toSorted()[1]).toBe('sent as 7; later replaced or removed by its answer');
     expect(await storyOf(lost)).toContainEqual(expect.stringContaining(`preview ${lost} to `));
   });
 });
