@@ -9,7 +9,7 @@ import { type ClientOptions, SdkClients } from './sdk-clients.ts';
 /** Anthropic's own server. */
 export const anthropicHost = 'https://api.anthropic.com';
 
-/** Its SDK takes 100 ms to load. */
+/** Creates the clients of Anthropic's SDK, which takes 100 ms to load. */
 export function anthropicClients(access: ApiAccess): SdkClients<Anthropic, APIError> {
   const load = rememberSuccess(() => import('@anthropic-ai/sdk'));
   const create = async (options: ClientOptions) => {

@@ -1,6 +1,6 @@
 /**
  * Anthropic's stream events as model events. Every event ends up in exactly one place; blocks of kinds
- * that Parley did not ask for are passed over.
+ * that Parley didn't ask for are ignored.
  */
 import type {
   MessageDeltaUsage,
@@ -23,18 +23,18 @@ type OpenBlock =
   | { readonly kind: 'tool'; readonly id: string; hasInput: boolean }
   | { readonly kind: 'other' };
 
-/** Past this it is not read on, UTF-16 units: an answer has no room for it, and leaves it out. */
+/** Longer signatures aren't read to the end, UTF-16 units: an answer has no room for them and omits them. */
 const longestSignature = 2_000_000;
 
 type Stop = { readonly reason: StopReason | null; readonly category: string };
 
-/** How an answer is named and priced. */
+/** How an answer is attributed and priced. */
 export type AnswerTerms = {
-  /** Id of the model that was asked, for an answer that names none. */
+  /** Id of the requested model, for an answer that names none. */
   readonly model: string;
-  /** Signs its reasoning, see `signedBy`. */
+  /** Signs the reasoning, see `signedBy`. */
   readonly author: string;
-  /** Gives the prices of an answer by the model that it names. */
+  /** Returns an answer's prices from the model that it names. */
   readonly pricesOf: (model: string) => ModelPrices;
 };
 
@@ -45,7 +45,7 @@ export class EventReader {
   #usage = noUsage;
   #model: string;
   #stop: Stop | undefined;
-  /** Whole blocks that say or ask something, and whether one of them asks for nothing in particular. */
+  /** Complete text and tool blocks so far, and whether one of them is a call without arguments. */
   #saidBlocks = 0;
   #hasBareCall = false;
 
@@ -58,7 +58,7 @@ export class EventReader {
     return signedBy(this.#terms.author, signature);
   }
 
-  /** The model events of one stream event. After `complete` or `error` the answer is over. */
+  /** Returns the model events of one stream event. After `complete` or `error` the answer is over. */
   read(event: RawMessageStreamEvent): readonly ModelEvent[] {
     switch (event.type) {
       case 'message_start':
@@ -78,18 +78,18 @@ export class EventReader {
       case 'message_stop':
         return [this.#finish()];
       default:
-        // The platform may add events within a version (its versioning rules).
+        // The platform's versioning rules allow new events within a version.
         return [];
     }
   }
 
   /**
-   * The answer when its stream breaks off here. Between two blocks nothing is missing that was begun: only its
-   * count of tokens, and why it stopped. Undefined when it is not whole.
+   * Returns the answer if its stream breaks off here. Between two blocks nothing that was begun is missing, only the
+   * token count and the stop reason. Undefined when the answer is incomplete.
    */
   endHere(): ModelEvent | undefined {
     if (this.#stop !== undefined) return this.#finish();
-    // Without a stop reason it cannot be told from a call that was cut off before its arguments.
+    // Without a stop reason, a bare call is indistinguishable from one cut off before its arguments.
     const isWhole = this.#blocks.size === 0 && this.#saidBlocks > 0 && !this.#hasBareCall;
     if (!isWhole) return undefined;
     const end = this.#finish();
@@ -174,7 +174,7 @@ export class EventReader {
   }
 }
 
-/** An empty piece is no token: what breaks off after one is tried again. */
+/** Returns no event for an empty piece, which isn't a token: an answer that breaks off after one is retried. */
 function said(text: string): readonly ModelEvent[] {
   return text === '' ? [] : [{ type: 'content_delta', text }];
 }
@@ -183,17 +183,17 @@ function thought(thinking: string): readonly ModelEvent[] {
   return thinking === '' ? [] : [{ type: 'thinking_delta', thinking }];
 }
 
-/** `delta` is typed by the platform's own word; a compatible server may leave out what it likes. */
+/** Reads a stop. `delta` has the type that the platform documents; a compatible server may omit anything. */
 function stopOf(delta: Partial<RawMessageDeltaEvent['delta']> | undefined): Stop {
   return { reason: delta?.stop_reason ?? null, category: delta?.stop_details?.category ?? 'unnamed' };
 }
 
-/** The same for what should be text. */
+/** Reads a field that should be text. */
 function textIn(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** And for what should be a count. */
+/** Reads a field that should be a token count. */
 function countIn(value: unknown, known: number): number {
   return isTokenCount(value) ? value : known;
 }
@@ -202,7 +202,7 @@ function finishOf(reason: StopReason | null): FinishReason {
   switch (reason) {
     case 'tool_use':
       return 'tool_use';
-    // The answer ran into the window's end: it is cut off like one that ran into its own limit.
+    // The answer reached the end of the context window, so it is cut off like one that reached its own limit.
     case 'model_context_window_exceeded':
     case 'max_tokens':
       return 'max_tokens';
@@ -211,7 +211,7 @@ function finishOf(reason: StopReason | null): FinishReason {
   }
 }
 
-/** Later numbers are cumulative; absent ones leave what was known. */
+/** Merges token counts: later ones are cumulative, absent ones keep the known value. */
 export function mergeUsage(known: Usage, wire: WireUsage | MessageDeltaUsage | undefined): Usage {
   return {
     inputTokens: countIn(wire?.input_tokens, known.inputTokens),

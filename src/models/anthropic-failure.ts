@@ -1,8 +1,8 @@
 /**
- * Classifies an API error: for the loop (a ModelFailure), and for the keys (whether another key could do).
- * Decided by status, error type and error code; by message text only for the three cases the platform tells no
- * other way: a prompt that is too long, a credit balance that is too low, and a message of the conversation
- * that it does not take.
+ * Classifies an API error, for the loop (a ModelFailure) and for the keys (whether another key could work).
+ * Decides by status, error type and error code; by message text only for the three cases that the platform signals
+ * in no other way: a prompt that is too long, a credit balance that is too low, and a message of the conversation
+ * that it doesn't accept.
  */
 import type { APIError } from '@anthropic-ai/sdk';
 import type { ModelFailure } from '#contracts/model.ts';
@@ -17,12 +17,12 @@ const QUOTA_CODES = [
 ];
 
 /**
- * For an error the platform answered with, before or inside the stream. Its words are kept and shown, so
- * the `keys` that they may repeat are taken out.
+ * Classifies an error with which the platform answered, before or inside the stream. Its text is stored and shown, so
+ * any `keys` that it repeats are removed.
  */
 export function faultOf(error: APIError, keys: readonly string[]): ApiFault {
   const fault = classify(error, detailOf(error, keys));
-  // Without a status it is an `error` event of a stream, whose tokens so far are counted.
+  // Without a status it is an `error` event of a stream, whose tokens so far are billed.
   return error.status === undefined ? fault : { ...fault, failure: { ...fault.failure, isFree: true } };
 }
 
@@ -48,8 +48,8 @@ function isTooLong(error: APIError): boolean {
 }
 
 /**
- * Words of a refusal of the conversation; the platform names the message by its index, if it does. The last ones are a
- * compatible server's, whose model sees no images.
+ * Matches errors about the conversation itself; if the platform names the message, it does so by index. The last
+ * alternative comes from compatible servers whose model can't see images.
  */
 const aboutMessages =
   /^(?:messages\b|could not process image|the request body is not valid json)|\bsupport images?\b/i;
@@ -76,7 +76,7 @@ function isOverloaded(error: APIError): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
-/** Status, type and the platform's words, cut short. */
+/** Returns the status, the type and the platform's text, shortened. */
 function detailOf(error: APIError, keys: readonly string[]): string {
   const words = wordsOf(error.apiMessage ?? 'no message', keys);
   return [error.status, error.errorCode ?? error.type, words].filter(Boolean).join(' ');

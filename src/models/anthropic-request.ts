@@ -1,6 +1,6 @@
 /**
- * A model request in Anthropic's shape. Pure. Decides the cache breakpoints (tools, stable system, the
- * last two user turns: four, the most there may be) and how a model is told to think or not to.
+ * A model request in Anthropic's format. Pure. Decides the cache breakpoints (tools, stable system prompt and the
+ * last two user turns: four, which is the maximum) and whether and how a model is told to think.
  */
 import type {
   ContentBlockParam,
@@ -21,11 +21,11 @@ export type AnthropicRequest = {
   readonly headers: Record<string, string>;
 };
 
-/** Marks a signature that is a redacted thinking block's data; see toModelEvents. */
+/** Marks a signature that contains a redacted thinking block's data; see `EventReader`. */
 export const REDACTED = 'redacted_thinking:';
 
 const LEAST_BUDGET = 1024;
-/** Share of the longest answer that a model with a token budget may think with. */
+/** Share of the longest answer that a model with a token budget may use for thinking. */
 const BUDGET_SHARE = { low: 0.25, medium: 0.5, high: 0.75 } as const;
 const CACHED = { type: 'ephemeral' } as const;
 const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
@@ -53,7 +53,7 @@ function thinkingOf(request: ModelRequest, model: ClaudeModel): ThinkingConfigPa
   if (model.thinking === 'adaptive') return adaptive(model, 'summarized');
   if (!canResumeThinking(request.messages, model)) return undefined;
   const maxTokens = maxTokensOf(request, model);
-  // The answer needs room too: a budget below the API's least is none.
+  // The answer needs room too, and the API accepts no budget below its minimum.
   if (maxTokens < 2 * LEAST_BUDGET) return undefined;
   const budget = Math.max(LEAST_BUDGET, Math.floor(maxTokens * BUDGET_SHARE[reasoning]));
   return { type: 'enabled', budget_tokens: budget };
@@ -79,8 +79,8 @@ function thinkingOff(model: ClaudeModel): ThinkingConfigParam | undefined {
 
 function adaptive(model: ClaudeModel, display: 'summarized' | 'omitted'): ThinkingConfigParam {
   if (!model.bindsThinking) return { type: 'adaptive', display };
-  // Compaction and shortened tool results change what stands before a block.
-  // The setting is a beta that the SDK's stable type does not list; it goes with BINDING_BETA.
+  // Compaction and shortened tool results change what precedes a block.
+  // The setting is a beta that the SDK's stable type doesn't list; it requires BINDING_BETA.
   const bound = { type: 'adaptive', display, block_binding: { prefix_mismatch_behavior: 'drop_block' } };
   return bound as ThinkingConfigParam;
 }
@@ -91,14 +91,14 @@ function effortOf({ reasoning }: ModelRequest, model: ClaudeModel): 'low' | 'med
   return reasoning;
 }
 
-/** A model that binds its thinking may refuse old blocks in a request that turns thinking off. */
+/** Says whether old thinking is sent. A model that binds its thinking may refuse it when thinking is turned off. */
 function keepsThinking(thinking: ThinkingConfigParam | undefined, model: ClaudeModel): boolean {
   return !model.bindsThinking || thinking?.type === 'adaptive';
 }
 
 /**
- * With a thinking budget, a turn whose tools were just answered must begin with its thinking. A turn
- * written without (another model, thinking off) is finished without.
+ * Says whether a turn may use a thinking budget: if its tools were just answered, it must begin with its thinking.
+ * A turn that began without (another model, thinking off) is finished without.
  */
 function canResumeThinking(messages: readonly LlmMessage[], model: ClaudeModel): boolean {
   const first = messages.findLast((message) => message.role === 'assistant')?.content[0];
@@ -106,7 +106,7 @@ function canResumeThinking(messages: readonly LlmMessage[], model: ClaudeModel):
   return !isOpen || (first?.type === 'thinking' && isBySameModel(first, model));
 }
 
-/** Answers name their model with its date. */
+/** Compares without dates, since answers name their model with its date. */
 function isBySameModel(block: Extract<AssistantBlock, { type: 'thinking' }>, model: ClaudeModel): boolean {
   return undated(block.model) === undated(model.id);
 }
@@ -127,7 +127,7 @@ function toTools(tools: ModelRequest['tools']): Tool[] {
   );
 }
 
-/** Every request has the same ones. */
+/** Cached, since every request has the same tools. */
 const wireTools = new WeakMap<ToolSpec, Tool>();
 
 function toTool(tool: ToolSpec): Tool {
@@ -157,7 +157,7 @@ function toMessages(
   });
 }
 
-/** The API refuses empty messages, and leaving one out would break the alternation. */
+/** Fills an empty message, which the API would refuse; omitting it would break the alternation of roles. */
 function filled(blocks: ContentBlockParam[]): ContentBlockParam[] {
   return blocks.length > 0 ? blocks : [{ type: 'text', text: '(empty)' }];
 }
@@ -186,7 +186,7 @@ function toUserBlock(block: UserBlock): ContentBlockParam[] {
 type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
 
 function imageType(block: Extract<UserBlock, { type: 'image' }>): ImageType {
-  // The API checks the bytes against the type and refuses what it does not know; saying so is its task.
+  // The API checks the bytes against the type and refuses unknown types, so no check is needed here.
   return block.mimeType as ImageType;
 }
 
@@ -219,13 +219,13 @@ function toThinking(block: Extract<AssistantBlock, { type: 'thinking' }>): Conte
     : { type: 'thinking', thinking: block.thinking, signature: block.signature };
 }
 
-/** The API takes objects only; a call that was cut off may hold anything. */
+/** Returns an object, as the API requires; the arguments of a call that was cut off may be anything. */
 function toInput(input: unknown): Record<string, unknown> {
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
   return isObject ? (input as Record<string, unknown>) : { input };
 }
 
-/** Text blocks must hold more than white space. */
+/** Returns no block for blank text, since text blocks must contain more than white space. */
 function toText(text: string): TextBlockParam[] {
   return isBlank(text) ? [] : [{ type: 'text', text }];
 }

@@ -24,13 +24,13 @@ import { authorOf, withOwnThinking } from './own-thinking.ts';
 import { isPriced, lookUpPrices } from './prices.ts';
 import { configuredInfo, type ProviderOptions, secretsIn } from './provider-options.ts';
 
-/** Claude through Anthropic's own SDK, whose retries are off (retry.ts decides). */
+/** Creates the provider of Claude, over Anthropic's own SDK without its retries (retry.ts decides). */
 export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
   const model = configuredInfo(claudeModel(options.model), options);
   const terms = answerTerms(model, options);
   const clients = anthropicClients(options);
 
-  /** `phase`: until the request is on its way a fault is our own, and the same a second time. */
+  /** `phase`: before the request is on its way, a fault is our own and would recur. */
   async function failureOf(
     error: unknown,
     { signal, phase }: { readonly signal: AbortSignal; readonly phase: 'asking' | 'reading' },
@@ -80,7 +80,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
   };
 }
 
-/** A proxy may name a model that nobody knows, or none: that answer costs as much as what was asked. */
+/** A proxy may name an unknown model or none; such an answer is priced like the requested model. */
 function answerTerms(asked: ModelInfo, options: ProviderOptions): AnswerTerms {
   const { prices } = options;
   const pricesOf = (answered: string) => {
@@ -90,7 +90,7 @@ function answerTerms(asked: ModelInfo, options: ProviderOptions): AnswerTerms {
   return { model: asked.id, author: authorOf(options, 'anthropic'), pricesOf };
 }
 
-/** Throws `model_…` when the model refused. */
+/** Returns the answer; throws `model_refused` when the model refused. */
 function answerIn(
   { content, stop_reason, usage: wire, model: named }: Message,
   terms: AnswerTerms,
@@ -103,7 +103,7 @@ function answerIn(
   return { text: texts.map((block) => block.text).join(''), ...counted };
 }
 
-/** Hands on the last event as soon as it is there: the stream's own end may come a while later. */
+/** Passes on the last event as soon as it arrives: the stream itself may end a while later. */
 async function* translate(
   events: AsyncIterator<RawMessageStreamEvent>,
   { connection, reader }: { readonly connection: Connection; readonly reader: EventReader },
@@ -111,7 +111,7 @@ async function* translate(
   for (;;) {
     const step = await nextOf(events);
     if (step.kind !== 'event') {
-      // An answer that is whole is worth more than how its connection ended.
+      // A complete answer matters more than how its connection ended.
       const last = connection.signal.aborted || isToldBy(step) ? undefined : reader.endHere();
       if (last !== undefined) return yield last;
       if (step.kind === 'broken') throw step.error;
@@ -123,7 +123,7 @@ async function* translate(
         continue;
       }
       const rest = connection.readToEnd(events);
-      // The next call follows at once and is to find the connection free.
+      // The next call follows immediately and should find the connection free.
       if (event.type === 'complete' && event.finish === 'tool_use') await rest;
       return yield event;
     }
@@ -144,7 +144,7 @@ async function nextOf(events: AsyncIterator<RawMessageStreamEvent>): Promise<Ste
   }
 }
 
-/** The platform itself said that the answer failed: an `error` event, not a broken connection. */
+/** Says whether the platform itself reported the failure, by an `error` event rather than a broken connection. */
 function isToldBy(step: Exclude<Step, { kind: 'event' }>): boolean {
   const { error } = step.kind === 'broken' ? (step.error as { error?: unknown }) : { error: undefined };
   return typeof error === 'object' && error !== null;

@@ -1,40 +1,40 @@
 /**
- * Bounds what a model's server answers, before an SDK collects and parses it: the size of an event and of the
- * whole, and how many events follow each other without a turn of the event loop for everybody else.
+ * Limits the answer of a model's server before an SDK collects and parses it: the size of an event and of the
+ * entire answer, and how many events may be read before other work gets a turn of the event loop.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JsonMarks } from '#channel-kit/json-marks.ts';
 
 export type AnswerLimits = {
   readonly eventBytes: number;
-  /** Lines of an event, and brackets, braces and commas outside of its strings: what a parser takes its time for. */
+  /** Lines of an event, and brackets, braces and commas outside its strings, which determine the parsing time. */
   readonly eventMarks: number;
   readonly answerBytes: number;
   readonly eventsPerTurn: number;
 };
 
 const usualLimits: AnswerLimits = {
-  // A tool call with the longest arguments that are taken fits, with every character escaped.
+  // Fits a tool call with the longest accepted arguments, with every character escaped.
   eventBytes: 4 * 1024 * 1024,
-  // Parsed in 28 ms, nested in each other.
+  // Takes 28 ms to parse if they are nested.
   eventMarks: 50_000,
-  // A model's longest answer, 128,000 tokens, with 1,000 bytes around each.
+  // A model's longest answer: 128,000 tokens, each with 1,000 bytes around it.
   answerBytes: 128 * 1024 * 1024,
-  // Each takes 20 µs from here to the transcript.
+  // Each event takes 20 µs from here to the transcript.
   eventsPerTurn: 100,
 };
 
-/** The failure of reading an answer that is beyond its limits; its message says which. */
+/** The error of reading an answer that exceeds a limit; its message says which. */
 class AnswerTooLarge extends RangeError {}
 
-/** Which limit the answer exceeded that ended in `error`; undefined for any other error. */
+/** Says which limit was exceeded by the answer that ended in `error`; undefined for any other error. */
 export function limitExceededIn(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause)
     if (at instanceof AnswerTooLarge) return at.message;
   return undefined;
 }
 
-/** A `fetch` whose answers can be read within the limits only: beyond them reading throws, see `limitExceededIn`. */
+/** Returns a `fetch` with limited answers: reading past a limit throws, see `limitExceededIn`. */
 export function withBoundedAnswers(
   fetch: typeof globalThis.fetch,
   limits: AnswerLimits = usualLimits,
@@ -42,7 +42,7 @@ export function withBoundedAnswers(
   return async (input, init) => bounded(await fetch(input, init), limits);
 }
 
-/** As much of a `Response` as the SDKs use. They read its body as an iterable where it is one. */
+/** Returns as much of a `Response` as the SDKs use. They read its body as an iterable if it is one. */
 function bounded(response: Response, limits: AnswerLimits): Response {
   const { ok, status, statusText, url, redirected, headers, body } = response;
   const hasEvents = headers.get('content-type')?.startsWith('text/event-stream') === true;
@@ -76,7 +76,7 @@ async function* inTurns(
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Measures an answer byte by byte. An event ends with an empty line; what has no events is one. */
+/** Measures an answer byte by byte. An event ends with an empty line; an answer without events counts as one. */
 class Meter {
   readonly #limits: AnswerLimits;
   readonly #hasEvents: boolean;
@@ -93,7 +93,7 @@ class Meter {
     this.#hasEvents = hasEvents;
   }
 
-  /** Takes the next byte, and tells whether others have their turn after it. */
+  /** Takes the next byte, and says whether other work gets a turn after it. */
   endsTurn(byte: number): boolean {
     this.#answerBytes += 1;
     this.#eventBytes += 1;

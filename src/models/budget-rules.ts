@@ -1,7 +1,7 @@
 /**
- * Which budgets a call counts against, and their configured limits. An agent's own limits replace those at the
- * top level: that of a run is its own agent's, those of a conversation, a tree and a person are the agent's whom
- * the person talks to, since sub-agents spend their money.
+ * Which budgets a call counts against, and their configured limits. An agent's own limits replace the top-level ones:
+ * for a run, those of its own agent; for a conversation, a tree and a person, those of the agent that the person talks
+ * to, since sub-agents spend that budget.
  */
 import type { UncountedAgents } from '#contracts/call-ledger.ts';
 import type { BudgetScope } from '#contracts/model.ts';
@@ -21,17 +21,17 @@ export const budgetNames: Readonly<Record<BudgetScope, NoticeKey>> = {
 /** Limits in micro-dollars. */
 export type ScopeLimits = Readonly<Partial<Record<BudgetScope, number>>>;
 
-/** Whom and what a call is charged to; absent ids have no budget. */
+/** The run, session, tree and person that a call is charged to; absent ids have no budget. */
 export type BudgetSubject = {
   readonly runId?: string | undefined;
-  /** Agent that makes the call. */
+  /** The agent that makes the call. */
   readonly agentId: string;
-  /** Agent of the session at the top. */
+  /** The agent of the top session. */
   readonly topAgentId: string;
-  /** The session at the top. */
+  /** The top session. */
   readonly sessionId?: string | undefined;
   readonly treeId?: string | undefined;
-  /** The identity, or the account without one, `<channel>:<peer>`. */
+  /** The identity, or the account if it has none, `<channel>:<peer>`. */
   readonly person?: string | undefined;
   /** When the call is made, ms since the epoch. */
   readonly at: number;
@@ -40,21 +40,21 @@ export type BudgetSubject = {
 /** The configured budgets. */
 export interface BudgetRules {
   readonly uncounted: UncountedAgents;
-  /** Gives the budgets of a subject on the day of its call. */
+  /** Returns the budgets of a subject on the day of its call. */
   limitsOf(subject: BudgetSubject): readonly BudgetLimit[];
 }
 
 export type BudgetSettings = Pick<Config, 'defaultAgent'> & {
   readonly budgets: ScopeLimits;
   readonly agents: readonly { readonly id: string; readonly budgets?: ScopeLimits | undefined }[];
-  /** Days begin and end here; default: this machine's. */
+  /** The time zone of days; default: this machine's. */
   readonly timeZone?: string | undefined;
 };
 
-/** Creates the budgets of the configuration. Throws for a time zone that doesn't exist. */
+/** Creates the configured budgets. Throws if the time zone doesn't exist. */
 export function createBudgetRules({ budgets, agents, defaultAgent, timeZone }: BudgetSettings): BudgetRules {
   const dayOf = dayIn(timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
-  // An agent that left the configuration is played by the default one.
+  // An agent removed from the configuration is replaced by the default one.
   const ofAgent = (id: string) =>
     (agents.find((agent) => agent.id === id) ?? agents.find((agent) => agent.id === defaultAgent))?.budgets;
   return {
@@ -91,7 +91,7 @@ function uncountedOf({ budgets, agents }: Pick<BudgetSettings, 'budgets' | 'agen
 /** A date as `2026-11-22`, and its end, ms since the epoch. */
 type Day = { readonly day: string; readonly endsAt: number };
 
-/** Gives the day of a time, ms since the epoch. */
+/** Returns a function from a time, ms since the epoch, to its day. */
 function dayIn(timeZone: string): (at: number) => Day {
   const format = new Intl.DateTimeFormat('en-CA', {
     timeZone,
@@ -112,7 +112,7 @@ function dayIn(timeZone: string): (at: number) => Day {
 /** No day is longer, ms. */
 const longestDayMs = 30 * 3_600_000;
 
-/** When the day of a time ends: days differ in length where clocks are changed. */
+/** Returns when the day of a time ends; days differ in length where clocks change. */
 function endOf(isSameDay: (at: number) => boolean, at: number): number {
   let [last, end] = [at, at + longestDayMs];
   while (end - last > 1) {

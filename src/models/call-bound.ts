@@ -1,13 +1,13 @@
 /**
- * Bounds what a call may cost before it leaves. A token is at least a byte, so the bytes of a prompt bound its
- * tokens; of a prompt that only goes on, the tokens of the last call and the bytes of what is new do so more closely.
+ * Bounds the cost of a call before it is sent. A token is at least a byte, so a prompt's bytes bound its tokens; for a
+ * prompt that merely continues an earlier one, that call's tokens plus the new bytes give a tighter bound.
  */
 import { createHash } from 'node:crypto';
 import type { CallRate } from '#contracts/call-ledger.ts';
 import type { ModelInfo, ModelRequest, Usage, UserBlock } from '#contracts/model.ts';
 import type { Models } from './models.ts';
 
-/** Prices and sizes of a model at their dearest. */
+/** Returns a model's highest prices and its sizes. */
 export function rateOf(provider: string, model: ModelInfo): CallRate {
   const bands = [model.prices, ...(model.prices.longPrompt ? [model.prices.longPrompt.prices] : [])];
   return {
@@ -20,7 +20,7 @@ export function rateOf(provider: string, model: ModelInfo): CallRate {
   };
 }
 
-/** Rates of every model's first choice, by name. */
+/** Returns the rates of every model's first choice, by name. */
 export function ratesOf(models: Models): Readonly<Record<string, CallRate>> {
   const rates = models.names().map((name) => {
     const provider = models.stackFor(name);
@@ -29,7 +29,7 @@ export function ratesOf(models: Models): Readonly<Record<string, CallRate>> {
   return Object.fromEntries(rates);
 }
 
-/** The prompt of the last counted call, to bound the next one by. */
+/** The prompt of the last counted call, used to bound the next one. */
 export type KnownPrompt = {
   readonly model: string;
   readonly length: number;
@@ -37,15 +37,15 @@ export type KnownPrompt = {
   readonly tokens: number;
 };
 
-/** A request in the words that count, without its images. */
+/** The text of a request that counts towards its tokens, without images. */
 export type PromptText = { readonly text: string; readonly images: number };
 
 /** The most that any provider counts for one image, tokens. */
 const imageTokens = 5_000;
-/** Covers the words that providers add around prompt and tools, tokens. */
+/** Covers the text that providers add around prompt and tools, tokens. */
 const overheadTokens = 2_000;
 
-/** The words of a request; what only goes on has the same beginning. */
+/** Returns a request's text; a request that only continues another has the same beginning. */
 export function promptTextOf({ system, tools, messages }: ModelRequest): PromptText {
   let images = 0;
   const words = (block: UserBlock): UserBlock => {
@@ -59,7 +59,7 @@ export function promptTextOf({ system, tools, messages }: ModelRequest): PromptT
   return { text: [system, tools, ...said].map((part) => JSON.stringify(part)).join('\n'), images };
 }
 
-/** Most tokens that the prompt may count for `model`. */
+/** Returns the most tokens that the prompt may count for `model`. */
 export function promptBound(
   { text, images }: PromptText,
   model: string,
@@ -71,7 +71,7 @@ export function promptBound(
   return known.tokens + Buffer.byteLength(text.slice(known.length)) + rest;
 }
 
-/** Remembers a prompt with what the provider has counted for it and its answer. */
+/** Records a prompt with the provider's token count for it and its answer. */
 export function knownPrompt({ text }: PromptText, model: string, usage: Usage): KnownPrompt {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
   const tokens = inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;

@@ -1,14 +1,14 @@
 import type { ModelInfo } from '#contracts/model.ts';
 import { lookUpPrices, undated } from './prices.ts';
 
-/** Facts the request builder needs of a model beyond its public facts. */
+/** A model's facts that the request builder needs in addition to the public ones. */
 export type ClaudeModel = ModelInfo & {
-  /** `budget`: a token budget for thinking; `adaptive`: an effort, budgets are refused. */
+  /** `budget`: a token budget for thinking; `adaptive`: an effort level, since budgets are refused. */
   readonly thinking: 'budget' | 'adaptive';
-  /** How thinking is turned off; `never`: it cannot be, so the effort is set low. */
+  /** How thinking is turned off; `never`: it can't be, so the effort is set low. */
   readonly thinkingOff: 'omit' | 'disabled' | 'between_tools' | 'never';
   /**
-   * The model refuses thinking blocks whose earlier system, tools or messages have changed since,
+   * The model refuses thinking blocks if the system prompt, tools or messages before them have since changed,
    * unless it is told to drop them (preserved thinking).
    */
   readonly bindsThinking: boolean;
@@ -37,7 +37,7 @@ const traits: readonly (readonly [RegExp, Traits])[] = [
   [/^claude-(opus|sonnet|haiku)-4-5$/, { ...small, thinkingOff: 'omit', bindsThinking: false }],
 ];
 
-/** A model this table does not know, perhaps of a compatible server: the careful assumptions. */
+/** Cautious assumptions about a model that isn't in the table, perhaps from a compatible server. */
 const unknown: Traits = { ...small, maxOutputTokens: 32_000, thinkingOff: 'omit', bindsThinking: false };
 
 export function claudeModel(id: string): ClaudeModel {

@@ -6,21 +6,21 @@ import type { CallObserver } from './observers/call-observer.ts';
 import type { Tracer } from './observers/spans.ts';
 import { createProviderWaits, type ProviderWaits, type WaitingCalls } from './provider-waits.ts';
 
-/** Every model that answers here, with retries and their waiting calls. */
+/** All configured models, with retries and their waiting calls. */
 export type ConfiguredModel = {
   readonly models: Models;
-  /** The default one, as people should see it. */
+  /** The default model's name, as shown to people. */
   readonly name: string;
   readonly isDemo: boolean;
-  /** Takes spans; absent unless tracing is on. */
+  /** Records spans; absent unless tracing is on. */
   readonly tracer?: Tracer;
-  /** The calls that wait to be tried again; absent where none ever does. */
+  /** Returns the calls that wait for a retry; absent if none ever does. */
   waiting?(): WaitingCalls;
 };
 
 type ModelDeps = { readonly clock: Clock; readonly log: Log; readonly observers?: readonly CallObserver[] };
 
-/** The models of the configuration; without a key the labelled demo. */
+/** Creates the configured models; without a key, the labelled demo model. */
 export function configuredModel(
   config: Pick<Config, 'providers' | 'models' | 'model' | 'agents'>,
   { clock, log, observers = [] }: ModelDeps,

@@ -1,19 +1,19 @@
 /**
- * The connection of one streamed call. To cut it off costs a new connection, so a whole answer is read to its
- * end.
+ * The connection of one streamed call. Cutting it off costs a new connection, so a complete answer is read to the
+ * end of its stream.
  */
 export type Connection = {
   readonly signal: AbortSignal;
-  /** The answer is whole: an abort of the call does not cut it off any more. Never rejects. */
+  /** Call once the answer is complete: aborting the call no longer cuts the stream off. Never rejects. */
   readToEnd(events: AsyncIterator<unknown>): Promise<void>;
-  /** Cuts it off, unless it is being read to its end. */
+  /** Cuts the stream off, unless it is being read to its end. */
   close(): void;
 };
 
-/** For how long the end of an answer that is whole may take, ms. */
+/** How long the stream of a complete answer may take to end, ms. */
 const lingerMs = 2_000;
 
-/** Follows the signal of the call. */
+/** Opens a connection that follows the signal of the call. */
 export function openConnection(call: AbortSignal): Connection {
   const cut = new AbortController();
   const cutOff = () => cut.abort('the call is over');
@@ -29,7 +29,7 @@ export function openConnection(call: AbortSignal): Connection {
       try {
         while ((await events.next()).done !== true);
       } catch {
-        // How the connection ended after a whole answer does not matter.
+        // How the connection ended after a complete answer doesn't matter.
       } finally {
         clearTimeout(timer);
       }

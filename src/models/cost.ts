@@ -2,15 +2,15 @@ import type { ModelPrices, TokenPrices, Usage } from '#contracts/model.ts';
 
 export const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-/** No call has more; a server that says so has miscounted. */
+/** No call has more tokens; a server that reports more has miscounted. */
 const mostTokens = 100_000_000;
 
-/** Whether a server's count of tokens can be believed. */
+/** Says whether a server's token count is plausible. */
 export function isTokenCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= mostTokens;
 }
 
-/** Cost of a call, in whole micro-dollars. Rounded up once, so that a budget is never overrun by rounding. */
+/** Returns a call's cost in whole micro-dollars, rounded up once, so that rounding never overruns a budget. */
 export function costOf(usage: Usage, prices: ModelPrices): number {
   const band = bandOf(usage, prices);
   const millionths =

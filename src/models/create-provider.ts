@@ -10,7 +10,7 @@ import { createOpenAiProvider } from './openai/openai.ts';
 import type { ProviderOptions } from './provider-options.ts';
 import { neverOfferingTools } from './without-tools.ts';
 
-/** One model at its provider, with all of that provider's keys and without retries. */
+/** Creates one model at its provider, with all of the provider's keys and without retries. */
 export function createProvider(
   model: ModelSettings,
   { kind, apiKeys, baseUrl, headers }: ProviderSettings,

@@ -1,6 +1,6 @@
 /**
  * The demo model's answers, as a pure function of the conversation: nothing is remembered between calls, so a
- * resumed run goes on where it was.
+ * resumed run continues where it left off.
  */
 import type { LlmMessage, ModelRequest, ToolSpec, UserBlock } from '#contracts/model.ts';
 import { titlePrompt } from '../agent/title-prompt.ts';
@@ -9,12 +9,12 @@ export type DemoCall = { readonly name: string; readonly input: Record<string, u
 export type DemoTurn = {
   readonly text: string;
   readonly calls?: readonly DemoCall[];
-  /** Between two words, ms; absent: as fast as always. */
+  /** Delay between two words, ms; absent: the usual delay. */
   readonly wordMs?: number;
 };
 
 const LABEL = '[demo model]';
-/** Harmless tools that answer quickly, in order of liking. */
+/** Harmless tools that answer quickly, in order of preference. */
 const SHOWN_TOOLS = ['list', 'session_status'];
 
 export function demoTurn(request: ModelRequest): DemoTurn {
@@ -47,7 +47,7 @@ function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
   }
 }
 
-/** The first words. */
+/** Returns the first words. */
 function titleFor(said: string): string {
   return said.split(/\s+/, 6).join(' ');
 }
@@ -76,7 +76,7 @@ function showTool(tools: readonly ToolSpec[]): DemoTurn {
   return { text: `${LABEL} I call the tool “${tool.name}”.`, calls: [callOf(tool)] };
 }
 
-/** Two calls in one turn: both sub-agents work at once, and the run waits for both without a slot. */
+/** Makes two calls in one turn: both sub-agents work at the same time, and the run waits for both without a slot. */
 function spawnTwo(tools: readonly ToolSpec[]): DemoTurn {
   if (!tools.some(({ name }) => name === 'sessions_spawn'))
     return { text: `${LABEL} I can't start sub-agents here.` };
@@ -89,16 +89,16 @@ function spawnTwo(tools: readonly ToolSpec[]): DemoTurn {
 
 const partSteps = 3;
 
-/** One step of a sub-agent, which works for about five seconds, so that a person can look at it, steer it and stop it. */
+/** Makes one step of a sub-agent, which works for about five seconds, so that a person can watch, steer and stop it. */
 function partStep(task: string, step: number, tools: readonly ToolSpec[]): DemoTurn {
   const part = /\d/.exec(task)?.[0] ?? '?';
   const [tool] = shownTools(tools);
   if (step > partSteps || tool === undefined) return { text: `${LABEL} Part ${part} is done.` };
-  const text = `${LABEL} Part ${part}, step ${step} of ${partSteps}: I take my time, so that you can look at me, steer me or stop me.`;
+  const text = `${LABEL} Part ${part}, step ${step} of ${partSteps}: I'm taking my time so that you can look at me, steer me or stop me.`;
   return { text, calls: [callOf(tool)], wordMs: 80 };
 }
 
-/** One answer out of all results, each without the lines around it; of what didn't complete, how it ended. */
+/** Combines all results into one answer, each without the lines around it; for a failed one, says how it ended. */
 function afterChildren(results: readonly ToolResult[]): DemoTurn {
   const lines = results.map(({ content, isError }) => {
     const all = content.split('\n');
@@ -109,8 +109,8 @@ function afterChildren(results: readonly ToolResult[]): DemoTurn {
 }
 
 /**
- * Long enough for a person to write something meanwhile. Takes turns between two tools, because the loop
- * guard ends a run at the fourth identical call in a row; with one tool there are only three calls.
+ * Makes one step of a task that lasts long enough for a person to write something meanwhile. Alternates between
+ * two tools, because the loop guard ends a run at the fourth identical call in a row; with one it makes only three.
  */
 function workStep(step: number, tools: readonly ToolSpec[]): DemoTurn {
   const shown = shownTools(tools);
@@ -138,7 +138,7 @@ function steered(said: string): DemoTurn {
   };
 }
 
-/** The task in hand, and how many of its tool calls were answered. */
+/** Returns the current task, and how many of its tool calls were answered. */
 function taskOf(messages: readonly LlmMessage[]): { readonly said: string; readonly steps: number } {
   let steps = 0;
   for (const message of messages.toReversed()) {
@@ -153,7 +153,7 @@ function shownTools(tools: readonly ToolSpec[]): readonly ToolSpec[] {
   return SHOWN_TOOLS.flatMap((name) => tools.find((tool) => tool.name === name) ?? []);
 }
 
-/** Text is all the shown tools may require: the place they look at. */
+/** Builds a call. The only arguments that the shown tools may require are texts: the path to look at. */
 function callOf(tool: ToolSpec): DemoCall {
   const { required } = tool.inputSchema;
   const names = Array.isArray(required) ? required.map(String) : [];
@@ -168,7 +168,7 @@ function isResult(block: LlmMessage['content'][number]): block is ToolResult {
 
 function textOf(content: LlmMessage['content']): string {
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
-  // The note beside a message tells the time, which this script has no use for.
+  // The note that accompanies a message tells the time, which this script doesn't need.
   return texts
     .filter((text) => !text.startsWith('[Note from the gateway] It is '))
     .join('\n')

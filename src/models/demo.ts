@@ -14,9 +14,9 @@ import { noPrices } from './prices.ts';
 
 export type DemoOptions = {
   readonly clock: Clock;
-  /** Between two words. Default: 30 */
+  /** Delay between two words, ms. Default: 30 */
   readonly chunkMs?: number;
-  /** Ids of tool calls; they must differ between all conversations. */
+  /** Creates ids of tool calls, which must be unique across all conversations. */
   readonly newId?: () => string;
 };
 
@@ -29,7 +29,7 @@ const info: ModelInfo = {
   prices: noPrices,
 };
 
-/** A scripted model that needs no key and costs nothing. Every answer but a title says that it is the demo model. */
+/** Creates a free, scripted model that needs no key. Every answer except a title says that it is the demo model. */
 export function createDemoProvider({ clock, chunkMs = 30, newId = randomUUID }: DemoOptions): LlmProvider {
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const turn = demoTurn(request);
@@ -64,12 +64,12 @@ function* callEvents(call: DemoCall, id: string): Generator<ModelEvent> {
   yield { type: 'tool_use_stop', id };
 }
 
-/** Words with the white space after them. */
+/** Splits text into words, each with the white space after it. */
 function wordsOf(text: string): readonly string[] {
   return text.match(/\s*\S+\s*/g) ?? [];
 }
 
-/** Characters / 4, so that context and cost displays have something to show. */
+/** Estimates usage as characters / 4, so that context and cost displays have something to show. */
 function usageOf(request: ModelRequest, turn: DemoTurn): Usage {
   return {
     inputTokens: Math.ceil(JSON.stringify([request.system, request.messages]).length / 4),

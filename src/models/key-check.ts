@@ -14,20 +14,20 @@ export type KeyAnswer =
   /** The provider refuses the key, or its account. */
   | { readonly kind: 'rejected'; readonly reason: string }
   | { readonly kind: 'unreachable'; readonly reason: string }
-  /** The server says neither: it has no list of models, or has trouble of its own. */
+  /** The server's answer says neither: it doesn't list models, or has problems of its own. */
   | { readonly kind: 'unclear'; readonly reason: string };
 
-/** Longest part of a refusal that is read, bytes. */
+/** How much of a refusal is examined, UTF-16 units. */
 const mostSaid = 4_096;
 const apiVersion = '2023-06-01';
 
-/** Asks the provider for its list of models, which costs nothing, once with each key. Never rejects. */
+/** Asks the provider for its list of models, which is free, once with each key. Never rejects. */
 export function checkKeys(
   provider: Pick<ProviderSettings, 'kind' | 'apiKeys' | 'baseUrl' | 'headers'>,
   signal: AbortSignal,
 ): Promise<readonly KeyAnswer[]> {
   const keys = provider.apiKeys.map((key) => key.reveal());
-  // A server of one's own may ask for no key.
+  // The operator's own server may need no key.
   return Promise.all((keys.length > 0 ? keys : ['']).map((key) => checkKey(provider, key, signal)));
 }
 
@@ -59,7 +59,7 @@ function questionFor({ kind, baseUrl }: Pick<ProviderSettings, 'kind' | 'baseUrl
     return { url, headers: { 'x-api-key': key, 'anthropic-version': apiVersion } };
   }
   const base = baseUrl ?? openAiHost;
-  // OpenRouter shows its models to everyone; it tells a key's limits only to who has it.
+  // OpenRouter shows its models to everyone, but a key's limits only to its holder.
   const url = under(base, new URL(base).hostname === 'openrouter.ai' ? 'key' : 'models');
   return { url, headers: key === '' ? {} : { authorization: `Bearer ${key}` } };
 }
@@ -74,12 +74,12 @@ function modelIds(text: string): readonly string[] {
   try {
     return (modelList.safeParse(parseJson(text)).data?.data ?? []).map(({ id }) => id);
   } catch {
-    // A page of a proxy, say: the key was not refused.
+    // For example a proxy's page: the key wasn't refused.
     return [];
   }
 }
 
-/** The refusal's own sentence; empty when it has none. */
+/** Returns the refusal's message; empty when it has none. */
 async function readRefusal(answer: Response): Promise<string> {
   const said = (await answer.text()).slice(0, mostSaid);
   return /"(?:message|error)"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(said)?.[1]?.replace(/\\(.)/g, '$1') ?? '';

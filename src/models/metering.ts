@@ -5,14 +5,14 @@ import { neverSent } from './api-fault.ts';
 import { failureError, failureOfError } from './model-failure.ts';
 
 /**
- * A provider whose every call has a row of its own in the ledger: opened before the call leaves, closed before its
- * last event is passed on. It goes below retries and fallbacks, so that each try is one row, at the prices of its
- * own model. What breaks off counts as unknown, since the provider may have counted it.
+ * Returns the provider with a ledger row for every call: opened before the call is sent, closed before its last event
+ * is passed on. It belongs below retries and fallbacks, so that each attempt is one row, at the prices of its own
+ * model. A call that breaks off counts as unknown, since the provider may have billed it.
  */
 export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider {
   const open = (request: ModelRequest): Promise<CallTicket> =>
     ledger.open({ provider: provider.id, model: provider.model(), request });
-  // From here on its call leaves at once. What fails to load fails the call too, which says so.
+  // Once ready, the call is sent without delay. If loading fails, the call fails too and reports it.
   const ready = () => provider.ready?.().catch(() => undefined);
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
@@ -24,7 +24,7 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
     } catch (error) {
       return yield { type: 'error', failure: unopened(error) };
     }
-    // Stopped while its row was opened: it never leaves.
+    // Aborted while its row was being opened, so it is never sent.
     if (signal.aborted) {
       await ledger.close(ticket, { state: 'void' });
       return yield { type: 'error', failure: neverSent };
@@ -73,7 +73,7 @@ function endOfFailure({ isFree, counted }: ModelFailure): CallEnd {
   return counted ? { state: 'settled', ...counted } : { state: 'unknown' };
 }
 
-/** An answer whose tokens were not counted costs its bound; the estimate of them still sizes the context. */
+/** An answer whose tokens weren't counted costs its bound; their estimate still determines the context's size. */
 function endOfAnswer({ usage, cost, model, isUncounted, withoutTools }: MeteredAnswer): CallEnd {
   const answered = { usage, model, ...(withoutTools && { withoutTools }) };
   return isUncounted ? { state: 'unknown', ...answered } : { state: 'settled', cost, ...answered };
@@ -83,7 +83,7 @@ type MeteredAnswer = Pick<ModelAnswer, 'usage' | 'cost' | 'model' | 'isUncounted
   readonly withoutTools?: true;
 };
 
-/** The call has not left. A store that is away is asked again, as a provider would be. */
+/** Returns the failure of a call that was never sent. If the store is unreachable, it is retried like a provider. */
 function unopened(error: unknown): ModelFailure {
   if (error instanceof BudgetSpentError)
     return { kind: 'budget', budget: error.scope, detail: error.message, isFree: true };

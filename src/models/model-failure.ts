@@ -21,7 +21,7 @@ const kinds: Partial<Record<ErrorCode, ModelFailure['kind']>> = {
   budget_spent: 'budget',
 };
 
-/** A failure as a fault, for calls that throw. */
+/** Turns a failure into a fault, for calls that throw. */
 export function failureError(failure: ModelFailure, cause?: unknown): ParleyError {
   return new ModelError(failure, cause);
 }
@@ -36,7 +36,7 @@ class ModelError extends ParleyError {
   }
 }
 
-/** The way back; of a fault that wasn't a failure as far as its code tells. */
+/** Turns a fault back into a failure; one that wasn't made from a failure is mapped by its code. */
 export function failureOfError(error: ParleyError): ModelFailure {
   if (error instanceof ModelError) return error.failure;
   return { kind: kinds[error.code] ?? 'failed', detail: error.message, retry: error.retry };

@@ -10,14 +10,14 @@ import { type CallObserver, observed } from './observers/call-observer.ts';
 import type { ProviderWaits } from './provider-waits.ts';
 import { withRetry } from './retry.ts';
 
-/** Every model of the configuration, by the names people give them: an alias, or `provider/id`. */
+/** All configured models, by the names that people use: an alias, or `provider/id`. */
 export interface Models {
   /**
-   * The provider of a named model, with its keys, retries and fallbacks. A name that the configuration no longer
-   * has stands for the default, with a warning once. `ledger`: records each try.
+   * Returns the provider of a named model, with its keys, retries and fallbacks. A name that is no longer configured
+   * means the default model, with a single warning. `ledger`: records each attempt.
    */
   stackFor(name: string, ledger?: CallLedger): LlmProvider;
-  /** The name that applies; `session`: set by `/model`, or for a sub-agent at its spawn. */
+  /** Returns the model name that applies; `session`: set by `/model`, or for a sub-agent when it is spawned. */
   nameFor(agentId: string, purpose: ModelPurpose, session?: string): string;
   isKnown(name: string): boolean;
   names(): readonly string[];
@@ -30,18 +30,18 @@ export type ModelsDeps = {
   readonly random?: () => number;
   /** Shared by all calls to a provider, by its name. */
   readonly waitsOf?: (provider: string) => ProviderWaits;
-  /** In place of the network. */
+  /** Replaces the network. */
   readonly fetch?: typeof globalThis.fetch;
-  /** See every try. */
+  /** Notified of every attempt. */
   readonly observers?: readonly CallObserver[];
 };
 
 type ModelsConfig = Pick<Config, 'providers' | 'models' | 'model' | 'agents'>;
 
-/** The models of the configuration, which has been checked: each name in it means a model. */
+/** Creates the models of a valid configuration, in which every name refers to a model. */
 export function createModels(config: ModelsConfig, deps: ModelsDeps): Models {
   const { clock, log, random = Math.random, waitsOf, observers = [] } = deps;
-  /** One for each model, however many names and stacks lead to it: its keys are tried once for all. */
+  /** One per model, however many names and stacks lead to it, so that its keys are tried once for all. */
   const providers = new Map<string, LlmProvider>();
   const stacks = new Map<string, LlmProvider>();
   const missed = new Set<string>();
@@ -90,7 +90,7 @@ export function createModels(config: ModelsConfig, deps: ModelsDeps): Models {
   };
 }
 
-/** Names that the configuration mentions, the default first. */
+/** Returns the names in the configuration, the default first. */
 function namesOf({ model, models, agents }: ModelsConfig): readonly string[] {
   const ofAgents = agents.flatMap((agent) => agent.model ?? []);
   return [...new Set([model, ...Object.keys(models), ...ofAgents])];
@@ -104,13 +104,13 @@ function usableModel(name: string, config: ModelsConfig) {
 
 /** The models that a claim chooses from. */
 export type ClaimModels = {
-  /** Models of each agent's turns, unless a session has chosen another. */
+  /** Models of each agent's turns, unless a session has chosen a different one. */
   readonly turnModels: TurnModels;
-  /** Models that name sessions; absent: none is named. */
+  /** Models that name sessions; absent: sessions aren't named. */
   readonly titleModels?: TurnModels | undefined;
 };
 
-/** Finds the models that claims choose from. */
+/** Returns the models that claims choose from. */
 export function claimModels(
   models: Models,
   { agents, titles }: { readonly agents: readonly { readonly id: string }[]; readonly titles: boolean },

@@ -1,21 +1,21 @@
 /**
- * Reasoning goes back to its writer only: the provider as it is configured, and the model that was asked there.
- * No other can check its signature, and some refuse what they can't check, though they serve a model of that name.
+ * Reasoning is only sent back to its author: the configured provider and the model that was asked there. No other
+ * can verify its signature, and some refuse what they can't verify, even if they serve a model of that name.
  */
 import type { AssistantBlock, LlmMessage, ModelRequest } from '#contracts/model.ts';
 import type { ProviderOptions } from './provider-options.ts';
 
-/** Names who writes, as signatures begin. */
+/** Returns the author, with which signatures begin. */
 export function authorOf({ name, model }: Pick<ProviderOptions, 'name' | 'model'>, kind: string): string {
   return `${name ?? kind}/${model}`;
 }
 
-/** The signature as it is stored: its author, then the provider's own words. */
+/** Returns the signature as stored: its author, then the provider's own signature. */
 export function signedBy(author: string, signature: string): string {
   return `${author}\n${signature}`;
 }
 
-/** The request with the author's own reasoning, signed in the provider's own words, and no other. Pure. */
+/** Returns the request with only the author's own reasoning, under the provider's own signature. Pure. */
 export function withOwnThinking(request: ModelRequest, author: string): ModelRequest {
   const model = author.slice(author.indexOf('/') + 1);
   const own = (block: AssistantBlock): readonly AssistantBlock[] => {

@@ -29,25 +29,25 @@ const dollarsPerMillion: Record<string, ModelPrices> = {
   'claude-haiku-4-5': dollars(1, 5, 1.25, 0.1),
 };
 
-/** Prices of a model that costs nothing, or whose prices nobody knows. */
+/** Prices of a model that is free, or whose prices are unknown. */
 export const noPrices: ModelPrices = { input: 0, output: 0, cacheWrite: 0, cacheRead: 0 };
 
-/** Whether anything costs something at these prices. */
+/** Says whether anything costs money at these prices. */
 export function isPriced({ input, output }: ModelPrices): boolean {
   return input !== noPrices.input || output !== noPrices.output;
 }
 
-/** List prices of a model by its id, dated ids included. An unknown model costs nothing. */
+/** Returns the list prices of a model by its id, also a dated one. An unknown model costs nothing. */
 export function lookUpPrices(modelId: string): ModelPrices {
   return dollarsPerMillion[undated(modelId)] ?? noPrices;
 }
 
-/** `claude-haiku-4-5-20251001` is the model `claude-haiku-4-5`. */
+/** Removes the date of a model id: `claude-haiku-4-5-20251001` is the model `claude-haiku-4-5`. */
 export function undated(modelId: string): string {
   return modelId.replace(/-\d{8}$/, '');
 }
 
-/** Dollars per million tokens as prices. */
+/** Converts dollars per million tokens to prices. */
 export function dollars(input: number, output: number, cacheWrite: number, cacheRead: number): TokenPrices {
   return {
     input: microDollars(input),

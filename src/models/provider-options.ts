@@ -1,18 +1,18 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { ModelInfo, ModelPrices } from '#contracts/model.ts';
 
-/** How a provider's server is reached. */
+/** How to reach a provider's server. */
 export type ApiAccess = {
-  /** Tried in turn on 401, billing and quota errors; a server of one's own may need none. */
+  /** Tried in turn on 401, billing and quota errors; the operator's own server may need none. */
   readonly apiKeys: readonly string[];
   /** Default: the provider's own server. */
   readonly baseUrl?: string;
-  /** Sent with every request, besides those of the API. */
+  /** Sent with every request in addition to the API's own. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly fetch?: typeof globalThis.fetch;
 };
 
-/** Everything secret in its requests, which an error may quote. */
+/** Returns all secrets in the provider's requests, which an error may quote. */
 export function secretsIn({ apiKeys, headers = {} }: ApiAccess): readonly string[] {
   return [...apiKeys, ...Object.values(headers)];
 }
@@ -22,16 +22,16 @@ export type ProviderOptions = ApiAccess & {
   readonly model: string;
   /** The provider's name in the configuration, for people and the ledger. */
   readonly name?: string;
-  /** Instead of what is known of the model. */
+  /** Overrides the model's known prices. */
   readonly prices?: ModelPrices;
   readonly contextWindow?: number;
-  /** Longest answer that calls ask for, tokens. */
+  /** Longest answer that calls request, tokens. */
   readonly answerTokens?: number;
   /** Default: the system's. */
   readonly clock?: Pick<Clock, 'now'>;
 };
 
-/** Replaces what is known of a model by what is configured. Most of a small window is left to the prompt. */
+/** Replaces a model's known facts by the configured ones. Most of a small window is left for the prompt. */
 export function configuredInfo<Known extends ModelInfo>(
   known: Known,
   { prices, contextWindow = known.contextWindow, answerTokens }: ProviderOptions,

@@ -1,32 +1,32 @@
 /**
- * The calls of this process that wait to ask one provider again. A call that succeeds shows that the
- * provider is back and wakes those that have waited longest, a few at a time and spread over a moment:
- * each of them that succeeds wakes the next few. So 200 waiters are no stampede, and a provider that is
- * still weak is not asked by all of them. Other processes are not told: their own calls wake their own.
+ * The calls of this process that wait to retry one provider. A successful call shows that the provider is
+ * back and wakes those that have waited longest, a few at a time and spread over a moment; each success
+ * wakes the next few. So 200 waiters don't cause a stampede, and a provider that is still struggling isn't
+ * called by all of them. Other processes aren't notified; their own calls wake their own waiters.
  */
 import type { Clock } from '#contracts/clock.ts';
 
 export interface ProviderWaits {
   /**
-   * Resolves with `over` when the time is over or the signal aborts, with `woken` when a success elsewhere
-   * ended it early. Never rejects.
+   * Resolves with `over` when the time is up or the signal aborts, and with `woken` when another call's success
+   * ended the wait early. Never rejects.
    */
   wait(wait: ProviderWait, signal: AbortSignal): Promise<'over' | 'woken'>;
-  /** A call had its first token, or its answer. */
+  /** Reports that a call received its first token or its answer. */
   succeeded(): void;
   waiting(): WaitingCalls;
 }
 
 export type ProviderWait = {
   readonly ms: number;
-  /** False: it is sat out, whatever other calls learn meanwhile. */
+  /** False: the wait runs its full length, whatever happens to other calls meanwhile. */
   readonly canBeWoken: boolean;
 };
 
 /** Calls that wait because their provider asked for a pause. */
 export type WaitingCalls = {
   readonly count: number;
-  /** Since when the longest wait goes on, ms since the epoch; undefined when nobody waits. */
+  /** When the longest wait began, ms since the epoch; undefined when no call waits. */
   readonly since: number | undefined;
 };
 
@@ -42,7 +42,7 @@ const spreadMs = 500;
 type Waiter = { readonly since: number; readonly canBeWoken: boolean; readonly woken: AbortController };
 
 export function createProviderWaits({ clock, random }: ProviderWaitsDeps): ProviderWaits {
-  // In the order in which they began to wait.
+  // In the order in which they started to wait.
   const waiters = new Set<Waiter>();
   return {
     wait: async ({ ms, canBeWoken }, signal) => {

@@ -1,8 +1,8 @@
 /**
- * Who is asked next when a model call fails before its first token. In this order: the same model again (8
- * tries; 3 if another model follows), then the fallback models. Nothing is tried again after an abort, an
- * overflow or a refusal, nor once the person may have seen a token. A repeated try sends the very same
- * stateless request, so the person's message is never doubled.
+ * Decides what to call next when a model call fails before its first token: the same model again (8
+ * attempts; 3 if another model follows), then the fallback models. There is no retry after an abort, an
+ * overflow or a refusal, nor once the person may have seen a token. A retry sends exactly the same
+ * stateless request, so the person's message is never duplicated.
  */
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -21,7 +21,7 @@ export type RetryOptions = {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Shared by all that call the same provider; default: this one's own. */
+  /** Shared by all callers of the same provider; default: this provider's own. */
   readonly waitsOf?: (provider: LlmProvider) => ProviderWaits;
   /** Asked in this order when the first model has failed. */
   readonly fallbacks?: readonly LlmProvider[];
@@ -31,7 +31,7 @@ const TRIES = 8;
 const TRIES_BEFORE_FALLBACK = 3;
 const FIRST_WAIT_MS = 2_000;
 const LONGEST_WAIT_MS = 60_000;
-/** A platform that asks for less names no wait: all tries would be over in a moment. */
+/** A shorter requested wait is ignored, because all attempts would be over in a moment. */
 const SHORTEST_ASKED_WAIT_MS = 1_000;
 
 export type NextTry =
@@ -39,7 +39,7 @@ export type NextTry =
   | { readonly kind: 'fallback' }
   | { readonly kind: 'end' };
 
-/** The same request fares no better a second time, nor with another model. */
+/** Failures that the same request would hit again, also with another model. */
 const lastingKinds: ReadonlySet<ModelFailure['kind']> = new Set([
   'aborted',
   'overflow',
@@ -48,7 +48,7 @@ const lastingKinds: ReadonlySet<ModelFailure['kind']> = new Set([
   'budget',
 ]);
 
-/** The step after the n-th failed try (from 1) of one model. Pure. */
+/** Decides the step after the n-th failed attempt (from 1) at one model. Pure. */
 export function nextTry(
   failure: ModelFailure,
   state: { readonly tried: number; readonly hasFallback: boolean; readonly random: number },
@@ -62,7 +62,7 @@ export function nextTry(
   return state.hasFallback ? { kind: 'fallback' } : { kind: 'end' };
 }
 
-/** 2 s × 2^(n-1) and up to 20 % more; a wait that the platform asks for wins. Neither is longer than a minute. */
+/** Returns the wait that the platform asks for, or else 2 s × 2^(n-1) plus up to 20 %; at most a minute. */
 function waitOf(askedMs: number | undefined, tried: number, random: number): number {
   const isAsked = askedMs !== undefined && askedMs >= SHORTEST_ASKED_WAIT_MS;
   const waitMs = isAsked ? askedMs : Math.round(FIRST_WAIT_MS * 2 ** (tried - 1) * (1 + 0.2 * random));
@@ -70,8 +70,8 @@ function waitOf(askedMs: number | undefined, tried: number, random: number): num
 }
 
 /**
- * A provider that retries and falls back. A stream announces each wait by a `retrying` warning with its length
- * (the run tells the person once the waits exceed its limit), each change of model by a `fallback` one.
+ * Returns a provider that retries and falls back. A stream announces each wait by a `retrying` warning with its length
+ * (the run notifies the person once the waits exceed its limit), and each change of model by a `fallback` one.
  */
 export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProvider {
   const providers = [provider, ...(options.fallbacks ?? [])];
@@ -133,7 +133,7 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
 
 type RetryPause = Pick<Extract<NextTry, { kind: 'again' }>, 'waitMs' | 'canBeWoken'>;
 
-/** A call that was woken and failed again knows better than the call that woke it: its next wait is sat out. */
+/** Returns the wait function of one call. If the call was woken but fails again, its next wait runs its full length. */
 function waitsOfCall(waits: ProviderWaits, signal: AbortSignal): (step: RetryPause) => Promise<void> {
   let wasWoken = false;
   return async ({ waitMs, canBeWoken }) => {
@@ -146,7 +146,7 @@ const aborted: ModelFailure = { kind: 'aborted', detail: 'aborted while waiting 
 
 /**
  * Passes events on. Returns the failure of a stream that failed before its first token, and nothing when
- * the stream is over: then its last event, whichever it was, has been passed on.
+ * the stream has ended, in which case its last event, whatever it was, has been passed on.
  */
 async function* untilFirstToken(
   events: AsyncIterable<ModelEvent>,
@@ -176,13 +176,13 @@ function warningOf(
 ): ModelEvent {
   const why = `${state.failure.kind}: ${state.failure.detail}`;
   if (step.kind === 'fallback') {
-    const detail = `going on with ${state.next?.model().id} after ${why}`;
+    const detail = `continuing with ${state.next?.model().id} after ${why}`;
     return { type: 'warning', kind: 'fallback', detail, waitMs: 0 };
   }
   return {
     type: 'warning',
     kind: 'retrying',
-    detail: `try ${state.tried} failed, ${why}`,
+    detail: `attempt ${state.tried} failed, ${why}`,
     waitMs: step.waitMs,
   };
 }

@@ -4,16 +4,16 @@ import { type ApiAccess, secretsIn } from './provider-options.ts';
 
 type ErrorClass = abstract new (...args: never[]) => Error;
 
-/** A provider's SDK. `Refusal`: its APIError; `Made`: the request, if its faults are told by that too. */
+/** A provider's SDK. `Refusal`: its APIError; `Made`: the request, if classifying a fault needs it. */
 export type ProviderSdk<Client, Refusal extends Error, Made> = {
-  /** Loaded when it is first needed: the start of the gateway does not have the time. */
+  /** Loads the SDK, only when first needed, because it would slow down the gateway's start. */
   load(): Promise<{ readonly APIError: ErrorClass; readonly APIConnectionError: ErrorClass }>;
   create(options: ClientOptions): Promise<Client>;
-  /** `secrets` may be repeated by the platform's words and are taken out. */
+  /** Classifies an error; any `secrets` that the platform's text repeats are removed. */
   faultOf(refusal: Refusal, secrets: readonly string[], made?: Made): ApiFault;
 };
 
-/** The options of a client that every provider's SDK takes. */
+/** Client options that every provider's SDK accepts. */
 export type ClientOptions = ReturnType<typeof clientOptions>;
 
 /** One client of an SDK per API key of a provider, and which key is in use. */
@@ -29,8 +29,8 @@ export class SdkClients<Client, Refusal extends Error, Made = never> {
   }
 
   /**
-   * Makes the call with each key in turn until one is not refused for itself; the one that worked last comes
-   * first. Throws what the last call threw.
+   * Makes the call with each key in turn until one isn't refused because of the key itself, starting with the key
+   * that last worked. Throws what the last call threw.
    */
   async call<Answer>(send: (client: Client) => Promise<Answer>): Promise<Answer> {
     const { apiKeys } = this.#access;
@@ -40,7 +40,7 @@ export class SdkClients<Client, Refusal extends Error, Made = never> {
         return await send(await this.#current());
       } catch (error) {
         if (tried >= apiKeys.length || (await this.faultIn(error))?.isAboutKey !== true) throw error;
-        // Another call may have moved on from the same key meanwhile.
+        // Another call may already have moved on from the same key.
         if (this.#index === index) this.#index = (index + 1) % apiKeys.length;
       }
     }
@@ -50,7 +50,7 @@ export class SdkClients<Client, Refusal extends Error, Made = never> {
     await this.#sdk.load();
   }
 
-  /** The failure that the platform or the connection reported; undefined for any other error. */
+  /** Returns the failure that the platform or the connection reported; undefined for any other error. */
   async faultIn(error: unknown, made?: Made): Promise<ApiFault | undefined> {
     const { APIConnectionError } = await this.#sdk.load();
     if (error instanceof APIConnectionError) return lostConnection(error);
@@ -58,7 +58,7 @@ export class SdkClients<Client, Refusal extends Error, Made = never> {
     return refusal && this.#sdk.faultOf(refusal, secretsIn(this.#access), made);
   }
 
-  /** The error, if it is one of the SDK's own. */
+  /** Returns the error if it is one of the SDK's own. */
   async refusalIn(error: unknown): Promise<Refusal | undefined> {
     const { APIError } = await this.#sdk.load();
     return error instanceof APIError ? (error as Refusal) : undefined;

@@ -1,8 +1,8 @@
 import type { AssistantBlock, LlmMessage, LlmProvider, ModelRequest, UserBlock } from '#contracts/model.ts';
 
 /**
- * The request for a model that takes no tools: none is offered, the instructions don't speak of them, and earlier
- * calls and their results are told in words. Pure; messages keep their places.
+ * Returns the request for a model that doesn't support tools: none is offered, the instructions don't mention them, and
+ * earlier calls and their results are described in text. Pure; messages keep their positions.
  */
 export function withoutTools(request: ModelRequest): ModelRequest {
   return {
@@ -13,7 +13,7 @@ export function withoutTools(request: ModelRequest): ModelRequest {
   };
 }
 
-/** A provider whose model is never offered tools. */
+/** Returns a provider whose model is never offered tools. */
 export function neverOfferingTools(provider: LlmProvider): LlmProvider {
   return {
     ...provider,

@@ -10,19 +10,19 @@ import type {
 } from '#contracts/model.ts';
 import { failureOfError } from '../model-failure.ts';
 
-/** Sees each try of a model call. Its work waits until later: the call doesn't wait for it, whatever it does. */
+/** Observes each attempt at a model call. It defers its work: the call never waits for it. */
 export interface CallObserver {
   begin(call: ObservedCall): CallObservation;
 }
 
-/** One try, seen from its beginning. */
+/** The observation of one attempt. */
 export type CallObservation = {
   event?(event: ModelEvent): void;
   /** Called once. */
   end(outcome: CallOutcome): void;
 };
 
-/** A try as it leaves. */
+/** An attempt as it is sent. */
 export type ObservedCall = {
   readonly provider: string;
   readonly model: string;
@@ -39,16 +39,16 @@ export type CallOutcome =
       readonly usage: Usage;
       readonly cost: number;
       readonly model: string;
-      /** The model takes no tools, and was asked without those of the request. */
+      /** The model doesn't support tools and was asked without those of the request. */
       readonly withoutTools?: true;
       /** The answer, unless it was streamed. */
       readonly text?: string;
     }
   | { readonly kind: 'failed'; readonly failure: ObservedFailure }
-  /** Nobody waited for its end. */
+  /** The caller stopped reading before the end. */
   | { readonly kind: 'abandoned' };
 
-/** The provider with every try shown to the observers; the provider itself when there are none. */
+/** Returns the provider with every attempt reported to the observers; the provider itself if there are none. */
 export function observed(
   provider: LlmProvider,
   observers: readonly CallObserver[],
@@ -105,7 +105,7 @@ function failureOf(error: unknown): ObservedFailure {
   return error instanceof ParleyError ? failureOfError(error) : { kind: 'failed', detail: 'internal' };
 }
 
-/** An observation that fails is worth less than the answer. */
+/** Ignores a failing observation, which matters less than the answer. */
 function quietly<T>(act: () => T): T | undefined {
   try {
     return act();

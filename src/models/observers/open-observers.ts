@@ -24,7 +24,7 @@ export type Observers = {
   close(): Promise<void>;
 };
 
-/** Opens what the configuration turns on; for all that is off nothing is loaded. */
+/** Opens the observers that the configuration enables; nothing is loaded for the others. */
 export async function openObservers(
   config: Pick<Config, 'tracing' | 'payloadLog' | 'dataDir'>,
   deps: ObserversDeps,

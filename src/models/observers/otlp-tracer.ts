@@ -1,14 +1,14 @@
 /**
- * Sends spans to an OpenTelemetry collector: OTLP over HTTP in JSON, which is one POST. The SDK that does the same has
- * some twenty packages and was measured at 56 MB and 0.8 s of start. Spans wait in memory for at most a few seconds; those that
- * a collector doesn't take are lost.
+ * Sends spans to an OpenTelemetry collector as OTLP over HTTP in JSON, which is a single POST. The SDK that does the
+ * same has some twenty packages and was measured at 56 MB and 0.8 s of startup. Spans wait in memory for at most a few
+ * seconds; those that the collector doesn't accept are lost.
  */
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { attributes, type Span, type Tracer } from './spans.ts';
 
 export type OtlpTracerDeps = {
-  /** Address of the collector; spans go to `/v1/traces` below it. */
+  /** Address of the collector; spans go to `/v1/traces` under it. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly version: string;
@@ -24,7 +24,7 @@ export type OtlpTracer = Tracer & {
   close(): Promise<void>;
 };
 
-/** Spans that may wait; of one request; and the time between two requests, ms. */
+/** How many spans may wait, how many go into one request, and the time between two requests, ms. */
 const [mostWaiting, mostAtOnce, intervalMs] = [4_096, 512, 5_000] as const;
 const [sendMs, closeMs] = [10_000, 2_000] as const;
 
@@ -44,7 +44,7 @@ export function createOtlpTracer(deps: OtlpTracerDeps): OtlpTracer {
       body: deps.redact(JSON.stringify(bodyOf(spans, deps.version))),
       signal: AbortSignal.timeout(timeoutMs),
     });
-    // Read, the connection is free again.
+    // Reading the body frees the connection.
     await response.text();
     if (!response.ok) throw new Error(`the collector answered ${response.status}`);
   };
@@ -55,7 +55,7 @@ export function createOtlpTracer(deps: OtlpTracerDeps): OtlpTracer {
         await send(spans, timeoutMs);
         isFailing = false;
       } catch (error) {
-        // Once for each outage.
+        // Logged once per outage.
         if (!isFailing) log.warn({ error, lost: spans.length }, 'tracing.failed');
         isFailing = true;
         return;

@@ -1,7 +1,7 @@
 /**
- * Requests and answers of model calls as they were, for operators who want to know what a model was told. Off by
- * default. A line is made when nothing else is to be done, one message at a time, and written without anybody waiting for it;
- * calls that come faster than that are counted instead. Secrets are replaced by value, codes by their shape.
+ * The exact requests and answers of model calls, for operators who want to know what a model was told. Off by default.
+ * Lines are built when the event loop is free, one message at a time, and written without delaying a call; calls that
+ * arrive faster than that are only counted. Secrets are replaced by value, codes by their pattern.
  */
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
@@ -22,7 +22,7 @@ export type PayloadLog = CallObserver & {
   close(): Promise<void>;
 };
 
-/** Calls that may wait to be written. */
+/** How many calls may wait to be written. */
 const mostWaiting = 64;
 /** Longest line, UTF-16 units: the oldest messages of a longer request are left out. */
 const longestLine = 4_000_000;
@@ -77,7 +77,7 @@ export function createPayloadLog({ file, clock, log, redact }: PayloadLogDeps): 
   };
 }
 
-/** The text of a stream so far, with its reasoning and calls. */
+/** The text of a stream so far, along with its reasoning and calls. */
 class Answer {
   text = '';
   thinking = '';
@@ -121,7 +121,7 @@ async function lineOf(entry: Entry, { redact, dropped }: WriteOptions): Promise<
   return `${first.slice(0, -1)},"request":${asked}}\n`;
 }
 
-/** The newest messages that a line has room for, as JSON, in their order. */
+/** Returns the newest messages that fit on a line, as JSON, in order. */
 async function newestOf(
   messages: ModelRequest['messages'],
   json: (value: unknown) => string,
@@ -138,14 +138,14 @@ async function newestOf(
   return { lines: lines.reverse(), omitted: messages.length - lines.length };
 }
 
-/** Images are named by their size; every text loses its secrets before it is escaped. */
+/** Replaces images by their size, and removes the secrets of every text before it is escaped. */
 function shown(part: unknown, redact: (text: string) => string): unknown {
   if (typeof part === 'string') return redactCodes(redact(part));
   if (typeof part !== 'object' || part === null || !('base64' in part)) return part;
   return { ...part, base64: `${String(part.base64).length} characters` };
 }
 
-/** Pairing and link codes as Parley writes them (`commands/one-time-code.ts`), with or without a gap. */
+/** Removes pairing and link codes in Parley's format (`commands/one-time-code.ts`), with or without a gap. */
 function redactCodes(text: string): string {
   return text.replace(/(?<![A-Z0-9])[A-HJ-NP-Z2-9]{4}[ -]?[A-HJ-NP-Z2-9]{4}(?![A-Z0-9])/g, '[code]');
 }

@@ -1,17 +1,17 @@
 import { type FileHandle, open, rename } from 'node:fs/promises';
 
-/** A file that lines are added to. When it is full it becomes the earlier one, which replaces the one before. */
+/** A file to which lines are appended. When it is full, it is renamed and replaces the previous renamed file. */
 export interface RotatingFile {
   append(line: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Only its owner may read it. */
+/** Only the owner may read the file. */
 const mode = 0o600;
 
 /**
- * Creates a file of at most `maxBytes` together with the earlier one, `<path>.1`. Several processes may add to it;
- * two that find it full in one moment lose the earlier half.
+ * Creates a file that takes at most `maxBytes` together with the renamed one, `<path>.1`. Several processes may append
+ * to it; if two find it full at the same moment, the renamed half is lost.
  */
 export function createRotatingFile(path: string, maxBytes: number): RotatingFile {
   let file: FileHandle | undefined;
@@ -19,7 +19,7 @@ export function createRotatingFile(path: string, maxBytes: number): RotatingFile
     await file?.close();
     file = undefined;
     file = await open(path, 'a', mode);
-    // One that was there before may be readable to others.
+    // An existing file may be readable by others.
     await file.chmod(mode);
     return file;
   };
@@ -30,7 +30,7 @@ export function createRotatingFile(path: string, maxBytes: number): RotatingFile
   return {
     append: async (line) => {
       const bytes = Buffer.byteLength(line);
-      // Another process may have replaced it meanwhile.
+      // Another process may have replaced it in the meantime.
       if (await isFull(file ?? (await reopen()), bytes)) {
         if (await isFull(await reopen(), bytes)) {
           await rename(path, `${path}.1`);

@@ -1,12 +1,12 @@
-/** Spans as OpenTelemetry names them, and all names that Parley gives them: those of `gen_ai` may still change. */
+/** Spans in OpenTelemetry's sense, and all names that Parley uses in them; the `gen_ai` names may still change. */
 import { createHash, randomBytes } from 'node:crypto';
 
-/** Takes spans that are over; exports them later or drops them. Never throws. */
+/** Accepts finished spans, and exports them later or drops them. Never throws. */
 export interface Tracer {
   record(span: Span): void;
 }
 
-/** Times are ms since the epoch. It holds names, counts and ids, never what was said. */
+/** A finished operation; times are ms since the epoch. It contains names, counts and ids, never message texts. */
 export type Span = {
   readonly traceId: string;
   readonly spanId: string;
@@ -23,7 +23,7 @@ export type Span = {
 /** Operations, by OpenTelemetry's conventions for generative AI. */
 export const operations = { call: 'chat', run: 'invoke_agent', tool: 'execute_tool' } as const;
 
-/** Attributes, by the same conventions where they have one. */
+/** Attributes, by the same conventions where they define one. */
 export const attributes = {
   operation: 'gen_ai.operation.name',
   provider: 'gen_ai.provider.name',
@@ -31,7 +31,7 @@ export const attributes = {
   responseModel: 'gen_ai.response.model',
   conversation: 'gen_ai.conversation.id',
   agent: 'gen_ai.agent.id',
-  /** Cached ones included. */
+  /** Includes cached tokens. */
   inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',
   cacheReadTokens: 'gen_ai.usage.cache_read.input_tokens',
@@ -46,23 +46,23 @@ export const attributes = {
   endReason: 'parley.end_reason',
 } as const;
 
-/** The trace of a run, whichever process works on it: its id without hyphens. */
+/** Returns the trace of a run, the same in every process that works on it: its id without hyphens. */
 export function traceIdOf(runId: string): string {
   const id = runId.replaceAll('-', '').toLowerCase();
   return /^[0-9a-f]{32}$/.test(id) ? id : hashOf(runId).slice(0, 32);
 }
 
-/** The span of one attempt at a run. */
+/** Returns the span id of one attempt at a run. */
 export function runSpanId(runId: string, epoch: number): string {
   return hashOf(`${runId}:${epoch}`).slice(0, 16);
 }
 
-/** A span that nothing refers to. */
+/** Creates the id of a span that nothing refers to. */
 export function newSpanId(): string {
   return randomBytes(8).toString('hex');
 }
 
-/** A trace of its own. */
+/** Creates the id of a separate trace. */
 export function newTraceId(): string {
   return randomBytes(16).toString('hex');
 }

@@ -2,7 +2,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { CallObserver, CallOutcome } from './call-observer.ts';
 import { attributes, newSpanId, newTraceId, operations, runSpanId, type Tracer, traceIdOf } from './spans.ts';
 
-/** Records a span for each try of a model call, below that of its run. */
+/** Records a span for each attempt at a model call, as a child of its run's span. */
 export function tracedCalls(tracer: Tracer, clock: Clock): CallObserver {
   return {
     begin: ({ provider, model, subject }) => {

@@ -1,17 +1,17 @@
 /**
- * Tells the thinking apart that a server leaves at the beginning of its answer's text, since nobody has told it how its
- * model marks it (vLLM, LM Studio, llama.cpp): `<think>…</think>`. As text it would name conversations, fill summaries
- * and be a sub-agent's result.
+ * Separates the thinking that a server leaves at the beginning of an answer's text if it isn't configured for its
+ * model's marks (vLLM, LM Studio, llama.cpp): `<think>…</think>`. Left in the text, it would end up in titles,
+ * summaries and sub-agents' results.
  */
 
 export type SplitText = { readonly thinking: string; readonly text: string };
 
 const names = ['think', 'thinking', 'thought'];
 const opening = new RegExp(`^\\s*<(${names.join('|')})>`);
-/** After more than this without a mark there is none, UTF-16 units. */
+/** If no mark has appeared after this much text, there is none, UTF-16 units. */
 const longestHeld = 80;
 
-/** Splits a text that comes in pieces. Linear: of what it has read it holds back less than a mark. */
+/** Splits a text that arrives in pieces. Linear: it never holds back more than a partial mark. */
 export class ThinkingSplitter {
   #state: 'unsure' | 'thinking' | 'gap' | 'text' = 'unsure';
   #held = '';
@@ -26,7 +26,7 @@ export class ThinkingSplitter {
     return this.#state === 'thinking' ? this.#think(held) : this.#afterGap(held);
   }
 
-  /** Gives what is held back: the text is over, or something else comes. */
+  /** Returns the text held back, once the text ends or something else follows. */
   rest(): SplitText {
     const held = this.#held;
     this.#held = '';
@@ -63,7 +63,7 @@ export class ThinkingSplitter {
     return { thinking: this.#thought(held.slice(0, end)), text };
   }
 
-  /** A model that is told not to think may write an empty block. */
+  /** Trims the beginning, because a model that is told not to think may write an empty block. */
   #thought(thinking: string): string {
     const worth = this.#hasThought ? thinking : thinking.trimStart();
     this.#hasThought ||= worth !== '';
@@ -77,7 +77,7 @@ export class ThinkingSplitter {
   }
 }
 
-/** A whole text without its thinking. */
+/** Returns a complete text without its thinking. */
 export function withoutThinking(whole: string): string {
   const splitter = new ThinkingSplitter();
   return splitter.take(whole).text + splitter.rest().text;

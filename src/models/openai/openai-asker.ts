@@ -10,7 +10,7 @@ import { unsupportedIn } from './openai-failure.ts';
 import type { OpenAiModel } from './openai-models.ts';
 import { type OpenAiRequest, toOpenAiRequest } from './openai-request.ts';
 
-/** Parameters of a stream that asks for its usage, which some servers refuse. */
+/** Parameters with which a stream requests its usage, which some servers refuse. */
 type WithUsage = { readonly stream_options?: { readonly include_usage: true } };
 
 type Ask<Answer> = (
@@ -19,10 +19,10 @@ type Ask<Answer> = (
   withUsage: WithUsage,
 ) => Promise<Answer>;
 
-/** How long a server is believed not to take something, ms: it may take it since. */
+/** How long to assume that a server still doesn't accept something, ms. */
 const learnedForMs = 3_600_000;
 
-/** Asks one model of one server, and remembers what that server does not take. */
+/** Calls one model of one server, and remembers what that server doesn't accept. */
 export class OpenAiAsker {
   readonly #asking: AskerDeps;
 
@@ -46,11 +46,11 @@ type AskerDeps = {
   readonly keys: readonly string[];
   readonly model: OpenAiModel;
   readonly clock: Pick<Clock, 'now'>;
-  /** Names of what the server does not take, and when it said so, ms since the epoch. */
+  /** Names of what the server doesn't accept, and when it said so, ms since the epoch. */
   readonly learned: Map<string, number>;
 };
 
-/** One request, and how far it has come. */
+/** One request and its progress. */
 class Question {
   readonly #asking: AskerDeps;
   readonly #request: ModelRequest;
@@ -62,15 +62,15 @@ class Question {
     this.#request = request;
   }
 
-  /** Tools were offered, and the server was asked without them. */
+  /** True if the request offered tools but was sent without them. */
   get leftOutTools(): boolean {
     return this.#request.tools.length > 0 && this.#made?.hasTools === false;
   }
 
-  /** Asks once more without each thing that the server does not take. */
+  /** Sends the request, and sends it again without each thing that the server turns out not to accept. */
   async ask<Answer>(ask: Ask<Answer>): Promise<Answer> {
     const { clients, model, clock, learned } = this.#asking;
-    // Another question that is asked at the same time learns the same.
+    // A concurrent request may learn the same.
     const refused = new Set<string>();
     for (;;) {
       const since = clock.now() - learnedForMs;
@@ -94,7 +94,7 @@ class Question {
     }
   }
 
-  /** Until the answer begins a fault is our own, and the same a second time. */
+  /** Classifies an error. Before the answer begins, an unknown fault is our own and would recur. */
   async failureOf(error: unknown, signal: AbortSignal): Promise<ModelFailure> {
     if (signal.aborted) return aborted;
     const { clients, keys } = this.#asking;

@@ -9,10 +9,10 @@ import type { OpenAiRequest } from './openai-request.ts';
 
 /** OpenAI's own server. */
 export const openAiHost = 'https://api.openai.com/v1';
-/** Sent to servers that ask for no key: the SDK insists on one. */
+/** Sent to servers that need no key, because the SDK insists on one. */
 const NO_KEY = 'none';
 
-/** Its SDK takes 370 ms and 35 MB to load. */
+/** Creates the clients of OpenAI's SDK, which takes 370 ms and 35 MB to load. */
 export function openAiClients(access: ApiAccess): SdkClients<OpenAI, APIError, OpenAiRequest> {
   const load = rememberSuccess(() => import('openai'));
   const create = async ({ apiKey, ...options }: ClientOptions) => {

@@ -1,6 +1,6 @@
 /**
- * Chunks of Chat Completions as model events, as OpenAI, Ollama, llama.cpp and OpenRouter send them. The answer is
- * whole once a chunk has said why it stopped; its usage may come with that chunk, in one of its own, or never.
+ * Chunks of Chat Completions, as sent by OpenAI, Ollama, llama.cpp and OpenRouter, as model events. The answer is
+ * complete once a chunk contains a stop reason; its usage may come with that chunk, in a separate one, or never.
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
@@ -18,7 +18,7 @@ import {
   type WireUsage,
 } from './openai-usage.ts';
 
-/** A chunk with what other servers add to it. Everything may be missing. */
+/** A chunk, including what other servers add to it. Any field may be missing. */
 type Chunk = Partial<Omit<ChatCompletionChunk, 'usage' | 'choices'>> & {
   readonly choices?: readonly { readonly delta?: Delta | null; readonly finish_reason?: string | null }[];
   readonly usage?: WireUsage | null;
@@ -31,28 +31,28 @@ type Delta = Partial<ChatCompletionChunk.Choice.Delta> & {
   readonly reasoning_details?: readonly unknown[] | null;
 };
 
-/** Reasons of servers that have given up in the middle of an answer: OpenRouter, DeepSeek, Z.ai, vLLM. */
+/** Stop reasons of servers that gave up in the middle of an answer: OpenRouter, DeepSeek, Z.ai, vLLM. */
 export const brokenOff: ReadonlySet<string> = new Set([
   'error',
   'insufficient_system_resource',
   'network_error',
   'abort',
 ]);
-/** Z.ai has a word of its own for what its filter keeps back. */
+/** Z.ai has its own word for filtered answers. */
 export const refused: ReadonlySet<string> = new Set(['content_filter', 'sensitive']);
 
-/** Many times what servers send; the length in UTF-16 units. */
+/** Many times more than servers send; the length in UTF-16 units. */
 const longestDetails = 1_000_000;
 const detailsShape: ShapeLimits = { depth: 16, values: 20_000 };
 
 export type ReaderTerms = {
   readonly model: string;
-  /** Signs its reasoning, see `signedBy`. */
+  /** Signs the reasoning, see `signedBy`. */
   readonly author: string;
   readonly pricesOf: (model: string) => AnswerPrices;
-  /** Tools were offered, and the server was asked without them. */
+  /** The request offered tools but was sent without them. */
   readonly leftOutTools?: boolean;
-  /** Usage of the call when the server does not say. */
+  /** Estimates the call's usage when the server doesn't report it. */
   readonly estimate: (answerLength: number) => Usage;
 };
 
@@ -78,13 +78,13 @@ export class ChunkReader {
     this.#calls = new ToolCallReader(terms.model);
   }
 
-  /** Everything is there that a server sends: nothing is left to wait for. */
+  /** True once everything that a server sends has arrived, so there is nothing left to wait for. */
   get isWhole(): boolean {
     return this.#finish !== undefined && this.#usage !== undefined;
   }
 
   read(raw: ChatCompletionChunk): readonly ModelEvent[] {
-    // Typed by OpenAI's own word; compatible servers leave out and add what they like.
+    // Has the type that OpenAI documents; compatible servers omit and add fields freely.
     const chunk = raw as unknown as Chunk;
     if (typeof chunk.model === 'string' && chunk.model !== '') this.#model = chunk.model;
     if (chunk.usage) this.#usage = chunk.usage;
@@ -95,7 +95,7 @@ export class ChunkReader {
     return events;
   }
 
-  /** How the answer ends when its stream does; undefined when it had not said why it stopped. */
+  /** Returns the answer's last events when its stream ends; undefined if there was no stop reason. */
   end(): readonly ModelEvent[] | undefined {
     const finish = this.#finish;
     if (finish === undefined || brokenOff.has(finish)) return undefined;
@@ -147,7 +147,7 @@ export class ChunkReader {
     return thinking === '' ? closing : [...closing, { type: 'thinking_delta', thinking }];
   }
 
-  /** Beyond a limit the reasoning goes unsigned: servers want all of its details back, or none. */
+  /** Keeps the details for the signature; past a limit there is none, since servers want all details back or none. */
   #keepDetails(details: readonly unknown[]): void {
     if (details.length === 0 || this.#detailsLength > longestDetails) return;
     if (jsonProblem(details, detailsShape) !== undefined) {
@@ -163,7 +163,7 @@ export class ChunkReader {
     return piece === '' ? [] : this.#tell(this.#splitter.take(piece));
   }
 
-  /** Something else follows, or nothing. */
+  /** Ends the text, because something else follows or the answer is over. */
   #endText(): readonly ModelEvent[] {
     return [...this.#tell(this.#splitter.rest()), ...this.#close()];
   }
@@ -201,14 +201,14 @@ export class ChunkReader {
       : [{ type: 'thinking_delta', thinking: '', signature: signedBy(this.#terms.author, signature) }];
   }
 
-  /** Some servers say `stop` beside calls. */
+  /** Maps a stop reason; some servers say `stop` along with calls. */
   #finishOf(finish: string): FinishReason {
     if (finish === 'length' || finish === 'model_context_window_exceeded') return 'max_tokens';
     return this.#calls.count > 0 ? 'tool_use' : 'end_turn';
   }
 }
 
-/** The text of a field. Mistral's models that think send a list of parts. */
+/** Returns the text of a field. Mistral's reasoning models send a list of parts. */
 export function textIn(value: unknown): string {
   if (Array.isArray(value))
     return value.map((part) => (part?.type === 'text' ? textIn(part.text) : '')).join('');

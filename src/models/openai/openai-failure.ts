@@ -1,7 +1,7 @@
 /**
- * Classifies an error of a Chat Completions server, by status, code and type. Servers that copy the API keep its
- * statuses, but not all of its codes: a prompt that is too long, an image for a model that sees none and a wrong key
- * are known by their words too.
+ * Classifies an error of a Chat Completions server by status, code and type. Servers that copy the API keep its
+ * statuses, but not all of its codes, so a prompt that is too long, an image for a model that can't see any and a wrong
+ * key are also recognised by the error's text.
  */
 import type { APIError } from 'openai';
 import type { ModelFailure } from '#contracts/model.ts';
@@ -19,13 +19,13 @@ const keyCodes = [
 const tooLong =
   /maximum (?:context|prompt) length|context (?:length|window|size)|(?:prompt|input) is too long|too many tokens|exceeds the available context|exceeded model token limit|input token count (?:\(\d+\) )?exceeds/i;
 
-/** `keys` may be repeated by the platform's words and are taken out; `made`: the request that failed. */
+/** Classifies an error. Any `keys` that the platform's text repeats are removed; `made`: the request that failed. */
 export function faultOf(error: APIError, keys: readonly string[], made?: OpenAiRequest): ApiFault {
   const { status, code, type } = error;
   const said = saidBy(error);
   const detail = [statusOf(error), code ?? type, wordsOf(said, keys)].filter(Boolean).join(' ');
   const failed = (failure: Omit<ModelFailure, 'detail'>, isAboutKey = false): ApiFault => ({
-    // Without a status it came inside a stream, whose tokens so far are counted.
+    // Without a status it came inside a stream, whose tokens so far are billed.
     failure: { ...failure, detail, ...(status !== undefined && { isFree: true }) },
     isAboutKey,
   });
@@ -42,7 +42,7 @@ export function faultOf(error: APIError, keys: readonly string[], made?: OpenAiR
   return failed(unsendable ?? { kind: 'failed' });
 }
 
-/** An error inside a stream has no status of its own; some servers put one into its code. */
+/** Returns the status. An error inside a stream has none of its own; some servers put one in its code. */
 function statusOf({ status, code }: APIError): number | undefined {
   const inCode = Number(code);
   return status ?? (inCode >= 400 && inCode < 600 ? inCode : undefined);
@@ -51,7 +51,7 @@ function statusOf({ status, code }: APIError): number | undefined {
 function isTooLong(error: APIError, said: string): boolean {
   if (error.code === 'context_length_exceeded' || error.type === 'exceed_context_size_error') return true;
   const status = statusOf(error);
-  // Longer than all that a minute allows: no wait helps.
+  // Longer than a minute's entire allowance, so waiting doesn't help.
   if (status === 429) return /request too large/i.test(said);
   return status === 413 || ((status === 400 || status === undefined) && tooLong.test(said));
 }
@@ -61,7 +61,7 @@ function isAboutKey(error: APIError, said: string): boolean {
   return keyCodes.includes(error.code ?? '') || error.type === 'insufficient_quota';
 }
 
-/** Inside a stream an error that says nothing else was the server's own. */
+/** Says whether the server is to blame. An error inside a stream is its own unless it says otherwise. */
 function isOverloaded(error: APIError): boolean {
   const status = statusOf(error);
   if (status === undefined) return true;
@@ -85,12 +85,12 @@ function unsendableIn(
 
 function saidBy({ error: body, message }: APIError): string {
   if (typeof body === 'string') return body;
-  // Gemini puts its refusal into a list.
+  // Gemini wraps its error in a list.
   const said: { message?: unknown } | undefined = Array.isArray(body) ? body[0]?.error : body;
   return typeof said?.message === 'string' ? said.message : message;
 }
 
-/** Words of servers whose model takes text alone; some of them want a plain string in place of a list of parts. */
+/** Matches errors of servers whose model accepts only text; some want a plain string instead of a list of parts. */
 const aboutImages = new RegExp(
   [
     '\\bimage input\\b', // Ollama, llama.cpp, OpenRouter
@@ -106,7 +106,7 @@ const aboutImages = new RegExp(
 );
 
 const toolWords = '(?:tools?|tool[ -](?:use|calls?|calling)|function[ -]calling)[\'`"]?';
-/** Words of servers whose model takes no tools, or that have not been told how it calls them. */
+/** Matches errors of servers whose model doesn't support tools, or that aren't configured for its tool calls. */
 const aboutTools = new RegExp(
   [
     `\\bsupport ${toolWords}(?!_)`, // Ollama, OpenRouter, Bedrock, DeepSeek
@@ -117,7 +117,7 @@ const aboutTools = new RegExp(
   'i',
 );
 
-/** Names the thing that the server does not take, see `Unsupported`: a parameter, or a value of it, for example. */
+/** Names what the server doesn't accept, see `UnsupportedNames`: for example a parameter or one of its values. */
 export function unsupportedIn(error: APIError, { hasImages, hasTools }: OpenAiRequest): string | undefined {
   const { status, code, param, message } = error;
   const said = saidBy(error);

@@ -1,13 +1,13 @@
 import type { ModelInfo, ModelPrices } from '#contracts/model.ts';
 import { dollars, noPrices } from '../prices.ts';
 
-/** Facts the request builder needs of a model beyond its public facts. */
+/** A model's facts that the request builder needs in addition to the public ones. */
 export type OpenAiModel = ModelInfo & {
-  /** Effort that reasoning level `off` asks for; absent: nothing is said. */
+  /** Effort requested for reasoning level `off`; absent: none is sent. */
   readonly effortWhenOff?: 'none' | 'minimal' | 'low';
-  /** Models that reason refuse the older name of the limit. */
+  /** Reasoning models refuse the older name of the limit. */
   readonly limitField: 'max_tokens' | 'max_completion_tokens';
-  /** Chat Completions takes tools of these models only while they do not reason. */
+  /** Chat Completions accepts tools for these models only while they don't reason. */
   readonly reasonsWithoutTools?: true;
 };
 
@@ -31,7 +31,7 @@ const gpt6 = {
 const gpt41 = { ...plain, contextWindow: 1_047_576, maxOutputTokens: 32_768 } as const;
 const gpt4o = { ...plain, contextWindow: 128_000, maxOutputTokens: 16_384 } as const;
 
-/** No cache writes are billed for these. */
+/** Cache writes aren't billed separately for these. */
 const priced = (input: number, cacheRead: number, output: number) => dollars(input, output, input, cacheRead);
 
 /** Prompts longer than 272,000 tokens cost twice as much, and their answers half as much again. */
@@ -59,7 +59,7 @@ const traits: readonly (readonly [RegExp, Traits])[] = [
   [/^(gpt-[5-9]|o\d)/, { ...gpt5, prices: noPrices }],
 ];
 
-/** A model of another server, or one that this table does not know: the careful assumptions. */
+/** Cautious assumptions about a model of another server, or one that isn't in the table. */
 const unknown: Traits = {
   ...plain,
   contextWindow: 128_000,
@@ -68,13 +68,13 @@ const unknown: Traits = {
   prices: noPrices,
 };
 
-/** Facts of a model by its id; the id may name its vendor (`openai/gpt-5`) and its date. */
+/** Returns a model's facts by its id, which may include its vendor (`openai/gpt-5`) and date. */
 export function openAiModel(id: string): OpenAiModel {
   const found = traits.find(([pattern]) => pattern.test(baseName(id)))?.[1] ?? unknown;
   return { answerTokens: 16_000, ...found, id };
 }
 
-/** Whether an answer's model is the one that was asked: answers may add a date. */
+/** Says whether an answer's model is the requested one: answers may add a date. */
 export function isSameModel(one: string, other: string): boolean {
   return one === other || undated(one) === undated(other);
 }

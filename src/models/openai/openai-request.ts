@@ -1,6 +1,6 @@
 /**
- * A model request in the shape of Chat Completions. Pure. A tool's result is a message of its own there, so one
- * message may become several; `sources` says which came from which.
+ * A model request in the format of Chat Completions. Pure. A tool's result is a separate message there, so one
+ * message may become several; `sources` maps each back to its original.
  */
 import type {
   ChatCompletionContentPart,
@@ -16,27 +16,27 @@ import { extraContentIn, unsigned } from './openai-tool-calls.ts';
 
 export type OpenAiRequest = {
   readonly params: ChatCompletionCreateParamsNonStreaming;
-  /** Index of the request's message for each message of the wire; -1 for the system prompt. */
+  /** Index of the request's message for each message on the wire; -1 for the system prompt. */
   readonly sources: readonly number[];
   readonly hasImages: boolean;
   readonly hasTools: boolean;
 };
 
-/** Names of things that the server has refused and is not sent again: parameters, and the following four. */
+/** Names of what the server has refused and isn't sent again: parameters, and the following four. */
 export type UnsupportedNames = ReadonlySet<string>;
 
-/** The model sees none; it is told that there was one. */
+/** Images: the model can't see them and is told that there was one. */
 export const IMAGES = 'images';
-/** Tools: the model takes none, and is asked without. */
+/** Tools: the model doesn't support them and is asked without. */
 export const TOOLS = 'tools';
-/** Tool calls of another model, which holds no signature of this one. */
+/** Tool calls of another model, which lack this model's signature. */
 export const UNSIGNED_CALLS = 'unsigned calls';
-/** Messages without reasoning: another model's, or one that was written without. */
+/** Messages without reasoning: those of another model, or written without. */
 export const UNREASONED = 'messages without reasoning';
 
 type Terms = { readonly model: OpenAiModel; readonly unsupported: UnsupportedNames };
 
-/** Marks a signature that holds reasoning to be given back under the wire's own name. */
+/** Marks a signature that contains reasoning to be sent back under the wire's own field name. */
 export const REASONING_DETAILS = 'reasoning_details:';
 export const REASONING_CONTENT = 'reasoning_content';
 
@@ -70,7 +70,7 @@ export function toOpenAiRequest(given: ModelRequest, terms: Terms): OpenAiReques
   };
 }
 
-/** Under the name that the server takes; some take none so large, and have a limit of their own. */
+/** Returns the limit under a name that the server accepts; some accept none this large and apply their own. */
 function limitOf(tokens: number, { model, unsupported }: Terms) {
   const names = [model.limitField, 'max_tokens', 'max_completion_tokens'] as const;
   const name = names.find((each) => !unsupported.has(each));
@@ -93,7 +93,7 @@ function messagesOf(message: LlmMessage, terms: Terms): readonly ChatCompletionM
     : userMessages(message.content, terms);
 }
 
-/** Results come first: they have to follow the message that called. */
+/** Puts results first, because they must directly follow the message with the calls. */
 function userMessages(
   blocks: readonly UserBlock[],
   { unsupported }: Terms,
@@ -107,7 +107,7 @@ function userMessages(
     partOf(block.type === 'image' && unsupported.has(IMAGES) ? unseen : block),
   );
   if (parts.length === 0) return results.length > 0 ? results : [{ role: 'user', content: '(empty)' }];
-  // Servers for text models take a plain string only.
+  // Servers for text models accept only a plain string.
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const content = texts.length === parts.length ? texts.join('\n\n') : parts;
   return [...results, { role: 'user', content }];
@@ -135,7 +135,7 @@ type WireCall = {
   extra_content?: unknown;
 };
 
-/** Fields of servers that want their model's reasoning back. */
+/** Fields for servers that want their model's reasoning back. */
 type ReasoningFields = { reasoning_details?: unknown[]; reasoning_content?: string };
 
 function assistantMessage(
@@ -150,9 +150,9 @@ function assistantMessage(
     if (block.type === 'tool_use') calls.push(toCall(block, model));
     if (block.type === 'thinking' && isSameModel(block.model, model.id)) giveBack(block, reasoned);
   }
-  // DeepSeek takes no empty one.
+  // DeepSeek doesn't accept an empty one.
   if (unsupported.has(UNREASONED)) reasoned.reasoning_content ||= ' ';
-  // The first of parallel calls is signed for all of them.
+  // The first of several parallel calls carries the signature for all of them.
   const [first] = calls;
   if (first && unsupported.has(UNSIGNED_CALLS)) first.extra_content ??= unsigned;
   const content = texts.length > 0 ? texts.join('') : calls.length > 0 ? null : '(empty)';
@@ -181,7 +181,7 @@ function giveBack(
     return;
   }
   if (!signature.startsWith(REASONING_DETAILS)) return;
-  // Written by openai-events.ts; the store keeps it as it was.
+  // Written by openai-events.ts; the store keeps it unchanged.
   const details = JSON.parse(signature.slice(REASONING_DETAILS.length)) as unknown[];
   reasoned.reasoning_details = [...(reasoned.reasoning_details ?? []), ...details];
 }

@@ -1,7 +1,7 @@
 /**
- * Tool calls of a stream. Servers differ: some number the calls and name each once, some give all of them number
- * 0 with ids of their own, some send no id, some one for all calls, some a new one with each piece, and some the whole
- * call at once.
+ * Tool calls of a stream. Servers differ: some number the calls and name each once; some give all of them number 0 but
+ * distinct ids; some send no id, one id for all calls, or a new id with each piece; and some send the complete call in
+ * one piece.
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
@@ -12,7 +12,7 @@ type ToolDelta = Partial<ChatCompletionChunk.Choice.Delta.ToolCall> & { readonly
 
 type OpenCall = { readonly wireId: string; readonly id: string; readonly json: JsonEnd; signature?: string };
 
-/** Far more than an answer may make; the draft says so of the first one too many. */
+/** Far more than an answer may make; the draft reports the first excess call. */
 const mostCalls = 1_000;
 
 export class ToolCallReader {
@@ -21,7 +21,7 @@ export class ToolCallReader {
   readonly #ids = new Set<string>();
   #count = 0;
 
-  /** `model`: the one that was asked; answers may give it another name. */
+  /** `model`: the requested one; answers may name it differently. */
   constructor(model: string) {
     this.#model = model;
   }
@@ -39,7 +39,7 @@ export class ToolCallReader {
     const events: ModelEvent[] = [];
     let call = known;
     if (known === undefined || isAnother(known, wireId, name)) {
-      // Arguments of a call that was never named have no tool to go to.
+      // Arguments of a call that was never named can't be assigned to a tool.
       if (name === '' || this.#count >= mostCalls) return [];
       events.push(...this.#end(index));
       call = this.#begin(index, wireId);
@@ -54,7 +54,7 @@ export class ToolCallReader {
     return events;
   }
 
-  /** Ends all that are open. */
+  /** Ends all open calls. */
   end(): readonly ModelEvent[] {
     return [...this.#open.keys()].flatMap((index) => this.#end(index));
   }
@@ -79,14 +79,14 @@ export class ToolCallReader {
   }
 }
 
-/** Prefix of a signature that holds a call's `extra_content`. Gemini refuses a call that comes back without it. */
+/** Prefix of a signature that contains a call's `extra_content`, without which Gemini refuses the call. */
 const EXTRA_CONTENT = 'extra_content:';
-/** Longer ones are not kept, UTF-16 units: Gemini's are some thousands. */
+/** Longer signatures aren't kept, UTF-16 units; Gemini's have a few thousand. */
 const maxSignatureLength = 100_000;
 const extraShape: ShapeLimits = { depth: 16, values: 1_000 };
 
 /**
- * In place of the signature that Gemini wants, for a call that another model made.
+ * Replaces the signature that Gemini requires, for a call made by another model.
  * Source: ai.google.dev/gemini-api/docs/thought-signatures, read 2026-11.
  */
 export const unsigned = { google: { thought_signature: 'skip_thought_signature_validator' } };
@@ -97,29 +97,29 @@ function signatureFor(extra: unknown, model: string): string | undefined {
   return signature.length > maxSignatureLength ? undefined : signature;
 }
 
-/** The `extra_content` of a call that the same model made; undefined when it has none. */
+/** Returns the `extra_content` of a call made by the same model; undefined if it has none. */
 export function extraContentIn(signature: string | undefined, model: string): unknown {
   if (!signature?.startsWith(EXTRA_CONTENT)) return undefined;
-  // Written above; the store keeps it as it was.
+  // Written above; the store keeps it unchanged.
   const signed = JSON.parse(signature.slice(EXTRA_CONTENT.length)) as { model: string; extra: unknown };
   return isSameModel(signed.model, model) ? signed.extra : undefined;
 }
 
-/** A name with another id is another call; without ids a name after whole arguments is. */
+/** Detects a new call: a name with a different id or, without ids, a name after complete arguments. */
 function isAnother(known: OpenCall, wireId: string, name: string): boolean {
   if (name === '') return false;
   if (wireId !== '') return wireId !== known.wireId;
   return known.wireId === '' && known.json.isWhole;
 }
 
-/** Sees where a JSON value that comes in pieces ends. Linear: each piece is looked at once. */
+/** Detects where a JSON value that arrives in pieces ends. Linear: each piece is read once. */
 class JsonEnd {
   isBlank = true;
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
 
-  /** Something is there, and nothing of it is open. */
+  /** True once there is a value with nothing left open. */
   get isWhole(): boolean {
     return !this.isBlank && this.#depth <= 0 && !this.#isInString;
   }
@@ -143,7 +143,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Some servers send the arguments as an object. */
+/** Returns the arguments as JSON; some servers send them as an object. */
 function argumentsIn({ function: called }: ToolDelta): string {
   const value: unknown = called?.arguments;
   if (typeof value === 'string') return value;

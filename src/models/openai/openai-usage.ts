@@ -2,7 +2,7 @@ import type { ModelPrices, Usage } from '#contracts/model.ts';
 import { costOf, isTokenCount } from '../cost.ts';
 import { isPriced } from '../prices.ts';
 
-/** Counts as the servers send them; each may be absent or nonsense. */
+/** Token counts as servers send them; each may be absent or nonsense. */
 export type WireUsage = {
   readonly prompt_tokens?: unknown;
   readonly completion_tokens?: unknown;
@@ -11,20 +11,20 @@ export type WireUsage = {
     readonly cached_tokens?: unknown;
     readonly cache_write_tokens?: unknown;
   } | null;
-  /** DeepSeek's name of the cached ones. */
+  /** DeepSeek's name for the cached tokens. */
   readonly prompt_cache_hit_tokens?: unknown;
   /** OpenRouter's charge, dollars. */
   readonly cost?: unknown;
 };
 
-/** llama.cpp's own counts, which it sends without being asked for usage. */
+/** llama.cpp's own counts, which it sends even if usage isn't requested. */
 export type WireTimings = {
   readonly prompt_n?: unknown;
   readonly cache_n?: unknown;
   readonly predicted_n?: unknown;
 };
 
-/** Tokens as the server counted them; undefined when it did not count both the prompt and the answer. */
+/** Returns the tokens as the server counted them; undefined unless it counted both the prompt and the answer. */
 export function countedUsage(
   usage: WireUsage | undefined,
   timings?: WireTimings | undefined,
@@ -37,8 +37,8 @@ export function countedUsage(
 }
 
 /**
- * The prompt's count includes what came from the cache, or went to it. Gemini and xAI count the reasoning, which they
- * charge as output, in the total alone.
+ * Converts the counts. The prompt's count includes tokens read from or written to the cache. Gemini and xAI include the
+ * reasoning, which they charge as output, only in the total.
  */
 function usageOf(wire: WireUsage): Usage {
   const details = wire.prompt_tokens_details;
@@ -65,12 +65,12 @@ function usageOfTimings({ prompt_n, cache_n, predicted_n }: WireTimings): Usage 
   };
 }
 
-/** Prices of the model that an answer names, and of the one that was asked. */
+/** Prices of the model that an answer names, and of the requested one. */
 export type AnswerPrices = { readonly answered: ModelPrices; readonly asked: ModelPrices };
 
 /**
- * Micro-dollars: by the prices of the model that answered, or as the server charged when they aren't known, or else
- * as what was asked, since a proxy may name its models as it likes.
+ * Returns the charge in micro-dollars: by the prices of the model that answered; if they are unknown, as the server
+ * charged; or else by those of the requested model, since a proxy may name its models as it likes.
  */
 export function chargeOf(
   usage: Usage,

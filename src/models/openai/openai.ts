@@ -18,7 +18,7 @@ import {
   type WireUsage,
 } from './openai-usage.ts';
 
-/** Any model behind the Chat Completions API, through OpenAI's SDK, whose retries are off (retry.ts decides). */
+/** Creates the provider of any Chat Completions model, over OpenAI's SDK without its retries (retry.ts decides). */
 export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
   const { prices } = options;
   const model = configuredInfo(openAiModel(options.model), options);
@@ -71,19 +71,19 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
 
 type AnswerTerms = {
   readonly model: string;
-  /** When the server does not say. */
+  /** Used when the server reports none. */
   readonly usage: Usage;
   readonly pricesOf: (model: string) => AnswerPrices;
 };
 
-/** Throws `model_refused` when the model refused, `model_failed` without an answer. */
+/** Returns the answer; throws `model_refused` when the model refused, `model_failed` without an answer. */
 function answerIn(answer: ChatCompletion, termsOf: (text: string) => AnswerTerms): ModelAnswer {
   const choice = answer.choices?.[0];
-  if (choice === undefined) throw failureError({ kind: 'failed', detail: 'the answer holds no choice' });
+  if (choice === undefined) throw failureError({ kind: 'failed', detail: 'the answer contains no choice' });
   const text = textIn(choice.message?.content);
   const { model, usage: guessed, pricesOf } = termsOf(text);
   const wire: WireUsage | undefined = answer.usage;
-  // Typed by OpenAI's own word; llama.cpp counts in its own way.
+  // Has the type that OpenAI documents; llama.cpp adds its own counts.
   const { timings } = answer as { readonly timings?: WireTimings };
   const counted = countedUsage(wire, timings);
   const usage = counted ?? guessed;
@@ -95,7 +95,7 @@ function answerIn(answer: ChatCompletion, termsOf: (text: string) => AnswerTerms
   return { text: withoutThinking(text), ...spent, ...(counted === undefined && { isUncounted: true }) };
 }
 
-/** Hands on the last event as soon as it is there: the stream's own end may come a while later. */
+/** Passes on the last event as soon as it arrives: the stream itself may end a while later. */
 async function* translate(
   chunks: AsyncIterator<ChatCompletionChunk>,
   { connection, reader }: { readonly connection: Connection; readonly reader: ChunkReader },
@@ -117,12 +117,12 @@ async function* translate(
   }
   const rest = fault === undefined ? connection.readToEnd(chunks) : undefined;
   const last = ending.at(-1);
-  // The next call follows at once and is to find the connection free.
+  // The next call follows immediately and should find the connection free.
   if (last?.type === 'complete' && last.finish === 'tool_use') await rest;
   yield* ending;
 }
 
-/** Characters / 4: a server that does not count still has a context to keep within. */
+/** Estimates usage as characters / 4: even if a server doesn't count, its context window must be respected. */
 function guess({ system, messages, tools }: ModelRequest, answerLength: number): Usage {
   return {
     inputTokens: Math.ceil(JSON.stringify([system, messages, tools]).length / 4),
