@@ -1,6 +1,6 @@
-// Several accounts of one network: `channels.<network>.accounts`. Each takes over the settings of its
-// network, and has its secret from a variable of its own: that of the network with `_<NAME>` behind it,
-// or the one that `tokenEnv` names.
+// Several accounts on one network: `channels.<network>.accounts`. Each inherits the settings of its
+// network, and reads its secret from its own variable: the network's variable plus `_<NAME>`, or the
+// one that `tokenEnv` names.
 import type { ChannelSettings } from './config.ts';
 import { accountNetworks, type Credentials, type Network, type NetworkName } from './credentials.ts';
 import { type Environment, variableNamed } from './environment.ts';
@@ -15,7 +15,7 @@ export type ChannelAccounts = {
   readonly problems: readonly Problem[];
 };
 
-/** The variable that holds the secret of an account that names no other. */
+/** Returns the default variable of an account's secret. */
 export function accountVariable(network: NetworkName, account: string): string {
   return `${accountNetworks[network].variable}_${account.toUpperCase().replaceAll('-', '_')}`;
 }
@@ -38,7 +38,7 @@ export function readChannelAccounts(
     return [network, Object.fromEntries(entries)] as const;
   });
   problems.push(...findDoubles(secrets));
-  // Every network has its entry.
+  // Every network has an entry.
   return { accounts: Object.fromEntries(accounts) as ChannelAccounts['accounts'], problems };
 }
 
@@ -77,7 +77,7 @@ function readAccount({ network, name, account, top }: AccountSource, environment
   return { settings, secret, variable, problems };
 }
 
-/** A secret that no account takes is a bot that silently stays away. */
+/** Finds secrets without an account: their bots would silently stay offline. */
 function findStrayVariables(
   network: NetworkName,
   channels: FileSettings['channels'],
@@ -105,7 +105,7 @@ function namedSecrets({ telegramToken, discordToken }: Credentials): NamedSecret
   ];
 }
 
-/** Two connections of one bot would take each other's messages. */
+/** Finds a bot that is configured twice: its two connections would take each other's messages. */
 function findDoubles(secrets: readonly NamedSecret[]): readonly Problem[] {
   return secrets.flatMap(({ where, secret }, index) => {
     const first = secrets.findIndex((other) => other.secret.reveal() === secret.reveal());

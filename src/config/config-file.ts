@@ -7,18 +7,18 @@ import { accountNetworks, type NetworkName } from './credentials.ts';
 import type { Problem } from './problem.ts';
 
 export type ConfigFile = {
-  /** Absolute; absent when no file was there and none was asked for. */
+  /** Absolute; absent when no file exists and none was named. */
   readonly path?: string;
   readonly content: Readonly<Record<string, unknown>>;
   readonly problems: readonly Problem[];
 };
 
-/** Where the configuration file is, or would be: the one that PARLEY_CONFIG names, or the one of the installation's home. */
+/** Returns the path of the configuration file: the one in PARLEY_CONFIG, or else in the installation's home. */
 export function configFilePath(named: string | undefined, home: string): string {
   return resolve(home, named ?? 'parley.config.json');
 }
 
-/** Reads the file; one that is named must exist. Comments and trailing commas are allowed. */
+/** Reads the file, which must exist if it is named. Comments and trailing commas are allowed. */
 export function readConfigFile(named: string | undefined, home: string): ConfigFile {
   const path = configFilePath(named, home);
   let text: string;
@@ -35,7 +35,7 @@ export function readConfigFile(named: string | undefined, home: string): ConfigF
 
 function parseText(text: string, path: string): Omit<ConfigFile, 'path'> {
   try {
-    // White space takes the place of what is removed, so that the parser names the right line.
+    // Comments are replaced by white space, so that the parser reports the right line.
     const plain = stripJsonComments(text, { trailingCommas: true });
     const content = parseJson(plain);
     if (typeof content !== 'object' || content === null || Array.isArray(content)) {
@@ -51,7 +51,7 @@ function parseText(text: string, path: string): Omit<ConfigFile, 'path'> {
   }
 }
 
-/** The parser's message quotes the text, which may hold a secret, so only the place is taken from it. */
+/** Returns only the position from the parser's message, because its quote may contain a secret. */
 function positionOf(error: unknown, text: string): string {
   const [, position] = /at position (\d+)/.exec(String(error)) ?? [];
   if (position === undefined) return '';
@@ -59,7 +59,7 @@ function positionOf(error: unknown, text: string): string {
   return ` at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
-/** Finds names that are there twice: the parser keeps the last value, and all of the earlier one would silently not hold. */
+/** Finds duplicate names: the parser keeps the last value, so the earlier one would silently have no effect. */
 function findRepeated(json: string, path: string): readonly Problem[] {
   const problems: Problem[] = [];
   const open: { readonly names: Set<string>; name: string }[] = [];
@@ -76,7 +76,7 @@ function findRepeated(json: string, path: string): readonly Problem[] {
   return problems;
 }
 
-/** The variable for each secret that was put into the file by mistake. */
+/** The variable for each secret that may end up in the file by mistake. */
 const variableOf: Readonly<Record<string, string>> = {
   'channels.telegram.token': 'TELEGRAM_BOT_TOKEN',
   'channels.discord.token': 'DISCORD_BOT_TOKEN',
@@ -92,7 +92,7 @@ function variableOfAccount(place: string): string | undefined {
   return known && account && accountVariable(known as NetworkName, account);
 }
 
-/** The file is shared, printed and committed, so a credential in it is an error. */
+/** Finds credentials, which are an error because the file is shared, printed and committed. */
 function findSecrets(value: object, path: string, at: string): readonly Problem[] {
   const problems: Problem[] = [];
   for (const [name, member] of Object.entries(value)) {

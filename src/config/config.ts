@@ -5,7 +5,7 @@ import type { FileSettings } from './schema.ts';
 import type { Secret } from './secret.ts';
 import type { TextPattern } from './text-pattern.ts';
 
-/** The settings of this process: file, environment and defaults, checked, joined and frozen. */
+/** The settings of this process: file, environment and defaults, validated, merged and frozen. */
 export type Config = DeepReadonly<
   Omit<
     FileSettings,
@@ -26,13 +26,13 @@ export type Config = DeepReadonly<
   readonly dataDir: string;
   /** The file that was read; absent when there is none. */
   readonly configPath?: string;
-  /** The `.env` files that were read, the stronger one first. */
+  /** The `.env` files that were read, the one with precedence first. */
   readonly envFiles: readonly EnvFile[];
-  /** Settings of the file that a variable replaces with another value. */
+  /** Settings of the file that a variable overrides with a different value. */
   readonly hiddenSettings: readonly HiddenSetting[];
   /** Names of Parley's own variables that are set, from the environment or a file. */
   readonly variables: readonly string[];
-  /** PARLEY_TOKEN. When absent the gateway makes one and keeps it in the data folder. */
+  /** PARLEY_TOKEN. If absent, the gateway creates one and keeps it in the data folder. */
   readonly token?: Secret;
   /** A redis:// or rediss:// address, or the absolute path of a unix socket. Absent: a private server. */
   readonly redisUrl?: Secret;
@@ -43,7 +43,7 @@ export type Config = DeepReadonly<
   readonly models: Readonly<Record<string, ModelSettings>>;
   /** Name of the model that answers by default: an alias, or `provider/id`. */
   readonly model: string;
-  /** Where spans go. Without an endpoint none are made. */
+  /** Where spans are sent. Without an endpoint, none are created. */
   readonly tracing: { readonly endpoint?: string; readonly headers: Readonly<Record<string, Secret>> };
   /** Micro-dollars. */
   readonly budgets: Readonly<Partial<Record<BudgetScope, number>>>;
@@ -66,24 +66,24 @@ export type Config = DeepReadonly<
   };
 };
 
-/** A setting of the file that doesn't count, as `channels.signal.number`, and the variable that does. */
+/** A setting of the file that is overridden, such as `channels.signal.number`, and the variable that overrides it. */
 export type HiddenSetting = { readonly setting: string; readonly by: string };
 
 /** A server of models. */
 export type ProviderSettings = {
   readonly kind: 'anthropic' | 'openai' | 'demo';
-  /** In the order they are tried. */
+  /** In the order in which they are tried. */
   readonly apiKeys: readonly Secret[];
   /** The variable of its keys. */
   readonly keysEnv: string;
   readonly baseUrl?: string;
-  /** Sent to it alone, with every request. */
+  /** Sent with every request to this provider only. */
   readonly headers?: Readonly<Record<string, Secret>>;
-  /** The variable that it wants and has not: it can't be used. */
+  /** The variable that it needs but isn't set, so that the provider can't be used. */
   readonly needs?: string;
 };
 
-/** One model at its provider: `window`, its context window, is absent where Parley knows it. */
+/** One model at its provider; `window`, its context window, is absent if Parley knows it. */
 export type ModelSettings = DeepReadonly<Omit<FileSettings['models'][string], 'prices'>> & {
   /** Micro-dollars per million tokens; absent: the list prices. */
   readonly prices?: ModelPrices;
@@ -97,24 +97,24 @@ export type AgentSettings = DeepReadonly<Omit<AgentInFile, 'id' | 'name' | 'work
   readonly name: string;
   /** Absolute. */
   readonly workspace: string;
-  /** Micro-dollars, in place of `Config.budgets`. */
+  /** Micro-dollars, replacing `Config.budgets`. */
   readonly budgets?: Readonly<Partial<Record<Exclude<BudgetScope, 'gateway'>, number>>>;
 };
 
-/** Sends what matches every given field to an agent; the most specific binding wins. */
+/** Routes messages that match every given field to an agent; the most specific binding wins. */
 export type Binding = DeepReadonly<Omit<FileSettings['bindings'][number], 'agent'>> & {
   readonly agent: AgentId;
 };
 
 /**
- * Core's view of a channel's settings. The rest is the channel's own: pass it through `revealSettings` to the
+ * Core's view of a channel's settings. The rest belongs to the channel: pass it through `revealSettings` to the
  * channel's schema.
  */
 export type ChannelSettings = {
   readonly enabled: boolean;
-  /** Further accounts of the network, each with all its settings, by the names they are configured under. */
+  /** Further accounts of the network by their configured names, each with all of its settings. */
   readonly accounts?: Readonly<Record<string, ChannelSettings>>;
-  /** The variable that an account wants and has not. */
+  /** The variable that an account needs but isn't set. */
   readonly needs?: string;
   readonly [setting: string]: unknown;
 };

@@ -7,19 +7,19 @@ import { findSecretProblem, Secret, type SecretKind } from './secret.ts';
 /** A network whose accounts have secrets. */
 export type Network = {
   readonly variable: EnvironmentName;
-  /** Where the channel wants the secret. */
+  /** The channel's setting that takes the secret. */
   readonly setting: string;
   readonly kind: SecretKind;
   readonly fix: string;
-  /** Without the secret there is no account. */
+  /** Without the secret, there is no account. */
   readonly isRequired: boolean;
-  /** The variable that turns an account on, where it isn't that of the secret. */
+  /** The variable that turns an account on, if it isn't the secret's. */
   readonly switchedBy?: string;
-  /** Settings that are one account's alone, and never taken over. */
+  /** Settings that belong to a single account and are never inherited. */
   readonly own: readonly string[];
 };
 
-/** The networks with secrets, and how each is read. */
+/** The networks with secrets, and how to read each secret. */
 export const accountNetworks = {
   telegram: {
     variable: 'TELEGRAM_BOT_TOKEN',
@@ -53,7 +53,7 @@ export type Credentials = ReturnType<typeof readCredentials>;
 
 export type CredentialRules = { readonly allowInsecureRedis: boolean };
 
-/** Takes every secret of the environment and refuses those that cannot be real. */
+/** Reads every secret from the environment and reports those that can't be real. */
 export function readCredentials(environment: Environment, rules: CredentialRules) {
   const problems: Problem[] = [];
   const take = (name: EnvironmentName, find: (value: string) => string | undefined): Secret | undefined => {
@@ -97,7 +97,8 @@ export function splitList(text: string | undefined): readonly string[] {
 }
 
 /**
- * A remote Redis must ask for a password: any client that reaches it can read and forge wake jobs (threat 14).
+ * Checks the address. A remote Redis must require a password, because any client that reaches it can read and forge
+ * wake jobs (threat 14).
  */
 function findRedisProblem(value: string, rules: CredentialRules): string | undefined {
   if (value.startsWith('/')) return undefined;
@@ -122,14 +123,14 @@ function findDatabaseProblem(value: string): string | undefined {
 
 function passwordProblem(password: string): string | undefined {
   const problem = findSecretProblem(password, 'password');
-  return problem === undefined ? undefined : `holds a password that ${problem}; set a real one`;
+  return problem === undefined ? undefined : `contains a password that ${problem}; set a real one`;
 }
 
 function parseUrl(value: string): URL | undefined {
   return URL.canParse(value) ? new URL(value) : undefined;
 }
 
-/** Only spellings that cannot mean anything else; `redis://` hosts are not normalised by URL. */
+/** Accepts only unambiguous spellings, because URL doesn't normalise the hosts of `redis://` addresses. */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }

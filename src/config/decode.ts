@@ -1,9 +1,9 @@
-/** Decodes a percent-encoded text; any other stays as it is. */
+/** Decodes percent-encoded text; returns any other text unchanged. */
 export function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not percent-encoded after all: take it as it stands.
+    // Not percent-encoded after all.
     return text;
   }
 }

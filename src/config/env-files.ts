@@ -7,9 +7,9 @@ import type { Problem } from './problem.ts';
 export type EnvFile = {
   /** Absolute. */
   readonly path: string;
-  /** The names whose values come from it. */
+  /** Names whose values come from this file. */
   readonly names: readonly string[];
-  /** The names that it sets in vain: the environment, or the file read before it, sets them too. */
+  /** Names that it sets without effect, because the environment or a file with precedence sets them too. */
   readonly hidden: readonly string[];
 };
 
@@ -19,12 +19,12 @@ export type Variables = {
   readonly problems: readonly Problem[];
 };
 
-/** The longest `.env` that is read, bytes. */
+/** Largest `.env` that is read, bytes. */
 const mostBytes = 64 * 1024;
 
 /**
- * Lays the environment over `.env` in the installation's home, and both over `.env` in the folder that PARLEY_DATA_DIR
- * names. Never throws: a file that can't be read is a problem.
+ * Merges the environment with `.env` in the installation's home and `.env` in the folder that PARLEY_DATA_DIR names, in
+ * this order of precedence. Never throws: an unreadable file is reported as a problem.
  */
 export function withEnvFiles(environment: NodeJS.ProcessEnv, home: string): Variables {
   const beside = addFile({ values: environment, files: [], problems: [] }, join(home, '.env'));
@@ -55,7 +55,7 @@ function addFile(before: Variables, path: string): Variables {
   };
 }
 
-/** A `#` ends a value without quotes wherever it stands, so half a password would count as the whole. */
+/** Finds values cut short by a `#`, which ends an unquoted value anywhere, so half a password would be used. */
 function findCut(text: string, values: ReadonlyMap<string, string | undefined>): readonly string[] {
   return text.split('\n').flatMap((line) => {
     const [, name = '', value] =
@@ -67,14 +67,14 @@ function findCut(text: string, values: ReadonlyMap<string, string | undefined>):
   });
 }
 
-/** A quote that isn't closed takes in the lines up to the next one. */
+/** Finds values with an unclosed quote, which include the lines up to the next quote. */
 function findOverlong(values: readonly (readonly [string, string | undefined])[]): readonly string[] {
   return values.flatMap(([name, value]) =>
     value?.includes('\n') ? [`${name} continues on the next line; close its quotes`] : [],
   );
 }
 
-/** The text, what is wrong with the file, or undefined where there is none. */
+/** Returns the text, or what is wrong with the file, or undefined if there is no file. */
 function readLimited(path: string): string | { readonly problem: string } | undefined {
   let file: number | undefined;
   try {
@@ -83,7 +83,7 @@ function readLimited(path: string): string | { readonly problem: string } | unde
     const length = readSync(file, buffer, 0, buffer.length, 0);
     if (length > mostBytes) return { problem: `is larger than ${mostBytes / 1024} KB; shorten it` };
     const text = buffer.toString('utf8', 0, length);
-    // Windows' "Unicode" writes two bytes for each character: every name in it would be another one.
+    // Windows' "Unicode" encoding uses two bytes per character, so no name would be recognised.
     if (text.includes('\0')) return { problem: "isn't UTF-8 text; save it as UTF-8" };
     return text.replace(/^\uFEFF/, '');
   } catch (error) {

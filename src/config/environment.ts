@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { type EnvFile, withEnvFiles } from './env-files.ts';
 import type { Problem } from './problem.ts';
 
-/** The names Parley reads from the environment; they are fixed (spec 18). */
+/** The variables that Parley reads from the environment; their names are fixed (spec 18). */
 export const environmentNames = [
   'ANTHROPIC_API_KEY',
   'ANTHROPIC_BASE_URL',
@@ -30,34 +30,34 @@ export const environmentNames = [
   'PARLEY_OWNERS',
 ] as const;
 
-/** A name that Parley reads from the environment. */
+/** A variable that Parley reads from the environment. */
 export type EnvironmentName = (typeof environmentNames)[number];
 
-/** The environment's values. Absent and empty names are left out. */
+/** The environment's values, without absent and empty ones. */
 export type Environment = {
   readonly values: Readonly<Partial<Record<EnvironmentName, string>>>;
-  /** Names that look meant for Parley and that it does not know. */
+  /** Names that look meant for Parley but are unknown. */
   readonly unknown: readonly string[];
-  /** Every other variable: the secret of an account is looked up by a name that is not fixed. */
+  /** Every other variable, because an account's secret may be in a variable of any name. */
   readonly others?: Readonly<Record<string, string>>;
   /** The `.env` files that were read. */
   readonly files?: readonly EnvFile[];
   readonly problems?: readonly Problem[];
 };
 
-/** The value of a variable that a setting names; undefined for one that isn't set. */
+/** Returns the value of a variable that a setting names; undefined if it isn't set. */
 export function variableNamed(name: string, { values, others }: Environment): string | undefined {
   const known: Readonly<Record<string, string | undefined>> = values;
   return known[name] ?? others?.[name];
 }
 
-/** Reads the environment and the `.env` files: the only place in Parley that does. */
+/** Reads the environment and the `.env` files; nothing else in Parley does. */
 export function readSurroundings(home: string, source: NodeJS.ProcessEnv = process.env): Environment {
   const { values, files, problems } = withEnvFiles(withFullPaths(source), home);
   return { ...readEnvironment(values), files, problems };
 }
 
-/** A path typed in a shell is meant from the folder that the shell is in; one in a file, from the file's. */
+/** Resolves paths from the shell against its working directory; those in a file are relative to the file. */
 function withFullPaths(source: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { PARLEY_DATA_DIR: dataDir, PARLEY_CONFIG: file } = source;
   return {
@@ -67,12 +67,12 @@ function withFullPaths(source: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   };
 }
 
-/** Set by scripts/bundle.mjs in the bundle of a package, whose own folder an update replaces. */
+/** Set by scripts/bundle.mjs in a package's bundle, whose folder is replaced by an update. */
 declare const PARLEY_IS_PACKAGED: true | undefined;
 
 /**
- * The folder of this installation's `.env`, `parley.config.json` and `data`, whatever folder a command is typed in: the
- * clone; for an installed package `parley` below XDG_DATA_HOME, by default ~/.local/share of `userHome`.
+ * Returns the folder of this installation's `.env`, `parley.config.json` and `data`, wherever a command is run: the
+ * clone; for an installed package, `parley` in XDG_DATA_HOME, by default ~/.local/share of `userHome`.
  */
 export function homeFolder(userHome: string = homedir()): string {
   const { PARLEY_TEST_HOME: given, XDG_DATA_HOME: shared } = process.env;
@@ -82,8 +82,8 @@ export function homeFolder(userHome: string = homedir()): string {
 }
 
 /**
- * Sorts variables by what Parley knows of them. An empty one counts as absent, because that is what `${NAME:-}` in a
- * compose file passes.
+ * Sorts variables into known, unknown and other ones. An empty one counts as absent, because that is what `${NAME:-}`
+ * in a compose file passes.
  */
 export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
   const values: Partial<Record<EnvironmentName, string>> = {};
@@ -103,8 +103,8 @@ export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
 }
 
 /**
- * Makes a client of an SDK that reads variables by itself, with those whose names begin so hidden from it: what they
- * hold is for one server, and the client may be another's. What it reads later is not hidden.
+ * Creates a client of an SDK that reads variables on its own, with those that begin with `prefix` hidden from it: their
+ * values are for one server, and the client may be another server's. Variables it reads later aren't hidden.
  */
 export function hidingVariables<Made>(prefix: string, make: () => Made): Made {
   const hidden = Object.entries(process.env).filter(([name]) => name.startsWith(prefix));
@@ -116,7 +116,7 @@ export function hidingVariables<Made>(prefix: string, make: () => Made): Made {
   }
 }
 
-/** Variables of this shell that say where the installation is, with full paths, for a service that has no shell. */
+/** Returns the variables of this shell that locate the installation, with full paths, for a service without a shell. */
 export function servicePlaces(): Readonly<Record<string, string>> {
   const { XDG_DATA_HOME: shared } = process.env;
   const { PARLEY_DATA_DIR: dataDir, PARLEY_CONFIG: file } = withFullPaths(process.env);
@@ -127,18 +127,18 @@ export function servicePlaces(): Readonly<Record<string, string>> {
   };
 }
 
-/** The user who typed `sudo` before this command; undefined without it. */
+/** Returns the user who ran this command with `sudo`; undefined without it. */
 export function sudoCaller(): { readonly uid: number; readonly gid: number } | undefined {
   const [uid, gid] = [Number(process.env.SUDO_UID), Number(process.env.SUDO_GID)];
   return process.getuid?.() === 0 && uid > 0 && gid > 0 ? { uid, gid } : undefined;
 }
 
-/** Where programs keep this user's settings. */
+/** Returns the folder where programs keep this user's settings. */
 export function userConfigFolder(): string {
   return process.env.XDG_CONFIG_HOME || join(homedir(), '.config');
 }
 
-/** Set for the tests. Parley itself reads only PARLEY_TEST_HOME, so that a test never finds the developer's own `.env`. */
+/** Variables for tests. Parley itself only reads PARLEY_TEST_HOME, so that tests never find the developer's `.env`. */
 const developerNames: ReadonlySet<string> = new Set([
   'PARLEY_LONG',
   'PARLEY_TEST_HOME',
@@ -147,8 +147,8 @@ const developerNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The variables a child process may see: what programs need to run, and no credential. An allow-list,
- * so that a secret added later is left out without anyone thinking of it.
+ * Returns the variables that a child process may see: what programs need to run, and no credentials. An allow-list,
+ * so that a secret added later is left out by default.
  */
 export function childEnvironment(): Record<string, string> {
   const child: Record<string, string> = {};
@@ -159,7 +159,7 @@ export function childEnvironment(): Record<string, string> {
   return child;
 }
 
-/** True where people look at the output: pretty logs, colours. */
+/** Says whether the output goes to a terminal, and so may have readable logs and colours. */
 export function isInteractive(): boolean {
   return process.stdout.isTTY === true;
 }

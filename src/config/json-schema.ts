@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { accountNetworks } from './credentials.ts';
 import { fileSchema } from './schema.ts';
 
-/** The schemas by which channels and plugins check what is their own, by their ids. */
+/** The schemas by which channels and plugins check their own settings, by id. */
 export type PartSchemas = {
   readonly channels: Readonly<Record<string, z.ZodType>>;
   readonly plugins: Readonly<Record<string, z.ZodType>>;
 };
 
-/** The part of a JSON Schema that settings are described by. */
+/** The part of a JSON Schema that describes settings. */
 export type SettingsSchema = {
   readonly description?: string;
   readonly default?: unknown;
@@ -17,7 +17,7 @@ export type SettingsSchema = {
   additionalProperties?: SettingsSchema | boolean;
 };
 
-/** The JSON Schema of parley.config.json with the settings of its parts, for editors and `parley config schema`. */
+/** Returns the JSON Schema of parley.config.json with its parts' settings, for editors and `parley config schema`. */
 export function configJsonSchema(parts: PartSchemas): SettingsSchema {
   const schema = { title: 'parley.config.json', ...jsonSchemaOf(fileSchema) };
   for (const group of ['channels', 'plugins'] as const)
@@ -27,14 +27,14 @@ export function configJsonSchema(parts: PartSchemas): SettingsSchema {
 }
 
 function jsonSchemaOf(schema: z.ZodType): SettingsSchema {
-  // zod's type of a JSON Schema allows booleans where it makes none of objects.
+  // zod's type of a JSON Schema also allows booleans, which it never produces for objects.
   return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as SettingsSchema;
 }
 
 /** Settings that come from the environment. */
 const secrets: ReadonlySet<string> = new Set(Object.values(accountNetworks).map(({ setting }) => setting));
 
-/** A network's accounts take the same settings. */
+/** Adds a part's own settings, also to a network's accounts, which take the same ones. */
 function addOwn(place: SettingsSchema | undefined, own: Readonly<Record<string, SettingsSchema>>): void {
   const settings = Object.fromEntries(Object.entries(own).filter(([name]) => !secrets.has(name)));
   for (const each of [place, place?.properties?.accounts?.additionalProperties]) {

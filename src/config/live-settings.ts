@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
 import { Secret } from './secret.ts';
 
-/** The settings that a running process takes over without a restart, all of what lies below them included. */
+/** The settings that a running process applies without a restart, including everything under them. */
 const live: readonly (keyof Config)[] = [
   'logLevel',
   'allowedHosts',
@@ -15,13 +15,13 @@ const live: readonly (keyof Config)[] = [
   'reset',
 ];
 
-/** Settings whose parts differ: most of each is live, the named rest is read once. */
+/** Settings that are live except for the named parts, which are only read at start. */
 const partlyLive: Readonly<Partial<Record<keyof Config, readonly string[]>>> = {
   groups: ['contextLimit'],
   queue: ['waitingNotice'],
 };
 
-/** Where the settings come from, or what follows from others: nothing of its own changes with them. */
+/** Origins of the settings, and values derived from others: a change here has no effect of its own. */
 const derived: readonly (keyof Config)[] = [
   'configPath',
   'envFiles',
@@ -30,26 +30,26 @@ const derived: readonly (keyof Config)[] = [
   'mentionMatchers',
 ];
 
-/** The outcome of reading the configuration anew. */
+/** The outcome of reloading the configuration. */
 export type ReloadResult =
   | {
       readonly kind: 'applied';
-      /** Settings that hold from now on. */
+      /** Settings that have taken effect. */
       readonly applied: readonly string[];
-      /** Settings that differ from those this process began with and wait for its next start. */
+      /** Settings that differ from those this process started with and take effect at its next start. */
       readonly needsRestart: readonly string[];
     }
-  /** Nothing was changed; `problem` names every mistake and its fix. */
+  /** Nothing was changed; `problem` lists every mistake and its fix. */
   | { readonly kind: 'refused'; readonly problem: string };
 
-/** Sorts the settings that differ into those that take effect at once and those that need a restart. */
+/** Sorts the settings that differ into those that take effect immediately and those that need a restart. */
 export function compareSettings(
   before: Config,
   after: Config,
 ): Omit<Extract<ReloadResult, { kind: 'applied' }>, 'kind'> {
   const applied: string[] = [];
   const needsRestart: string[] = [];
-  // The keys of both: an optional setting may be in one alone.
+  // The keys of both, because an optional setting may be in only one of them.
   const names = Object.keys({ ...before, ...after }) as (keyof Config)[];
   for (const name of names) {
     if (derived.includes(name) || isSame(before[name], after[name])) continue;
@@ -79,7 +79,7 @@ function sortParts(
   }
 }
 
-/** Secrets compare by their values. */
+/** Compares values; secrets by what they contain. */
 function isSame(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(plain(one), plain(other));
 }

@@ -1,5 +1,5 @@
-// One immutable Config out of defaults < file < environment. Everything that is wrong is reported
-// together; nothing is guessed, and what is unknown is an error.
+// Builds one immutable Config from defaults < file < environment. All problems are reported together;
+// nothing is guessed, and unknown names are errors.
 import { dirname, resolve } from 'node:path';
 import { agentId } from '#contracts/ids.ts';
 import { type ChannelAccounts, readChannelAccounts } from './channel-accounts.ts';
@@ -24,7 +24,10 @@ import { suggestName } from './suggestion.ts';
 import { compilePattern } from './text-pattern.ts';
 import { findWorkspaceProblems } from './workspace-rules.ts';
 
-/** Reads the file and, unless it is given, the environment with its `.env` files. Throws ParleyError `config_invalid` that names every problem and its fix. */
+/**
+ * Reads the file and, unless it is given, the environment with its `.env` files. Throws ParleyError `config_invalid`
+ * that lists every problem and its fix.
+ */
 export function loadConfig(given?: Environment, home: string = homeFolder()): Config {
   const environment = given ?? readSurroundings(home);
   const file = readConfigFile(environment.values.PARLEY_CONFIG, home);
@@ -79,7 +82,7 @@ export function loadConfig(given?: Environment, home: string = homeFolder()): Co
 
 type Sources = ReadonlyMap<string, EnvironmentName>;
 
-/** The setting of each variable that isn't a secret. */
+/** The setting that each non-secret variable overrides. */
 const settingOf: Partial<Record<EnvironmentName, readonly string[]>> = {
   ANTHROPIC_BASE_URL: ['providers', 'anthropic', 'baseUrl'],
   OPENAI_BASE_URL: ['providers', 'openai', 'baseUrl'],
@@ -111,7 +114,7 @@ function overlayEnvironment(content: Readonly<Record<string, unknown>>, environm
   }
   const owners = splitList(environment.values.PARLEY_OWNERS);
   if (owners.length > 0) {
-    // Added to those of the file, never instead: nobody loses ownership by a forgotten variable.
+    // Added to the file's owners, never replacing them, so that nobody loses ownership by a forgotten variable.
     settings.owners = [...owners, ...(Array.isArray(settings.owners) ? settings.owners : [])];
     for (const index of owners.keys()) sources.set(`owners.${index}`, 'PARLEY_OWNERS');
   }
@@ -127,7 +130,7 @@ function setAt(settings: Record<string, unknown>, path: readonly string[], value
   }
   settings[name] ??= {};
   const inner = settings[name];
-  // Anything else there is a problem the schema reports.
+  // The schema reports anything else.
   if (typeof inner === 'object' && inner !== null) setAt(inner as Record<string, unknown>, rest, value);
 }
 
@@ -137,14 +140,14 @@ function placeOf(path: readonly PropertyKey[], sources: Sources, file: ConfigFil
   return file.path === undefined ? showPath(path) : `${showPath(path)} in ${file.path}`;
 }
 
-/** A variable that comes from a `.env` file is mended there. */
+/** Names the `.env` file in a problem with a variable that comes from it. */
 function inItsFile({ where, what }: Problem, { files = [] }: Environment): Problem {
   const [, name = ''] = /^(\w+) in the environment$/.exec(where) ?? [];
   const file = files.find(({ names }) => names.includes(name));
   return { where: file === undefined ? where : `${name} in ${file.path}`, what };
 }
 
-/** A misspelt variable would be a setting that silently does not hold. Names far from all known ones pass. */
+/** Finds misspelt variables, which would silently have no effect. Names unlike any known one are ignored. */
 function findUnknownVariables(environment: Environment): readonly Problem[] {
   return environment.unknown.flatMap((name) => {
     const suffixes = environmentNames.map((known) => known.replace(/^PARLEY_/, ''));
@@ -220,26 +223,26 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
   };
 }
 
-/** An address that only further accounts use opens no account of its own. */
+/** Says whether Signal is on. An address that only serves further accounts doesn't turn the main account on. */
 function isSignalOn({ enabled, apiUrl, number, accounts }: FileSettings['channels']['signal']): boolean {
   const isOnlyOne = Object.keys(accounts).length === 0;
   return enabled ?? (apiUrl !== undefined && (isOnlyOne || number !== undefined));
 }
 
-/** The holder of the page's token or of the machine's terminal is the owner. */
+/** The owner of the page's token and of the machine's terminal. */
 const localOwners = ['web:owner', 'terminal:owner'] as const;
 
-/** Whether the configuration names an owner besides the machine's user. */
+/** Says whether the configuration names an owner besides the machine's user. */
 export function hasOwner(config: Pick<Config, 'owners'>): boolean {
   return namedOwners(config).length > 0;
 }
 
-/** Owners besides the machine's user: `channel:peer`. */
+/** Returns the owners besides the machine's user: `channel:peer`. */
 export function namedOwners({ owners }: Pick<Config, 'owners'>): readonly string[] {
   return owners.filter((owner) => !localOwners.some((local) => local === owner));
 }
 
-/** Links the page and the terminal as one person, unless the file puts them elsewhere. */
+/** Links the page and the terminal as one person, unless the file links them elsewhere. */
 function withLocalOwner(links: FileSettings['identityLinks']): Record<string, readonly string[]> {
   const placed = new Set(Object.values(links).flat());
   const free = localOwners.filter((peer) => !placed.has(peer));
@@ -260,7 +263,7 @@ function buildAgents(settings: FileSettings, dataDir: string): readonly AgentSet
     ...(budgets && { budgets: limitsOf(budgets) }),
     id: agentId(agent.id),
     name: agent.name ?? 'Parley',
-    // Agents beyond the first keep apart unless told otherwise: a workspace is what its tools can reach.
+    // Further agents get separate workspaces by default, because an agent's tools can access all of its workspace.
     workspace: resolve(dataDir, agent.workspace ?? (index === 0 ? 'workspace' : `workspace-${agent.id}`)),
   }));
 }
@@ -271,7 +274,7 @@ function limitsOf(budgets: FileSettings['budgets']): Config['budgets'] {
   );
 }
 
-/** Freezes plain objects and lists all the way down; secrets and compiled patterns guard themselves. */
+/** Freezes plain objects and lists recursively; secrets and compiled patterns protect themselves. */
 function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || value instanceof Secret) return value;
   for (const member of Object.values(value)) freeze(member);

@@ -1,10 +1,10 @@
-/** The shape of providers and models, as written. */
+/** The schema of providers and models, as written. */
 import { z } from 'zod';
 import { identifier } from './agent-schema.ts';
 
 export const httpUrl = z.url({ protocol: /^https?$/, error: "isn't an http:// or https:// address" });
 
-/** The SDKs give up a server that hasn't begun to answer after so long, ms. */
+/** The SDKs give up on a server that hasn't started to answer after this long, ms. */
 export const longestSilenceMs = 600_000;
 
 const dollarsPerMillion = z.number().min(0).max(10_000);
@@ -23,43 +23,50 @@ export const providers = z
       kind: z
         .enum(['anthropic', 'openai', 'demo'])
         .exactOptional()
-        .describe('Its API. Default: its name, if that is an API, otherwise openai.'),
+        .describe('API that it speaks. Default: its name if that is one of them, otherwise openai.'),
       baseUrl: httpUrl.exactOptional().describe('Address of its API, for example http://127.0.0.1:11434/v1.'),
       keysEnv: variableName
         .exactOptional()
-        .describe('Environment variable with its API keys, separated by commas. Default: <NAME>_API_KEY.'),
+        .describe('Environment variable with its comma-separated API keys. Default: <NAME>_API_KEY.'),
       headersEnv: variableName
         .exactOptional()
-        .describe('Environment variable with headers for this server only: name=value, separated by commas.'),
+        .describe(
+          'Environment variable with headers for this server only: comma-separated name=value pairs.',
+        ),
     }),
   )
   .default({})
   .describe('Model servers. Built in: anthropic, openai, openrouter, ollama, demo.');
 
-/** Where spans of runs, model calls and tool calls go. */
+/** Where spans of runs, model calls and tool calls are sent. */
 export const tracing = z
   .strictObject({
     endpoint: httpUrl
       .exactOptional()
       .describe(
-        'An OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. Absent: no traces.',
+        'An OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. Absent = no traces.',
       ),
     headersEnv: variableName
       .default('OTEL_EXPORTER_OTLP_HEADERS')
-      .describe('Environment variable with the headers it wants: name=value, separated by commas.'),
+      .describe('Environment variable with headers for the collector: comma-separated name=value pairs.'),
   })
   .prefault({});
 
-/** Whether model calls are written down as they were. */
+/** Whether the full requests and answers of model calls are logged. */
 export const payloadLog = z
   .strictObject({
     enabled: z
       .boolean()
       .default(false)
       .describe(
-        'Write each model request and answer to payloads.jsonl in the data folder, without secrets. It contains what people wrote.',
+        'Write each model request and answer to payloads.jsonl in the data folder, without secrets. The file contains what people wrote.',
       ),
-    maxMb: z.number().min(1).max(100_000).default(64).describe('Maximum size, including the earlier file.'),
+    maxMb: z
+      .number()
+      .min(1)
+      .max(100_000)
+      .default(64)
+      .describe('Maximum size in megabytes, including the previous file.'),
   })
   .prefault({});
 
@@ -67,20 +74,20 @@ export const models = z
   .record(
     identifier,
     z.strictObject({
-      provider: identifier,
+      provider: identifier.describe('Name of its provider.'),
       id: z.string().min(1).describe("The model's id at its provider."),
       window: z
         .int()
         .min(1000)
         .max(100_000_000)
         .exactOptional()
-        .describe('Context window, tokens, if Parley does not know it.'),
+        .describe('Context window in tokens, if Parley doesn’t know it.'),
       maxTokens: z
         .int()
         .min(1)
         .max(1_000_000)
         .exactOptional()
-        .describe('Longest answer of one call, tokens. Default: 16,000, at most a quarter of the window.'),
+        .describe('Longest answer of one call, in tokens. Default: 16,000, at most a quarter of the window.'),
       prices: z
         .strictObject({
           input: dollarsPerMillion,
@@ -93,12 +100,14 @@ export const models = z
       tools: z
         .boolean()
         .exactOptional()
-        .describe('Whether it is offered tools. Default: yes, until its server says that it supports none.'),
+        .describe(
+          'Whether to offer it tools. Default: yes, until its server says that it doesn’t support them.',
+        ),
       fallbacks: z
         .array(modelName)
         .default([])
-        .describe('Models to try, in this order, when it fails; each may be from another provider.'),
+        .describe('Models to try, in this order, when it fails; each may be from a different provider.'),
     }),
   )
   .default({})
-  .describe('Models under names of your own. A provider/id such as openai/gpt-5-mini needs no entry.');
+  .describe('Models under names you choose. A provider/id such as openai/gpt-5-mini needs no entry.');

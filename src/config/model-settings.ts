@@ -1,5 +1,5 @@
-// Providers with their keys, and which model a name means: an alias, `provider/id`, or the bare id of a
-// well-known family.
+// Providers with their keys, and the model that a name refers to: an alias, `provider/id`, or the bare id
+// of a well-known family.
 import type { Config, ModelSettings, ProviderSettings } from './config.ts';
 import { decode } from './decode.ts';
 import { type Environment, variableNamed } from './environment.ts';
@@ -19,7 +19,7 @@ const presets: Readonly<Record<string, ProviderPreset>> = {
   demo: { kind: 'demo', needsKey: false },
 };
 
-/** The model of each vendor that answers unless the configuration names another. */
+/** Each vendor's default model. */
 export const vendorModels = {
   anthropic: 'anthropic/claude-sonnet-5-5',
   openai: 'openai/gpt-6-luna',
@@ -27,7 +27,7 @@ export const vendorModels = {
 
 export type ModelConfig = Pick<Config, 'providers' | 'models' | 'model'>;
 
-/** Reads the keys of every provider and finds the model that answers by default. */
+/** Reads the keys of every provider and determines the default model. */
 export function readModelSettings(
   settings: FileSettings,
   environment: Environment,
@@ -38,7 +38,7 @@ export function readModelSettings(
   for (const name of names) {
     const variable = settings.providers[name]?.keysEnv ?? keyVariable(name);
     const apiKeys = keysIn(variable, environment).map((key) => new Secret(key));
-    // The variables of the known providers are read with the other secrets.
+    // The known providers' variables are checked with the other secrets.
     if (!(variable in environment.values)) problems.push(...findKeyProblems(variable, environment));
     const headersEnv = settings.providers[name]?.headersEnv;
     const headers = headersEnv === undefined ? undefined : headersIn(headersEnv, environment);
@@ -64,7 +64,7 @@ function tracingOf({ tracing }: FileSettings, environment: Environment): Config[
   return { ...(endpoint !== undefined && { endpoint }), headers: headersIn(headersEnv, environment) };
 }
 
-/** The variable's headers, as programs that send to a collector read them: values may be percent-encoded. */
+/** Parses a variable's headers in the format of OpenTelemetry exporters; values may be percent-encoded. */
 function headersIn(variable: string, environment: Environment): Readonly<Record<string, Secret>> {
   const pairs = (variableNamed(variable, environment) ?? '').split(',').flatMap((pair) => {
     const [, name, value] = /^\s*([\w-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];
@@ -75,7 +75,7 @@ function headersIn(variable: string, environment: Environment): Readonly<Record<
   return Object.fromEntries(pairs);
 }
 
-/** The variable of a provider's keys that names no other. */
+/** Returns the default variable of a provider's keys. */
 function keyVariable(provider: string): string {
   return `${provider.toUpperCase().replaceAll('-', '_')}_API_KEY`;
 }
@@ -85,7 +85,7 @@ function keysIn(variable: string, environment: Environment): readonly string[] {
   return text.split(',').flatMap((key) => (key.trim() === '' ? [] : [key.trim()]));
 }
 
-/** Keys of the variable that can't be real. */
+/** Finds keys in the variable that can't be real. */
 export function findKeyProblems(variable: string, environment: Environment): readonly Problem[] {
   return keysIn(variable, environment).flatMap((key) => {
     const problem = findSecretProblem(key, 'api-key');
@@ -105,7 +105,7 @@ function providerOf(
   const preset = presets[name];
   const baseUrl = written?.baseUrl ?? preset?.baseUrl;
   const kind = written?.kind ?? preset?.kind ?? 'openai';
-  // A server of one's own may ask for no key; the vendors do.
+  // The operator's own server may need no key; the vendors do.
   const needsKey = kind === 'anthropic' || (written?.baseUrl === undefined && preset?.needsKey === true);
   const isUsable = kind === 'demo' || apiKeys.length > 0 || !needsKey;
   return {
@@ -122,12 +122,12 @@ function defaultModel(providers: Readonly<Record<string, ProviderSettings>>): st
   return 'demo';
 }
 
-/** The model that a name means; undefined when it means none. */
+/** Returns the model that a name refers to; undefined if there is none. */
 export function findModel(
   name: string,
   { providers, models }: Omit<ModelConfig, 'model'>,
 ): ModelSettings | undefined {
-  // Own properties only: people type these names.
+  // Own properties only, because people type these names.
   if (Object.hasOwn(models, name)) return models[name];
   if (name === 'demo') return { provider: 'demo', id: 'demo', fallbacks: [] };
   const slash = name.indexOf('/');
@@ -137,7 +137,7 @@ export function findModel(
   return { provider, id, fallbacks: [] };
 }
 
-/** Every model that the settings name, some more than once. */
+/** Returns every model named in the settings, some more than once. */
 export function namedModels(config: ModelConfig & Pick<Config, 'agents'>): readonly ModelSettings[] {
   const ofAgents = config.agents.flatMap(({ model, titleModel, summaryModel }) => [
     model,
@@ -149,7 +149,7 @@ export function namedModels(config: ModelConfig & Pick<Config, 'agents'>): reado
   return names.flatMap((name) => (name === undefined ? [] : (findModel(name, config) ?? [])));
 }
 
-/** Ids that can only be one vendor's may be written without it. */
+/** Returns the vendor of an id that is unmistakably its own, and so may be written without it. */
 function familyOf(id: string): string | undefined {
   if (/^claude-/.test(id)) return 'anthropic';
   return /^(gpt-|o\d)/.test(id) ? 'openai' : undefined;
@@ -179,7 +179,7 @@ function findNameProblems(settings: FileSettings, config: ModelConfig): readonly
 function findNameProblem({ where, name }: NamedModel, config: ModelConfig): readonly Problem[] {
   const model = findModel(name, config);
   if (model !== undefined) {
-    // An alias with a bad provider is reported once, at the alias.
+    // An alias with an invalid provider is reported only once, at the alias.
     return Object.hasOwn(config.models, name) && !Object.hasOwn(config.providers, model.provider)
       ? []
       : findProviderProblem(where, model.provider, config);

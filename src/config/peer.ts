@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** `channel:peer` by the platform's immutable id. A name can change hands, so it is never accepted. */
+/** `channel:peer` with the platform's immutable id. Names can change hands, so they are never accepted. */
 export const peer = z.string().check(({ value, issues }) => {
   const problem = findPeerProblem(value);
   if (problem !== undefined) issues.push({ code: 'custom', message: problem, input: value });
@@ -14,7 +14,7 @@ function findPeerProblem(value: string): string | undefined {
   return undefined;
 }
 
-/** Ids that a network never gives: a list with one would silently name nobody. */
+/** Ids that a network never issues: in a list they would silently match nobody. */
 const impossible: ReadonlyMap<string, { readonly form: RegExp; readonly instead: string }> = new Map([
   ['telegram', { form: /^(?!(?:chat:)?-?\d+$)/, instead: "Telegram's ids are numbers" }],
   ['discord', { form: /^(?!\d+$)/, instead: "Discord's ids are numbers" }],
@@ -22,13 +22,15 @@ const impossible: ReadonlyMap<string, { readonly form: RegExp; readonly instead:
     'signal',
     {
       form: /^\+\d+$|^group\.|^(?=.*[A-F])[\dA-Fa-f]{8}(?:-[\dA-Fa-f]{4}){3}-/,
-      instead: 'Signal names people by their ACI in small letters, and groups by their internal_id',
+      instead: 'Signal identifies people by their ACI in lower case, and groups by their internal_id',
     },
   ],
 ]);
 
-/** Why a `channel:id` can name nobody; undefined where it may name somebody. */
+/** Says why a `channel:id` can't match anyone; undefined if it may. */
 export function findImpossibleId(channel: string, id: string): string | undefined {
   const { form, instead } = impossible.get(channel) ?? {};
-  return form?.test(id) ? `"${channel}:${id}" names nobody: ${instead}, and /whoami shows yours` : undefined;
+  return form?.test(id)
+    ? `"${channel}:${id}" matches nobody: ${instead}, and /whoami shows yours`
+    : undefined;
 }

@@ -3,10 +3,10 @@ import { ParleyError } from '#contracts/errors.ts';
 import { fileSchema } from './schema.ts';
 import { suggestName } from './suggestion.ts';
 
-/** One thing that is wrong: where, what, and the fix. Holds no secret. */
+/** One problem: where it is, what it is, and the fix. Contains no secrets. */
 export type Problem = { readonly where: string; readonly what: string };
 
-/** Every problem in one error, so that they can be mended in one go. */
+/** Creates one error with all problems, so that they can be fixed together. */
 export function configError(problems: readonly Problem[]): ParleyError {
   const lines = problems.map(({ where, what }) => `  - ${where}: ${what}`);
   const head =
@@ -18,14 +18,14 @@ export function configError(problems: readonly Problem[]): ParleyError {
 
 type Issue = z.core.$ZodIssue;
 
-/** Sentences on what an issue is, for the file's own schema, or for the settings of a part with its `schema`. */
+/** Describes an issue in sentences, for the file's own schema or, with `schema`, for a part's settings. */
 export function describeIssue(issue: Issue, raw: unknown, schema?: z.ZodType): readonly string[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => describeUnknownKey(key, namesAt(issue.path, schema)));
   if (issue.code === 'custom') return [issue.message];
   const value = valueAt(raw, issue.path);
   if (value === undefined) return ['is missing; add it'];
-  // Instead of a variable's name it is often its secret.
+  // A secret is often written in place of its variable's name.
   const shown = /Env$/.test(String(issue.path.at(-1))) ? 'the value' : show(value);
   return [`${shown} ${describeMismatch(issue, value)}`];
 }
@@ -60,7 +60,7 @@ function show(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
 
-/** Names that people write into the file although they come from the environment. */
+/** Names that people write in the file although they belong in the environment. */
 const environmentOnly: Readonly<Record<string, string>> = {
   token: 'PARLEY_TOKEN',
   apiKey: 'the variable of its provider, for example OPENAI_API_KEY,',
@@ -69,7 +69,7 @@ const environmentOnly: Readonly<Record<string, string>> = {
   databaseUrl: 'DATABASE_URL',
 };
 
-/** Says what to write in place of a name that isn't known, by the names that are. */
+/** Says what to write instead of an unknown name, based on the known ones. */
 export function describeUnknownKey(key: string, known: readonly string[]): string {
   const variable = environmentOnly[key];
   if (variable !== undefined)
@@ -80,7 +80,7 @@ export function describeUnknownKey(key: string, known: readonly string[]): strin
     : `"${key}" isn't a known name. Did you mean "${meant}"?`;
 }
 
-/** The names that a schema knows below `path`; without a schema, that of the file. */
+/** Returns the names that a schema allows under `path`; the default is the file's schema. */
 export function namesAt(path: readonly PropertyKey[], of: z.ZodType = fileSchema): readonly string[] {
   let at = contentOf(of);
   for (const step of path) at = contentOf(below(at, String(step)));
@@ -95,7 +95,7 @@ function below(schema: Schema, step: string): Schema {
   return schema instanceof z.ZodRecord ? schema.valueType : undefined;
 }
 
-/** Without what makes it optional or changes its value. */
+/** Returns the schema without wrappers that make it optional or transform its value. */
 function contentOf(schema: Schema): Schema {
   if (schema instanceof z.ZodPipe) return contentOf(schema.in);
   const isWrapped =
@@ -103,7 +103,7 @@ function contentOf(schema: Schema): Schema {
   return isWrapped ? contentOf(schema.unwrap()) : schema;
 }
 
-/** The value below `path`; undefined where there is none. */
+/** Returns the value at `path`; undefined if there is none. */
 export function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
   let value = raw;
   for (const step of path) {

@@ -1,4 +1,4 @@
-/** How lanes treat what arrives, and what their senders are told. */
+/** The schema of how lanes treat incoming messages, and of how senders are notified. */
 import { z } from 'zod';
 import { dropPolicies, longestWindows, queueModes } from '#contracts/queue-settings.ts';
 import { peer } from './peer.ts';
@@ -10,14 +10,14 @@ const queueFields = {
     .min(0)
     .max(3_600_000)
     .describe(
-      `Debounce before a first run, ms. Each message restarts it, up to ${longestWindows} times its length.`,
+      `Debounce before a first run, in ms. Each message restarts it, up to ${longestWindows} times its length.`,
     ),
   quietMs: z
     .int()
     .min(0)
     .max(3_600_000)
     .describe(
-      `Quiet window of collect after an active run, ms. Each message restarts it, up to ${longestWindows} times its length.`,
+      `With collect: how long to wait for more messages after a run, in ms. Each message restarts it, up to ${longestWindows} times its length.`,
     ),
   cap: z.int().min(1).max(1000).describe('How many messages may wait.'),
   drop: z.enum(dropPolicies).describe('Messages to drop when the cap is reached.'),
@@ -49,9 +49,14 @@ const waitingNotice = z
     kind: noticeKind
       .default('reaction')
       .describe(
-        'Waiting notice: a reaction where the network has them, otherwise a line in direct chats (reaction); a line in direct chats, a reaction in groups (line); none (off).',
+        'Waiting notice: a reaction if the network has them, otherwise a line in direct chats (reaction); a line in direct chats and a reaction in groups (line); none (off).',
       ),
-    afterMs: z.int().min(500).max(3_600_000).default(2000).describe('Waiting time before the notice, ms.'),
+    afterMs: z
+      .int()
+      .min(500)
+      .max(3_600_000)
+      .default(2000)
+      .describe('How long a message waits before the notice, in ms.'),
     emoji: z.string().min(1).max(16).default('👀').describe('Reaction to use; the network must allow it.'),
     channels: z.record(z.string(), noticeKind).default({}).describe('Overrides per channel.'),
   })

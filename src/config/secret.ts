@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 
 /**
- * A credential. It never prints: string conversion, JSON and `console.log` all give `[secret]`. Only
- * `reveal()` gives the value, so every use of one can be found by that name.
+ * A credential that never prints: string conversion, JSON and `console.log` all yield `[secret]`. Only
+ * `reveal()` returns the value, so every use can be found by searching for that name.
  */
 export class Secret {
   readonly #value: string;
@@ -11,7 +11,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself, for the one call that needs it. Never log, store or put it in an error. */
+  /** Returns the value, for the one call that needs it. Never log it, store it or put it in an error. */
   reveal(): string {
     return this.#value;
   }
@@ -33,14 +33,14 @@ export class Secret {
   }
 }
 
-/** The values of secrets that are sent together. As `Secret.reveal`. */
+/** Returns the values of secrets that are sent together; the same rules apply as to `Secret.reveal`. */
 export function revealAll(secrets: Readonly<Record<string, Secret>>): Record<string, string> {
   return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }
 
 export type SecretKind = 'telegram-token' | 'discord-token' | 'api-key' | 'access-token' | 'password';
 
-/** Why a credential cannot be used, in words that hold none of it; undefined when it can. */
+/** Says why a credential can't be used, without quoting any of it; undefined if it can. */
 export function findSecretProblem(value: string, kind: SecretKind): string | undefined {
   if (value.trim() === '') return 'is empty';
   if (value !== value.trim()) return 'has whitespace around it';
@@ -48,7 +48,7 @@ export function findSecretProblem(value: string, kind: SecretKind): string | und
   return kindProblems[kind](value);
 }
 
-/** Characters that no bearer token can carry. */
+/** Characters that no bearer token may contain. */
 const unfitForHeader = /[^!-~]/;
 
 const kindProblems: Record<SecretKind, (value: string) => string | undefined> = {
@@ -57,11 +57,11 @@ const kindProblems: Record<SecretKind, (value: string) => string | undefined> = 
     /^\d+:[\w-]{30,}$/.test(value)
       ? undefined
       : "isn't a Telegram bot token (digits, a colon, then 30 or more letters, digits, _ or -)",
-  // Discord: three parts of base64url with dots between them, the first of which is the bot's id.
+  // Discord: three base64url parts separated by dots, the first of which is the bot's id.
   'discord-token': (value) =>
     /^[\w-]{10,}\.[\w-]{4,}\.[\w-]{20,}$/.test(value)
       ? undefined
-      : "isn't a Discord bot token (three parts of letters, digits, _ or - with dots between them)",
+      : "isn't a Discord bot token (three parts of letters, digits, _ or -, separated by dots)",
   'api-key': (value) => {
     if (value.length < 8) return 'is shorter than 8 characters';
     return unfitForHeader.test(value)
@@ -110,7 +110,7 @@ function isPlaceholder(value: string): boolean {
   );
 }
 
-/** A copy of one level of settings with each secret as plain text, for the owner of those settings. */
+/** Returns a copy of one level of settings with secrets as plain text, for the part that these settings belong to. */
 export function revealSettings(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(settings).map(([name, value]) => [name, value instanceof Secret ? value.reveal() : value]),

@@ -1,7 +1,7 @@
 import type { Config } from './config.ts';
 import { Secret } from './secret.ts';
 
-/** Every secret value the configuration holds, and the passwords inside its addresses; for redaction. */
+/** Returns every secret value in the configuration and the passwords in its addresses, for redaction. */
 export function secretsOf(config: Config): readonly string[] {
   const values: string[] = [];
   visit(config, (secret) => {
@@ -24,7 +24,7 @@ function passwordsIn(value: string): readonly string[] {
   try {
     return password === '' ? [] : [password, decodeURIComponent(password)];
   } catch {
-    // A password with a stray % is not percent-encoded: as written is all there is.
+    // A password with a stray % isn't percent-encoded, so it exists only as written.
     return [password];
   }
 }

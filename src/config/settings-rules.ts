@@ -3,7 +3,7 @@ import type { Problem } from './problem.ts';
 import type { FileSettings } from './schema.ts';
 import { suggestName } from './suggestion.ts';
 
-/** Finds problems that no single value shows: settings that contradict each other. */
+/** Finds problems that no single value reveals: settings that contradict each other. */
 export function findSettingsProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {
   return [
     ...findAgentProblems(settings),
@@ -62,7 +62,7 @@ function findBindingProblems(settings: FileSettings): readonly Problem[] {
   });
 }
 
-/** A person's or a bot's own id on a network: a number, or an ACI. */
+/** A person's or a bot's id on a network: a number or an ACI. */
 const networkId = /^(?:\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/;
 
 function findAccountProblems(
@@ -77,7 +77,7 @@ function findAccountProblems(
   return [{ where: `${where}.account`, what: `"${account}" isn't a name under accounts. ${hint}` }];
 }
 
-/** Written as elsewhere, with its channel, an id would match nothing. */
+/** Finds ids written with their channel, as elsewhere, which would match nothing in a binding. */
 function findIdProblems(
   where: string,
   binding: FileSettings['bindings'][number],
@@ -86,7 +86,7 @@ function findIdProblems(
   return (['peer', 'conversation', 'parent'] as const).flatMap((name) => {
     const [, channel = '', id] = /^([a-z]+):(.+)$/.exec(binding[name] ?? '') ?? [];
     if (!channels.includes(channel)) return [];
-    const what = `must be the id alone in a binding; write "channel": "${channel}", "${name}": "${id}"`;
+    const what = `must be just the id in a binding; write "channel": "${channel}", "${name}": "${id}"`;
     return [{ where: `${where}.${name}`, what }];
   });
 }
@@ -95,7 +95,7 @@ function unknownAgent(id: string, known: readonly string[]): string {
   return `"${id}" isn't a known agent; use one of: ${known.join(', ')}, or add it to agents`;
 }
 
-/** A person in two identities would have two sessions, and which one would be chance. */
+/** Finds accounts in two identities: such a person would have two sessions, and which one applies would be chance. */
 function findIdentityProblems(settings: FileSettings): readonly Problem[] {
   const identityOf = new Map<string, string>();
   const problems: Problem[] = [];
@@ -114,23 +114,23 @@ function findIdentityProblems(settings: FileSettings): readonly Problem[] {
   return problems;
 }
 
-/** With `per-peer`, a person's id alone names their conversation: an identity called like it would share that. */
+/** With `per-peer`, only a person's id names their conversation, so an identity with the same name would share it. */
 function findNameProblems({ dmScope, identityLinks }: FileSettings): readonly Problem[] {
   if (dmScope !== 'per-peer') return [];
   const names = Object.keys(identityLinks).filter((name) => networkId.test(name));
   return names.map((name) => ({
     where: `identityLinks.${name}`,
-    what: `"${name}" may be the id of somebody else, who would share the conversation; use a name that is no id`,
+    what: `"${name}" may be someone else's id, and they would share the conversation; use a name that isn't an id`,
   }));
 }
 
-/** Everybody could read on from the owner's conversation. */
+/** Reports that anyone could read and continue the owner's conversation. */
 function findScopeProblems({ dmScope, access: { dmPolicy } }: FileSettings): readonly Problem[] {
   if (dmScope !== 'main' || dmPolicy !== 'open') return [];
   return [
     {
       where: 'dmScope',
-      what: '"main" puts everybody who may write into one conversation, and access.dmPolicy "open" lets strangers write; change one of the two',
+      what: '"main" puts everyone who may write into one conversation, and access.dmPolicy "open" lets strangers write; change one of the two',
     },
   ];
 }
@@ -167,7 +167,7 @@ function findOutboxProblems(settings: FileSettings): readonly Problem[] {
     : [];
 }
 
-/** A prompt has no room beside such an answer, so the server would refuse every call. */
+/** Finds answers so long that no room is left for a prompt, so that the server would refuse every call. */
 function findModelProblems({ models }: FileSettings): readonly Problem[] {
   return Object.entries(models).flatMap(([alias, { window, maxTokens }]) => {
     if (window === undefined || maxTokens === undefined || maxTokens < window) return [];

@@ -1,4 +1,4 @@
-/** The known name that `given` was probably meant to be; undefined when none is near. */
+/** Returns the known name that `given` was probably meant to be; undefined when none is close. */
 export function suggestName(given: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(given.length / 3)) + 1;
@@ -12,7 +12,7 @@ export function suggestName(given: string, known: readonly string[]): string | u
   return best;
 }
 
-/** Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`. */
+/** Returns the Levenshtein distance: how many insertions, deletions and replacements turn `a` into `b`. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let row = 1; row <= a.length; row++) {

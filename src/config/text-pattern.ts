@@ -1,29 +1,29 @@
 import { RE2JS } from 're2js';
 
-/** An operator's pattern, matched in time linear in the text, whatever the pattern. */
+/** An operator's pattern, matched in linear time whatever the pattern is. */
 export type TextPattern = {
   readonly source: string;
-  /** Instructions once compiled; matching costs up to these times the characters. */
+  /** Number of instructions once compiled; matching takes up to (instructions × characters) steps. */
   readonly size: number;
-  /** Where the pattern matches, without regard to case; undefined when it does not. UTF-16 offsets. */
+  /** Returns where the pattern matches, ignoring case, as UTF-16 offsets; undefined if it doesn't. */
   find(text: string): { readonly start: number; readonly end: number } | undefined;
 };
 
-/** Longest pattern, in UTF-16 code units: the automaton grows with it. */
+/** Longest pattern, in UTF-16 code units, because the automaton grows with it. */
 const maxPatternLength = 500;
 
 /**
- * Most instructions of a compiled pattern. Matching costs up to (instructions × characters), so counted
- * repeats like `(a{1,31}){1,31}` would hold the event loop for over 100 ms on one long message.
+ * Most instructions of a compiled pattern. Matching takes up to (instructions × characters) steps, so counted
+ * repetitions like `(a{1,31}){1,31}` would block the event loop for over 100 ms on one long message.
  */
 const maxInstructions = 250;
 
-/** Most instructions of all patterns that a message is matched with, one after the other. */
+/** Most instructions of all patterns that a message is matched against, one after another. */
 export const maxInstructionsTogether = 1_000;
 
 /**
- * Compiles for RE2's engine, which has no back-references and no look-around and so cannot
- * backtrack. Throws `Error` with the reason for a pattern it refuses.
+ * Compiles a pattern for RE2's engine, which has no back-references or look-around and so can't
+ * backtrack. Throws `Error` with the reason if the pattern is refused.
  */
 export function compilePattern(source: string): TextPattern {
   if (source.trim() === '') throw new Error('is empty and would match everything');

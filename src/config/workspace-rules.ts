@@ -4,15 +4,15 @@ import type { DiskCalls } from '#contracts/disk-calls.ts';
 import type { Config } from './config.ts';
 import type { Problem } from './problem.ts';
 
-/** Folders in the data folder that hold credentials, the database's files or what other people have sent. */
+/** Folders in the data folder with credentials, database files or what other people have sent. */
 const ownFolders = /^(?:backups|channels|media|processes|redis|replaced-.*)$/;
 
 type Places = Pick<Config, 'agents' | 'dataDir' | 'configPath' | 'envFiles'>;
 
 /**
- * Finds workspaces that hold the data folder or files of settings, or lie among Parley's own files: the file tools show
- * all of a workspace, and with those they would show every conversation and credential. Goes by the names alone, and
- * asks no disk; `findLinkedWorkspaceProblems` follows links.
+ * Finds workspaces that contain the data folder or settings files, or are among Parley's own files: the file tools
+ * expose everything in a workspace, which would include every conversation and credential. Goes by names only and
+ * accesses no disk; `findLinkedWorkspaceProblems` follows links.
  */
 export function findWorkspaceProblems(
   places: Places,
@@ -26,18 +26,18 @@ export function findWorkspaceProblems(
     const held = own.find((path) => wayTo(realOf(path), folder) !== undefined);
     if (held !== undefined)
       return [
-        { where, what: `holds ${held}, which the file tools would expose; choose a folder without it` },
+        { where, what: `contains ${held}, which the file tools would expose; choose a folder without it` },
       ];
     const [top = ''] = wayTo(folder, realOf(dataDir))?.split(sep) ?? [];
     if (!ownFolders.test(top)) return [];
-    const what = `lies in ${join(dataDir, top)}, which is Parley's own; choose a folder for the agent's files only`;
+    const what = `is in ${join(dataDir, top)}, which is Parley's own; choose a folder only for the agent's files`;
     return [{ where, what }];
   });
 }
 
 /**
- * As `findWorkspaceProblems`, by where links lead. A workspace may be on a disk that doesn't answer: its calls go through
- * `disks`, and its path counts as written.
+ * Does the same as `findWorkspaceProblems`, but resolves links. A workspace may be on an unresponsive disk, so calls go
+ * through `disks`, and if they fail, its path counts as written.
  */
 export async function findLinkedWorkspaceProblems(
   places: Places,
@@ -53,7 +53,7 @@ function ownPaths({ dataDir, configPath, envFiles }: Omit<Places, 'agents'>): re
   return [dataDir, ...(configPath === undefined ? [] : [configPath]), ...envFiles.map(({ path }) => path)];
 }
 
-/** Workspaces that lie outside of all `folders`. */
+/** Returns the workspaces outside all `folders`. */
 export function workspacesOutside(
   { agents }: Pick<Config, 'agents'>,
   folders: readonly string[],
@@ -62,13 +62,13 @@ export function workspacesOutside(
   return [...paths].filter((path) => folders.every((folder) => wayTo(path, folder) === undefined));
 }
 
-/** The path below `folder`, empty for the folder itself; undefined for one outside. */
+/** Returns the path relative to `folder`, empty for the folder itself; undefined for a path outside. */
 function wayTo(path: string, folder: string): string | undefined {
   const way = relative(folder, path);
   return isAbsolute(way) || way.split(sep)[0] === '..' ? undefined : way;
 }
 
-/** Without links; the path itself while nothing has that name, or its disk doesn't answer. */
+/** Resolves links; returns the path itself if it doesn't exist or its disk doesn't answer. */
 async function resolveLinks(path: string, disks: DiskCalls): Promise<string> {
   try {
     return await disks.run(path, () => realpath(path));

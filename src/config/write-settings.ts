@@ -19,20 +19,20 @@ import { configFilePath, readConfigFile } from './config-file.ts';
 import type { Environment } from './environment.ts';
 import { valueAt } from './problem.ts';
 
-/** Settings to be written into the configuration file; lists are added to, undefined removes, all else is replaced. */
+/** Settings to write to the configuration file: lists are extended, undefined removes, anything else is replaced. */
 export type SettingsChange = { readonly [name: string]: unknown };
 
-/** `isWritten` is false for a file with comments, which would be lost: then the change is to be made by hand. */
+/** The result; `isWritten` is false for a file with comments, which would be lost, so it must be changed by hand. */
 export type WrittenSettings = {
   readonly path: string;
   readonly isWritten: boolean;
-  /** The file as it is now, or what to add to it. */
+  /** The new content of the file, or what to add to it. */
   readonly text: string;
-  /** Settings that were in the file and go, as `providers.openai.baseUrl`. */
+  /** Settings removed from the file, such as `providers.openai.baseUrl`. */
   readonly removed: readonly string[];
 };
 
-/** Changes the configuration file, which keeps the rest of what it holds. Throws `config_invalid` for a broken file. */
+/** Changes the configuration file, keeping all other settings. Throws `config_invalid` for an invalid file. */
 export async function writeSettings(
   change: SettingsChange,
   { values }: Environment,
@@ -68,7 +68,7 @@ function parsePlain(text: string): unknown {
   }
 }
 
-/** Sets variables in the `.env` that counts first, which keeps its other lines, and returns its path. */
+/** Sets variables in the `.env` with precedence, keeping its other lines, and returns its path. */
 export async function writeVariables(
   variables: Readonly<Record<string, string>>,
   environment: Environment,
@@ -81,20 +81,20 @@ export async function writeVariables(
 }
 
 /**
- * Throws ParleyError `invalid_input` when the configuration file or `.env` couldn't be written, as on a read-only mount.
- * Changes nothing.
+ * Throws ParleyError `invalid_input` if the configuration file or `.env` can't be written, for example on a read-only
+ * mount. Changes nothing.
  */
 export async function assertWritable(environment: Environment, home: string): Promise<void> {
   const files = [configFilePath(environment.values.PARLEY_CONFIG, home), envFileFor(environment, home)];
   for (const file of files) {
-    // The file is replaced as a whole, so its folder decides.
+    // Writing replaces the file, so the folder's permissions decide.
     let folder = dirname(await realpath(file).catch(() => file));
     while (!existsSync(folder)) folder = dirname(folder);
     try {
       await access(folder, constants.W_OK);
       if ((await stat(folder)).isDirectory()) continue;
     } catch {
-      // Said below.
+      // Reported below.
     }
     const hint = isContainer()
       ? 'In a container its files come from the host: write config/parley.config.json and .env there, as docs/docker.md shows.'
@@ -103,12 +103,12 @@ export async function assertWritable(environment: Environment, home: string): Pr
   }
 }
 
-/** The file that is read already; a new one lies beside the data that PARLEY_DATA_DIR names, or else at home. */
+/** Returns the `.env` already read, or the path of a new one: in the folder of PARLEY_DATA_DIR, or else in `home`. */
 function envFileFor({ files = [], values }: Environment, home: string): string {
   return files[0]?.path ?? join(resolve(home, values.PARLEY_DATA_DIR ?? '.'), '.env');
 }
 
-/** The text with each variable set once, in its line if it has one. Values must be of one line. */
+/** Returns the text with each variable set once, on its existing line if any. Values must be a single line. */
 export function withVariables(text: string, variables: Readonly<Record<string, string>>): string {
   const rest = new Map(Object.entries(variables));
   const lines = text.split('\n').flatMap((line) => {
@@ -116,7 +116,7 @@ export function withVariables(text: string, variables: Readonly<Record<string, s
     if (!Object.hasOwn(variables, name)) return [line];
     const value = rest.get(name);
     rest.delete(name);
-    // A second line of that name would count instead.
+    // A second line with the same name would override the first.
     return value === undefined ? [] : [`${name}=${quoted(value)}`];
   });
   if (rest.size > 0 && lines.at(-1) === '') lines.pop();
@@ -131,7 +131,7 @@ function quoted(value: string): string {
   return `${mark}${value}${mark}`;
 }
 
-/** Undefined for what nothing is left of. */
+/** Merges recursively; returns undefined when nothing is left. */
 function merge(before: unknown, change: unknown): unknown {
   if (Array.isArray(before) && Array.isArray(change)) return [...new Set([...before, ...change])];
   if (!isRecord(change)) return change;
@@ -155,7 +155,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Replaces the file as a whole, so that a crash leaves the earlier one. A link is followed; its owner stays. */
+/** Replaces the file atomically, so that a crash leaves the old one. Links are followed, and the owner is kept. */
 async function replaceFile(path: string, text: string, mode?: number): Promise<void> {
   const target = await realpath(path).catch(() => path);
   const before = await stat(target).catch(() => undefined);

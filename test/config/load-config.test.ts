@@ -266,7 +266,7 @@ describe('a broken configuration', () => {
     [
       "an identity that may be somebody's id",
       { dmScope: 'per-peer', identityLinks: { 4711: ['web:1'] } },
-      /identityLinks\.4711.*id of somebody else/,
+      /identityLinks\.4711.*someone else's id/,
     ],
     ['a model without its key', { model: 'claude-opus-5' }, /model: .*ANTHROPIC_API_KEY/],
     ['a provider that nobody knows', { model: 'olama/qwen3' }, /"olama".*Did you mean "ollama"/],
@@ -319,7 +319,7 @@ describe('a broken configuration', () => {
     [
       "a folder of Parley's own",
       { agents: [{ id: 'main', workspace: 'media/mine' }] },
-      /agents\[0\]\.workspace: lies in .*media, which is Parley's own/,
+      /agents\[0\]\.workspace: is in .*media, which is Parley's own/,
     ],
   ])('refuses %s', (_name, file, expected) => {
     expect(problemsOf(file)).toMatch(expected);
@@ -362,8 +362,8 @@ describe('the address of Redis (threat 14)', () => {
     ['redis://0.0.0.0', isOpen],
     ['redis://127.0.0.1.example.com', isOpen],
     ['redis://127.0.0.1.example.com:6379', isOpen],
-    ['redis://:changeme@redis', 'holds a password that is a placeholder'],
-    ['redis://:changeme@10.255.255.1', 'holds a password that is a placeholder'],
+    ['redis://:changeme@redis', 'contains a password that is a placeholder'],
+    ['redis://:changeme@10.255.255.1', 'contains a password that is a placeholder'],
     ['http://127.0.0.1:6379', isOther],
     ['localhost:6379', isOther],
   ])('refuses %s', (REDIS_URL, reason) => {
@@ -429,7 +429,7 @@ describe('the configuration', () => {
     'refuses the workspace %j, which holds its own data',
     (workspace) => {
       expect(problemsOf({ agents: [{ id: 'main', workspace }] })).toMatch(
-        /agents\[0\]\.workspace: holds .*data, which the file tools would expose/,
+        /agents\[0\]\.workspace: contains .*data, which the file tools would expose/,
       );
     },
   );
@@ -437,7 +437,7 @@ describe('the configuration', () => {
   it('refuses a workspace beside the data folder that holds its settings', async () => {
     const elsewhere = { PARLEY_DATA_DIR: join(tmpdir(), 'parley-data-elsewhere') };
     const file = { agents: [{ id: 'main', workspace: folder }] };
-    expect(problemsOf(file, elsewhere)).toContain(`holds ${join(folder, 'parley.config.json')}`);
+    expect(problemsOf(file, elsewhere)).toContain(`contains ${join(folder, 'parley.config.json')}`);
     symlinkSync(folder, join(folder, 'link'));
     const linked = load({ agents: [{ id: 'main', workspace: join(folder, 'link') }] }, elsewhere);
     const asked: string[] = [];
@@ -521,6 +521,6 @@ describe('the configuration', () => {
     expect(workspacesOutside(config, [config.dataDir])).toEqual([join(folder, 'files')]);
     expect(workspacesOutside(config, [folder])).toEqual([]);
     const env = { path: join(folder, 'files', '.env'), names: [], hidden: [] };
-    expect(() => loadConfig({ ...readEnvironment({}), files: [env] }, folder)).toThrow(/holds .*\.env/);
+    expect(() => loadConfig({ ...readEnvironment({}), files: [env] }, folder)).toThrow(/contains .*\.env/);
   });
 });
