@@ -1,8 +1,7 @@
 /**
- * How a program talks to an agent: it puts a message into a session and follows what becomes of it. The
- * answer goes on record only and is handed to the caller, who would otherwise read it twice: in the
- * conversation and in what it asked for. Whether a session is busy is read from the store, so it holds for the work
- * of every process.
+ * How a program talks to an agent: it puts a message into a session and follows its progress. The answer is only
+ * recorded and returned to the caller, who would otherwise read it twice: in the conversation and as the result of the
+ * call. Whether a session is busy is read from the store, so it accounts for the work of every process.
  */
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import type { StoredAttachment } from '#contracts/attachment.ts';
@@ -32,31 +31,31 @@ export type AgentServiceDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly probe: Probe;
-  /** The lane of the owner's main conversation with an agent. Throws `invalid_input` for an unknown agent. */
+  /** Returns the lane of the owner's main conversation with an agent. Throws `invalid_input` for an unknown agent. */
   ownerLane(agentId: string | undefined): LaneSpec;
-  /** Begins what the commit made due. Never waits, never throws. */
+  /** Starts the work that the commit made due. Never waits, never throws. */
   start(effects: Effects): void;
-  /** Calls back for each change in the lane until the signal aborts; may miss some. */
+  /** Calls back on each change in the lane until the signal aborts; may miss some. */
   watch(laneKey: string, onChange: () => void, signal: AbortSignal): void;
   readonly streams: Pick<AgentStreams, 'subscribe'>;
-  /** Slots for a lane of the class that the commit makes due; undefined when none is free. */
+  /** Reserves slots for a lane of the class that the commit makes due; undefined when none is free. */
   reserve(laneClass: string, most: number): Reservation | undefined;
 };
 
 export type AgentMessageInput = {
   readonly message: string;
-  /** An existing session, without `agent`; absent: the owner's main conversation with the agent. */
+  /** An existing session, not combined with `agent`; absent: the owner's main conversation with the agent. */
   readonly session?: string | undefined;
   /** Absent: the default agent. */
   readonly agent?: string | undefined;
-  /** Names the message for its sender: the same key again returns the same run. */
+  /** The sender's idempotency key: repeating it returns the same run. */
   readonly key?: string | undefined;
   /** Files in the data folder. */
   readonly attachments?: readonly StoredAttachment[] | undefined;
 };
 
 export type AcceptedMessage = {
-  /** Reserved: the message begins this run, unless another run takes it in. */
+  /** A reserved id: the message starts this run, unless another run takes the message. */
   readonly runId: string;
   readonly session: string;
   readonly acceptedAt: number;
@@ -65,48 +64,48 @@ export type AcceptedMessage = {
 /** Messages to an agent from inside Parley, without a channel. */
 export interface AgentService {
   /**
-   * Sends a message and tells what becomes of it, from now on; the message is on its way even if nobody reads on. On
-   * a busy session the queue mode decides when it runs. Abort ends the telling, not the run. Faults are events.
+   * Sends a message and reports its progress from now on; the message is sent even if the events aren't read. In
+   * a busy session, the queue mode decides when it runs. Aborting ends the events, not the run. Faults are events.
    */
   run(input: AgentMessageInput, signal: AbortSignal): AsyncIterable<AgentServiceEvent>;
   /**
-   * Gives the session's run a message at its next boundary, in any mode, within that run's rights; without a run it
-   * starts one. Throws as `send` does.
+   * Gives the session's run a message at its next boundary, in any mode, with that run's authority; without a run,
+   * starts one. Throws like `send`.
    */
   steer(session: string, text: string): Promise<AcceptedMessage>;
-  /** Stops the session's run or summary, its sub-agents, and what programs have waiting. False: nothing was there. */
+  /** Stops the session's run or summary, its sub-agents, and waiting messages of programs. False: there were none. */
   cancel(session: string): Promise<boolean>;
   /**
-   * Cancels the message of that reserved run while it waits, and stops the run that has taken it. False: it has ended.
-   * Undefined for an unknown id.
+   * Cancels the message of that reserved run if it is still waiting, or stops the run that has taken it. False: it has
+   * already ended. Undefined for an unknown id.
    */
   cancelRun(runId: string): Promise<boolean | undefined>;
   /**
-   * Summarises the older part of a session that isn't busy, and tells how far it is and when it is done; `cancel` stops
-   * it. A history that is too short to be worth it stays as it is.
+   * Summarises the older part of a session that isn't busy, reporting progress and completion; `cancel` stops it.
+   * A history too short to be worth summarising stays unchanged.
    */
   summarize(session: string, signal: AbortSignal): AsyncIterable<AgentServiceEvent>;
-  /** Whether the session has an unfinished run or a waiting message. */
+  /** Says whether the session has an unfinished run or a waiting message. */
   isSessionBusy(session: string): Promise<boolean>;
-  /** Whether any session is busy. */
+  /** Says whether any session is busy. */
   isBusy(): Promise<boolean>;
-  /** Whether a process works on the session's run now; one that waits for something outside doesn't count. */
+  /** Says whether a process is working on the session's run; a run waiting for an outside result doesn't count. */
   isStreaming(session: string): Promise<boolean>;
-  /** The session's events from this call on, until the signal aborts; 64 are kept for a slow reader. */
+  /** Returns the session's events from this call on, until the signal aborts; buffers 64 for a slow reader. */
   events(session: string, signal: AbortSignal): AsyncIterable<AgentStreamEvent | LagNote>;
   /**
-   * Resolves after the commit. Throws `invalid_input` for an unknown session, an agent beside a session, and a key of
-   * another message.
+   * Sends a message; resolves after the commit. Throws `invalid_input` for an unknown session, for both an agent and a
+   * session, and for another message's key.
    */
   send(input: AgentMessageInput): Promise<AcceptedMessage>;
-  /** Resolves with `open` when the run has not ended after `timeoutMs`; never stops it. */
+  /** Waits for the run's result; resolves with `open` if it hasn't ended after `timeoutMs`. Never stops the run. */
   wait(runId: string, timeoutMs: number, signal: AbortSignal): Promise<RunResult>;
 }
 
-/** Time between two looks at the store, should the event of a run's end be lost. */
+/** Interval between reads of the store, in case the event of a run's end is lost. */
 const lookMs = 1000;
 
-/** Creates the service on this process's store and lanes. */
+/** Creates the service over this process's store and lanes. */
 export function createAgentService(deps: AgentServiceDeps): AgentService {
   const { store, clock, streams } = deps;
   const workOf = (session: string) => store.read(readLaneWork, { laneKey: session });
@@ -124,7 +123,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     steer: async (session, text) => {
       const { run } = await workOf(session);
       const { target = 'record', authority = 'owner' } = run ?? {};
-      // The run's own rights, which were written by us: a steer of another authority would wait for the next run.
+      // The run's own authority, which Parley stored: a steer with a different one would wait for the next run.
       const reach = { reach: 'always', target, authority: authority as Authority } as const;
       return send(deps, { message: text }, { key: session }, reach);
     },
@@ -164,12 +163,12 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
 }
 
 type RunOrder = {
-  /** Throws `invalid_input` for a lane that can't be. */
+  /** Throws `invalid_input` for an invalid lane. */
   lane(): LaneRef;
   send(lane: LaneRef): Promise<AcceptedMessage>;
 };
 
-/** Subscribes before it sends: no event of the run comes too early. */
+/** Subscribes before sending, so that no event of the run is missed. */
 function startRun(
   deps: AgentServiceDeps,
   order: RunOrder,
@@ -183,7 +182,7 @@ function startRun(
   };
   const begun = begin();
   const accepted = begun.then(({ lane }) => order.send(lane));
-  // Its consumer hears of it, as soon as there is one.
+  // A failure reaches the consumer once there is one.
   accepted.catch(() => undefined);
   const ended = (runId: string) => waitForEnd(deps, runId, until);
   return tell();
@@ -212,10 +211,13 @@ async function waitForEnd(deps: AgentServiceDeps, runId: string, signal: AbortSi
 function laneOf({ ownerLane }: AgentServiceDeps, { session, agent }: AgentMessageInput): LaneRef {
   if (session === undefined) return ownerLane(agent);
   if (agent === undefined) return { key: session };
-  throw new ParleyError('invalid_input', 'Name an agent or a session, not both: a session has its agent.');
+  throw new ParleyError(
+    'invalid_input',
+    'Name an agent or a session, not both: a session already has an agent.',
+  );
 }
 
-/** The command that a person would send, in its lane's order; it leaves no notice anywhere. */
+/** Queues the command that a person would send, in the lane's order; it posts no notice. */
 async function askToCompact(deps: AgentServiceDeps, lane: LaneRef): Promise<AcceptedMessage> {
   const facts = { key: newRowId(), now: deps.clock.now(), attachments: [] };
   const item = apiItem(`/${compact.name}`, facts, { reach: 'mode', target: 'record', authority: 'owner' });
@@ -239,13 +241,13 @@ async function send(
   return { runId: stored.reservedRunId ?? '', session: stored.laneKey, acceptedAt: stored.enqueuedAt };
 }
 
-/** Reads what became of a run, and listens from then on: `changed` aborts when it may have become more. */
+/** Reads a run's result and watches for changes: `changed` aborts when the result may be out of date. */
 function watchRun({ store, watch }: Pick<AgentServiceDeps, 'store' | 'watch'>, runId: string) {
   const over = new AbortController();
   let changed = new AbortController();
   let isWatched = false;
   const look = async (): Promise<{ readonly result: RunResult; readonly changed: AbortSignal }> => {
-    // Before reading: a change meanwhile may not be in what was read.
+    // Created before reading, because a concurrent change may be missing from what was read.
     changed = new AbortController();
     const result = readable(await store.read(readRunResult, { runId }));
     if (result.kind !== 'open' || isWatched) return { result, changed: changed.signal };
@@ -256,7 +258,7 @@ function watchRun({ store, watch }: Pick<AgentServiceDeps, 'store' | 'watch'>, r
   return { look, [Symbol.dispose]: () => over.abort() };
 }
 
-/** The store has the answer as the model wrote it. */
+/** Makes the answer readable; the store has it as the model wrote it. */
 function readable(result: RunResult): RunResult {
   if (result.kind !== 'ended') return result;
   return { ...result, text: result.outcome === 'silent' ? '' : readableText(result.text, 'chat') };
@@ -269,7 +271,7 @@ type ItemFacts = {
   readonly attachments: readonly StoredAttachment[];
 };
 
-/** The holder of the access token writes it: it has the owner's rights. */
+/** Creates an item with the owner's authority, since its sender holds the access token. */
 function apiItem(text: string, { key, now, attachments }: ItemFacts, place: ItemPlace): InnerItem {
   const content = { text, prompt: text, sender: { id: 'api', name: 'API' }, sentAt: now, attachments: [] };
   return {

@@ -1,31 +1,31 @@
 /**
- * The events of sessions, over all processes of a database. A process tells the others which sessions it follows;
- * only those travel through Redis. For speed only: any event may be lost.
+ * The events of sessions, across all processes of a database. A process tells the others which sessions it follows, and
+ * only those sessions' events travel through Redis. They only serve speed: any event may be lost.
  */
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import { type Broker, createBroker, type LagNote } from './broker.ts';
 
-/** Publishes and follows what happens in sessions. */
+/** Publishes and follows the events of sessions. */
 export interface AgentStreams {
-  /** `make` is called only when somebody follows the lane, here or elsewhere. */
+  /** Publishes events; `make` is only called when the lane has followers, here or elsewhere. */
   publish(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
-  /** Tells followers the end of a run that had no process to tell it. */
+  /** Tells followers about the end of a run that no process could report. */
   gaveUp(run: { readonly laneKey: string; readonly runId: string; readonly reason: string }): void;
-  /** Events from this call on, until the signal aborts. */
+  /** Returns events from this call on, until the signal aborts. */
   subscribe(laneKey: string, signal: AbortSignal): AsyncIterableIterator<AgentStreamEvent | LagNote>;
-  /** An event of another process. */
+  /** Takes an event of another process. */
   hear(laneKey: string, event: AgentStreamEvent): void;
-  /** Another process follows the lane, for a while from now on. */
+  /** Notes that another process follows the lane for a while. */
   follow(laneKey: string): void;
 }
 
-/** How often a process says that it follows a lane, and how long the others believe it, ms. */
+/** How often a process announces that it follows a lane, and how long an announcement is valid, ms. */
 const repeatMs = 10_000;
 const believeMs = 30_000;
 
-/** Creates the streams of this process; `live` carries them to the others. */
+/** Creates the streams of this process; `live` carries events to the other processes. */
 export function createAgentStreams({
   clock,
   live,
@@ -50,7 +50,7 @@ export function createAgentStreams({
     if (!isElsewhere && !broker.isHeard(laneKey)) return;
     for (const event of make()) {
       broker.publish(laneKey, event);
-      // Numbered, since equal events of one moment would be sent as one.
+      // Numbered, because identical events at the same moment would be sent as one.
       if (isElsewhere) live.publish({ kind: 'stream', laneKey, number: ++count, event });
     }
   };
@@ -64,7 +64,7 @@ export function createAgentStreams({
     },
     hear: (laneKey, event) => broker.publish(laneKey, event),
     follow: (laneKey) => {
-      // Nothing may ever be published in a lane that was followed.
+      // Expired entries are removed here, because a lane may never be published in again.
       for (const known of followed.keys()) if (!isFollowed(known)) followed.delete(known);
       followed.set(laneKey, clock.now() + believeMs);
     },

@@ -1,12 +1,12 @@
-/** Tells a subscriber that it was too slow: so many events did not fit into its buffer. */
+/** Tells a subscriber that it was too slow: this many events didn't fit in its buffer. */
 export type LagNote = { readonly lagged: number };
 
 /** Events by topic, within this process. Publishing never blocks and never throws. */
 export interface Broker<Event> {
   publish(topic: string, event: Event): void;
-  /** Whether anybody would hear of the topic. */
+  /** Says whether the topic has subscribers. */
   isHeard(topic: string): boolean;
-  /** Events from this call on, until the signal aborts or the consumer stops. */
+  /** Returns events from this call on, until the signal aborts or the consumer stops. */
   subscribe(topic: string, signal: AbortSignal): AsyncIterableIterator<Event | LagNote>;
 }
 
@@ -46,7 +46,7 @@ class Subscriber<Event> implements AsyncIterableIterator<Event | LagNote> {
     this.#onClose = onClose;
   }
 
-  /** Once something was missed, nothing more fits until the consumer has been told so. */
+  /** Buffers an event; after a miss, accepts no more until the consumer has been told. */
   offer(event: Event): void {
     if (this.#missed > 0 || this.#buffer.length >= this.#capacity) this.#missed += 1;
     else this.#buffer.push(event);

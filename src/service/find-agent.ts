@@ -1,7 +1,7 @@
-/** Names that programs may give the default agent, whatever its id is. */
+/** Names that programs may use for the default agent, whatever its id is. */
 const namesOfDefault: ReadonlySet<string> = new Set(['main', 'coder']);
 
-/** The agent of that id; `main` and `coder` stand for the default one where no agent is called that. */
+/** Finds an agent by id; `main` and `coder` mean the default agent if no agent has that id. */
 export function findAgent<Agent extends { readonly id: string }>(
   agents: readonly Agent[],
   name: string | undefined,

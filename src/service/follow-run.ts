@@ -3,10 +3,10 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { RunResult } from '../store/reads/read-run-result.ts';
 import type { LagNote } from './broker.ts';
 
-/** An event for the caller of `run`. Exactly one is `done`, the last; it holds the whole answer or the fault. */
+/** An event for the caller of `run`. Only the last one is `done`; it contains the complete answer or the fault. */
 export type AgentServiceEvent = {
   readonly type: 'response' | 'summarize' | 'error';
-  /** The answer so far, replacing what was there before. */
+  /** The answer so far, replacing any earlier one. */
   readonly message?: string;
   readonly error?: string;
   /** Share of the history that the summarising model has read, 0 to 1. */
@@ -18,11 +18,11 @@ export type FollowedRun = {
   /** Resolves with the run's id once its message is stored. */
   readonly accepted: Promise<{ readonly runId: string }>;
   readonly events: AsyncIterableIterator<AgentStreamEvent | LagNote>;
-  /** Resolves when the store has the run's end. Rejects only with the service. */
+  /** Resolves when the store has the run's end. Rejects only if the service fails. */
   ended(runId: string): Promise<RunResult>;
 };
 
-/** Tells a run as it goes. Events only make it quick: the end comes from the store, and lost events cost nothing. */
+/** Reports a run's progress. Events only add speed: the end comes from the store, so a lost event does no harm. */
 export async function* followRun({
   accepted,
   events,
