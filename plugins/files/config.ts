@@ -7,16 +7,16 @@ export const filesConfigSchema = z.strictObject({
   enabled: z.boolean().default(true),
   readAuthority: authority
     .default('member')
-    .describe('Least trusted person whose message may cause a file to be read, or sent.'),
+    .describe('Least trusted person whose messages may cause files to be read or sent.'),
   writeAuthority: authority
     .default('owner')
-    .describe('Least trusted person whose message may cause a file to be written.'),
+    .describe('Least trusted person whose messages may cause files to be written.'),
   maxFileBytes: z
     .int()
     .min(1024)
     .max(16_777_216)
     .default(2_097_152)
-    .describe('Largest file that can be read or written, bytes.'),
+    .describe('Largest file that can be read or written, in bytes.'),
 });
 
 export type FilesConfig = z.output<typeof filesConfigSchema>;

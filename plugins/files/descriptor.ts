@@ -1,16 +1,16 @@
 /**
  * File access relative to an open folder. Node has no openat(2), so each name is opened as
  * `/proc/self/fd/<folder>/<name>`: the kernel resolves the descriptor, not a path, so nobody can swap a
- * folder for a link between a check and its use. Every step has O_NOFOLLOW.
+ * folder for a link between a check and its use. Every step uses O_NOFOLLOW.
  */
 import { existsSync, constants as flags, type Stats } from 'node:fs';
 import type { Disk, DiskFile } from './disk.ts';
 import { fileProblem, fromSystemError, linkSentence } from './file-problem.ts';
 
-/** From linux/fcntl.h; Node does not name it. Opens the entry itself without reading a device or FIFO. */
+/** From linux/fcntl.h; Node has no name for it. Opens the entry itself without reading from a device or FIFO. */
 const O_PATH = 0o10000000;
 
-/** Why there are no file tools on this system; undefined where there are. */
+/** Says why this system has no file tools; undefined if it has. */
 export function findSystemProblem(os: NodeJS.Platform): string | undefined {
   if (os === 'linux' && existsSync('/proc/self/fd')) return undefined;
   return `The file tools need Linux with /proc to stay inside the workspace; they are off on this system (${os}).`;
@@ -23,23 +23,23 @@ export type Entry = AsyncDisposable & {
   readonly path: string;
 };
 
-/** How an entry of an open folder is named in a system call. `name` holds no slash and is not `..`. */
+/** Returns the path of an open folder's entry for a system call. `name` contains no slash and isn't `..`. */
 export function pathAt(folder: DiskFile, name: string): string {
   return `${pathOf(folder)}/${name}`;
 }
 
-/** The open file itself, whatever has become of its name. */
+/** Returns the path of the open file itself, even if its name has changed. */
 export function pathOf(handle: DiskFile): string {
   return `/proc/self/fd/${handle.fd}`;
 }
 
-/** Opens the workspace. `root` is the owner's configuration and may hold links; it is resolved once. */
+/** Opens the workspace. `root` is configured by the operator and may contain links; it is resolved once. */
 export async function openRoot(disk: Disk, root: string): Promise<Entry> {
   const handle = await disk.open(root, O_PATH | flags.O_DIRECTORY);
   return entryOf(handle, '.');
 }
 
-/** Opens any kind of file by its name, but never follows a link. */
+/** Opens any kind of file by name, but never follows a link. */
 export async function openEntry(folder: Entry, name: string, root: string): Promise<Entry> {
   const path = childPath(folder.path, name);
   let handle: DiskFile;
@@ -59,7 +59,7 @@ export async function openEntry(folder: Entry, name: string, root: string): Prom
   }
 }
 
-/** Undefined where nothing has that name. */
+/** Returns an entry's facts; undefined if nothing has that name. */
 export async function findEntry(folder: Entry, name: string): Promise<Stats | undefined> {
   try {
     return await folder.handle.disk.lstat(pathAt(folder.handle, name));
@@ -70,8 +70,8 @@ export async function findEntry(folder: Entry, name: string): Promise<Stats | un
 }
 
 /**
- * Asks the kernel where an open entry stands now: the names from `root` to it. Throws when it is not under
- * `root`: then the folder was moved away while it was open.
+ * Asks the kernel where an open entry is now, and returns the names from `root` to it. Throws if it isn't under
+ * `root`, because the folder was moved away while it was open.
  */
 export async function checkInside(entry: Entry, root: string): Promise<readonly string[]> {
   const actual = await entry.handle.disk.readlink(pathOf(entry.handle));
@@ -81,17 +81,17 @@ export async function checkInside(entry: Entry, root: string): Promise<readonly 
   throw fileProblem(`${entry.path} is no longer inside the workspace.`);
 }
 
-/** A second name may stand anywhere: what is read or written by this one is then not the workspace's alone. */
+/** Throws for a file with several hard links: another name may be outside the workspace, which then shares the file. */
 export function checkOneLink(stats: Pick<Stats, 'nlink'>, path: string): void {
-  // None is left when somebody has replaced the file since it was opened.
+  // No link is left if the file has been replaced since it was opened.
   if (stats.nlink <= 1) return;
   throw fileProblem(`${path} has further hard links, perhaps outside the workspace.`);
 }
 
-/** Opens a regular file for reading, through the entry that was checked. */
+/** Opens a regular file for reading, through the checked entry. */
 export async function openForReading(entry: Entry): Promise<DiskFile> {
   if (entry.stats.isDirectory()) throw fileProblem(`${entry.path} is a folder.`);
-  if (!entry.stats.isFile()) throw fileProblem(`${entry.path} is not a regular file.`);
+  if (!entry.stats.isFile()) throw fileProblem(`${entry.path} isn't a regular file.`);
   checkOneLink(entry.stats, entry.path);
   try {
     return await entry.handle.disk.open(pathOf(entry.handle), flags.O_RDONLY | flags.O_NONBLOCK);

@@ -1,15 +1,15 @@
-/** System calls on the disk of one workspace, each within the bounds of `DiskCalls`. Nothing else here calls one. */
+/** All system calls on the disk of one workspace, each within the limits of `DiskCalls`. */
 import type { Dir, Dirent, MakeDirectoryOptions, Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, opendir, readlink, rename, unlink } from 'node:fs/promises';
 import type { DiskCalls } from '#contracts/disk-calls.ts';
 
-/** The entries of an open folder, in pieces; an empty one is the end. */
+/** Reads the entries of an open folder in batches; an empty batch is the end. */
 export type FolderReader = AsyncDisposable & { next(): Promise<readonly Dirent[]> };
 
 const entriesAtOnce = 256;
 
 export class Disk {
-  /** The workspace as it is configured. */
+  /** The workspace as configured. */
   readonly #root: string;
   readonly #calls: DiskCalls;
 
@@ -52,7 +52,7 @@ export class Disk {
     return this.run(() => rename(from, to));
   }
 
-  /** If not now, then when the disk answers again. */
+  /** Removes the file, if necessary once the disk answers again. */
   unlink(path: string): Promise<void> {
     return this.finish(() => unlink(path));
   }
@@ -94,7 +94,7 @@ export class DiskFile implements AsyncDisposable {
     return this.disk.run(() => this.#handle.stat());
   }
 
-  /** Reads up to `length` bytes to the beginning of `into`, or from `offset` on. Resolves with their number. */
+  /** Reads up to `length` bytes into `into`, starting at `offset`. Resolves with the number of bytes read. */
   async read(into: Buffer, offset: number, length: number, position: number): Promise<number> {
     return (await this.disk.run(() => this.#handle.read(into, offset, length, position))).bytesRead;
   }
@@ -103,7 +103,7 @@ export class DiskFile implements AsyncDisposable {
     return this.disk.run(() => this.#handle.chmod(mode));
   }
 
-  /** Writes all of it, to the disk itself. */
+  /** Writes all bytes and flushes them to the disk. */
   async write(bytes: Uint8Array): Promise<void> {
     await this.disk.run(() => this.#handle.writeFile(bytes));
     await this.disk.run(() => this.#handle.datasync());

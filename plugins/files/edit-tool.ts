@@ -7,7 +7,7 @@ import { findLines, findPassage } from './passage.ts';
 import { checkText } from './text-content.ts';
 import { openWorkspace } from './workspace-files.ts';
 
-/** Longest text, in UTF-16 units: more than a model writes in one answer. */
+/** Longest passage, in UTF-16 units: more than a model writes in one answer. */
 const maxPassage = 500_000;
 
 const inputSchema = z.object({
@@ -16,19 +16,19 @@ const inputSchema = z.object({
     .string()
     .min(1)
     .max(maxPassage)
-    .describe('Exactly as in the file, white space included, without line numbers.'),
-  newText: z.string().max(maxPassage).describe('What stands there afterwards.'),
+    .describe('Exactly as in the file, including white space but without line numbers.'),
+  newText: z.string().max(maxPassage).describe('The text that replaces it.'),
 });
 
 export function createEditTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'edit',
     description:
-      'Replaces one passage of a text file of the workspace. The old text must occur exactly once: take ' +
-      'enough of what surrounds it.',
+      'Replaces one passage of a text file in the workspace. The old text must occur exactly once, so include ' +
+      'enough of the text around it.',
     inputSchema,
     parallelSafe: false,
-    // A second time it would not find the old text, or change another passage.
+    // A second attempt wouldn't find the old text, or would change a different passage.
     replay: 'never',
     authority: config.writeAuthority,
     async execute({ path, oldText, newText }, { run, signal }) {
@@ -39,9 +39,7 @@ export function createEditTool(config: FilesConfig, disks: DiskCalls): Tool {
       const behind = at + Buffer.byteLength(oldText);
       const after = Buffer.concat([bytes.subarray(0, at), Buffer.from(newText), bytes.subarray(behind)]);
       if (after.length > config.maxFileBytes) {
-        throw fileProblem(
-          `${path} would have ${after.length} bytes; at most ${config.maxFileBytes} are written.`,
-        );
+        throw fileProblem(`${path} would have ${after.length} bytes; the limit is ${config.maxFileBytes}.`);
       }
       await files.write(path, after, { signal, replaces: stamp });
       const { count } = await findLines(bytes.subarray(0, at + 1), { from: 1, to: 1 });
@@ -50,13 +48,12 @@ export function createEditTool(config: FilesConfig, disks: DiskCalls): Tool {
   });
 }
 
-/** At which byte the only occurrence begins. Overlapping occurrences count as several. */
+/** Returns the byte at which the only occurrence begins. Overlapping occurrences count separately. */
 async function findOnly(bytes: Uint8Array, wanted: string, path: string): Promise<number> {
   const { count, first } = await findPassage(bytes, Buffer.from(wanted));
   if (count === 1) return first;
-  if (count === 0)
-    throw fileProblem(`The old text does not occur in ${path}${await hintFor(bytes, wanted)}.`);
-  throw fileProblem(`The old text occurs more than once in ${path}; include more of what surrounds it.`);
+  if (count === 0) throw fileProblem(`The old text doesn't occur in ${path}${await hintFor(bytes, wanted)}.`);
+  throw fileProblem(`The old text occurs more than once in ${path}; include more of the text around it.`);
 }
 
 async function hintFor(bytes: Uint8Array, wanted: string): Promise<string> {

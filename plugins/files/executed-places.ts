@@ -1,17 +1,17 @@
 /**
- * Files that the file tools never write: those that other programs run or obey by their presence, without
- * anybody asking for it (git, a shell, an editor, direnv, a package manager, cron, SSH, CI, Parley itself).
- * Programs look for hidden names above all, more of them than a list could hold: so a hidden name is refused unless
- * it is known to be harmless, and any other unless it is known not to be. Source code and build files
- * (`package.json`, a Makefile) stay writable: they run when somebody runs the project.
+ * Files that the file tools never write: those that other programs run or obey just because they exist, without
+ * anyone asking (git, a shell, an editor, direnv, a package manager, cron, SSH, CI, Parley itself). Programs mostly
+ * look for hidden names, more of them than could be listed, so a hidden name is refused unless it is known to be
+ * harmless, and any other name is allowed unless it is known to be harmful. Source code and build files
+ * (`package.json`, a Makefile) stay writable: they only run when someone runs the project.
  */
 import { type Entry, findEntry } from './descriptor.ts';
 import { fileProblem } from './file-problem.ts';
 
-/** Hidden names that no program runs or obeys by their presence, as `fold` writes them. */
+/** Hidden names that no program runs or obeys just because they exist, as normalised by `fold`. */
 const harmless: ReadonlySet<string> = new Set(
   [
-    // Programs that `.gitattributes` switches on have to be defined in git's own settings.
+    // Programs that `.gitattributes` enables must be defined in git's own settings.
     '.gitignore .gitattributes .gitkeep .keep .mailmap .git-blame-ignore-revs',
     '.dockerignore .npmignore .eslintignore .prettierignore .stylelintignore .gcloudignore .vercelignore',
     '.editorconfig .clang-format .nvmrc .node-version .python-version .ruby-version .java-version',
@@ -21,20 +21,20 @@ const harmless: ReadonlySet<string> = new Set(
     .split(' '),
 );
 
-/** Names without a dot in front, of folders and files, anywhere in the workspace. */
+/** Names of folders and files without a leading dot, anywhere in the workspace. */
 const names: ReadonlySet<string> = new Set(
   [
-    // Without HEAD no folder passes for a repository of git's.
+    // Without HEAD, git doesn't accept a folder as a repository.
     'head captainhook.json prek.toml',
-    // Cron, SSH, and what macOS and Windows start.
+    // Cron, SSH, and programs started by macOS and Windows.
     'crontab anacrontab cron.d cron.hourly cron.daily cron.weekly cron.monthly authorized_keys authorized_keys2',
     'launchagents launchdaemons autorun.inf desktop.ini',
-    // Environments that are loaded by entering a folder, or by an editor that opens it.
+    // Environments loaded when a shell enters a folder or an editor opens it.
     'mise devbox.json devenv.nix devenv.yaml devfile.yaml flake.nix shell.nix pyvenv.cfg activate_this.py',
     'sitecustomize.py usercustomize.py',
-    // Editors, agents and linters, whose settings hold commands.
+    // Editors, agents and linters, whose settings contain commands.
     '_vimrc _gvimrc _exrc mcp.json opencode.json opencode.jsonc crush.json pylintrc',
-    // Tools that read settings wherever they are called.
+    // Tools that read settings from the folder they are run in.
     'bunfig.toml pnpmfile.cjs pip.conf ansible.cfg latexmkrc web.config',
     // Run on a push.
     'jenkinsfile netlify.toml vercel.json',
@@ -45,24 +45,24 @@ const names: ReadonlySet<string> = new Set(
     .split(' '),
 );
 
-/** Folders at the top of a workspace from which Parley loads what it runs. */
+/** Folders at the top of a workspace from which Parley loads code. */
 const ownFolders: ReadonlySet<string> = new Set(['hooks', 'skills', 'plugins']);
 
 const patterns: readonly RegExp[] = [
   // A bare repository.
   /\.git$/,
-  // The short name of a hidden one on a disk of Windows: `git~1`.
+  // The short name of a hidden entry on a Windows disk: `git~1`.
   /^[^.~]{1,6}~\d+(\.[^.]{0,3})?$/,
   /^lefthook(-local)?\.(ya?ml|toml|jsonc?)$/,
   /^mise(\.[^.]+){0,2}\.toml$/,
-  // An environment of Python's, which shells and editors load.
+  // A Python environment, which shells and editors load.
   /^activate(\.(fish|csh|nu|ps1|bat|xsh))?$/,
   /^(azure-pipelines|bitbucket-pipelines|appveyor|cloudbuild|buildspec)\.ya?ml$/,
   /^(docker-)?compose\.override\.ya?ml$/,
   /\.(code-workspace|sublime-project|desktop|pth)$/,
 ];
 
-/** Throws ParleyError `tool_failed` for a path that leads to, or through, such a place. */
+/** Throws ParleyError `tool_failed` for a path that leads to or through such a name. */
 export function refuseExecuted(segments: readonly string[], path: string): void {
   const folded = segments.map(fold);
   const isOwn = folded[0] !== undefined && ownFolders.has(folded[0]);
@@ -70,8 +70,8 @@ export function refuseExecuted(segments: readonly string[], path: string): void 
 }
 
 /**
- * Throws for a folder that git takes for a repository, whatever its name: a bare one, or one that `.git` elsewhere
- * points to. Its settings name programs, which git then runs.
+ * Throws for a folder that git accepts as a repository, whatever its name: a bare one, or one that a `.git` elsewhere
+ * points to. Its settings may name programs, which git then runs.
  */
 export async function refuseRepository(folder: Entry): Promise<void> {
   if ((await findEntry(folder, 'HEAD')) === undefined) return;
@@ -79,7 +79,7 @@ export async function refuseRepository(folder: Entry): Promise<void> {
     if ((await findEntry(folder, name)) !== undefined) throw notWritten(folder.path);
 }
 
-/** Throws for a file that can be run as it is: its mode has an execute bit. */
+/** Throws for an executable file: one whose mode has an execute bit. */
 export function refuseExecutable(mode: number, path: string): void {
   if ((mode & 0o111) === 0) return;
   throw fileProblem(
@@ -89,7 +89,7 @@ export function refuseExecutable(mode: number, path: string): void {
 
 function notWritten(path: string): Error {
   return fileProblem(
-    `${path} isn't written: other programs run or obey what is there without being asked. Ask the owner to change it.`,
+    `${path} isn't written: other programs run or obey such files without being asked. Ask the owner to change it.`,
   );
 }
 
@@ -99,8 +99,8 @@ function isExecuted(name: string): boolean {
 }
 
 /**
- * One spelling of all that a file system may take for the same name: letter case, compatibility forms,
- * characters that are ignored (as on HFS+), and what Windows cuts off at the end.
+ * Normalises what a file system may treat as the same name: letter case, compatibility forms, ignored characters (as
+ * on HFS+), and endings that Windows removes.
  */
 function fold(name: string): string {
   const visible = name.normalize('NFKC').replace(/[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, '');

@@ -1,29 +1,29 @@
 import { ParleyError } from '#contracts/errors.ts';
 
-/** A failure that the model reads. It names the path as the model wrote it, never the host's. */
+/** Creates a failure for the model to read. It names the path as the model wrote it, never the host's path. */
 export function fileProblem(message: string, cause?: unknown): ParleyError {
   return new ParleyError('tool_failed', message, { cause });
 }
 
 const sentences: Readonly<Record<string, (path: string) => string>> = {
-  ENOENT: (path) => `${path} does not exist.`,
-  ENOTDIR: (path) => `${path} is not a folder.`,
+  ENOENT: (path) => `${path} doesn't exist.`,
+  ENOTDIR: (path) => `${path} isn't a folder.`,
   ELOOP: (path) => linkSentence(path),
-  EACCES: (path) => `${path} may not be opened: permission denied.`,
-  EPERM: (path) => `${path} may not be changed: not permitted.`,
-  EROFS: (path) => `${path} cannot be written: the file system is read-only.`,
-  ENOSPC: (path) => `${path} cannot be written: the disk is full.`,
-  EDQUOT: (path) => `${path} cannot be written: the disk quota is used up.`,
+  EACCES: (path) => `${path} can't be opened: permission denied.`,
+  EPERM: (path) => `${path} can't be changed: not permitted.`,
+  EROFS: (path) => `${path} can't be written: the file system is read-only.`,
+  ENOSPC: (path) => `${path} can't be written: the disk is full.`,
+  EDQUOT: (path) => `${path} can't be written: the disk quota is used up.`,
   ENAMETOOLONG: (path) => `${path} has a name that is too long.`,
   EISDIR: (path) => `${path} is a folder.`,
 };
 
-/** Links are never followed, inside the workspace or out of it. */
+/** Returns the sentence about a link. Links are never followed, whether they lead inside or outside the workspace. */
 export function linkSentence(path: string): string {
-  return `${path} is a symbolic link; the file tools do not follow links.`;
+  return `${path} is a symbolic link; the file tools don't follow links.`;
 }
 
-/** The sentence for a failed system call on `path`; everything that is not one passes as it is. */
+/** Returns a failure with a sentence for a failed system call on `path`; any other error is returned unchanged. */
 export function fromSystemError(error: unknown, path: string): unknown {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
   const sentence = sentences[code];

@@ -9,18 +9,18 @@ export type ListOptions = { readonly maxEntries: number; readonly signal: AbortS
 
 export type FolderListing = {
   readonly entries: readonly { readonly name: string; readonly kind: EntryKind }[];
-  /** True when the folder holds more than `maxEntries`. */
+  /** True when the folder contains more than `maxEntries`. */
   readonly isCut: boolean;
 };
 
 export type EntryKind = 'file' | 'folder' | 'link' | 'other';
 
 export type WalkOptions = {
-  /** Most entries looked at; the walk ends there and `onCut` is called. */
+  /** Most entries examined; the walk ends there and `onCut` is called. */
   readonly maxEntries: number;
   readonly skipsFolder: (name: string) => boolean;
   readonly onCut: () => void;
-  /** Called for a folder below the path that could not be listed: the walk goes on without it. */
+  /** Called for a subfolder that couldn't be listed; the walk continues without it. */
   readonly onUnread: () => void;
   readonly signal: AbortSignal;
 };
@@ -28,9 +28,9 @@ export type WalkOptions = {
 export type WalkedFile = {
   /** Relative to the workspace. */
   readonly path: string;
-  /** Relative to where the walk began; the file's name where it began at the file. */
+  /** Relative to the start of the walk; the file's name if the walk started at the file. */
   readonly pathBelow: string;
-  /** Opens it for reading; usable until the walk goes on. The caller closes the handle. */
+  /** Opens the file for reading; usable until the walk continues. The caller closes the handle. */
   open(): Promise<DiskFile>;
 };
 
@@ -38,8 +38,8 @@ const maxWalkDepth = 40;
 
 export async function list(place: OpenWorkspace, path: string, options: ListOptions): Promise<FolderListing> {
   await using folder = await openPath(place, segmentsOf(path, place.roots), options.signal);
-  if (!folder.stats.isDirectory()) throw fileProblem(`${path} is not a folder.`);
-  // Awaited here: the folder must stay open until it is listed.
+  if (!folder.stats.isDirectory()) throw fileProblem(`${path} isn't a folder.`);
+  // Awaited here, because the folder must stay open until it is listed.
   return await listFolder(folder, options);
 }
 
@@ -107,7 +107,7 @@ async function* walkFolder(
     if (kind === 'file') {
       yield { path: childPath(folder.path, name), pathBelow, open: () => openChild(place, folder, name) };
     } else if (kind === 'folder' && !skipsFolder(name)) {
-      // Gone or replaced since it was listed, or of a name that is no text: a walk shows what it can.
+      // Removed or replaced since it was listed, or with a name that isn't valid text: a walk shows what it can.
       const child =
         depth < maxWalkDepth
           ? await openEntry(folder, name, place.realRoot).catch(() => undefined)

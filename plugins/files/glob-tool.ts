@@ -11,14 +11,14 @@ const maxResults = 500;
 
 const inputSchema = z.object({
   pattern: z.string().describe('For example **/*.ts, notes/*.md or *.{json,yaml}.'),
-  path: z.string().default('.').describe('The folder to look in, relative to the workspace.'),
+  path: z.string().default('.').describe('The folder to search, relative to the workspace.'),
 });
 
 export function createGlobTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'glob',
     description:
-      'Finds files of the workspace by path. * and ? stay within one name, ** crosses folders; a pattern ' +
+      'Finds files in the workspace by path. * and ? stay within one name, ** crosses folders; a pattern ' +
       'without / matches names in any folder. Paths are relative to the workspace. .git and node_modules are skipped.',
     inputSchema,
     parallelSafe: true,

@@ -24,14 +24,14 @@ export function createGrepTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'grep',
     description:
-      'Finds lines in text files of the workspace, shown as path:line: text. Binary files, .git and ' +
-      `node_modules are skipped; of a line the first ${maxSearchedLength} characters are searched.`,
+      'Finds lines in text files of the workspace, shown as path:line: text. Skips binary files, .git and ' +
+      `node_modules, and searches only the first ${maxSearchedLength} characters of a line.`,
     inputSchema,
     parallelSafe: true,
     replay: 'safe',
     authority: config.readAuthority,
     async execute({ pattern, path, glob, ignoreCase }, { run, signal }) {
-      // To compile a pattern may take 35 ms.
+      // Compiling a pattern may take 35 ms.
       await ownTurn();
       const matches = compileSearch(pattern, { ignoresCase: ignoreCase });
       const isWanted = glob === undefined ? () => true : compileGlob(glob);
@@ -40,7 +40,7 @@ export function createGrepTool(config: FilesConfig, disks: DiskCalls): Tool {
       const found: string[] = [];
       for await (const file of search.files) {
         if (!isWanted(file.pathBelow)) continue;
-        // Gone or unreadable since it was listed: the others are still worth searching.
+        // Removed or unreadable since it was listed; the other files are still worth searching.
         const handle = await file.open().catch(() => undefined);
         if (handle === undefined) {
           search.cut('some files could not be read');
@@ -79,7 +79,7 @@ async function grepFile({ handle, path, matches, search, found, signal }: GrepTa
   }
 }
 
-/** The lines of a text file, none for a binary one. Of a line only what patterns look at is kept. */
+/** Yields the lines of a text file, none for a binary one. Only the searched part of each line is kept. */
 async function* linesOf(
   handle: DiskFile,
   { search, signal }: Pick<GrepTask, 'search' | 'signal'>,
@@ -89,7 +89,7 @@ async function* linesOf(
   let line = '';
   for (let position = 0; ; ) {
     signal.throwIfAborted();
-    // Here too: a file may be one line, and larger than any disk.
+    // Checked here too, because a file may be a single line, and larger than any disk.
     if (search.isOverdue()) return;
     const bytesRead = await handle.read(chunk, 0, chunkBytes, position);
     if (bytesRead === 0) break;

@@ -20,7 +20,7 @@ const createTools: readonly ((config: FilesConfig, disks: DiskCalls) => Tool)[] 
   createGrepTool,
 ];
 
-/** The file tools, for a system that can keep them inside the workspace; on others it says that they are off. */
+/** Creates the plugin of the file tools; on a system that can't confine them to the workspace, logs that it is off. */
 export function createFilesPlugin(os: NodeJS.Platform): PluginDefinition<FilesConfig> {
   return {
     id: 'files',

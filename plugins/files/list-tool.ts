@@ -18,7 +18,7 @@ export function createListTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'list',
     description:
-      'Lists a folder of the workspace by name. Folders end in /, symbolic links (not followed) in @.',
+      'Lists a folder in the workspace by name. Folders end in /, symbolic links (not followed) in @.',
     inputSchema,
     parallelSafe: true,
     replay: 'safe',

@@ -2,26 +2,26 @@ import { childPath, type Entry, openEntry, pathAt } from './descriptor.ts';
 import { refuseRepository } from './executed-places.ts';
 import { fileProblem, fromSystemError } from './file-problem.ts';
 
-/** The workspace while it is open. `realRoot` is where the kernel says it is; `roots` are its absolute names. */
+/** An open workspace. `realRoot` is its path according to the kernel; `roots` are its absolute names. */
 export type OpenWorkspace = {
   readonly folder: Entry;
   readonly realRoot: string;
   readonly roots: readonly string[];
 };
 
-/** Follows the names one by one; each folder is held only until the next one is open. */
+/** Follows the names one by one, keeping each folder open only until the next one is. */
 export function openPath(
   place: OpenWorkspace,
   segments: readonly string[],
   signal: AbortSignal,
 ): Promise<Entry> {
   return follow(place, segments, signal, (parent, name) => {
-    if (!parent.stats.isDirectory()) throw fileProblem(`${parent.path} is not a folder.`);
+    if (!parent.stats.isDirectory()) throw fileProblem(`${parent.path} isn't a folder.`);
     return openEntry(parent, name, place.realRoot);
   });
 }
 
-/** Like `openPath`, for writing: makes the folders that are missing, and leads into no repository of git's own. */
+/** Works like `openPath`, but for writing: creates missing folders, and refuses paths into a git repository's data. */
 export async function openFolders(
   place: OpenWorkspace,
   segments: readonly string[],
@@ -70,5 +70,5 @@ async function openOrMakeFolder(place: OpenWorkspace, parent: Entry, name: strin
   const folder = await openEntry(parent, name, place.realRoot);
   if (folder.stats.isDirectory()) return folder;
   await folder.handle.close();
-  throw fileProblem(`${path} is not a folder.`);
+  throw fileProblem(`${path} isn't a folder.`);
 }

@@ -1,12 +1,12 @@
-/** Finds a passage in a file in time linear in both, whatever they hold, and in slices of a few milliseconds. */
+/** Finds a passage in a file in linear time, whatever they contain, and in slices of a few milliseconds. */
 import { createTimeSlice } from './search-files.ts';
 
-/** Counts the passage, counted up to 2, overlapping ones too, and where it first begins. */
+/** How often the passage occurs, counted up to 2 and including overlaps, and where it first begins. */
 export type Occurrences = { readonly count: 0 | 1 | 2; readonly first: number };
 
 const sliceBytes = 65_536;
 
-/** Knuth, Morris, Pratt: the engine's own search reads the passage again wherever its beginning stands. */
+/** Searches by Knuth, Morris and Pratt: the engine's search would reread the passage at each partial match. */
 export async function findPassage(bytes: Uint8Array, passage: Uint8Array): Promise<Occurrences> {
   const rest = createTimeSlice();
   const borders = bordersOf(passage);
@@ -25,7 +25,7 @@ export async function findPassage(bytes: Uint8Array, passage: Uint8Array): Promi
   return first === -1 ? { count: 0, first } : { count: 1, first };
 }
 
-/** For each beginning of the passage, how much of its own beginning is repeated at its end. */
+/** Returns, for each prefix of the passage, the length of its longest proper prefix that is also its suffix. */
 function bordersOf(passage: Uint8Array): Int32Array {
   const borders = new Int32Array(passage.length);
   let border = 0;
@@ -37,7 +37,7 @@ function bordersOf(passage: Uint8Array): Int32Array {
   return borders;
 }
 
-/** Where each wanted line begins, and how many lines there are. A final newline ends the last line. */
+/** Returns where the wanted lines begin and end, and the number of lines. A final newline ends the last line. */
 export async function findLines(
   bytes: Uint8Array,
   { from, to }: { readonly from: number; readonly to: number },

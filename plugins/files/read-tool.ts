@@ -7,7 +7,7 @@ import { checkText } from './text-content.ts';
 import { openWorkspace } from './workspace-files.ts';
 
 const maxLines = 2000;
-/** Stays below the 32 KB at which results are cut, so that the note on what is missing is kept. */
+/** Stays below the 32 KB at which results are cut, so that the note about missing lines is kept. */
 const maxOutputLength = 30_000;
 const maxLineLength = 2000;
 
@@ -21,8 +21,8 @@ export function createReadTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'read',
     description:
-      'Reads a text file of the workspace. Each line is shown with its number and a tab, which are not part ' +
-      'of the file. Long files are shown in pieces: go on with fromLine.',
+      'Reads a text file in the workspace. Each line is shown with its number and a tab, which are not part ' +
+      'of the file. Long files are shown in pieces: continue with fromLine.',
     inputSchema,
     parallelSafe: true,
     replay: 'safe',
@@ -57,7 +57,7 @@ async function showLines(
   return shown.join('\n');
 }
 
-/** A final newline ends the last line; it does not begin another. */
+/** Yields the lines. A final newline ends the last line and doesn't begin another. */
 function* linesIn(bytes: Buffer): Generator<Buffer> {
   let start = 0;
   for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {

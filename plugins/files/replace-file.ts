@@ -6,12 +6,12 @@ import { fileProblem, fromSystemError, linkSentence } from './file-problem.ts';
 import { type OpenWorkspace, openFolders } from './open-path.ts';
 import { segmentsOf } from './workspace-path.ts';
 
-/** Recognises a file that changed after it was read. */
+/** Identifies the version of a file, to notice that it changed after it was read. */
 export type FileStamp = Pick<Stats, 'dev' | 'ino' | 'size' | 'mtimeMs'>;
 
 export type WriteOptions = { readonly signal: AbortSignal; readonly replaces?: FileStamp };
 
-/** Writes beside the file, then renames: a reader sees the old content or the new. */
+/** Writes a temporary file next to the target, then renames it, so that readers see the old content or the new. */
 export async function replaceFile(
   place: OpenWorkspace,
   path: string,
@@ -21,7 +21,7 @@ export async function replaceFile(
   const segments = segmentsOf(path, place.roots);
   const name = segments.at(-1);
   if (name === undefined) throw fileProblem(`${path} is the workspace itself, not a file.`);
-  // Before any folder is made.
+  // Checked before any folder is created.
   refuseExecuted(segments, path);
   await using folder = await openFolders(place, segments.slice(0, -1), signal);
   const { disk } = folder.handle;
@@ -40,19 +40,19 @@ export async function replaceFile(
       await disk.rename(pathAt(folder.handle, temporary), pathAt(folder.handle, name));
     });
   } catch (error) {
-    // Best effort: the folder may be gone, and then so is the file.
+    // Best effort: the folder may be gone, and the file with it.
     await disk.unlink(pathAt(folder.handle, temporary)).catch(() => undefined);
     throw fromSystemError(error, path);
   }
   return { isNew: before === undefined };
 }
 
-/** By path, what is replaced right now and ends last. */
+/** The last pending replacement, by path. */
 const replacing = new Map<string, Promise<void>>();
 
 /**
- * One after the other for each file: sub-agents edit beside each other, and of two edits of one version the second has
- * to find that it has changed.
+ * Replaces a file's versions one at a time: sub-agents edit concurrently, and of two edits of the same version, the
+ * second must notice that the file has changed.
  */
 async function inTurn(path: string, replace: () => Promise<void>): Promise<void> {
   const mine = (replacing.get(path) ?? Promise.resolve()).then(replace);
@@ -63,14 +63,14 @@ async function inTurn(path: string, replace: () => Promise<void>): Promise<void>
   await mine;
 }
 
-/** The file that a write would replace. Throws for what must not be replaced. */
+/** Returns the file that a write would replace. Throws for one that must not be replaced. */
 async function findWritable(folder: Entry, name: string): Promise<Stats | undefined> {
   const stats = await findEntry(folder, name);
   const path = childPath(folder.path, name);
   if (stats === undefined) return undefined;
   if (stats.isSymbolicLink()) throw fileProblem(linkSentence(path));
   if (stats.isDirectory()) throw fileProblem(`${path} is a folder.`);
-  if (!stats.isFile()) throw fileProblem(`${path} is not a regular file.`);
+  if (!stats.isFile()) throw fileProblem(`${path} isn't a regular file.`);
   checkOneLink(stats, path);
   refuseExecutable(stats.mode, path);
   return stats;

@@ -1,21 +1,21 @@
-/** Shared by glob and grep: which files they look at, when they stop, and how they say so. */
+/** Shared by glob and grep: which files they examine, when they stop, and how they report it. */
 import { setImmediate } from 'node:timers/promises';
 import type { WalkedFile } from './folder-walk.ts';
 import type { WorkspaceFiles } from './workspace-files.ts';
 
 const maxEntries = 50_000;
 const maxSearchMs = 20_000;
-/** Below the 32 KB at which results are cut, so that the notes at their end are kept. */
+/** Below the 32 KB at which results are cut, so that the notes at the end are kept. */
 const maxOutputBytes = 30_000;
 const skippedFolders: ReadonlySet<string> = new Set(['.git', 'node_modules']);
 
 export type FileSearch = {
   readonly files: AsyncGenerator<WalkedFile>;
-  /** Whether the search has taken its time, which its report then says; asked during long work on one file. */
+  /** Says whether the time is up, which the report then mentions; also asked during long work on one file. */
   isOverdue(): boolean;
-  /** Notes why the result is not the whole answer. */
+  /** Notes why the result is incomplete. */
   cut(note: string): void;
-  /** The lines, or `nothing`, and the notes. */
+  /** Returns the lines, or `nothing`, followed by the notes. */
   report(lines: readonly string[], nothing: string): string;
 };
 
@@ -49,19 +49,19 @@ export function searchFiles(
   return { files: files(), isOverdue, cut, report: (lines, nothing) => report(lines, { nothing, notes }) };
 }
 
-/** Turns of the event loop that searches wait for. */
+/** The queue of searches waiting for a turn of the event loop. */
 const turns: { last: Promise<void> } = { last: Promise.resolve() };
 
 /**
- * Resolves in a turn of the event loop that no other search has: a model may search a hundred times at once, and
- * together they would hold the loop a hundred times as long.
+ * Resolves in a turn of the event loop that no other search uses: a model may start a hundred searches at once, and
+ * together they would block the loop a hundred times as long.
  */
 export async function ownTurn(): Promise<void> {
   turns.last = turns.last.then(() => setImmediate());
   await turns.last;
 }
 
-/** Lets the event loop breathe: waits for a turn of its own when 5 ms have passed since it last did. */
+/** Creates a function that yields to the event loop, by `ownTurn`, once 5 ms have passed since it last did. */
 export function createTimeSlice(): () => Promise<void> {
   let since = performance.now();
   return async () => {
@@ -80,7 +80,7 @@ function report(
   for (const line of lines) {
     bytes += Buffer.byteLength(line) + 1;
     if (bytes > maxOutputBytes) {
-      notes.add(`${lines.length - shown.length} more results do not fit; narrow the search`);
+      notes.add(`${lines.length - shown.length} more results don't fit; narrow the search`);
       break;
     }
     shown.push(line);

@@ -1,28 +1,28 @@
-/** Patterns of the model run on RE2's engine: matching takes linear time whatever it writes. */
+/** The model's patterns run on RE2's engine, so that matching takes linear time whatever the model writes. */
 import { RE2JS } from 're2js';
 import { fileProblem } from './file-problem.ts';
 
 const maxPatternLength = 500;
-/** Matching costs up to instructions × characters, so both are bounded (about 20 ms per line). */
+/** Matching takes up to instructions × characters steps, so both are limited (about 20 ms per line). */
 const maxInstructions = 250;
-/** Ignoring the case of a class takes 5 ms for each million characters of its ranges, before it is compiled. */
+/** Ignoring case in a class takes 5 ms per million characters of its ranges, before it is compiled. */
 const maxRanges = 4_000_000;
 const rangeEnds = /-(?:\\x\{?([\da-f]{2,6})|([^\\]))/giu;
 
-/** The longest stretch of a line or path that patterns see, in UTF-16 code units. */
+/** How much of a line or path is matched against patterns, in UTF-16 code units. */
 export const maxSearchedLength = 4096;
 
 export type TextMatcher = (text: string) => boolean;
 
-/** A regular expression that matches anywhere in a line. */
+/** Compiles a regular expression that matches anywhere in a line. */
 export function compileSearch(source: string, options: { readonly ignoresCase: boolean }): TextMatcher {
   checkLength(source);
   return compile(source, { shown: source, flags: options.ignoresCase ? RE2JS.CASE_INSENSITIVE : 0 });
 }
 
 /**
- * `*` and `?` stay within one name, `**` crosses folders, `[a-z]`, `[!a-z]` and `{a,b}` are known. A
- * pattern without a slash matches the file's name in any folder.
+ * Compiles a glob. `*` and `?` stay within one name, `**` crosses folders, and `[a-z]`, `[!a-z]` and `{a,b}` are
+ * supported. A pattern without a slash matches the file's name in any folder.
  */
 export function compileGlob(glob: string): TextMatcher {
   checkLength(glob);
@@ -40,7 +40,7 @@ function compile(
     compiled = RE2JS.compile(source, flags);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw fileProblem(`The pattern ${shown} is not valid (RE2, no look-around): ${reason}`, error);
+    throw fileProblem(`The pattern ${shown} isn't valid (RE2, no look-around): ${reason}`, error);
   }
   if (compiled.programSize() > maxInstructions) {
     throw fileProblem(`The pattern ${shown} is too large; use * and + instead of counted repeats.`);
@@ -50,10 +50,10 @@ function compile(
 
 function checkLength(pattern: string): void {
   if (pattern !== '' && pattern.length <= maxPatternLength) return;
-  throw fileProblem(`A pattern has 1 to ${maxPatternLength} characters.`);
+  throw fileProblem(`A pattern must have 1 to ${maxPatternLength} characters.`);
 }
 
-/** A range is no larger than its last character's code. */
+/** Throws for ranges that are too large; a range is at most as large as its last character's code. */
 function checkRanges(source: string, shown: string): void {
   let size = 0;
   for (const [, code, last = ''] of source.matchAll(rangeEnds))

@@ -1,6 +1,6 @@
 /**
  * Reading and writing inside one workspace. All file tools go through here. Nothing outside can be
- * reached: not by `..`, absolute paths or links, nor by somebody who swaps folders and links meanwhile.
+ * reached, whether by `..`, absolute paths or links, or by someone swapping folders and links meanwhile.
  */
 import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { hasCode } from '#contracts/errors.ts';
@@ -19,32 +19,32 @@ import { type OpenWorkspace, openPath } from './open-path.ts';
 import { type FileStamp, replaceFile, type WriteOptions } from './replace-file.ts';
 import { segmentsOf } from './workspace-path.ts';
 
-/** Open until it is disposed of. Every failure is a ParleyError `tool_failed` that the model may read. */
+/** An open workspace, until it is disposed of. Every failure is a ParleyError `tool_failed` that the model may read. */
 export interface WorkspaceFiles extends AsyncDisposable {
-  /** A regular file of at most `maxBytes`. */
+  /** Reads a regular file of at most `maxBytes`. */
   read(path: string, options: ReadOptions): Promise<FileContent>;
   /**
-   * Puts the file in place in one step, making folders as needed: a reader sees the old content or the new,
-   * also after a crash. With `replaces` it fails if the file is not the one that was read.
-   * An abort before that step leaves everything as it was.
+   * Puts the file in place in one step, creating folders as needed: a reader sees the old content or the new,
+   * even after a crash. With `replaces`, fails if the file isn't the version that was read. An abort before
+   * that step changes nothing.
    */
   write(path: string, bytes: Uint8Array, options: WriteOptions): Promise<{ readonly isNew: boolean }>;
-  /** A folder's entries, by name. Links are listed and never followed. */
+  /** Lists a folder's entries by name. Links are listed but never followed. */
   list(path: string, options: ListOptions): Promise<FolderListing>;
-  /** The regular files below a path, depth first by name, or the one file that `path` names. */
+  /** Yields the regular files under a path, depth first by name, or the one file that `path` names. */
   walk(path: string, options: WalkOptions): AsyncGenerator<WalkedFile>;
 }
 
 export type ReadOptions = {
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** The next step, for a model that names a larger one. */
+  /** The next step for a model that names a larger file. */
   readonly advice?: string;
 };
 
 export type FileContent = { readonly bytes: Buffer; readonly stamp: FileStamp };
 
-/** Opens the workspace, which is made if it is missing. `root` is absolute. */
+/** Opens the workspace, creating it if it is missing. `root` is absolute. */
 export async function openWorkspace(root: string, disks: DiskCalls): Promise<WorkspaceFiles> {
   const disk = new Disk(root, disks);
   const folder = await makeAndOpen(disk, root);
@@ -65,7 +65,7 @@ async function makeAndOpen(disk: Disk, root: string): Promise<Entry> {
     return await openRoot(disk, root);
   } catch (error) {
     if (hasCode(error, 'tool_failed')) throw error;
-    throw fileProblem('The workspace folder cannot be opened; the owner should check it.', error);
+    throw fileProblem("The workspace folder can't be opened; the owner should check it.", error);
   }
 }
 
@@ -77,9 +77,8 @@ async function read(
   await using entry = await openPath(place, segmentsOf(path, place.roots), signal);
   await using file = await openForReading(entry);
   const { size } = entry.stats;
-  if (size > maxBytes)
-    throw fileProblem(`${path} has ${size} bytes; at most ${maxBytes} are read. ${advice}`);
-  // One byte more than allowed, so that a file which grows while it is read is noticed.
+  if (size > maxBytes) throw fileProblem(`${path} has ${size} bytes; the limit is ${maxBytes}. ${advice}`);
+  // One byte more than allowed, so that a file that grows while being read is noticed.
   const bytes = Buffer.allocUnsafe(Math.min(size, maxBytes) + 1);
   let length = 0;
   while (length < bytes.length) {

@@ -7,26 +7,24 @@ import { openWorkspace, type WorkspaceFiles } from './workspace-files.ts';
 
 const inputSchema = z.object({
   path: z.string().describe('Relative to the workspace; folders are made as needed.'),
-  content: z.string().describe('The whole file.'),
+  content: z.string().describe('The complete content of the file.'),
 });
 
 export function createWriteTool(config: FilesConfig, disks: DiskCalls): Tool {
   return defineTool({
     name: 'write',
     description:
-      'Writes a text file of the workspace, whole. Replaces what was there; to change a part, use edit. ' +
-      'Not written: executable files, and what other programs run by themselves, such as .git, .env and .vscode.',
+      'Writes a complete text file in the workspace, replacing any existing one; to change a part, use edit. ' +
+      'Refuses executable files and those that other programs run on their own, such as .git, .env and .vscode.',
     inputSchema,
     parallelSafe: false,
-    // Where the same content is, writing it again after a crash changes nothing; over other content it isn't repeated.
+    // After a crash, writing the same content again changes nothing; different content isn't overwritten.
     replay: 'safe',
     authority: config.writeAuthority,
     async execute({ path, content }, { run, signal, isRepeat = false }) {
       const bytes = Buffer.from(content);
       if (bytes.length > config.maxFileBytes) {
-        throw fileProblem(
-          `The content has ${bytes.length} bytes; at most ${config.maxFileBytes} are written.`,
-        );
+        throw fileProblem(`The content has ${bytes.length} bytes; the limit is ${config.maxFileBytes}.`);
       }
       await using files = await openWorkspace(run.workspace, disks);
       if (isRepeat) await checkUnchanged(files, { path, bytes, maxBytes: config.maxFileBytes, signal });
@@ -43,7 +41,7 @@ type Repeat = {
   readonly signal: AbortSignal;
 };
 
-/** Throws for a file with other content: somebody may have changed it since an earlier attempt wrote it. */
+/** Throws for a file with different content, which may have been changed since an earlier attempt wrote it. */
 async function checkUnchanged(files: WorkspaceFiles, { path, bytes, ...options }: Repeat): Promise<void> {
   const standing = await files.read(path, options).catch((error: unknown) => {
     if (isMissing(error)) return undefined;
@@ -51,7 +49,7 @@ async function checkUnchanged(files: WorkspaceFiles, { path, bytes, ...options }
   });
   if (standing === undefined || standing.bytes.equals(bytes)) return;
   throw fileProblem(
-    `This call was interrupted, and ${path} holds something else now: it may have been written and then changed. Read it before you write it again.`,
+    `This call was interrupted, and ${path} now contains something else: it may have been written and then changed. Read it before you write it again.`,
   );
 }
 

@@ -104,11 +104,9 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       await expect(files.call('read', { path: 'binary' })).rejects.toThrow(
         'binary is a binary file (6 bytes)',
       );
-      await expect(files.call('read', { path: 'latin1.txt' })).rejects.toThrow(
-        'latin1.txt is not UTF-8 text',
-      );
+      await expect(files.call('read', { path: 'latin1.txt' })).rejects.toThrow("latin1.txt isn't UTF-8 text");
       await expect(files.call('read', { path: 'large.txt' })).rejects.toThrow(
-        'has 2097153 bytes; at most 2097152',
+        'has 2097153 bytes; the limit is 2097152',
       );
     });
 
@@ -154,7 +152,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
     it('refuses what is too large and leaves the old file', async () => {
       await put('a.txt', 'old');
       const content = 'x'.repeat(2_097_153);
-      await expect(files.call('write', { path: 'a.txt', content })).rejects.toThrow('at most 2097152');
+      await expect(files.call('write', { path: 'a.txt', content })).rejects.toThrow('the limit is 2097152');
       expect(await contentOf('a.txt')).toBe('old');
     });
 
@@ -172,7 +170,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       expect(await files.repeat('write', call)).toBe('Replaced a/plan.txt (4 bytes).');
       await put('a/plan.txt', 'ours');
       await expect(files.repeat('write', call)).rejects.toThrow(
-        'a/plan.txt holds something else now: it may have been written and then changed. Read it',
+        'a/plan.txt now contains something else: it may have been written and then changed. Read it',
       );
       expect(await contentOf('a/plan.txt')).toBe('ours');
     });
@@ -204,10 +202,10 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
     });
 
     it.each([
-      ['absent', 'does not occur in a.txt.'],
+      ['absent', "doesn't occur in a.txt."],
       ['x', 'occurs more than once in a.txt; include more'],
       ['aa', 'occurs more than once'],
-      ['one\ntwo', 'does not occur in a.txt; its lines end in CR LF.'],
+      ['one\ntwo', "doesn't occur in a.txt; its lines end in CR LF."],
       ['three  \nx', 'its first line does, so compare white space'],
     ])('refuses the old text %j and says why', async (oldText, problem) => {
       await put('a.txt', 'x aaa x\none\r\ntwo\nthree  \n  x');
@@ -326,12 +324,12 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
     });
 
     it.each([
-      ['(?=a)', 'is not valid (RE2, no look-around)'],
+      ['(?=a)', "isn't valid (RE2, no look-around)"],
       ['(a', 'missing closing )'],
       ['((a{0,30}){0,30})$', 'is too large'],
       ['[a-\u{10ffff}]'.repeat(60), 'fewer or smaller ranges'],
-      ['a'.repeat(501), 'A pattern has 1 to 500 characters'],
-      ['', 'A pattern has 1 to 500 characters'],
+      ['a'.repeat(501), 'A pattern must have 1 to 500 characters'],
+      ['', 'A pattern must have 1 to 500 characters'],
     ])('refuses the pattern %j and says why', async (pattern, problem) => {
       await expect(files.call('grep', { pattern })).rejects.toThrow(problem);
     });

@@ -240,22 +240,22 @@ describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)
     ['write', { path: 'dangling', content: '' }, 'dangling is a symbolic link'],
     ['read', { path: '../outside/secret.txt' }, '../outside/secret.txt is outside the workspace'],
     ['read', { path: '/etc/passwd' }, '/etc/passwd is outside the workspace'],
-    ['read', { path: 'nothing' }, 'nothing does not exist'],
+    ['read', { path: 'nothing' }, "nothing doesn't exist"],
     ['read', { path: 'sub' }, 'sub is a folder'],
-    ['read', { path: 'inside.txt/x' }, 'inside.txt is not a folder'],
+    ['read', { path: 'inside.txt/x' }, "inside.txt isn't a folder"],
     ['write', { path: 'sub', content: '' }, 'sub is a folder'],
-    ['write', { path: 'inside.txt/x', content: '' }, 'inside.txt is not a folder'],
+    ['write', { path: 'inside.txt/x', content: '' }, "inside.txt isn't a folder"],
     ['write', { path: '.', content: '' }, '. is the workspace itself'],
-    ['list', { path: 'inside.txt' }, 'inside.txt is not a folder'],
+    ['list', { path: 'inside.txt' }, "inside.txt isn't a folder"],
   ])('fail in %s %j with a sentence for the model', async (tool, args, sentence) => {
     await expect(files.call(tool, args)).rejects.toThrow(sentence);
   });
 
   it('do not hang or answer on FIFOs and sockets', async () => {
     await promisify(execFile)('mkfifo', [join(files.workspace, 'pipe')]);
-    await expect(files.call('read', { path: 'pipe' })).rejects.toThrow('pipe is not a regular file');
+    await expect(files.call('read', { path: 'pipe' })).rejects.toThrow("pipe isn't a regular file");
     await expect(files.call('write', { path: 'pipe', content: 'x' })).rejects.toThrow(
-      'pipe is not a regular file',
+      "pipe isn't a regular file",
     );
     expect(await files.call('grep', { pattern: 'inside' })).toBe('inside.txt:1: inside');
     expect(await files.call('list', {})).toContain('pipe (special)');
