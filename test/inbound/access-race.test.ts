@@ -10,7 +10,7 @@ import { anAccessFixture } from '../threats/access-fixture.ts';
 const network = 'telegram';
 const policies = { dmPolicy: 'pairing', groupPolicy: 'allowlist' } as const;
 
-/** A store in which something happens behind each of its first `times` reads. */
+/** Returns a store in which something happens after each of its first `times` reads. */
 function interrupt(store: Store, times: number, happen: () => Promise<unknown>): Store {
   let left = times;
   return {
@@ -53,7 +53,7 @@ it('gives the events back when access changes faster than it can decide', async 
     retry: { kind: 'later' },
   });
   expect(door.rows(`select "eventKey" from "ledger" where "account" = @account`)).toEqual([]);
-  // Its redelivery is decided by what holds then.
+  // Its redelivery is decided by the access at that time.
   expect(await door.accept([envelope])).toEqual([{ kind: 'refused', reason: 'dm-not-paired' }]);
 });
 
@@ -61,7 +61,7 @@ it('keeps request, notice and ledger row together when the power goes', async ()
   const { store, dataDir } = await aStore();
   const cell = { event: 'text', sender: 'stranger', chat: 'dm' } as const;
   for (const isCommitted of [false, true]) {
-    // The first write is the lease of the account.
+    // The first write is the account's lease.
     const dying = cutPower(store, { write: 2, isCommitted });
     const door = await anAccessFixture(dying, { dataDir, network, policies });
     const envelope = envelopeOf(cell, { network, bot: door.bot, mark: 'cut' });

@@ -1,4 +1,4 @@
-/** The files of accepted messages: of how many at once, and for how long they are asked for. */
+/** Fetching the files of accepted messages: how many at a time, and for how long. */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ function aFetcher(fetch: MediaAbility['fetch'], over: Partial<FetcherDeps> = {})
 
 type FilesOfEach = { readonly files?: number; readonly sender?: string; readonly sizeBytes?: number };
 
-/** Accepts messages with a file each, if not more, and gives their items' ids. */
+/** Accepts messages with one file each, unless more are asked for, and returns their items' ids. */
 async function messagesWithFiles(
   count: number,
   { files = 1, sender = unique('sender'), ...stated }: FilesOfEach = {},
@@ -187,7 +187,7 @@ describe('the files of messages', () => {
       return (await store().read(storedOf, { id }))[0]?.kind;
     };
     const kinds = [await after(mine[0] ?? ''), await after(mine[1] ?? '')];
-    // What nobody has told the size of is counted once it is here.
+    // A file of unknown size is only counted once it has been fetched.
     const third = sizeBytes === undefined ? 'stored' : 'missing';
     expect([...kinds, await after(mine[2] ?? '')]).toEqual(['stored', 'stored', third]);
     const [late = '', later = ''] = await messagesWithFiles(2, { sender, ...stated });

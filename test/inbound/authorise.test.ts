@@ -14,7 +14,7 @@ import type { SenderRole } from '../../src/store/access/sender-roles.ts';
 const isLong = process.env.PARLEY_LONG === '1';
 const id = messageId('m1');
 
-/** One of every kind; the record's type makes a new kind in the contract a compile error here. */
+/** One event of every kind; the record's type turns a kind that is new in the contract into a compile error here. */
 const events: { readonly [Kind in InboundEvent['kind']]: Extract<InboundEvent, { kind: Kind }> } = {
   message: {
     kind: 'message',
@@ -51,13 +51,13 @@ type SenderState = keyof typeof senders;
 const standings: { readonly [State in SenderState]?: SenderRole } = {
   approved: 'user',
   'approved as owner': 'owner',
-  // Whatever a row says: a bot and the account itself are nobody's approval.
+  // Whatever their rows say, approval applies neither to bots nor to the account itself.
   bot: 'user',
   self: 'owner',
 };
 const senderStates = Object.keys(senders) as readonly SenderState[];
 
-/** `listed` answers everyone in it, `limited` its listed members, `unlisted` is on no list. */
+/** In `listed` everyone is answered, in `limited` its listed members; `unlisted` is on no list. */
 const groups = { listed: '-1', limited: '-2', unlisted: '-3' };
 const chats = ['dm', 'listed', 'limited', 'unlisted'] as const;
 type ChatState = (typeof chats)[number];
@@ -100,7 +100,7 @@ function anEnvelope(kind: InboundEvent['kind'], sender: SenderState, chat: ChatS
   };
 }
 
-/** What is right, written as a list of who is let in, apart from the code. Everything else is not. */
+/** The right answers, written independently of the code as a list of who is let in. Everybody else isn't. */
 function expectedAuthority(
   policy: string,
   kind: InboundEvent['kind'],
@@ -109,7 +109,7 @@ function expectedAuthority(
 ): string | undefined {
   if (kind === 'unsupported') return undefined;
   const isPlatform = platformKinds.includes(kind);
-  // What the platform reports is nobody's text; in a direct conversation it counts as the person's.
+  // What the platform reports is no person's text; in a direct conversation it counts as the sender's.
   const isOwner = sender === 'owner' || sender === 'approved as owner' || sender === 'self';
   if (!isPlatform && (sender === 'bot' || sender === 'self')) return undefined;
   if (chat === 'dm') {
@@ -179,7 +179,7 @@ describe('authorise (threat 1)', () => {
   it.each(['', 'Open', 'everyone', '__proto__', undefined])(
     'denies everyone under the unknown policy %j',
     (unknown) => {
-      // An edge that failed to parse its configuration must not become an open door.
+      // A caller that failed to parse its configuration must not let everybody in.
       const broken = { ...aPolicy(), dmPolicy: unknown, groupPolicy: unknown } as unknown as AccessPolicy;
       for (const kind of eventKinds) {
         for (const sender of senderStates) {
@@ -243,7 +243,7 @@ describe('authorise (threat 1)', () => {
     expect(rights('net:9', 'user', 'open')).toBe('guest');
   });
 
-  /** The forbidden gate: it trusts names, as other gateways did. */
+  /** Decides as the forbidden policy would: it trusts names, as other gateways did. */
   function authoriseByName(envelope: Judged, ownerNames: ReadonlySet<string>): AccessDecision['kind'] {
     return ownerNames.has(envelope.sender.name.trim().toLowerCase())
       ? 'allowed'
@@ -262,7 +262,7 @@ describe('authorise (threat 1)', () => {
       'net:1',
       'owner',
     );
-    // Ids near the owner's: padded, signed, prefixed, in other digits. None of them is the owner's.
+    // Ids that resemble the owner's: padded, signed, prefixed, in other digits. None of them is the owner's.
     const foreignId = fc.oneof(
       fc.constantFrom(
         '01',
@@ -291,7 +291,7 @@ describe('authorise (threat 1)', () => {
         channel: fc.constantFrom('net', 'other'),
         isAdmin: fc.boolean(),
       })
-      // What the platform says of an allowed group itself is nobody's text.
+      // What the platform itself reports about an allowed group is no person's text.
       .filter(({ kind, chat }) => chat !== 'limited' || !platformKinds.includes(kind));
     let allowed = 0;
     let allowedByName = 0;

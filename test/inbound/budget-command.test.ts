@@ -15,7 +15,7 @@ describeEachDatabase('/usage and /budget', (open) => {
   const rules = createBudgetRules({ ...settings, budgets });
   const none = createBudgetRules({ ...settings, budgets: {} });
 
-  /** An owner and a guest in a town with budgets, or none. */
+  /** Returns an owner and a guest in an intake fixture with budgets, or without. */
   const start = (limits = rules) => {
     const [ann, bob] = [anAccount('alpha'), anAccount('alpha')];
     const config = { owners: [refOf(ann)] };

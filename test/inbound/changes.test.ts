@@ -1,4 +1,4 @@
-/** Edits, deletions and reactions as input, through the door into the store. */
+/** Edits, deletions and reactions as input, through intake into the store. */
 
 import { expect, it } from 'vitest';
 import type { InboundEvent } from '../../src/contracts/envelope.ts';
@@ -180,7 +180,7 @@ describeEachDatabase('a deletion', (open) => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
     const run = await town.worker.claimRun(laneKey);
     await town.send(ann, edited(said.id, 'blue'));
-    // As a run that has no turn left.
+    // Like a run that has no turn left.
     await endWithout(open(), run, 'turn_limit', { outcome: 'answered' });
     expect(await town.send(ann, edited(said.id, 'green'))).toEqual({ kind: 'noted', effect: 'steered' });
     expect(await town.send(ann, deleted(said.id))).toEqual({ kind: 'noted', effect: 'after-run' });
@@ -250,7 +250,7 @@ describeEachDatabase('a reaction', (open) => {
 
 type Settings = { readonly cap?: number; readonly dmScope?: 'main' };
 
-/** Ann has said “red”, and nobody has taken it yet. */
+/** Returns a conversation in which Ann has said “red”, which no run has taken yet. */
 async function aConversation(store: Store, mode: QueueMode, { cap = 20, dmScope }: Settings = {}) {
   const settings = { mode, debounceMs: 0, quietMs: 0, cap, drop: 'summarize' } as const;
   const queue = { dm: settings, group: settings, channels: {}, conversations: {} };

@@ -1,6 +1,6 @@
 /**
- * The rows that chat commands and presses lock have one order: all approvals and all links, accounts, lanes, questions,
- * conversations. Each test holds one row, and looks at whether what comes after it is free.
+ * Chat commands and button presses lock rows in one order: all approvals and all links, accounts, lanes, questions,
+ * conversations. Each test holds one row and checks that the rows after it are free.
  */
 import { beforeEach, expect, it } from 'vitest';
 import { messageId } from '../../src/contracts/ids.ts';
@@ -31,7 +31,7 @@ describeEachDatabase('a command', (open, beside) => {
     await beside.sql(`insert into "pairingTries" values ('approve', '[]')`);
   });
 
-  /** Does it while a row is held, and expects another one to be free when it waits. */
+  /** Acts while a row is held, and expects another row to be free when the action waits. */
   const expectFree = async (
     row: Row,
     { act, release }: { readonly act: () => Promise<unknown>; readonly release: () => Promise<void> },
@@ -46,7 +46,7 @@ describeEachDatabase('a command', (open, beside) => {
   const makeUnreachable = (who: Account) =>
     beside.sql(`update conversations set "unreachableAt" = 1 where key = '${conversationOf(who)[1]}'`);
 
-  /** A stranger who asks at an account whose row comes before that of the one to which the owner writes. */
+  /** Makes a stranger's request to an account whose row sorts before that of the account to which the owner writes. */
   const aDoor = async () => {
     const [owner, stranger] = [anAccount('zeta'), anAccount('alpha')];
     const town = createIntakeFixture(open(), {
@@ -142,7 +142,7 @@ describeEachDatabase('a command', (open, beside) => {
     },
   );
 
-  /** Somebody whose run has a sub-agent, in a conversation that counts as unreachable. */
+  /** Returns a sender whose run has a sub-agent, in a conversation that counts as unreachable. */
   const aFamily = async () => {
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open());

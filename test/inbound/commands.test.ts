@@ -190,7 +190,7 @@ describe('chat commands', () => {
     ['/link remove', 'Use /link remove channel:id; /link list shows the ids.'],
     ['/link remove net:7 net:8', 'Use /link remove channel:id; /link list shows the ids.'],
     [
-      // An O is no letter of a code.
+      // Codes have no letter O.
       '/link ABCD234O',
       'Use /link to get a code, /link and a code to use it, /link list, or /link remove channel:id.',
     ],
@@ -259,8 +259,8 @@ describe('chat commands', () => {
   });
 
   it('decides every command, chat, role and administrator by the list', () => {
-    // Who may use it in a group; in a direct conversation everybody may use all but the owner's own.
-    // Of /queue, what is one's own is everybody's: that depends on its words.
+    // Who may use each command in a group; in a direct conversation everybody may use all but the owner's.
+    // Everybody may use /queue for their own messages, which only its arguments show.
     const adminsOnly: readonly string[] = [
       'new',
       'reset',
@@ -287,7 +287,7 @@ describe('chat commands', () => {
 
   it('lets only an owner choose a model that the configuration does not name', async () => {
     const wishOf = async (name: string, authority: Asker['authority']) => {
-      // `/model` looks at nothing else of its surroundings.
+      // `/model` reads nothing else of its call.
       const call = { lane: { agentId: 'main' }, authority } as CommandCall;
       return parseCommand(`/model ${name}`)?.load(commandDeps as CommandDeps, call);
     };

@@ -58,7 +58,7 @@ describeEachDatabase('/context', (open, { sql }) => {
     expect((await ask('/status'))[0]).toBe('Agent main, model haiku');
     expect((await ask('/context'))[0]).toContain('Above 80000, I summarise');
 
-    // A note on a message from before is written into its own session, which is the latest then.
+    // A note on an earlier message is written into that message's session, which makes it the most recently updated.
     await town.send(ann, '/new');
     await town.worker.claim(run.laneKey);
     const sessionOf = async () => (await ask('/status')).find((line) => line.startsWith('Session:'));

@@ -1,4 +1,4 @@
-/** What gives way when the cap is reached, set at each level: never in silence, and on record. */
+/** What gives way when the cap is reached, set at each level: always with a notice, and recorded. */
 import { expect, it } from 'vitest';
 import { type DropPolicy, dropPolicies, type QueueSettings } from '../../src/contracts/queue-settings.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
@@ -8,7 +8,7 @@ import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 type Level = 'session' | 'conversation' | 'channel' | 'global';
 const levels: readonly Level[] = ['session', 'conversation', 'channel', 'global'];
 
-/** The level says `drop`, the ones below it say something else. */
+/** Returns settings where this level has `drop` and the levels below it have another policy. */
 function queueWith(level: Level, drop: DropPolicy, { channel, peer }: ReturnType<typeof anAccount>) {
   const other = dropPolicies.find((policy) => policy !== drop) ?? drop;
   const below = levels.slice(levels.indexOf(level) + 1);

@@ -1,4 +1,4 @@
-/** What the door knows by ids alone: replies to the bot's own messages, and keys that come twice. */
+/** What intake recognises by ids alone: replies to the bot's own messages, and repeated keys. */
 
 import { expect, it } from 'vitest';
 import type { InboundEvent } from '../../src/contracts/envelope.ts';
@@ -46,7 +46,7 @@ describeEachDatabase('a key that comes again', (open) => {
     const town = createIntakeFixture(open(), { log, access: { dmPolicy: 'disabled' } });
     const ann = anAccount('alpha');
     const eventKey = `message:${crypto.randomUUID()}`;
-    // Also of what is refused.
+    // This also applies to refused messages.
     expect(await town.send(ann, 'one', { eventKey, sentAt: noon })).toMatchObject({ kind: 'refused' });
     expect(await town.send(ann, again.text, { eventKey, sentAt: again.sentAt })).toEqual({
       kind: 'duplicate',

@@ -57,7 +57,7 @@ describeEachDatabase('a link', (open, beside) => {
   });
 });
 
-/** The store, with something that happens as soon as the door has looked at it for the first time. */
+/** Returns the store, with something that happens right after intake's first look at it. */
 function meanwhile(store: Store, happens: () => Promise<unknown>): Store {
   let isPast = false;
   return {

@@ -80,7 +80,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
       expect(await lastTo(other)).toContain('That code isn’t valid');
       await town.send(joiner, '/link list');
       expect(await lastTo(joiner)).toContain('isn’t linked');
-      // A new process knows what was offered.
+      // A new process knows of the request, because it is stored.
       await beside.sql('delete from "linkGuesses"');
       await createIntakeFixture(open(), { config }).send(joiner, `/link confirm ${code}`);
       expect(await lastTo(joiner)).toContain(`This account is now linked with ${labelOf(asker)}`);
@@ -378,7 +378,7 @@ describeEachDatabase('guessing a link code', (open, beside) => {
       }
     }
     expect([...kinds.keys()].sort()).toEqual(['That code isn’t valid or has expired', 'Too many attempts']);
-    // A slow machine may take several minutes for them, each with ten looks.
+    // A slow machine may take several minutes for them, and each minute allows ten attempts.
     expect(kinds.get('That code isn’t valid or has expired')).toBeLessThan(guesses / 2);
     expect([...kinds.values()].reduce((sum, count) => sum + count)).toBe(guesses);
   });
@@ -400,7 +400,7 @@ type Four = [Account, Account, Account, Account];
 
 const unusedGroup = () => `group-${crypto.randomUUID()}`;
 
-/** What stands in the sessions of a lane, in order. */
+/** Reads the transcripts of a lane's sessions, in order. */
 async function transcriptOf(store: Store, laneKey: string): Promise<readonly string[]> {
   return store.read(transcript, { laneKey });
 }

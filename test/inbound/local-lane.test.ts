@@ -33,7 +33,7 @@ describe('the page', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  /** A page under these bindings, and the newest two items that it reads as it connects. */
+  /** Returns a page under these bindings, and the newest two items that it reads as it connects. */
   const aPage = (bindings: Config['bindings'] = []) => {
     if (!store) throw new Error('the store is not open');
     const town = createIntakeFixture(store, { config: { bindings } });

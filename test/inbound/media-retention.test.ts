@@ -23,7 +23,7 @@ import { silentLog } from '../support/silent-log.ts';
 const dayMs = 86_400_000;
 
 describeEachDatabase('the files of messages', (open, { sql }) => {
-  /** A media folder, and messages with a file in it each, `days` old. */
+  /** Returns a media folder, and messages with one file in it each, `days` old. */
   async function aFolder() {
     const dataDir = await mkdtemp(join(tmpdir(), 'parley-media-'));
     onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));

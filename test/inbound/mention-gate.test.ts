@@ -117,7 +117,7 @@ describe('mention gate', () => {
       try {
         return [compilePattern(source)];
       } catch {
-        // Refused at start, which is the other good answer.
+        // Rejected at startup, which is the other good outcome.
         return [];
       }
     });
@@ -133,7 +133,7 @@ describe('mention gate', () => {
       expect(
         growthOf({ run: match, textOf: (length) => `${unit.repeat(length / unit.length)}${end}` }, 2048).kind,
       ).not.toBe('steep');
-    // What is too long is not looked at whole.
+    // Only the start of a text this long is searched.
     match('ä'.repeat(100_000));
   });
 

@@ -1,4 +1,4 @@
-/** A group that gets a new id keeps what it had; a conversation that cannot be reached ends what it had. */
+/** A group that gets a new id keeps what it had; a conversation that becomes unreachable ends what it had. */
 
 import { expect, it } from 'vitest';
 import { conversationId } from '../../src/contracts/ids.ts';
@@ -38,7 +38,7 @@ describeEachDatabase('a group with a new id', (open) => {
       reason: 'sender-not-allowed',
     });
 
-    // Networks tell of it in the old group and in the new one: the second word undoes nothing.
+    // Networks report the move in both the old and the new group; the second report undoes nothing.
     await town.send(ann, '/activation mention', { group: grown });
     await town.send(ann, movedTo(grown), { group: old });
     expect(await town.send(ann, 'unmentioned', { group: grown })).toEqual({
@@ -206,7 +206,7 @@ describeEachDatabase('a conversation that cannot be reached', (open) => {
   });
 });
 
-/** Ann's run is active and a second message of hers waits; Bob has been answered, and nothing is sent yet. */
+/** Ann's run is active and her second message waits; Bob's message is answered, but nothing has been sent yet. */
 async function aBusyTown(store: Store) {
   const settings = { mode: 'followup', debounceMs: 0, quietMs: 0, cap: 20, drop: 'summarize' } as const;
   const queue = { dm: settings, group: settings, channels: {}, conversations: {} };
@@ -228,7 +228,7 @@ async function outcomes(store: Store, laneKey: string): Promise<readonly string[
   return (await readLane(store, laneKey)).inbox.map(({ outcome, reason }) => `${outcome} ${reason}`);
 }
 
-/** The states of what is not sent to a conversation. */
+/** Reads the states of the conversation's unsent parts. */
 function undelivered(store: Store, conversationKey: string): Promise<readonly string[]> {
   return store.read(
     {

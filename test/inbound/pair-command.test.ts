@@ -30,7 +30,7 @@ describe('an owner', () => {
     readonly id?: string;
     readonly name?: string;
   };
-  /** What became of the message, and what was answered. */
+  /** Sends the message; returns its outcome and the answer. */
   const say = async (
     sender: SenderState,
     text: string,
@@ -76,7 +76,7 @@ describe('an owner', () => {
     const inbox = door.rows(
       `select "authority" from "inbox" where "account" = @account and "senderId" = '6'`,
     );
-    // What they wrote first is answered too.
+    // Their first message is answered too.
     expect(inbox).toEqual([{ authority: 'member' }, { authority: 'member' }]);
     expect((await say('owner', '/pair list')).answer).toMatch(
       /^user: telegram:6 “Name of stranger” at .* by telegram:1$/m,
@@ -113,7 +113,7 @@ describe('an owner', () => {
       /^telegram:6 “Ann telegram:1 the owner” is asking/,
     );
     expect((await say('approved as owner', `/pair confirm ${code}`)).answer).toMatch(unasked);
-    // Whoever is shown the request last confirms it.
+    // Only the owner who was shown the request last can confirm it.
     await say('approved as owner', `/pair approve ${code}`);
     expect((await say('owner', `/pair confirm ${code}`)).answer).toMatch(unasked);
     expect((await say('approved as owner', `/pair confirm ${code}`)).answer).toContain('may write');
@@ -144,7 +144,7 @@ describe('an owner', () => {
     );
     expect((await say('stranger', 'Am I in?')).acceptance?.kind).toBe('refused');
     expect((await say('owner', '/start ABCDEFGH')).answer).toMatch(/^Hello! .*\n.* \/link ABCDEFGH$/);
-    // A member learns nothing of a code by it.
+    // This tells a member nothing about a code.
     expect((await say('approved', `/start ${code}`)).answer).toMatch(/^Hello! /);
     expect(tries()).toHaveLength(2);
   });
@@ -159,7 +159,7 @@ describe('an owner', () => {
     const code = codeIn((await say('stranger', 'Hello?', { id: '66' })).answer);
     const { acceptance } = await say(sender, `/pair approve ${code}`, where);
     expect(acceptance?.kind).toBe('refused');
-    // Nothing was looked up for it.
+    // No code was looked up for it.
     expect(tries()).toEqual([]);
     expect((await say('stranger', 'Am I in?', { id: '66' })).acceptance?.kind).toBe('refused');
   });

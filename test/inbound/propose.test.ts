@@ -18,7 +18,7 @@ const allowlist = gateOf({ PARLEY_DM_POLICY: 'allowlist' });
 
 type Said = { readonly sender: string; readonly kind: 'dm' | 'group'; readonly isMention: boolean };
 
-/** What the door decides about a message of somebody whom no approval has let in. */
+/** Returns intake's decision about a message from a sender without an approval. */
 function decide(said: Said, gate: InboundPolicy): Decision {
   const envelope: InboundEnvelope = {
     eventKey: eventKey('message:1'),
@@ -53,7 +53,7 @@ function decide(said: Said, gate: InboundPolicy): Decision {
   return proposed.proposal.decision;
 }
 
-/** What the door answers somebody whom it does not let in. */
+/** Returns the notice that intake sends to somebody whom it doesn't let in. */
 function noticeFor(said: Said) {
   const decision = decide(said, allowlist);
   if (decision.kind !== 'refuse') throw new Error(`expected a refusal, not ${JSON.stringify(decision)}`);

@@ -1,4 +1,4 @@
-/** Questions to the owner with buttons: who is let in, and which group is answered. From the press to the stored result. */
+/** Questions to the owner with buttons: who is let in, and which group is answered. From press to stored result. */
 import { Readable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
@@ -26,7 +26,7 @@ import {
   refOf,
 } from './support/intake-fixture.ts';
 
-/** A town with an owner on each of two networks, who has written there; everybody else is a stranger. */
+/** Returns a fixture with an owner on each of two networks, the first of whom has written; all others are strangers. */
 async function aTown(store: Store, more: Partial<Parameters<typeof createIntakeFixture>[1]> = {}) {
   const owner = anAccount('alpha');
   const twin = anAccount('gamma');
@@ -44,7 +44,7 @@ const aPhoto = { ref: 'photo', kind: 'image' } as const;
 
 const press = (data: string) => ({ kind: 'button', messageId: messageId('m1'), data }) as const;
 
-/** The newest question that waits in a conversation. */
+/** Reads the newest open question in a conversation. */
 async function questionIn(store: Store, { channel, peer, bot = 'bot' }: Account) {
   const asked = await store.read(questions, { conversationKey: `${channel}/${bot}/${peer}` });
   const last = asked.at(-1);
@@ -94,7 +94,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
       result: 'approved',
       text: `${labelOf(eve)} may write to me now. Approved by ${labelOf(town.owner)}.`,
     });
-    // It had not been sent yet, so it goes out decided.
+    // It hadn't been sent yet, so it goes out with the decision already in it.
     expect((await town.said(town.owner)).at(-1)).toMatch(/may write to me now\. Approved by/);
     expect((await town.said(eve)).at(-1)).toBe('My owner has let you in. I’m answering your message now.');
     const { content, ledger } = await open().read(readPendingContent, { senderId: eve.peer });
@@ -231,7 +231,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     const { content } = await open().read(readPendingContent, { senderId: eve.peer });
     expect(content).toEqual(['Look']);
 
-    // Files of others, who are turned down or take their message back: the network is asked until it answers, for 30 days.
+    // Files of people who are refused or delete their message: the network is retried until it answers, for 30 days.
     const [ann, bob] = [anAccount('alpha'), anAccount('alpha')];
     const shown = (ref: string) => ({
       ...{ ...emptyMessage, messageId: messageId(ref), text: 'Look' },

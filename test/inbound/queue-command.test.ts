@@ -1,4 +1,4 @@
-/** `/queue` through the door into the store: settings of every level, and what people do to what waits. */
+/** `/queue` through intake into the store: settings at every level, and what people do to waiting messages. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -225,11 +225,11 @@ describeEachDatabase('/queue in a group', (open) => {
     expect(await ask(bob, `/queue promote ${b}`)).toBe('Only an admin or my owner may do that.');
     expect(await ask(bob, `/queue edit ${b} better`)).toBe(`#${b} now reads: “better”`);
     expect(await ask(ann, `/queue promote ${b}`, { isAdmin: true })).toBe(`#${b} comes next: “better”`);
-    // Others' words have the rights of who wrote them.
+    // Other people's messages keep their author's authority, so even an admin can't edit them.
     expect(await ask(ann, `/queue edit ${b} mine`, { isAdmin: true })).toBe(
       'Only the sender or my owner may do that.',
     );
-    // What a member may not say does nothing; they are told who may.
+    // Words that a member isn't permitted to use do nothing but tell them who may.
     for (const text of ['/queue', '/queue collect', '/queue reset'])
       expect(await town.send(bob, text, { group: laneKey.split(':').at(-1) ?? '' })).toEqual({
         kind: 'refused',
@@ -237,7 +237,7 @@ describeEachDatabase('/queue in a group', (open) => {
       });
     const run = await town.worker.claimRun(laneKey);
     const { told } = await readLane(open(), laneKey);
-    // In the name, with the rights and the time of its own sender.
+    // Edited, it keeps its sender's name, authority and time.
     expect(told.at(-1)?.text).toMatch(new RegExp(`^\\[Person ${bob.peer} \\(guest\\) · .*\\] better$`));
     await town.worker.answer(run, 'ok');
     expect(await ask(ann, '/queue cancel all', { isAdmin: true })).toBe('Cancelled everything waiting (1).');
@@ -283,7 +283,7 @@ async function aGroup(store: Store) {
   return { town, ann, bob, ask, laneKey };
 }
 
-/** The lane of somebody's direct conversation, without anything waiting in it. */
+/** Returns the lane of the account's direct conversation, with nothing waiting in it. */
 async function laneKeyOf(town: ReturnType<typeof createIntakeFixture>, from: Account): Promise<string> {
   const laneKey = town.laneOf(await town.send(from, 'which lane?'));
   for (;;) {
@@ -298,7 +298,7 @@ async function numbersOf(store: Store, laneKey: string): Promise<readonly number
   return (await store.read(readWaitingItems, { laneKey })).map(({ number }) => number);
 }
 
-/** Without the message that has made the lane. */
+/** Reads the lane's outcomes, except that of the message that created it. */
 async function outcomes(store: Store, laneKey: string): Promise<readonly string[]> {
   const [, ...inbox] = (await readLane(store, laneKey)).inbox;
   return inbox.map(({ outcome, reason }) => `${outcome} ${reason}`);

@@ -1,4 +1,4 @@
-/** Limits count by when a server received a message; the sender's clock is only shown, as far as it can be. */
+/** Limits go by when a server received a message; the sender's clock is only shown, if it can be. */
 
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
@@ -13,12 +13,12 @@ import { anAccount, anEnvelope, createIntakeFixture, type Scene } from './suppor
 const perSenderPerMinute = 10;
 const hour = 3_600_000;
 const now = Date.UTC(2026, 10, 22, 12);
-/** Stands still, so that nothing is free again while the test runs. */
+/** Stopped, so that no limit frees up again while the test runs. */
 const clock: Clock = { ...systemClock, now: () => now };
 
 const store = openOwnStore();
 
-/** How many of the messages are taken in. */
+/** Counts how many of the messages are accepted. */
 async function takenOf(scenes: readonly Partial<Scene>[], account = anAccount('alpha')): Promise<number> {
   const town = createIntakeFixture(store(), { clock, config: { rateLimit: { perSenderPerMinute } } });
   let taken = 0;
@@ -63,7 +63,7 @@ describe('a flood', () => {
   it('is limited whatever a server says of its receipt', async () => {
     const odd = [-1, 0, Number.NaN, 1e300, now + hour, undefined];
     const scenes = times(40, (index) => ({ receivedAt: odd[index % odd.length] }));
-    // What is older than a day counts as a day old, and that is a count of its own.
+    // Anything older than a day counts as a day old, which has a count of its own.
     expect(await takenOf(scenes)).toBeLessThanOrEqual(2 * perSenderPerMinute);
   });
 });
@@ -74,7 +74,7 @@ it('takes in what piled up while Parley was away, conversation after conversatio
   const inGroup = (group: string) =>
     times(30, (index) => ({ group, mentionsBot: true, sentAt: 0, receivedAt: spread(index) }));
   const account = anAccount('alpha');
-  // What is said now comes first; then the history of two groups is read.
+  // The current message comes first; then the history of two groups is read.
   expect(await takenOf([{}, ...inGroup('-1'), ...inGroup('-2')], account)).toBe(61);
 });
 

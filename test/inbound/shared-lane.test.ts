@@ -41,7 +41,7 @@ describeEachDatabase('what linked accounts may do', (open, beside) => {
     for (const one of [owner, guest])
       expect((await town.said(one)).at(-1)).toContain('different permissions');
     expect([await authorityOf(owner), await authorityOf(guest)]).toEqual(['guest', 'guest']);
-    // A command is carried out for the account it came from, and nobody else's text has a part in it.
+    // A command applies to the account it came from, and no other account's text is involved.
     await town.send(owner, '/whoami');
     expect((await town.said(owner)).at(-1)).toContain('here as owner');
     await town.send(guest, '/whoami');
@@ -119,9 +119,9 @@ describeEachDatabase('/stop of somebody with linked accounts', (open, beside) =>
 });
 
 /*
- * Four people on two networks with two bots each, of whom one is an owner and two are one person, speak
- * at random; a worker takes, steers and answers at random. Whatever the scope and the mode, the text of
- * a run is of one route and one authority, and everything said is answered once, where it was said.
+ * Four people on two networks with two bots each, one of them an owner and two of them linked, speak at random; a
+ * worker takes, steers and answers at random. Whatever the scope and the mode, the text of a run has one route and
+ * one authority, and every message is answered once, where it was sent.
  */
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('say' as const), who: fc.nat({ max: 5 }) }) },
@@ -163,7 +163,7 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
   const people: readonly Account[] = [
     same,
     { ...same, bot: 'bot-2' },
-    // Another person who happens to have the same id on the other network.
+    // Another person, who happens to have the same id on the other network.
     { ...same, channel: 'beta' },
     anAccount('alpha'),
     anAccount('beta'),
@@ -173,7 +173,7 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
   if (!owner || !one || !other) throw new Error('unreachable');
   const town = createIntakeFixture(store, { config: { dmScope, queue, owners: [refOf(owner)] } });
   await town.link(one, other);
-  // Whatever it counted so far is of no concern: under `main` all runs of this test share one lane.
+  // Empty at the start of each play, although under `main` all plays of this test share one lane.
   const lanes = new Set<string>();
   const runs = new Map<string, Awaited<ReturnType<IntakeFixture['worker']['claimRun']>>>();
   const lanesOf = new Map<number, string>();

@@ -11,7 +11,7 @@ import { type Account, anAccount, createIntakeFixture, refOf, type Scene } from 
 import { spawnOne } from './support/spawn-one.ts';
 
 describeEachDatabase('/subagents', (open, beside) => {
-  /** A conversation whose run has spawned one child, and people who talk in it. */
+  /** Returns a conversation whose run has spawned one child, and people who write in it. */
   const aScene = async ({ byOwner = false, ...over }: Partial<Scene> & { byOwner?: boolean } = {}) => {
     const [ann, bob, boss] = [anAccount('alpha'), anAccount('alpha'), anAccount('alpha')];
     const town = createIntakeFixture(open(), { config: { owners: [refOf(boss)] } });

@@ -1,4 +1,4 @@
-/** A command is never text for the model: neither one that nobody knows nor one that its sender may not use. */
+/** A command is never text for the model, whether it is unknown or its sender may not use it. */
 import { expect, it } from 'vitest';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';

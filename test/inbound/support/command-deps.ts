@@ -1,6 +1,6 @@
 import type { CommandDeps } from '../../../src/commands/chat-command.ts';
 
-/** The part of a command's surroundings that isn't the store or the policy. */
+/** A command's dependencies other than the store and the policy. */
 export const commandDeps: Omit<CommandDeps, 'store' | 'policy'> = {
   agentName: (id) => id,
   contextWindow: (model) => (model === 'haiku' ? 100_000 : 200_000),

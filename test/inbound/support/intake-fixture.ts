@@ -1,6 +1,6 @@
 /**
- * A small town of people with accounts on several networks, all written through the real door into a
- * real store; and a worker that answers what waits.
+ * People with accounts on several networks, who all write through the real intake into a real store; and a worker
+ * that answers the waiting messages.
  */
 
 import { systemClock } from '#channel-kit/system-clock.ts';
@@ -30,21 +30,21 @@ import { aWorker } from '../../store/builders.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { commandDeps } from './command-deps.ts';
 
-/** Somebody's account: `alpha:7` is person 7 on the network alpha, writing to the bot `bot` there. */
+/** A person's account: `alpha:7` is person 7 on the network alpha, who writes to the bot `bot` there. */
 export type Account = { readonly channel: string; readonly peer: string; readonly bot?: string };
 
 export type IntakeFixture = {
-  /** Sends an event and gives what became of it; a text is a direct message. */
+  /** Sends an event and returns its acceptance; a string is a direct message. */
   send(from: Account, event: string | InboundEvent, over?: Partial<Scene>): Promise<Acceptance>;
-  /** Hands over one batch. */
+  /** Accepts one batch. */
   accept(from: Account, events: readonly InboundEnvelope[]): Promise<readonly Acceptance[]>;
-  /** The lane that the account's next message would enter. */
+  /** Returns the lane that an accepted message has entered. */
   laneOf(acceptance: Acceptance): string;
-  /** What the bot said in the account's direct conversation, oldest first. */
+  /** Returns what the bot said in the account's direct conversation, oldest first. */
   said(to: Account): Promise<readonly string[]>;
-  /** The code that `/link` shows. */
+  /** Sends `/link` and returns the code that it shows. */
   ask(from: Account): Promise<string>;
-  /** `/link` asked for by one account and typed by the other, who confirms it when asked to. */
+  /** Links two accounts: one sends `/link`, the other enters the code and confirms when asked to. */
   link(asker: Account, joiner: Account): Promise<void>;
   readonly worker: ReturnType<typeof aWorker>;
 };
@@ -55,7 +55,7 @@ export type Scene = {
   readonly mentionsBot?: boolean;
   readonly isAdmin?: boolean;
   readonly eventKey?: string;
-  /** Now, and absent. */
+  /** The current time if absent. */
   readonly sentAt?: number;
   readonly receivedAt?: number | undefined;
 };
@@ -70,22 +70,22 @@ export type IntakeFixtureSettings = {
   readonly clock?: Clock;
   readonly log?: Log;
   readonly botName?: () => string;
-  /** Names the process. */
+  /** The process's id. */
   readonly holder?: string;
-  /** Slots for what a commit makes due; absent when none is free. */
+  /** Reserves slots for what a commit makes due; absent if none is free. */
   readonly reserve?: InboundDeps['reserve'];
   readonly budgets?: typeof commandDeps.budgets;
   readonly meters?: InboundDeps['meters'];
 };
 
 let count = 0;
-/** Unlike any other of the same test run. */
+/** Returns an account that no other test of this run uses. */
 export const anAccount = (channel: string): Account => ({
   channel,
   peer: `${channel[0]}${++count}${Date.now() % 1e6}`,
 });
 export const refOf = ({ channel, peer }: Account): string => `${channel}:${peer}`;
-/** As others are told of them. */
+/** Returns the account's name as other people see it. */
 export const labelOf = (account: Account): string => `${refOf(account)} “Person ${account.peer}”`;
 
 export function createIntakeFixture(store: Store, settings: IntakeFixtureSettings = {}): IntakeFixture {

@@ -4,7 +4,7 @@ import { spawnChild } from '../../../src/store/children/spawn-child.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { aLane } from '../../store/builders.ts';
 
-/** A sub-agent named research, which the run has spawned. */
+/** Spawns a sub-agent named research from the run. */
 export async function spawnOne(store: Store, { laneKey, epoch, runId, sessionId }: ClaimedRun) {
   const id = childIdOf({ sessionId, runId, callId: 'call' });
   const spawned = await store.write(spawnChild, {
