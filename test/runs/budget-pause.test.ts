@@ -35,14 +35,14 @@ import { readLane } from '../store/lane-at-rest.ts';
 import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 import { saidIn } from './said-in.ts';
 
-/** An answer of 1,000 tokens may cost 10,000 micro-dollars, a prompt 4,000 at least. */
+/** An answer of 1,000 tokens may cost 10,000 micro-dollars, a prompt at least 4,000. */
 const prices = { input: 2e6, output: 10e6, cacheRead: 2e6, cacheWrite: 2e6 };
 const dear = 12_000;
 
 type Beginning = {
   readonly authority?: Authority;
   readonly text?: string;
-  /** Of the model, tokens. */
+  /** The model's context window, tokens. */
   readonly window?: number;
   readonly clock?: Clock;
 };
@@ -78,7 +78,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     return { deps, model, ran };
   };
 
-  /** One lane with one message, and a process that works it. */
+  /** Starts one lane with one message, and a process that works it. */
   const begin = async (
     plays: readonly Play[],
     budgets: BudgetSettings['budgets'],
@@ -117,7 +117,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     };
   };
 
-  /** What a sweep lets go on. */
+  /** Resumes what a sweep finds room for, and returns its lanes. */
   const sweep = async () => {
     const { withRoom } = await open().read(readSweep, {});
     for (const run of withRoom) await open().write(resumeWithRoom, run);
@@ -310,7 +310,7 @@ function raiseOrder(conversation: string, budget: BudgetLimit) {
   };
 }
 
-/** How long the lane's run may wait; undefined when it isn't parked. */
+/** Reads how long the lane's run may wait, ms; undefined if it isn't parked. */
 const waitIn: StoreQuery<string, number | undefined> = {
   query: 'waitIn',
   run: async (tx, laneKey) => {

@@ -1,4 +1,4 @@
-/** Random histories that are compacted again and again, by holders that fail, are killed, or have lost their lane. */
+/** Random histories that are compacted repeatedly, by holders that fail, are killed, or have lost their lane. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { pairCalls } from '../../src/agent/call-pairs.ts';
@@ -25,15 +25,15 @@ import { describeEachDatabase } from '../store/each-database.ts';
 import { holds } from '../support/holds.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-/** What becomes of a summary: it is stored, fails, or its holder dies before or after its commit, or lives on too long. */
+/** Ends of a summary: stored, failed, its holder killed before or after the commit, or its holder already replaced. */
 const fates = ['stored', 'stored', 'refused', 'empty', 'killed before', 'killed after', 'stale'] as const;
 
 type Step = {
   readonly words: number;
-  /** Words of each result of the calls made before the answer. */
+  /** The word counts of the results of calls made before the answer. */
   readonly results: readonly number[];
   readonly answerWords: number;
-  /** What it is compacted with, before the model answers. */
+  /** The end of the compaction before the model's answer; undefined if there is none. */
   readonly fate: (typeof fates)[number] | undefined;
   readonly summaryWords: number;
 };
@@ -54,15 +54,15 @@ const budget = isLong
   ? { numRuns: 1_000, interruptAfterTimeLimit: 240_000 }
   : { numRuns: 20, interruptAfterTimeLimit: 4_000 };
 
-/** Worth a summary in the end. */
+/** Long enough to need a summary in the end. */
 const long = Array.from({ length: 8 }, (_, index): Step => {
   const fate = index < 5 ? undefined : 'stored';
   return { words: 120, results: [], answerWords: 120, fate, summaryWords: 50 };
 });
 
-/** 1,500 tokens are its threshold. */
+/** Their threshold is 1,500 tokens. */
 const limits = contextLimits(2_000);
-/** Few enough that the room of the shortest summary holds them. */
+/** Few enough to fit into the shortest summary. */
 const names = ['KEY-1a', 'KEY-2b', 'KEY-3c'] as const;
 const fact = 'Ann has a green boat.';
 
@@ -86,7 +86,7 @@ describeEachDatabase('a history that is compacted at random', (open) => {
   });
 });
 
-/** What the rows of a session's calls say, and what it was charged. */
+/** Reads the open calls of a session, what its calls cost, and what it was charged. */
 const spentOn: StoreQuery<
   { readonly sessionId: string },
   { readonly open: number; readonly cost: number; readonly charged: number }
@@ -130,7 +130,7 @@ class Play {
     await this.#judge(run.sessionId);
   }
 
-  /** Another process each time; its lease is over at once, so that the next one needn't wait for its end. */
+  /** Claims the run as a new process, with a lease that expires immediately so that the next one needn't wait. */
   async #claim(): Promise<ClaimedRun> {
     for (;;) {
       const claimed = await aWorker(this.#store, unique('worker')).claim(aLane(this.#conversation).key, 1);
@@ -211,7 +211,7 @@ class Play {
     return successor ?? (ended instanceof Killed ? this.#claim() : run);
   }
 
-  /** One ledger for each claim: it numbers the calls. */
+  /** Returns the ledger of this claim, which numbers its calls. */
   #callsOf(run: ClaimedRun): RunCalls {
     const key = `${run.runId} ${run.epoch}`;
     const deps = { store: this.#store, clock: systemClock, probe: noProbe, rate: undefined };
@@ -231,12 +231,12 @@ class Play {
     const paired = (messages: readonly AgentMessage[]) =>
       pairCalls(messages).flatMap((calls) => calls?.map(({ call, content }) => [call, content]) ?? []);
     expect([...paired(replaced), ...paired(after.messages)]).toEqual(paired(before.messages));
-    // Nothing that the model has not answered is summarised.
+    // A message that the model hasn't answered is never summarised.
     const answered = before.messages.findLastIndex(({ role }) => role === 'assistant');
     expect(replaced.length).toBeLessThanOrEqual(answered + 1);
   }
 
-  /** Of each step: the transcript has only grown, and the model is shown a history with all that must be in it. */
+  /** Checks a step: the transcript has only grown, and the model is shown a history with all that must be in it. */
   async #judge(sessionId: string): Promise<void> {
     const rows = await this.#store.read(readTranscriptPage, { sessionId, limit: 1_000 });
     expect(rows.slice(0, this.#rows.length)).toEqual(this.#rows);

@@ -1,4 +1,4 @@
-/** Conversations that grow too long, on the real loop, store and strict model server. */
+/** Conversations that grow too long, on the real loop, the real store and the strict model server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { renderTrace } from '../../src/cli/render-trace.ts';
 import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
@@ -31,12 +31,12 @@ describe('a conversation that grows too long', () => {
   const store = openOwnStore();
   let model: AnthropicServer;
   beforeAll(async () => {
-    // Refuses longer prompts, whatever window the provider believes in.
+    // The server refuses longer prompts, whatever window the provider assumes.
     model = await startAnthropicServer({ contextTokens: 6_500 });
   });
   afterAll(() => model.close());
 
-  /** A worker whose model has a window of so many tokens: of 8,000, 6,000 are the threshold and 1,800 the tail. */
+  /** A process whose model has this window; of 8,000 tokens, 6,000 are the threshold and 1,800 the tail. */
   const told: AgentStreamEvent[] = [];
   const aProcess = (window: number, over: Partial<RunDeps> = {}) => {
     const boot = unique('boot');
@@ -63,7 +63,7 @@ describe('a conversation that grows too long', () => {
     };
     return { active, work, close: () => active.close() };
   };
-  /** Models that summaries were asked of, by the choice of their conversations. */
+  /** The models that sessions had chosen when their summaries were requested. */
   const summarisers = new Set<string | undefined>();
   const nameOf: Models['nameFor'] = (_agent, _purpose, own) => {
     summarisers.add(own);
@@ -111,7 +111,7 @@ describe('a conversation that grows too long', () => {
     model.script((body) => {
       if (!isSummary(body)) return plain(body);
       summaries += 1;
-      // Named once, and kept by every later summary.
+      // Stated once, and kept by every later summary.
       return { text: summaries === 1 ? `${sizes.summary}\n<facts>\n+ ${fact}\n</facts>` : sizes.summary };
     });
     const conversation = unique('c');
@@ -126,7 +126,7 @@ describe('a conversation that grows too long', () => {
     expect(textOf(summary?.parts ?? [])).toContain('BOAT-7731');
     for (const kept of [sizes.summary, fact]) expect(lastPrompt(model)).toContain(kept);
     expect([summarisers.size, summarisers.has(undefined)]).toEqual([1, false]);
-    // The 15 answers are some 11,000 tokens, and each time some 4,000 of them go.
+    // The 15 answers are about 11,000 tokens, and each summary removes about 4,000 of them.
     expect(stored() - before).toBeLessThanOrEqual(3);
     expect(messages.length).toBeLessThan(20);
     const all = await store().read(readTranscriptPage, { sessionId, limit: 100 });
@@ -311,7 +311,7 @@ describe('a conversation that grows too long', () => {
       return said.filter((text) => text.startsWith('The model isn’t answering yet')).length;
     };
     for (const text of ['one', 'two', 'three']) await say(conversation, text);
-    // Three waits are 14 s in all, and the fourth is told.
+    // The first three waits take 14 s in all, and the fourth is announced.
     busy = 5;
     await askToCompact(conversation, 'Keep the plan.');
     const asked = aProcess(8_000);
@@ -380,7 +380,7 @@ describe('a conversation that grows too long', () => {
       .then((lane) => (lane?.runId ? { runId: lane.runId } : undefined));
 });
 
-/** As the configuration builds it: each try is a row, and waits take no time. */
+/** Returns the stack that the configuration would build: each attempt is a row, and waits take no time. */
 function stackOf(provider: LlmProvider): Models['stackFor'] {
   const retrying = { clock: aPatientClock(), random: () => 0 };
   return (_name, ledger) => withRetry(ledger ? metered(provider, ledger) : provider, retrying);

@@ -19,7 +19,7 @@ import { playNext, runSettings } from './run-builders.ts';
 describe('a run that is handed over while its tools work', () => {
   const store = openOwnStore();
 
-  /** Runs the lane's next or unfinished run in a process that is asked to stop while the tool `slow` works. */
+  /** Runs the lane's next or unfinished run in a process that is asked to stop while the tool `slow` is running. */
   const play = async (
     conversation: string,
     { model, ran }: { model: ReturnType<typeof scriptedModel>; ran: string[] },

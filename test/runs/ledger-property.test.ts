@@ -39,12 +39,12 @@ import { holds } from '../support/holds.ts';
 import { cutPower } from '../support/power-cut.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
-/** PROOF_CASES: any number on SQLite; PostgreSQL has a part of them. */
+/** PROOF_CASES: the number of cases on SQLite; PostgreSQL runs a fraction of them. */
 const cases = Number(process.env.PROOF_CASES ?? (process.env.PARLEY_LONG === '1' ? 2_000 : 6));
 const parts = { sqlite: 1, postgres: process.env.PARLEY_LONG === '1' ? 0.25 : 1 / 3 } as const;
 const [first, fallback] = ['claude-sonnet-5-5', 'claude-haiku-4-5'] as const;
 
-/** What comes of one request. */
+/** What happens at one request. */
 type Step =
   | 'answers'
   | 'acts'
@@ -58,19 +58,19 @@ type Step =
   | 'errs'
   | 'stopped'
   | 'handed over';
-/** Most of them are such that the run goes on. */
+/** Chosen so that most of them let the run continue. */
 const steps: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: fc.constantFrom<Step>('acts', 'is refused', 'disconnects'), weight: 3 },
   { arbitrary: fc.constantFrom<Step>('spawns', 'delegates'), weight: 2 },
   fc.constantFrom<Step>('answers', 'breaks', 'ends early', 'errs', 'stopped', 'handed over'),
 );
 
-/** Those that the model says to the end. */
+/** Those that the model answers completely. */
 const answered: ReadonlySet<Step> = new Set<Step>(['answers', 'acts', 'spawns', 'delegates']);
 
 const aCase = fc.record({
   script: fc.array(steps, { minLength: 1, maxLength: 8 }),
-  /** The write at which the process dies, if it comes so far. */
+  /** The write at which the process dies, if it gets that far. */
   cut: fc.option(fc.record({ write: fc.integer({ min: 2, max: 20 }), isCommitted: fc.boolean() })),
   hasBudget: fc.boolean(),
 });
@@ -83,7 +83,7 @@ describeEachDatabase('the ledger of a run and its sub-agents', (open, { dialect 
   afterAll(() => server.close());
 
   it('counts each call as the server did, or at a bound above it, and holds nothing in the end', {
-    // The full counts take an hour on a busy machine.
+    // The full count takes an hour on a busy machine.
     timeout: 7_200_000,
   }, async () => {
     await holds(
@@ -96,7 +96,7 @@ describeEachDatabase('the ledger of a run and its sub-agents', (open, { dialect 
         };
         await aWorker(open()).accept(aMessage({ conversation: scene.conversation, text: 'go' }));
         if (cut) await workUntilEnd(cutPower(open(), cut), scene).catch(() => undefined);
-        // A database that ends a slow machine's transaction breaks off a run as a death does.
+        // A database that ends a slow machine's transaction interrupts a run just as a crash does.
         for (let isOver = false; !isOver; )
           isOver = await workUntilEnd(open(), scene).then(() => true, unlessUnavailable);
         const laneKeys = await open().read(readLanes, { laneKey: aLane(scene.conversation).key });
@@ -112,13 +112,13 @@ describeEachDatabase('the ledger of a run and its sub-agents', (open, { dialect 
   });
 });
 
-/** Tokens that the server has counted for a request; `isWhole`: it said so in the answer. */
+/** Tokens that the server counted for a request; `isWhole`: its answer reported them. */
 type Counted = { readonly model: string; readonly usage: Usage; readonly isWhole: boolean };
 
 type Play = {
   readonly counted: readonly Counted[];
   next(model: string): Reply;
-  /** Who works the lane now. */
+  /** The process that works the lane now. */
   worker: { stop(): void; handOver(): void };
 };
 
@@ -180,7 +180,7 @@ type Scene = {
   readonly url: string;
 };
 
-/** A process that starts, works the conversation and its sub-agents until they rest, and may die on the way. */
+/** Plays a process that starts, works the conversation and its sub-agents until they rest, and may die meanwhile. */
 async function workUntilEnd(store: Store, scene: Scene): Promise<void> {
   const boot = { id: unique('boot'), folder: scene.folder };
   await store.write(addProcess, boot);
@@ -202,7 +202,7 @@ function unlessUnavailable(error: unknown): false {
   throw error;
 }
 
-/** The conversation's lane and those of its sub-agents. */
+/** Reads the conversation's lane and those of its sub-agents. */
 const readLanes: StoreQuery<{ readonly laneKey: string }, readonly string[]> = {
   query: 'readLanes',
   run: async (tx, { laneKey }) => {
@@ -216,7 +216,7 @@ const readLanes: StoreQuery<{ readonly laneKey: string }, readonly string[]> = {
 
 type LaneWork = { readonly active: ActiveRuns; readonly holder: string; readonly laneKey: string };
 
-/** Works a lane until it rests or its run waits for a sub-agent. Returns whether there was a run. */
+/** Works a lane until it is idle or its run waits for a sub-agent. Returns whether there was a run. */
 async function workLane(store: Store, scene: Scene, { active, holder, laneKey }: LaneWork): Promise<boolean> {
   const models = modelsAt(scene.url);
   const rates = ratesOf(models);
@@ -240,7 +240,7 @@ async function workLane(store: Store, scene: Scene, { active, holder, laneKey }:
   }
 }
 
-/** Large enough for every case. */
+/** Large enough for every case, micro-dollars. */
 const limit = 1e9;
 const agents = [
   {
@@ -298,9 +298,9 @@ type Row = Usage & {
 
 type Ledger = {
   readonly rows: readonly Row[];
-  /** Runs and sub-agents that have not ended. */
+  /** Runs and sub-agents that haven't ended. */
   readonly live: number;
-  /** Micro-dollars: of all below, too. */
+  /** `cost`: micro-dollars, including all sessions below. */
   readonly sessions: readonly {
     readonly id: string;
     readonly parentSessionId: string | null;
@@ -317,7 +317,7 @@ function judge(ledger: Ledger, counted: readonly Counted[], hasBudget: boolean):
   const priced = counted.map((call) => ({ ...call, cost: costOf(call.usage, lookUpPrices(call.model)) }));
   const of = (state: string) => rows.filter((row) => row.state === state);
   expect([live, of('open').length, sum(of('void'))]).toEqual([0, 0, 0]);
-  // Each counted call is one of the server's, at its tokens and the prices of its own model.
+  // Each settled call is one of the server's, with its tokens at the prices of its own model.
   const whole = priced.filter(({ isWhole }) => isWhole);
   for (const { model, cost, inputTokens, outputTokens } of of('settled')) {
     const index = whole.findIndex(
@@ -327,7 +327,7 @@ function judge(ledger: Ledger, counted: readonly Counted[], hasBudget: boolean):
     expect(index, 'a call that the server knows').not.toBe(-1);
     for (const found of whole.splice(index, 1)) expect(cost).toBe(found.cost);
   }
-  // Every other one is unknown, and costs its bound.
+  // All others are unknown and cost their bound.
   expect(of('settled').length + of('unknown').length).toBeGreaterThanOrEqual(counted.length);
   expect(sum(rows)).toBeGreaterThanOrEqual(sum(priced));
   for (const { id, cost } of sessions) {
@@ -338,13 +338,13 @@ function judge(ledger: Ledger, counted: readonly Counted[], hasBudget: boolean):
   const charged = (key: string) => rows.filter(({ budgetKeys }) => keysOf(budgetKeys).includes(key));
   for (const { key, ...budget } of budgets)
     expect(budget, key).toEqual({ spent: sum(charged(key)), reserved: 0 });
-  // Sub-agents spend what their conversation has.
+  // Sub-agents spend from their conversation's budget.
   const ofTop = budgets.filter(({ key }) => key.startsWith('session:'));
   expect(ofTop.map(({ spent }) => spent)).toEqual([sum(rows)]);
   for (const row of rows) expect(row.cost).toBeLessThanOrEqual(row.reserved);
 }
 
-/** The sums that are kept of each session are those of its calls. */
+/** Checks that the stored sums of each session are those of its calls. */
 async function judgeSums(store: Store, laneKeys: readonly string[]): Promise<void> {
   for (const { id: sessionId } of await store.read(readSessions, { keys: laneKeys, limit: 100 }))
     expect(await store.read(readSums, { sessionId })).toEqual(await store.read(sumUp, { sessionId }));

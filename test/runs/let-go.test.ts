@@ -17,12 +17,12 @@ import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-/** No test waits for a lease to end. */
+/** Longer than any test, so that none waits for a lease to expire. */
 const leaseMs = 600_000;
 
 type Executing = { readonly store: Store; execute(run: ClaimedRun): Promise<RunExit | undefined> };
 
-/** A driver whose wakes come as they would from Redis. */
+/** Returns a driver whose wakes arrive as they would from Redis. */
 function aDriver({ store, execute }: Executing): LaneDriver {
   const stopping = new AbortController();
   onTestFinished(() => stopping.abort());

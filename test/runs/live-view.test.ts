@@ -27,7 +27,7 @@ const capabilities: Capabilities = {
   previewIntervalMs: { dm: 5, group: 5 },
 };
 
-/** A network that keeps what it was sent; message ids count from 1. */
+/** Returns a network that keeps what it was sent; message ids count from 1. */
 function aNetwork(answer?: SendResult) {
   const sent: OutboundContent[] = [];
   const drafts: string[] = [];
@@ -130,7 +130,7 @@ describe('what a person sees while a run works', () => {
     ] as const) {
       const network = aNetwork();
       const view = aView(network.adapter, { runId, epoch, standing });
-      // Its answer takes over what stands.
+      // Its answer takes over the existing preview.
       if (standing) view.next();
       view.push('an answer');
       await vi.waitFor(() => expect(network.shown()).toEqual([['text', 'an answer']]));
@@ -210,7 +210,7 @@ describe('what a person sees while a run works', () => {
     };
     const view = aView({ ...network.adapter, send });
     const untilSent = (count: number) => vi.waitFor(() => expect(answers).toHaveLength(count));
-    /** Writes on, until after the time at which that would be shown: timers fire in their order. */
+    /** Writes more text and waits past the time at which it would be shown; timers fire in order. */
     const write = async (words: string) => {
       view.push(words);
       await systemClock.wait(4 * capabilities.previewIntervalMs.dm);
@@ -290,7 +290,7 @@ describe('what a person sees while a run works', () => {
     const view = aView(network.adapter, { route: routeFor(run), store });
     view.push('said after');
     await vi.waitFor(() => expect(looks).toBeGreaterThan(1));
-    // Nothing of it was seen: the model may still be asked again.
+    // Nothing of it was seen, so the model may still be called again.
     await vi.waitFor(() => expect(view.isShown()).toBe(false));
     expect(network.sent).toEqual([]);
     await deliver();
@@ -351,7 +351,7 @@ describe('what a person sees while a run works', () => {
   });
 });
 
-/** What the answers in the conversation send: each its kind, and the message it quotes. */
+/** Reads what the run's answers send: the kind of each part, and the message it quotes. */
 const readAnswered: StoreQuery<{ readonly runId: string }, readonly (string | undefined)[][]> = {
   query: 'readAnswered',
   run: async (tx, { runId }) => {

@@ -32,7 +32,7 @@ const capabilities = {
   previewIntervalMs: { dm: 5, group: 5 },
 };
 
-/** A network on which the bot's message 7 stands, if `found` says so. */
+/** Returns a network whose search for the bot's message yields `found`. */
 function aNetwork(found: Found, answer: SendResult = { kind: 'sent', receipts: ['9' as MessageId] }) {
   const [sent, looked]: [string[], Outbound[]] = [[], []];
   const adapter = {
@@ -56,7 +56,7 @@ const there: Found = { kind: 'candidates', messageIds: ['7' as MessageId] };
 describe('a preview whose process died before it knew its id', () => {
   const open = openOwnStore();
 
-  /** A run whose holder was killed while its first preview was being sent. */
+  /** Returns a run whose holder was killed while its first preview was being sent. */
   const aKilledRun = async () => {
     const conversation = unique('c');
     const worker = aWorker(open());

@@ -9,7 +9,7 @@ import { aConversation } from '../store/a-conversation.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { playNext } from './run-builders.ts';
 
-/** How often a message is stored while it streams, on a clock that the model turns. */
+/** Counts how often a message is stored while it streams, on a clock that the model advances. */
 async function imagesOf(
   open: Store,
   stream: (pass: (ms: number) => void) => AsyncIterable<ModelEvent>,

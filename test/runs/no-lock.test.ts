@@ -12,7 +12,7 @@ describeEachDatabase('while the model thinks', (open, beside) => {
     const [here, elsewhere] = [aConversation(other), aConversation(other)];
     await here.say('one');
     const model = scriptedModel(async function* () {
-      // All of this would wait for ever, or for a lock that gives up, were a transaction open here.
+      // If a transaction were open here, all of this would wait forever, or until a lock timed out.
       await here.say('two');
       await elsewhere.answer(await elsewhere.begin('three'), 'ok');
       yield* says('here');

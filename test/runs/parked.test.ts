@@ -21,7 +21,7 @@ import { runDeps, someActiveRuns } from './run-builders.ts';
 describe('a run whose call waits for an answer from outside', () => {
   const store = openOwnStore();
 
-  /** One lane with one message, a process that works it, and a tool `ask` that waits. */
+  /** Opens one lane with one message, a process that works it, and a tool `ask` that parks the run. */
   const open = async (
     plays: readonly Play[],
     {
@@ -201,7 +201,7 @@ describe('a run whose call waits for an answer from outside', () => {
   });
 });
 
-/** As if the process had died between the tool and the step that parks its run. */
+/** Behaves as if the process had died between the tool and the step that parks its run. */
 function failsOnceToPark(store: Store): Store {
   let isFirst = true;
   return {
@@ -231,7 +231,7 @@ async function resultsOf(store: Store, id: string): Promise<readonly string[]> {
   return rows.map(({ result }) => JSON.parse(result ?? '[]')[0]?.data.content);
 }
 
-/** From the parking of the lane's run to the end of its lease. */
+/** Reads the time from the parking of the lane's run to the end of its lease, ms. */
 const readWaitMs: StoreQuery<string, number> = {
   query: 'readWaitMs',
   run: async (tx, key) => {

@@ -1,4 +1,4 @@
-/** What a model or a tool writes into a conversation never keeps the next message from being answered. */
+/** Whatever a model or a tool writes into a conversation, the next message is still answered. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentMessage, MessagePart } from '../../src/contracts/message.ts';
@@ -28,7 +28,7 @@ describe('a conversation', () => {
   const provider = () =>
     createAnthropicProvider({ model: 'claude-opus-4-6', apiKeys: ['test-key'], baseUrl: model.url });
 
-  /** Says `text` and works it; returns what the model was asked. */
+  /** Sends `text` and runs it; returns the requests that the model received. */
   const say = async (conversation: string, text: string, give?: () => ToolOutput) => {
     await aWorker(store()).accept(aMessage({ conversation, text }));
     const before = model.requests.length;
@@ -44,14 +44,14 @@ describe('a conversation', () => {
   const outcomes = async (conversation: string) =>
     (await readLane(store(), aLane(conversation).key)).inbox.map(({ outcome }) => outcome);
 
-  /** The first message makes the model call these tools; the next one has to be answered. */
+  /** Lets the first message make the model call these tools, and expects the next one to be answered. */
   const survives = async (toolCalls: readonly ScriptedCall[], give?: () => ToolOutput) => {
     const conversation = unique('c');
     model.script((_body, count) => (count === 1 ? { text: 'I try.', toolCalls } : { text: 'Here I am.' }));
     const first = await say(conversation, 'go', give);
     const second = await say(conversation, 'and now?');
     expect([...first.asked, ...second.asked].filter(({ refusal }) => refusal !== undefined)).toEqual([]);
-    // A call that is made again and again ends its run, and nothing more.
+    // Repeating the same call ends its own run, but nothing else.
     expect((await outcomes(conversation)).at(-1)).toBe('answered');
     return store().read(readHistory, { sessionId: first.run.sessionId });
   };
@@ -126,7 +126,7 @@ describe('a conversation', () => {
   }, 600_000);
 
   describe('that an earlier version, or another hand, has spoiled', () => {
-    /** A turn in the store as no run of today would write it. */
+    /** Stores a turn that no run of today would write. */
     const spoil = async (parts: readonly MessagePart[], result: readonly MessagePart[]) => {
       const conversation = unique('c');
       model.script(() => ({ text: 'Here I am.' }));
@@ -157,7 +157,7 @@ describe('a conversation', () => {
       data: { tool_call_id: 'c1', name: 'act', content, is_error: false },
     });
 
-    /** Resumes the spoilt run, says another thing, and tells how often a request was refused for each. */
+    /** Resumes the spoilt run, sends another message, and returns how many requests were refused for each. */
     const goesOn = async ({ conversation }: { conversation: string }) => {
       const refusals = async (work: Promise<{ asked: AnthropicServer['requests'] }>) =>
         (await work).asked.filter(({ refusal }) => refusal !== undefined).length;
@@ -222,7 +222,7 @@ const { json } = fc.letrec((tie) => ({
   ),
 }));
 
-/** Arguments as a model may write them: JSON, nearly JSON, nested, cut, or anything. */
+/** Arguments that a model might write: JSON, nearly JSON, nested, cut off, or anything. */
 const written = fc.oneof(
   json.map((value) => JSON.stringify(value)),
   fc.dictionary(fc.string(), json).map((value) => JSON.stringify(value)),

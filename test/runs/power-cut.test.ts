@@ -48,7 +48,7 @@ describe('a power cut while a run works', () => {
         outcomes: ['answered'],
       });
     }
-    // Claim, turn, start, result, boundary and answer at least.
+    // At least claim, turn, start, result, boundary and answer.
     expect(cuts).toBeGreaterThanOrEqual(10);
     expect(isReached).toBe(false);
   });
@@ -60,7 +60,7 @@ type Work = {
   readonly boot: { readonly id: string; readonly folder: string };
 };
 
-/** A process that starts, works the lane until it rests, and may die on the way. */
+/** Plays a process that starts, works the lane until it is idle, and may die meanwhile. */
 async function workUntilEnd(store: Store | CutStore, { conversation, effects, boot }: Work): Promise<void> {
   await store.write(addProcess, boot);
   const active = someActiveRuns(store, boot.id);
@@ -86,7 +86,7 @@ function depsOf(
   return {
     ...deps,
     settings: { ...deps.settings, handOverMs: 0 },
-    // The model goes by what it reads: once it has a result, it is done.
+    // The model decides by what it reads: once it has a result, it is done.
     models: onlyModel({
       ...createDemoProvider({ clock: systemClock }),
       stream: (request, signal) => {

@@ -13,7 +13,7 @@ import { playNext } from './run-builders.ts';
 describe('a run that a crash left unfinished', () => {
   const store = openOwnStore();
 
-  /** Claims a run, writes its first tool turn, and is gone. */
+  /** Claims a run, writes its first tool turn, and crashes. */
   const crashBehindCalls = async (conversation: string, finish: FinishReason): Promise<void> => {
     const worker = aWorker(store());
     await worker.accept(aMessage({ conversation, text: 'go' }));

@@ -36,7 +36,7 @@ export const runSettings: RunDeps['settings'] = {
   handOverMs: 5_000,
 };
 
-/** Everything that executing a run needs, with a scripted model and without a channel. */
+/** Returns everything that executing a run needs, with a scripted model and without a channel. */
 export function runDeps(
   store: Store,
   { active, model, tools }: { active: ActiveRuns; model: ScriptedModel; tools: readonly Tool[] },
@@ -65,7 +65,7 @@ export function runDeps(
   };
 }
 
-/** For a run that nobody asks to end, and whose process takes no other behind it. */
+/** Returns options for a run that isn't asked to stop, and whose process claims no further run. */
 export function untilDone(): RunOptions {
   return { signal: new AbortController().signal, mayKeepLane: () => false, claims: () => undefined };
 }
@@ -76,7 +76,7 @@ type Playing = {
   readonly over?: Partial<RunDeps>;
 };
 
-/** Executes the lane's next or unfinished run in a process of its own, which ends with it. */
+/** Executes the lane's next or unfinished run in a new process, which ends with it. */
 export async function playNext(
   store: Store,
   laneKey: string,

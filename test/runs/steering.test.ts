@@ -1,4 +1,4 @@
-/** Where a run takes in what was sent meanwhile: every boundary, with the real store under it. */
+/** Where a run takes in what was sent meanwhile: every boundary, on a real store. */
 import { describe, expect, it } from 'vitest';
 import type { ModelRequest } from '../../src/contracts/model.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
@@ -13,9 +13,9 @@ import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 type Sending = { send(text: string, item?: Partial<NewItem>): Promise<void> };
 
 type Playing = {
-  /** The model's turns, by what happens while it writes them. */
+  /** Returns the model's turns, which can send something while they are written. */
   turns(sending: Sending): readonly Play[];
-  /** Sent between the claim and the first request. */
+  /** Messages sent between the claim and the first request. */
   readonly before?: readonly string[];
   readonly during?: (sending: Sending, tool: string) => Promise<void>;
   readonly delivery?: 'one-at-a-time' | 'all';
@@ -23,7 +23,7 @@ type Playing = {
   readonly isParallel?: boolean;
 };
 
-/** A model turn during which something is sent. */
+/** Returns a model turn during which something is sent. */
 function meanwhile(happen: () => Promise<void>, text: string): Play {
   return async function* () {
     await happen();
@@ -31,7 +31,7 @@ function meanwhile(happen: () => Promise<void>, text: string): Play {
   };
 }
 
-/** What of the people’s messages each request showed last, behind what the one before had shown. */
+/** Returns the people’s messages in each request that the request before it didn't contain. */
 function newIn(requests: readonly ModelRequest[]): readonly (readonly string[])[] {
   const said = requests.map(({ messages }) =>
     messages.flatMap(({ role, content }) =>

@@ -20,7 +20,7 @@ it('says nothing of an answer that was stopped, by another process, before it wa
     openRuns: 0,
     outcomes: ['cancelled'],
   });
-  // The command's own answer, and nothing behind it.
+  // The command's own answer, and nothing after it.
   expect((await claimPart()).part.content).toMatchObject({ text: { text: 'Stopped.' } });
   expect(await countOpen()).toBe(1);
 

@@ -17,7 +17,7 @@ const away = new ParleyError('store_unavailable', 'The store is away.');
 const nothing = z.object({});
 
 describeEachDatabase('a run whose store is away', (open) => {
-  /** A message that waits; `play` makes one attempt at its run. */
+  /** Stores a message; `play` makes one attempt at its run. */
   const begin = async () => {
     const { laneKey, say, claimRun } = aConversation(open());
     await say('one');
@@ -60,7 +60,7 @@ describeEachDatabase('a run whose store is away', (open) => {
       authority: 'guest',
       execute: async (_, { callId }) => {
         made.push(callId);
-        // The first time its step was committed, and the answer was lost.
+        // The first time, its step was committed but the result was lost.
         if (made.length === 1) throw away;
         return { text: 'It is posted.' };
       },
