@@ -1,7 +1,7 @@
 /**
- * The rules of a conversation: who speaks when, every tool use answered at once, thinking untouched.
- * Stricter than the platform in one thing: it joins neighbouring messages of one role, this server
- * refuses them, because Parley promises alternation.
+ * The rules of a conversation: who speaks when, every tool use answered immediately, thinking unchanged. Stricter than
+ * the platform in one respect: the platform joins adjacent messages of one role, while this server refuses them,
+ * because Parley promises alternation.
  */
 import type { ModelRules } from './model-rules.ts';
 import { asArray, asObject, asText, checkFields, isObject, type Json, Refusal } from './refusal.ts';
@@ -63,7 +63,7 @@ function checkBlock(block: Json, role: 'user' | 'assistant', path: string): void
 }
 
 function checkText(value: unknown, path: string): void {
-  // The platform's white space is Python's, with the separators and U+0085.
+  // The platform's white space is Python's, plus the separators and U+0085.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/^[\s\x1c-\x1f\x85]*$/.test(asText(value, `${path}.text`))) {
     throw new Refusal('messages: text content blocks must contain non-whitespace text');
@@ -90,7 +90,7 @@ function checkImage(source: Json, path: string): void {
   if (!isThat) throw new Refusal('Could not process image');
 }
 
-/** Of the base64, as the platform counts. */
+/** The limit on the base64 text, as the platform counts it. */
 const maxImageLength = 5 * 1024 * 1024;
 const heads: Record<string, RegExp> = {
   'image/png': /^\x89PNG/,
@@ -207,7 +207,7 @@ function checkThinkingBlocks(body: WireBody, rules: ModelRules): void {
   if (body.thinking?.type === 'enabled') checkOpenToolTurn(body.messages);
 }
 
-/** With a thinking budget, the turn whose tools were just answered must begin with its thinking. */
+/** Checks that, with a thinking budget, the turn whose tools were just answered begins with its thinking. */
 function checkOpenToolTurn(messages: readonly WireMessage[]): void {
   const index = messages.length - 2;
   const asking = messages[index];

@@ -1,9 +1,11 @@
 import { Refusal } from './refusal.ts';
 
-/** How deep the platform's own reader goes. */
+/** How deep the platform's own parser goes. */
 const deepest = 200;
 
-/** What the platform's reader of JSON refuses before it looks at any field. Without recursion, whatever comes. */
+/**
+ * Refuses what the platform's JSON parser refuses before it looks at any field. Not recursive, so any depth is safe.
+ */
 export function checkJson(body: unknown): void {
   const open: { readonly value: unknown; readonly depth: number }[] = [{ value: body, depth: 0 }];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {

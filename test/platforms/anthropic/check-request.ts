@@ -1,6 +1,6 @@
 /**
- * What the platform refuses about a request as a whole: fields, limits, tools, system, thinking
- * settings, cache marks. The order of the conversation is checked in check-conversation.ts.
+ * What the platform refuses about a request as a whole: fields, limits, tools, system, thinking settings, cache marks.
+ * The order of the conversation is checked in check-conversation.ts.
  */
 
 import { checkConversation } from './check-conversation.ts';
@@ -9,7 +9,7 @@ import { type ModelRules, rulesOf } from './model-rules.ts';
 import { asArray, asInteger, asObject, asText, checkFields, type Json, Refusal } from './refusal.ts';
 import type { WireBody } from './wire.ts';
 
-/** Returns the checked request; throws Refusal. */
+/** Returns the checked request; throws a `Refusal`. */
 export function checkRequest(raw: unknown, beta: string): WireBody {
   checkJson(raw);
   const body = asObject(raw, 'body');

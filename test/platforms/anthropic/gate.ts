@@ -1,9 +1,9 @@
 /**
- * A door inside a stream that the test opens, so that it can act at an exact point without sleeping:
- * `await gate.reached`, steer, `gate.open()`.
+ * A gate inside a stream that the test opens, so that it can act at an exact point without sleeping: `await
+ * gate.reached`, steer, `gate.open()`.
  */
 export type Gate = {
-  /** Resolves when a stream stands at the gate. */
+  /** Resolves when a stream has reached the gate. */
   readonly reached: Promise<void>;
   /** Resolves when the test has opened it. */
   readonly opened: Promise<void>;

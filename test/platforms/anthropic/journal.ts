@@ -4,19 +4,19 @@ import type { PromptUsage } from './prompt-cache.ts';
 import type { WireBody } from './wire.ts';
 
 export type JournalEntry = {
-  /** As sent; of the shape only when `refusal` is absent. */
+  /** The body as sent; it has this shape only if `refusal` is absent. */
   readonly body: WireBody;
-  /** Without the key. */
+  /** The headers, without the key. */
   readonly headers: IncomingHttpHeaders;
-  /** Which of the accepted keys was used; -1: none of them. */
+  /** The index of the accepted key that was used; -1: none of them. */
   readonly keyIndex: number;
-  /** Monotonic milliseconds. */
+  /** Milliseconds of a monotonic clock. */
   readonly arrivedAtMs: number;
-  /** HTTP status of the answer; 0 until it is decided. */
+  /** HTTP status of the answer; 0 until it has been decided. */
   status: number;
   /** Why the request was refused. */
   refusal?: string;
-  /** Tokens of its prompt, once it was accepted. */
+  /** Tokens of its prompt, once it has been accepted. */
   prompt?: PromptUsage;
 };
 
@@ -29,7 +29,7 @@ export type Journal = {
   ): Promise<JournalEntry>;
 };
 
-/** `limit`: so many of the latest entries are kept. */
+/** `limit`: how many of the latest entries are kept. */
 export function createJournal(limit = Number.POSITIVE_INFINITY): Journal {
   const entries: JournalEntry[] = [];
   const probes = new Probes(() => `${entries.length} requests came`);

@@ -6,7 +6,7 @@ export type ModelRules = {
   readonly contextTokens: number;
   readonly maxOutputTokens: number;
   readonly thinkingTypes: readonly string[];
-  /** Thinking blocks are tied to the exact system, tools and messages before them. */
+  /** Thinking blocks are tied to the exact system, tools and messages that precede them. */
   readonly bindsThinking: boolean;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Plays a reply into a response: in one write when nothing asks for pacing, else step by step with
- * delays, gates and faults at exact chunks.
+ * Plays a reply into a response: in one write if nothing requires pacing, otherwise step by step with delays, gates and
+ * faults at exact chunks.
  */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -80,7 +80,7 @@ function isPlain(turn: Turn | StreamFault): boolean {
   );
 }
 
-/** After how many chunks the stream goes wrong, and how. */
+/** Returns how the stream goes wrong, and after how many chunks. */
 function stopOf(turn: Turn | StreamFault) {
   if ('cutAfter' in turn) return { after: turn.cutAfter, how: 'cut' as const };
   if ('endAfter' in turn) return { after: turn.endAfter, how: 'end' as const };
@@ -112,7 +112,7 @@ async function playSteps(
   }
   if (stop !== undefined)
     throw new Error(`the turn has ${chunks} chunks, the fault comes after ${stop.after}`);
-  // The platform's last packet often comes a little after `message_stop`.
+  // The platform's last packet often arrives a little after `message_stop`.
   await (turn.linger ? standAt(turn.linger) : sleep(2));
   response.end();
 }
@@ -124,7 +124,7 @@ async function goWrong(
   if (stop.how === 'silence') return;
   if (stop.how === 'end') response.end();
   else if (stop.how === 'error') response.end(errorEvent(stop.type).text);
-  // What was written must leave before the cut, or the client would see nothing at all.
+  // What was written must be sent before the cut, or the client would see nothing at all.
   else response.write(':\n', () => setImmediate(() => response.destroy()));
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { blocksOf, type WireBlock, type WireBody, type WireUsage } from './wire.ts';
 
-/** The least prompt the platform caches, in tokens. */
+/** The shortest prompt that the platform caches, in tokens. */
 const MIN_CACHED_TOKENS = 512;
 
 export type PromptUsage = Omit<WireUsage, 'output_tokens'>;
@@ -10,9 +10,9 @@ export type PromptUsage = Omit<WireUsage, 'output_tokens'>;
 const lookback = 20;
 
 /**
- * Plausible prompt usage: a prefix that ended at a cache mark of an earlier request is read if it ends shortly before a
- * mark of this one, what lies between it and this request's last mark is written, the rest is plain input. Tokens are
- * characters / 4.
+ * Counts plausible prompt usage. A prefix that ended at a cache mark of an earlier request counts as read if it ends
+ * shortly before a mark of this one. What follows it, up to this request's last mark, counts as written, and the rest
+ * is plain input. Tokens are characters / 4.
  */
 export function createPromptCache(): { count(body: WireBody): PromptUsage } {
   const written = new Set<string>();
@@ -23,7 +23,7 @@ export function createPromptCache(): { count(body: WireBody): PromptUsage } {
       const hash = createHash('sha256').update(body.model);
       const fresh: string[] = [];
       let [total, read, marked] = [0, 0, 0];
-      /** The last prefix that was written, and how many blocks ago it ended. */
+      /** The last prefix that was written, and the index of the block at which it ended. */
       let known: { readonly tokens: number; readonly ended: number } | undefined;
       for (const [index, segment] of segments.entries()) {
         total += Math.ceil(segment.text.length / 4);
@@ -50,7 +50,7 @@ export function createPromptCache(): { count(body: WireBody): PromptUsage } {
 
 type Segment = { readonly text: string; readonly isMarked: boolean };
 
-/** In the order the platform caches: tools, system, messages. */
+/** Lists the segments in the order in which the platform caches them: tools, system, messages. */
 function segmentsOf(body: WireBody): readonly Segment[] {
   const system: readonly WireBlock[] =
     typeof body.system === 'string' ? [{ type: 'text', text: body.system }] : (body.system ?? []);

@@ -1,4 +1,4 @@
-/** A request the platform would refuse. Thrown while a request is checked, answered as JSON. */
+/** A request that the platform would refuse. Thrown while the request is checked, and answered as JSON. */
 export class Refusal extends Error {
   readonly status: number;
   readonly type: string;
@@ -12,7 +12,7 @@ export class Refusal extends Error {
 
 const invalidRequest = { status: 400, type: 'invalid_request_error' };
 
-/** The platform's error type of an HTTP status. */
+/** Returns the platform's error type for an HTTP status. */
 export function errorTypeOf(status: number): string {
   const known: Record<number, string> = {
     400: 'invalid_request_error',
@@ -60,7 +60,7 @@ export function asInteger(value: unknown, path: string): number {
   return value;
 }
 
-/** Refuses fields the platform does not know, and required ones that are missing. */
+/** Refuses fields that the platform doesn't know, and missing required ones. */
 export function checkFields(
   value: Json,
   path: string,

@@ -1,6 +1,6 @@
 /**
- * A local server that speaks Anthropic's Messages API strictly enough for the real SDK, and refuses
- * what the platform would refuse. Tests script its answers and read its journal.
+ * A local server that implements Anthropic's Messages API strictly enough for the real SDK, and refuses what the
+ * platform would refuse. Tests script its answers and read its journal.
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -18,15 +18,17 @@ import { lastUserText, type WireBody } from './wire.ts';
 export type AnthropicServer = {
   /** For the SDK's `baseURL`. */
   readonly url: string;
-  /** Every request to the Messages API, refused ones included, in order of arrival. */
+  /** All requests to the Messages API in order of arrival, including refused ones. */
   readonly requests: readonly JournalEntry[];
-  /** The keys of the requests for the list of models, which cost nothing. */
+  /** The keys used by requests for the list of models, which are free. */
   readonly lists: readonly string[];
   /** How many connections clients have opened. */
   connectionCount(): number;
-  /** What comes next. Without a script the model repeats the person's words. */
+  /** Sets the next replies. Without a script the model repeats the person's words. */
   script(script: Script): void;
-  /** The n-th request (from 1), or the first that fits, past ones included. Rejects at the deadline. */
+  /**
+   * Resolves with the n-th request (from 1), or the first that matches, past ones included. Rejects at the deadline.
+   */
   waitForRequest: Journal['waitForRequest'];
   close(): Promise<void>;
 };
@@ -34,11 +36,11 @@ export type AnthropicServer = {
 export type AnthropicServerOptions = {
   /** Accepted API keys. Default: `test-key`. */
   readonly keys?: readonly string[];
-  /** Smaller than the model's own window, to provoke "prompt is too long". */
+  /** Makes the window smaller than the model's own, to provoke "prompt is too long". */
   readonly contextTokens?: number;
-  /** How many of the latest requests are kept; absent: all. */
+  /** How many of the latest requests are kept; if absent, all. */
   readonly journalLimit?: number;
-  /** Why requests may break its rules here. Absent: `close` rejects when one did. */
+  /** Why requests may break the server's rules here. If absent, `close` rejects when one did. */
   readonly mayRefuse?: string;
 };
 
@@ -77,7 +79,7 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
     }
   }
 
-  /** What nobody has asked it to refuse is a mistake: Parley's, or of a script that is too short for what it asks. */
+  /** Records every unrequested refusal as a mistake: Parley's, or that of a script with too few replies. */
   function strictly<T>(check: () => T): T {
     try {
       return check();
@@ -132,7 +134,7 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
   };
 }
 
-/** What the model says without a script. */
+/** Answers as the model does without a script. */
 export const repeatAfterMe: Script = (body) => ({ text: `You said: ${lastUserText(body)}` });
 
 function replier(script: Script): (body: WireBody) => Reply | Promise<Reply> {
@@ -188,7 +190,7 @@ function parse(raw: string): unknown {
   }
 }
 
-/** Ids that differ between servers too, because a conversation may outlive one. */
+/** Creates ids that are also unique across servers, because a conversation may outlive one. */
 function createIds(): (prefix: string) => string {
   const server = randomBytes(4).toString('hex');
   let count = 0;

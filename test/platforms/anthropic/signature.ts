@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { blocksOf, type WireBody, type WireMessage } from './wire.ts';
 
 /**
- * Signatures of thinking blocks. They carry the text's digest, so that a changed block is known, and
- * the digest of everything before the block, so that a moved one is. Stateless: any server checks them.
+ * Signs a thinking block. The signature contains the text's digest, to detect a changed block, and the digest of
+ * everything before the block, to detect a moved one. Stateless: any server can check it.
  */
 export function signThinking(thinking: string, body: WireBody): string {
   return `${digest(`text:${thinking}`)}.${prefixDigest(body, body.messages)}`;
@@ -13,7 +13,7 @@ export function isGenuine(thinking: string, signature: string): boolean {
   return signature.split('.')[0] === digest(`text:${thinking}`);
 }
 
-/** Whether the block still follows the conversation it was written in. `before`: the messages ahead of it. */
+/** Says whether the block still follows the conversation it was written in. `before`: the messages that precede it. */
 export function isInPlace(signature: string, body: WireBody, before: readonly WireMessage[]): boolean {
   return signature.split('.')[1] === prefixDigest(body, before);
 }

@@ -3,7 +3,7 @@ import { signThinking } from './signature.ts';
 import type { ScriptedCall, Turn } from './turn.ts';
 import type { WireBody, WireUsage } from './wire.ts';
 
-/** One server-sent event, as text. Chunks are what pacing, gates and faults count. */
+/** One server-sent event, as text. Pacing, gates and faults count chunks. */
 export type StreamStep = { readonly text: string; readonly isChunk: boolean };
 
 export type Answer = {
@@ -19,7 +19,7 @@ export type AnswerBlock =
   | { readonly type: 'text'; readonly chunks: readonly string[] }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly json: string };
 
-/** What a turn becomes for one request. `newId` gives ids that no other answer has. */
+/** Turns a turn into the answer to one request. `newId` returns ids that no other answer has. */
 export function answerOf(
   turn: Turn,
   request: { readonly body: WireBody; readonly prompt: PromptUsage; newId(prefix: string): string },
@@ -48,7 +48,7 @@ function callBlock(call: ScriptedCall, newId: (prefix: string) => string): Answe
   return { type: 'tool_use', id: call.id ?? newId('toolu'), name: call.name, json };
 }
 
-/** The whole stream, from `message_start` to `message_stop`. */
+/** Returns the complete stream, from `message_start` to `message_stop`. */
 export function streamOf(answer: Answer): readonly StreamStep[] {
   const steps = [event('message_start', { message: messageOf(answer, 1) }), event('ping', {})];
   for (const [index, block] of answer.content.entries()) {
@@ -62,7 +62,7 @@ export function streamOf(answer: Answer): readonly StreamStep[] {
   return steps;
 }
 
-/** The answer to a request without `stream`. */
+/** Returns the answer to a request without `stream`. */
 export function messageJson(answer: Answer): string {
   const content = answer.content.map((block) => {
     if (block.type === 'text') return { type: 'text', text: block.chunks.join(''), citations: null };
@@ -114,7 +114,7 @@ function event(name: string, data: object, isChunk = false): StreamStep {
   return { text: `event: ${name}\ndata: ${JSON.stringify({ type: name, ...data })}\n\n`, isChunk };
 }
 
-/** Cuts by code points, so that no piece holds half a character. */
+/** Cuts by code points, so that no piece contains half a character. */
 function piecesOf(text: string, size: number): readonly string[] {
   const points = Array.from(text);
   const pieces: string[] = [];

@@ -4,20 +4,20 @@ import type { WireBody, WireUsage } from './wire.ts';
 /** What the model answers. Without `text`, `chunks`, `thinking` and `toolCalls` the answer is empty. */
 export type Turn = {
   readonly text?: string;
-  /** The text in these very pieces; wins over `text`. */
+  /** The text in exactly these pieces; overrides `text`. */
   readonly chunks?: readonly string[];
   readonly thinking?: string;
   readonly toolCalls?: readonly ScriptedCall[];
-  /** Default: `tool_use` with tool calls, else `end_turn`. */
+  /** Default: `tool_use` with tool calls, otherwise `end_turn`. */
   readonly stopReason?: string;
-  /** Before anything is answered. */
+  /** The delay before any part of the answer. */
   readonly delayMs?: number;
-  /** Before every chunk. */
+  /** The delay before every chunk. */
   readonly chunkDelayMs?: number;
   readonly usage?: Partial<WireUsage>;
-  /** Waits at a gate: before the answer, or after so many chunks of the stream. */
+  /** Waits at a gate: before the answer, or after this many chunks of the stream. */
   readonly hold?: { readonly gate: Gate; readonly afterChunks?: number };
-  /** Behind its last event the stream stays open until this gate is opened. */
+  /** After its last event, the stream stays open until this gate is opened. */
   readonly linger?: Gate;
 };
 
@@ -25,11 +25,11 @@ export type ScriptedCall = {
   readonly id?: string;
   readonly name: string;
   readonly input?: unknown;
-  /** The input as the model wrote it, for broken JSON; wins over `input`. */
+  /** The input as the model wrote it, for broken JSON; overrides `input`. */
   readonly inputJson?: string;
 };
 
-/** A misbehaviour. Those with chunks begin as the turn they extend. */
+/** A fault. One that has chunks starts like the turn it extends. */
 export type Fault =
   /** An error answer; `errorCode` is the platform's `details.error_code`. */
   | {
@@ -39,22 +39,22 @@ export type Fault =
       readonly errorType?: string;
       readonly errorCode?: string;
     }
-  /** The connection is destroyed after so many chunks. */
+  /** The connection is destroyed after this many chunks. */
   | (Turn & { readonly cutAfter: number })
-  /** The stream ends politely after so many chunks, without `message_stop`. */
+  /** The stream ends cleanly after this many chunks, without `message_stop`. */
   | (Turn & { readonly endAfter: number })
-  /** An `error` event in the stream, after so many chunks (default 0). */
+  /** An `error` event in the stream, after this many chunks (default 0). */
   | (Turn & { readonly midStreamError: string; readonly afterChunks?: number })
-  /** 200, an event stream, and then this instead of events. */
+  /** Status 200 and an event stream, but then this text instead of events. */
   | { readonly garbage: string }
   /** The request is read and never answered. */
   | { readonly hang: true }
   /** The connection is destroyed before any answer. */
   | { readonly disconnect: true }
-  /** Open and silent for ever after so many chunks. */
+  /** The stream stays open and silent forever after this many chunks. */
   | (Turn & { readonly silentAfter: number });
 
 export type Reply = Turn | Fault;
 
-/** One reply per accepted request in turn, or a function that answers by content. */
+/** One reply per accepted request, in order, or a function that answers by content. */
 export type Script = readonly Reply[] | ((request: WireBody, count: number) => Reply | Promise<Reply>);

@@ -1,4 +1,4 @@
-/** The part of the Messages API's request that Parley uses, after it was checked. */
+/** The part of a Messages API request that Parley uses, after it has been checked. */
 export type WireBody = {
   readonly model: string;
   readonly max_tokens: number;
@@ -59,17 +59,17 @@ export function blocksOf(message: WireMessage): readonly WireBlock[] {
   return typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content;
 }
 
-/** All text that the model was shown in one request. */
+/** Returns all text that the model was shown in one request. */
 export function textShown(body: WireBody): string {
   return body.messages.flatMap((message) => blocksOf(message).map(({ text }) => text ?? '')).join('\n');
 }
 
-/** The text of the last block that the model was shown. */
+/** Returns the text of the last block that the model was shown. */
 export function lastTextShown(body: WireBody): string {
   return lastBlocks(body).at(-1)?.text ?? '';
 }
 
-/** Whether the model is shown the result of its own call. */
+/** Says whether the model is shown the result of its own call. */
 export function endsInResult(body: WireBody): boolean {
   return lastBlocks(body).some(({ type }) => type === 'tool_result');
 }
@@ -78,7 +78,7 @@ function lastBlocks(body: WireBody): readonly WireBlock[] {
   return blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' });
 }
 
-/** The text of the last message, tool results left out: what a scripted model usually answers by. */
+/** Returns the last message's text without tool results, which is what a scripted model usually answers. */
 export function lastUserText(body: WireBody): string {
   return lastBlocks(body)
     .flatMap((block) => (block.type === 'text' ? [block.text ?? ''] : []))
@@ -86,12 +86,12 @@ export function lastUserText(body: WireBody): string {
     .join('\n');
 }
 
-/** The blocks of a message without the gateway's notes about the time. */
+/** Returns a message's blocks without the gateway's notes about the time. */
 export function withoutNotes(message: WireMessage): readonly WireBlock[] {
   return blocksOf(message).filter(({ text = '' }) => !isTimeNote(text));
 }
 
-/** The gateway's note beside a person's message: when it was taken, from whom. */
+/** Recognizes the gateway's note on a person's message: when it was received, and from whom. */
 export function isTimeNote(text: string): boolean {
   return text.startsWith('[Note from the gateway] It is ');
 }

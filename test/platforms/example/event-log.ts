@@ -1,18 +1,18 @@
 import type { ServerResponse } from 'node:http';
 
-/** What happened, and the three ways in which a bot hears of it. */
+/** What happened, and the three ways in which a bot learns about it. */
 export interface EventLog {
   add(event: object): void;
-  /** Pull: waits for news; what stands before `after` is acknowledged with that and forgotten. */
+  /** Pull: waits for events; those before `after` count as acknowledged and are forgotten. */
   readAfter(after: number): Promise<object>;
-  /** Push: what happens from now on, one line each. Nobody remembers what nobody heard. */
+  /** Push: sends what happens from now on, one event per line. Events that no client received aren't kept. */
   stream(response: ServerResponse): void;
-  /** Hook: calls until the answer is 2xx, one event after the other. */
+  /** Hook: repeats each call until the answer is 2xx, one event after another. */
   callHook(hook: (event: string) => Promise<number>): void;
-  /** Events that were neither acknowledged nor, for a hook, taken. */
+  /** Counts events that were neither acknowledged nor, for a hook, accepted. */
   pending(): number;
   redeliver(): void;
-  /** Forgets what was not acknowledged, and says so to whoever comes next. */
+  /** Forgets what wasn't acknowledged, and reports the loss to the next client. */
   forget(): void;
   /** Ends the live streams. */
   interrupt(): void;

@@ -1,6 +1,6 @@
 /**
- * A tiny chat network of our own, for the example adapter: rooms with messages, and three ways of telling
- * a bot what happened. It plays what real networks get wrong: lost answers, silence, floods, short memory.
+ * A tiny chat network of our own for the example adapter: rooms with messages, and three ways of telling a bot what
+ * happened. It simulates what real networks get wrong: lost answers, silence, floods, short memory.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,21 +15,21 @@ export type StoredMessage = {
   readonly author: Author;
   readonly room: Room;
   readonly thread?: string;
-  /** Who wrote it, when it was passed on. */
+  /** The original author of a forwarded message. */
   readonly forwardOf?: string;
-  /** The message that it answers. */
+  /** The message that it replies to. */
   readonly quotes?: string | undefined;
   text: string;
   spans: readonly Span[];
   version: number;
   botReaction?: string | undefined;
   readonly fileName?: string | undefined;
-  /** In base64. */
+  /** The file in base64. */
   readonly file?: string | undefined;
   isDeleted: boolean;
 };
 
-/** What the next send meets. */
+/** What happens to the next send. */
 export type SendFault =
   | { readonly kind: 'refuse'; readonly status: number; readonly body: object }
   | { readonly kind: 'drop-answer' }
@@ -59,7 +59,7 @@ export class ExampleServer {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Nothing listens any more; `listen` brings it back on the same port. */
+  /** Stops listening; `listen` brings the server back on the same port. */
   async goAway(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.log.interrupt();
@@ -76,7 +76,7 @@ export class ExampleServer {
     this.#faults.push(fault);
   }
 
-  /** Lets answers with history wait; `asked` resolves with the first question. */
+  /** Holds back answers with history; `asked` resolves with the first request. */
   holdHistory(): { readonly asked: Promise<void>; release(): void } {
     const gate = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();

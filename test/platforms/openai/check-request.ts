@@ -1,8 +1,8 @@
-/** The rules of Chat Completions that a conversation can break: roles, content, every call answered at once. */
+/** The rules of Chat Completions that a conversation can break: roles, content, every call answered immediately. */
 import { asArray, asObject, asText, isObject, type Json } from '../anthropic/refusal.ts';
 import { signatureOf } from './chunks.ts';
 
-/** A request that the server refuses; `param` names what is wrong. */
+/** A request that the server refuses; `param` names the parameter at fault. */
 export class BadRequest extends Error {
   readonly status: number;
   readonly code: string | null;
@@ -79,7 +79,10 @@ function checkAssistant(message: Json, at: (what: string) => BadRequest): Set<st
   return ids;
 }
 
-/** Gemini's rule: in the turn that goes on, the first call of each answer needs what was written beside it, or its word for calls of others. */
+/**
+ * Applies Gemini's rule: in the current turn, the first call of each answer needs the signature written with it, or
+ * Gemini's placeholder for other models' calls.
+ */
 export function checkSignatures(body: Json): void {
   const messages = asArray(body.messages, 'messages').map((each) => asObject(each, 'messages'));
   const turn = messages.slice(messages.findLastIndex(({ role }) => role === 'user'));

@@ -1,4 +1,4 @@
-/** An answer as the chunks of its stream, as each server sends them. */
+/** An answer as the chunks of its stream, in the form that each server sends. */
 import type { Turn } from '../anthropic/turn.ts';
 
 export type Flavour = 'openai' | 'ollama' | 'llamacpp' | 'openrouter' | 'gemini';
@@ -9,11 +9,11 @@ export type AnswerFacts = {
   readonly model: string;
   readonly newId: () => string;
   readonly counted: Counted;
-  /** The request asked for usage in the stream. */
+  /** Whether the request asked for usage in the stream. */
   readonly isUsageAsked: boolean;
 };
 
-/** `isChunk`: a piece of the answer itself, which faults count. */
+/** `isChunk`: a piece of the answer itself; faults count these. */
 export type Step = { readonly text: string; readonly isChunk: boolean };
 
 export function stepsOf(turn: Turn, flavour: Flavour, facts: AnswerFacts): readonly Step[] {
@@ -47,7 +47,7 @@ export function stepsOf(turn: Turn, flavour: Flavour, facts: AnswerFacts): reado
   ];
 }
 
-/** OpenAI and Gemini show none in Chat Completions. */
+/** Returns the reasoning deltas. OpenAI and Gemini show no reasoning in Chat Completions. */
 function reasoningOf(thinking: string, flavour: Flavour): readonly object[] {
   switch (flavour) {
     case 'openai':
@@ -70,22 +70,22 @@ type Called = { readonly id: string; readonly name: string; readonly json: strin
 
 function callDeltas({ id, name, json, index }: Called, flavour: Flavour): readonly object[] {
   const whole = { id, type: 'function', function: { name, arguments: json } };
-  // All of them have the number 0.
+  // Ollama numbers every call 0.
   if (flavour === 'ollama') return [{ ...whole, index: 0 }];
-  // The first of parallel calls is signed for all of them.
+  // The first of parallel calls carries the signature for all of them.
   if (flavour === 'gemini')
     return [{ ...whole, index, ...(index === 0 && { extra_content: { google: signatureOf(id) } }) }];
   const middle = Math.ceil(json.length / 2);
   const rest = [json.slice(0, middle), json.slice(middle)].map((part) => ({
     index,
-    // The id of llama.cpp comes once, others may repeat it.
+    // llama.cpp sends the id once; other servers may repeat it.
     ...(flavour === 'openrouter' && { id, type: 'function' }),
     function: { arguments: part },
   }));
   return [{ ...whole, index, function: { name, arguments: '' } }, ...rest];
 }
 
-/** Of a call of the Gemini flavour. */
+/** Returns the signature of a call in the Gemini flavour. */
 export function signatureOf(id: string): { readonly thought_signature: string } {
   return { thought_signature: `signed ${id}` };
 }
@@ -101,7 +101,7 @@ function timingsOf({ prompt, completion, cached }: Counted): object {
   return { timings: { prompt_n: prompt - cached, cache_n: cached, predicted_n: completion } };
 }
 
-/** The whole answer of a request that doesn't stream. */
+/** Returns the complete answer to a request that doesn't stream. */
 export function wholeOf(turn: Turn, flavour: Flavour, facts: AnswerFacts): object {
   const content = turn.chunks?.join('') ?? turn.text ?? null;
   return {

@@ -1,7 +1,6 @@
 /**
- * A local server of Chat Completions that the real SDK talks to, strict about conversations. Its flavours differ
- * as the servers do that people use: in usage, tool deltas, reasoning and errors. Scripts are those of the
- * Anthropic server.
+ * A local Chat Completions server for the real SDK, strict about conversations. Its flavours differ as the servers that
+ * people use do: in usage, tool deltas, reasoning and errors. Scripts are those of the Anthropic server.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +11,7 @@ import { type AnswerFacts, type Flavour, type Step, stepsOf, wholeOf } from './c
 
 export type OpenAiRequestEntry = {
   readonly body: Json;
-  /** Which of the accepted keys was used; -1: none of them. */
+  /** The index of the accepted key that was used; -1: none of them. */
   readonly keyIndex: number;
   status: number;
   refusal?: string;
@@ -24,19 +23,19 @@ export type OpenAiServer = {
   /** For the SDK's `baseURL`. */
   readonly url: string;
   readonly requests: readonly OpenAiRequestEntry[];
-  /** What comes next. Without a script the model repeats the person's words. */
+  /** Sets the next replies. Without a script the model repeats the person's words. */
   script(script: OpenAiScript): void;
   close(): Promise<void>;
 };
 
 export type OpenAiServerOptions = {
-  /** Default: openai */
+  /** Default: openai. */
   readonly flavour?: Flavour;
-  /** Accepted API keys; default: `test-key`. Empty: none is asked for. */
+  /** Accepted API keys; default: `test-key`. If empty, no key is required. */
   readonly keys?: readonly string[];
-  /** Parameters that it refuses to know. */
+  /** Parameters that it rejects as unknown. */
   readonly refusedParams?: readonly string[];
-  /** Why requests may break its rules here. Absent: `close` rejects when one did. */
+  /** Why requests may break the server's rules here. If absent, `close` rejects when one did. */
   readonly mayRefuse?: string;
 };
 
@@ -82,7 +81,9 @@ export async function startOpenAiServer(options: OpenAiServerOptions = {}): Prom
     return reply;
   }
 
-  /** A parameter that it was told to refuse is no mistake; all else is Parley's, or of a script that is too short. */
+  /**
+   * Records every refusal as a mistake, Parley's or that of a script with too few replies, except for `refusedParams`.
+   */
   function strictly<T>(check: () => T): T {
     try {
       return check();
@@ -191,7 +192,7 @@ function goWrong(reply: Reply, { response, flavour }: Pick<Stage, 'response' | '
     const error = { error: { code, message: reply.midStreamError } };
     return void response.end(`data: ${JSON.stringify(error)}\n\n`);
   }
-  // What was written must leave before the cut, or the client would see nothing at all.
+  // What was written must be sent before the cut, or the client would see nothing at all.
   response.write(':\n', () => setImmediate(() => response.destroy()));
 }
 
@@ -203,7 +204,7 @@ function sendError(response: ServerResponse, flavour: Flavour, bad: BadRequest):
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
 }
 
-/** Gemini tells it by its words only. */
+/** Returns the refusal of a key. Gemini's can only be recognized by its text. */
 function wrongKey(key: string, flavour: Flavour): BadRequest {
   if (flavour === 'gemini') return new BadRequest('API key not valid. Please pass a valid API key.');
   return new BadRequest(`Incorrect API key provided: ${key}`, { status: 401, code: 'invalid_api_key' });
@@ -223,7 +224,7 @@ async function standAt(gate: { arrive(): void; readonly opened: Promise<void> })
 
 const repeatAfterMe: OpenAiScript = (body) => ({ text: `You said: ${lastSaid(body)}` });
 
-/** The person's last words. */
+/** Returns the person's last message. */
 export function lastSaid(body: Json): string {
   const messages = Array.isArray(body.messages) ? body.messages : [];
   const { content } = messages.findLast(({ role }) => role === 'user') ?? {};

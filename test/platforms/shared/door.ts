@@ -8,7 +8,7 @@ export type DoorDeps = {
   readonly onUpgrade?: (request: IncomingMessage, tcp: Duplex, head: Buffer) => void;
 };
 
-/** A loopback port of its own that can be shut and opened again. */
+/** A server on its own loopback port that can be closed and opened again. */
 export class Door {
   readonly #deps: DoorDeps;
   readonly #connections = new Set<Socket>();
@@ -36,7 +36,7 @@ export class Door {
       this.#connections.add(socket);
       socket.setNoDelay(true);
       socket.once('close', () => this.#connections.delete(socket));
-      // A client that resets the connection is no fault of this server.
+      // A client that resets the connection isn't this server's fault.
       socket.on('error', () => undefined);
     });
     http.listen(this.#port, '127.0.0.1');
@@ -61,7 +61,7 @@ export class Door {
     try {
       for await (const chunk of request) chunks.push(chunk as Buffer);
     } catch {
-      return; // The client hung up in the middle of its request: nothing arrived, nothing to answer.
+      return; // The client hung up in the middle of its request: nothing arrived, so nothing is answered.
     }
     this.#deps.onRequest(request, response, Buffer.concat(chunks));
   }

@@ -1,4 +1,4 @@
-/** Faults in waiting; each is used up by as many calls as it is meant for. */
+/** Pending faults; each is used up by as many calls as it is meant for. */
 export class FaultQueue<Fault, Match extends { readonly times?: number }> {
   #waiting: { readonly fault: Fault; readonly match: Match; left: number }[] = [];
 

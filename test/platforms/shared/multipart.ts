@@ -1,11 +1,11 @@
-/** A part of a form: its header, and what follows it. */
+/** A part of a form: its header and the bytes that follow it. */
 export type FormPart = {
   readonly head: string;
   readonly content: Buffer;
   readonly fileName: string | undefined;
 };
 
-/** The parts of a body of `multipart/form-data`; undefined when its type names no boundary. */
+/** Returns the parts of a `multipart/form-data` body; undefined if its type names no boundary. */
 export function formParts(contentType: string, body: Buffer): readonly FormPart[] | undefined {
   const boundary = /boundary="?([^";]+)"?/.exec(contentType)?.[1];
   if (boundary === undefined) return undefined;

@@ -1,11 +1,11 @@
 import { patienceMs } from '../../support/patience.ts';
 
-/** Conditions that a test waits for; they are looked at whenever something changes. */
+/** Conditions that a test waits for; they are checked whenever something changes. */
 export class Probes {
   readonly #waiting = new Set<() => void>();
   readonly #soFar: () => string;
 
-  /** `soFar`: what a test is told that waited in vain. */
+  /** `soFar`: what the error says to a test that waited in vain. */
   constructor(soFar: () => string) {
     this.#soFar = soFar;
   }
@@ -14,7 +14,7 @@ export class Probes {
     for (const check of [...this.#waiting]) check();
   }
 
-  /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
+  /** Resolves with the first value of `probe` that isn't undefined or false. Rejects after `deadlineMs`. */
   waitFor<T>(probe: () => T | undefined | false, deadlineMs = patienceMs): Promise<T> {
     return new Promise((resolve, reject) => {
       const check = () => {
