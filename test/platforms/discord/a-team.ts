@@ -4,20 +4,20 @@ import { type DiscordServer, type DiscordServerOptions, startDiscordServer } fro
 import type { DiscordUser } from './types.ts';
 import type { ChannelState, GuildState } from './world.ts';
 
-/** The server of the running test, and what there is on it. */
+/** The server of the running test, and the people and places on it. */
 export let server: DiscordServer;
 export let ada: DiscordUser;
 export let team: GuildState;
 export let general: ChannelState;
 let now = 1_800_000_000_000;
 
-/** Each test of the file gets a server of its own, with a guild of Ada's. */
+/** Gives each test in the file its own server, with a guild that Ada owns. */
 export function useATeam(): void {
   beforeEach(() => begin());
   afterEach(() => server.close());
 }
 
-/** Starts the test's server anew. */
+/** Restarts the test's server. */
 export async function begin(options: DiscordServerOptions = {}): Promise<void> {
   await server?.close();
   server = await startDiscordServer({ now: () => now, ...options });
@@ -26,7 +26,7 @@ export async function begin(options: DiscordServerOptions = {}): Promise<void> {
   general = server.world.addChannel(team, 'general');
 }
 
-/** Sets the server's clock forward, ms. */
+/** Advances the server's clock, ms. */
 export function passes(ms: number): void {
   now += ms;
 }

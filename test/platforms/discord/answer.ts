@@ -25,13 +25,13 @@ type AnswerDeps = {
 type Outcome = {
   readonly call: Call;
   readonly fault: Fault | undefined;
-  /** Undefined when nobody is to be answered. */
+  /** Undefined if no answer is sent. */
   readonly reply: Reply | undefined;
 };
 
 const json = { 'content-type': 'application/json' };
 
-/** Puts a call into the journal, applies it or its fault, and says what goes back over the wire. */
+/** Puts a call into the journal, applies it or its fault, and returns what goes back over the wire. */
 export function answerCall(deps: AnswerDeps, request: IncomingMessage, url: URL, raw: Buffer): Outcome {
   const method = request.method ?? 'GET';
   const path = url.pathname.replace(/^\/api\/v10/, '');
@@ -109,7 +109,7 @@ function authorise(deps: AnswerDeps, match: Match, header: string | undefined): 
 
 function refused(deps: AnswerDeps, call: Call, error: unknown, verdict: Verdict | undefined): Reply {
   if (!(error instanceof ApiError)) {
-    // A fault of this server must not look like the platform's: it says so and fails the test.
+    // A fault of this server must not look like the platform's, so it names itself and fails the test.
     const why = `test server fault: ${String(error instanceof Error ? error.stack : error)}`;
     call.reason = why;
     deps.refuse({ what: `${call.method} ${call.path}`, status: 500, code: 0, reason: why });

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Platform } from './platform.ts';
 import { linkMark } from './wire.ts';
 
-/** Serves an attachment by its signed link; a wrong or expired one is a plain 404, as at the CDN. */
+/** Serves an attachment by its signed link; a wrong or expired one is a plain 404, as on the CDN. */
 export async function download({ world, now }: Platform, url: URL, response: ServerResponse): Promise<void> {
   const file = world.files.get(url.pathname.split('/')[3] ?? '');
   const expires = url.searchParams.get('ex') ?? '';
@@ -15,6 +15,6 @@ export async function download({ world, now }: Platform, url: URL, response: Ser
     return;
   }
   response.writeHead(200, { 'content-type': file.mimeType });
-  // A client that hangs up ends the stream; that is its right and no fault of this server.
+  // A client that hangs up ends the stream; it may, and that isn't this server's fault.
   await pipeline(Readable.from(file.bytes()), response).catch(() => undefined);
 }

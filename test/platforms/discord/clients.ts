@@ -1,4 +1,4 @@
-/** Two bots on two client libraries with one shape, to ask whether the server is fair. */
+/** Two bots on two client libraries with a common interface, to check whether the server is faithful. */
 import {
   type AnyThreadChannel,
   Client,
@@ -13,7 +13,7 @@ import type { DiscordServer } from './server.ts';
 import { messageFlags } from './types.ts';
 
 export type Bot = {
-  /** What the bot was told, in order: `says <text>`, `edits <text>`, `deletes`, `reacts <emoji>`, `uses <name>` … */
+  /** What the bot received, in order: `says <text>`, `edits <text>`, `deletes`, `reacts <emoji>`, `uses <name>` … */
   readonly heard: string[];
   readonly send: (channelId: string, text: string, nonce?: string) => Promise<string>;
   readonly reply: (channelId: string, messageId: string, text: string) => Promise<string>;
@@ -23,14 +23,14 @@ export type Bot = {
   readonly react: (channelId: string, messageId: string, emoji: string) => Promise<void>;
   readonly unreact: (channelId: string, messageId: string, emoji: string) => Promise<void>;
   readonly type: (channelId: string) => Promise<void>;
-  /** Texts after a message, as listed: newest first. */
+  /** The texts after a message in the order of the list: newest first. */
   readonly listAfter: (channelId: string, messageId: string) => Promise<readonly string[]>;
   readonly openDm: (userId: string) => Promise<string>;
   readonly setCommands: (names: readonly string[]) => Promise<void>;
   readonly stop: () => Promise<void>;
 };
 
-/** Starts a bot and resolves when it is ready. Rejects when it may not connect. */
+/** Starts a bot and resolves when it is ready. Rejects if it may not connect. */
 export type StartBot = (server: DiscordServer) => Promise<Bot>;
 
 const { Guilds, GuildMembers, GuildMessages, GuildMessageReactions, DirectMessages } = GatewayIntentBits;
@@ -45,14 +45,14 @@ const intents = [
   MessageContent,
 ];
 
-/** A bot on discord.js. Commands are deferred and then answered; buttons answer at once, for one reader. */
+/** A bot on discord.js. Commands are deferred and then answered; buttons answer immediately, visible to one reader. */
 export async function startDiscordJs(server: DiscordServer): Promise<Bot> {
   const client = new Client({
     intents,
     partials: [Partials.Channel, Partials.Message, Partials.Reaction, Partials.User],
     // Its own requests would fail with a file once another version of its HTTP client is loaded.
     rest: { api: server.apiUrl, retries: 0, makeRequest },
-    // The library waits 5 s between two identifies; the tests of the gap would only wait with it.
+    // The library waits 5 s between two identifies, which would only slow down the tests of that gap.
     ws: { buildIdentifyThrottler: () => ({ waitForIdentify: async () => undefined }) },
     allowedMentions: { parse: [] },
   });
@@ -141,7 +141,7 @@ export async function startOceanic(server: DiscordServer): Promise<Bot> {
   listenWithOceanic(client, heard);
   const ready = new Promise<void>((resolve, reject) => {
     client.once('ready', () => resolve());
-    // A refusal to connect comes as an error event, for want of a promise.
+    // A refused connection is reported as an error event, because there is no promise to reject.
     client.once('error', (error) => reject(error));
   });
   await Promise.all([client.connect(), ready]);

@@ -1,6 +1,6 @@
 import type { Wire } from './types.ts';
 
-/** A refusal, as the platform words it. `status` is of HTTP, `code` of Discord. */
+/** A refusal in the platform's words. `status` is HTTP's, `code` Discord's. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: number;
@@ -55,12 +55,12 @@ export function refuse(name: keyof typeof refusals): ApiError {
   return new ApiError(status, code, message);
 }
 
-/** Collects what is wrong with a body, by the path of the field, and refuses with all of it: 400, 50035. */
+/** Collects what is wrong with a body, by field path, and refuses with all of it: 400, 50035. */
 export class Form {
   readonly #tree: Record<string, unknown> = {};
   #isWrong = false;
 
-  /** `path` is like `embeds.0.title`. */
+  /** `path` looks like `embeds.0.title`. */
   add(path: string, code: string, message: string): void {
     this.#isWrong = true;
     let node = this.#tree;

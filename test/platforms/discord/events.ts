@@ -12,7 +12,7 @@ type EventDeps = {
   readonly privileged: Privileged;
 };
 
-/** What the gateway tells of each change. A channel that the bot cannot see is never told of. */
+/** What the gateway reports about each change. Nothing is reported about channels that the bot can't see. */
 export class Events {
   readonly #deps: EventDeps;
 
@@ -20,7 +20,7 @@ export class Events {
     this.#deps = deps;
   }
 
-  /** Carries the nonce, which is told here and in the answer to the send, and kept nowhere. */
+  /** Includes the nonce, which appears here and in the answer to the send, and is stored nowhere. */
   messageCreated(message: StandingMessage): void {
     this.#message('MESSAGE_CREATE', message, nonceOf(message));
   }
@@ -102,7 +102,7 @@ export class Events {
     });
   }
 
-  /** Without `unavailable` the bot was removed; with it the platform has lost the guild for a while. */
+  /** Without `unavailable` the bot was removed; with it the guild is temporarily unavailable. */
   guildGone(guild: GuildState, isOutage: boolean): void {
     const data = () => ({ id: guild.id, ...(isOutage ? { unavailable: true } : {}) });
     this.#deps.gateway.dispatch({
@@ -122,7 +122,7 @@ export class Events {
     });
   }
 
-  /** Needs no intent. */
+  /** Reports an interaction, which needs no intent. */
   interaction(guildId: string | undefined, data: Wire): void {
     this.#deps.gateway.dispatch({ t: 'INTERACTION_CREATE', guildId, data: () => data });
   }

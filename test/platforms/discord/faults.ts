@@ -7,9 +7,9 @@ export type Fault =
   | { readonly kind: 'refuse'; readonly status: number; readonly code: number; readonly message: string }
   /** 429 of the bucket, or of the whole application when `isGlobal`. */
   | { readonly kind: 'rate-limit'; readonly retryAfterMs: number; readonly isGlobal?: boolean }
-  /** A page of the proxy in front: not JSON, nothing applied. */
+  /** A page from the proxy in front: not JSON, nothing applied. */
   | { readonly kind: 'page'; readonly status: number }
-  /** An answer that Discord would not give, with the headers and the body that stand here. */
+  /** An answer that Discord would never give, with these headers and this body. */
   | {
       readonly kind: 'answer';
       readonly status: number;
@@ -22,17 +22,20 @@ export type Fault =
   | { readonly kind: 'drop-answer' }
   /** Applied, then 502: the answer was lost inside the platform. */
   | { readonly kind: 'lose-answer' }
-  /** Applied and answered, but for the end of the answer's body, which never comes. */
+  /** Applied and answered, except for the end of the answer's body, which never comes. */
   | { readonly kind: 'stall' }
-  /** Applied at once, answered after `ms`. */
+  /** Applied immediately, answered after `ms`. */
   | { readonly kind: 'slow'; readonly ms: number }
   /** Never answered; applied or not. */
   | { readonly kind: 'hang'; readonly isApplied: boolean };
 
-/** `route` is as in the journal: `POST /channels/:channel/messages`. Left out: any call. `id` is one in its path. */
+/**
+ * `route` is as in the journal: `POST /channels/:channel/messages`; if omitted, any call matches. `id` is one in its
+ * path.
+ */
 export type FaultMatch = { readonly route?: string; readonly id?: string; readonly times?: number };
 
-/** Faults in waiting; each is used up by the calls it matches. */
+/** Pending faults; each is used up by the calls it matches. */
 export class Faults extends FaultQueue<Fault, FaultMatch> {
   take({ route, path }: Pick<Call, 'route' | 'path'>): Fault | undefined {
     return this.next(

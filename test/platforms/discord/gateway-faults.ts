@@ -8,14 +8,14 @@ export type EventFault =
   | { readonly kind: 'reverse'; readonly event?: string; readonly count: number };
 
 /**
- * What the gateway leaves out on connections that stay open and are otherwise served; without OPEN they are never opened
- * at all, as behind a network that is away.
+ * What the gateway withholds on connections that stay open and are otherwise served. With OPEN withheld they never open
+ * at all, as behind a network that is down.
  */
 export type Withheld = 'OPEN' | 'HELLO' | 'READY' | 'RESUMED' | 'GUILD_CREATE';
 
 type Waiting = { readonly fault: EventFault; left: number; readonly held: (() => void)[] };
 
-/** Decides for each event whether and when it goes out. */
+/** Decides for each event whether and when it is sent. */
 export class EventFaults {
   #waiting: Waiting[] = [];
 
@@ -24,7 +24,7 @@ export class EventFaults {
     this.#waiting.push({ fault, left, held: [] });
   }
 
-  /** Lets what was held go out. */
+  /** Sends the events that were held back. */
   clear(): void {
     for (const { held } of this.#waiting) for (const send of held) send();
     this.#waiting = [];

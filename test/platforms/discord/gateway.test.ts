@@ -21,7 +21,7 @@ const connect = async (asked: number = usual, more?: Wire) => {
   await until(() => gateway.events('READY').length === 1);
   return gateway;
 };
-/** The client's side changes without the server's knowing, so it is asked again and again. */
+/** The client's state changes without the server noticing, so it is checked repeatedly. */
 const until = async (isSo: () => boolean) => {
   await expect.poll(isSo, { timeout: patienceMs, interval: 5 }).toBe(true);
 };

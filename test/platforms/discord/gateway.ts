@@ -6,7 +6,7 @@ import { areIntents, intents, isGranted, type Privileged } from './intents.ts';
 import { Session } from './session.ts';
 import type { Wire } from './types.ts';
 
-/** A client's mistakes, for which the platform closes its socket. */
+/** Mistakes of a client for which the platform closes its socket. */
 const closes = {
   unknownOp: [4001, 'Unknown opcode.'],
   decode: [4002, 'Error while decoding payload.'],
@@ -30,7 +30,7 @@ export type GatewayDeps = {
   readonly privileged: Privileged;
   readonly heartbeatIntervalMs: number;
   readonly sessionLifetimeMs: number;
-  /** The shortest time between two identifies; sooner is refused with op 9. 0: none. */
+  /** The shortest time between two identifies; an earlier one is refused with op 9. 0: none. */
   readonly identifyIntervalMs: number;
   /** READY without what the gateway adds itself. */
   readonly ready: () => Wire;
@@ -42,7 +42,7 @@ export type GatewayDeps = {
 
 export type GatewayEvent = {
   readonly t: string;
-  /** One of these is needed; undefined: everybody is told. */
+  /** One of these intents is required; undefined: every session gets the event. */
   readonly intent?: number;
   readonly guildId?: string | undefined;
   readonly data: (view: { readonly hasContent: boolean }) => Wire;
@@ -55,9 +55,9 @@ export class Gateway {
   readonly #deps: GatewayDeps;
   readonly #faults = new EventFaults();
   readonly #connections = new Set<Connection>();
-  /** Every session there was, oldest first. */
+  /** Every session so far, oldest first. */
   readonly sessions: Session[] = [];
-  /** How often a client connected, identified, resumed, was refused a resume; events replayed; heartbeats. */
+  /** How often clients connected, identified, resumed and were refused a resume; events replayed; heartbeats. */
   readonly counts = {
     connections: 0,
     identifies: 0,
@@ -70,11 +70,11 @@ export class Gateway {
   readonly urls: string[] = [];
   /** False: heartbeats go unanswered, as on a connection that is dead in one direction. */
   acknowledges = true;
-  /** Never sent for as long as it stands here. The session counts as begun or resumed all the same. */
+  /** Not sent while listed here. The session counts as started or resumed all the same. */
   readonly withheld = new Set<Withheld>();
-  /** What HELLO says of heartbeats instead of the truth. */
+  /** What HELLO claims as the heartbeat interval instead of the truth. */
   heartbeatClaim: unknown;
-  /** Each connection is closed with this as it comes; undefined: none. */
+  /** Each new connection is closed immediately with this code; undefined: none is. */
   closesAtOnceWith: number | undefined;
   #identifiedAt = Number.NEGATIVE_INFINITY;
   #isSilent = false;
@@ -83,7 +83,7 @@ export class Gateway {
     this.#deps = deps;
   }
 
-  /** Sessions with a socket. */
+  /** Sessions that have a socket. */
   get live(): readonly Session[] {
     return this.sessions.filter((session) => session.socket !== undefined);
   }
@@ -101,7 +101,7 @@ export class Gateway {
     this.#endSilence();
   }
 
-  /** Says nothing more and hears nothing, on connections that stay open, old and new. */
+  /** Sends nothing more and ignores everything, on connections that stay open, old and new. */
   goSilent(): void {
     this.#isSilent = true;
     for (const { socket, session } of this.#connections) this.#leave(session, socket);
@@ -120,7 +120,7 @@ export class Gateway {
     this.#deps.onChange();
   }
 
-  /** The same, to one session alone. */
+  /** Sends an event to one session only. */
   tell(session: Session, t: string, data: Wire): void {
     session.dispatch(t, data);
   }
@@ -139,8 +139,8 @@ export class Gateway {
   }
 
   /**
-   * Cuts every socket, with a code or without a word. The sessions end as well when `isResumable` is false or the
-   * code is 1000 or 1001; what happens meanwhile is then never told.
+   * Cuts every socket, with a close code or without one. The sessions end as well if `isResumable` is false or the code
+   * is 1000 or 1001; what happens afterwards is then never reported to them.
    */
   cut({ isResumable = true, code }: { readonly isResumable?: boolean; readonly code?: number } = {}): void {
     for (const { socket, session } of this.#connections) {
@@ -151,17 +151,17 @@ export class Gateway {
     if (!isResumable || code === 1000 || code === 1001) this.expireSessions();
   }
 
-  /** Ends every session without a word: the next resume is refused. */
+  /** Silently ends every session: the next resume is refused. */
   expireSessions(): void {
     for (const session of this.sessions) session.isOver = true;
   }
 
-  /** Op 7: asks every client to connect again and resume. */
+  /** Op 7: requests every client to reconnect and resume. */
   askToReconnect(): void {
     for (const { socket } of this.#connections) send(socket, { op: 7, d: null });
   }
 
-  /** Op 1: asks every client for a heartbeat out of turn. */
+  /** Op 1: requests an immediate heartbeat from every client. */
   askForHeartbeat(): void {
     for (const { socket } of this.#connections) send(socket, { op: 1, d: null });
   }
@@ -172,7 +172,7 @@ export class Gateway {
     for (const { socket } of this.#connections) send(socket, { op: 9, d: isResumable });
   }
 
-  /** Sends text as it is to every client, whatever it says. */
+  /** Sends this text to every client unchanged, whatever it says. */
   says(text: string): void {
     for (const { socket } of this.#connections) socket.send(text);
   }
@@ -182,7 +182,7 @@ export class Gateway {
     this.#connections.add(connection);
     this.counts.connections += 1;
     this.urls.push(request.url ?? '');
-    // Faults of a connection end in its close, which is handled.
+    // A faulty connection ends by closing, which is handled.
     socket.on('error', () => undefined);
     socket.on('message', (data) => {
       if (this.#isSilent) return;
@@ -195,7 +195,7 @@ export class Gateway {
       clearInterval(watch);
       this.#connections.delete(connection);
       const { session } = connection;
-      // A client that closes with these codes gives its session up.
+      // A client that closes with one of these codes gives up its session.
       if (session?.socket === socket && (code === 1000 || code === 1001)) session.isOver = true;
       this.#leave(session, socket);
       this.#deps.onChange();
@@ -248,7 +248,7 @@ export class Gateway {
     if (op === 6) return this.#resume(connection, d);
     if (typeof op !== 'number' || ![3, 4, 8, 31].includes(op)) return 'unknownOp';
     if (connection.session === undefined) return 'notAuthenticated';
-    // A client that asks for members would wait for them in vain: the test must know why.
+    // A client that requests members would wait for them in vain, so the test must learn why.
     if (op === 8)
       this.#deps.refuse('gateway', 0, 'test server: op 8, members on request, is not spoken here');
     return undefined;
@@ -306,7 +306,7 @@ export class Gateway {
 
 function mistakeIn(query: URLSearchParams): Mistake | undefined {
   if (query.get('v') !== '10') return 'invalidVersion';
-  // Compression and ETF are not spoken here.
+  // Compression and ETF aren't supported here.
   return query.get('encoding') !== 'json' || query.has('compress') ? 'decode' : undefined;
 }
 

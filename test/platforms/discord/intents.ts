@@ -25,14 +25,14 @@ export type Privileged = {
   readonly guildPresences: boolean;
 };
 
-/** Whether the application was granted everything privileged in `asked`. */
+/** Says whether the application was granted every privileged intent in `asked`. */
 export function isGranted(asked: number, granted: Privileged): boolean {
   return (Object.keys(granted) as (keyof Privileged)[]).every(
     (name) => granted[name] || (asked & intents[name]) === 0,
   );
 }
 
-/** The application's flags in READY, as the portal's switches set them. */
+/** Returns the application's flags in READY, according to the portal's switches. */
 export function applicationFlags(granted: Privileged): number {
   const { messageContent, guildMembers, guildPresences } = granted;
   return (messageContent ? 1 << 19 : 0) | (guildMembers ? 1 << 15 : 0) | (guildPresences ? 1 << 13 : 0);

@@ -6,7 +6,7 @@ import type { ChannelState } from './world.ts';
 const firstAnswerMs = 3000;
 const tokenMs = 15 * 60 * 1000;
 
-/** Something a person asked the bot for, and what came of it. */
+/** Something that a person requested from the bot, and its outcome. */
 export type Interaction = {
   readonly id: string;
   readonly token: string;
@@ -23,11 +23,11 @@ export type Interaction = {
   answeredAt: number | undefined;
   /** The id of the message that is the first answer. */
   originalId: string | undefined;
-  /** Every message that answers it, by id, ephemeral ones too. */
+  /** The ids of all messages that answer it, including ephemeral ones. */
   readonly messageIds: string[];
 };
 
-/** Interactions with the platform's times: 3 seconds for the first answer, 15 minutes for the token. */
+/** Interactions with the platform's time limits: 3 seconds for the first answer, 15 minutes for the token. */
 export class Interactions {
   readonly #now: () => number;
   readonly all: Interaction[] = [];
@@ -52,12 +52,12 @@ export class Interactions {
     return one;
   }
 
-  /** What the person reads: the bot did not answer in time. */
+  /** Says whether the person sees that the bot didn't answer in time. */
   failed(interaction: Interaction): boolean {
     return interaction.answer === undefined && this.#now() - interaction.at > firstAnswerMs;
   }
 
-  /** The one that waits for its first answer, or the platform's refusal. */
+  /** Returns the interaction that waits for its first answer, or throws the platform's refusal. */
   unanswered(id: string, token: string): Interaction {
     const one = this.all.find((other) => other.id === id && other.token === token);
     if (one === undefined || this.failed(one)) throw refuse('unknownInteraction');
@@ -65,7 +65,7 @@ export class Interactions {
     return one;
   }
 
-  /** The one behind a webhook's token, or the platform's refusal. */
+  /** Returns the interaction with a webhook's token, or throws the platform's refusal. */
   byToken(token: string): Interaction {
     const one = this.all.find((other) => other.token === token);
     if (one === undefined || one.answer === undefined) throw refuse('unknownWebhook');

@@ -9,7 +9,7 @@ export type AllowedMentions = {
   readonly repliedUser: boolean;
 };
 
-/** What holds when a request says nothing: everything in the text pings, and so does a reply. */
+/** What applies if a request says nothing: everything in the text pings, and so does a reply. */
 export const allAllowed: AllowedMentions = {
   parse: ['everyone', 'roles', 'users'],
   users: [],
@@ -66,11 +66,11 @@ export type MentionScope = {
   /** Roles that this author may ping. */
   readonly isRole: (id: string) => boolean;
   readonly mayPingEveryone: boolean;
-  /** The author of the message that is replied to. */
+  /** The author of the message being replied to. */
   readonly repliedUser: string | undefined;
 };
 
-/** Whom a text pings. Inside code nothing does. */
+/** Returns whom a text pings. Nothing inside code does. */
 export function findMentions(text: string, allowed: AllowedMentions, scope: MentionScope): Mentioned {
   const plain = text.replaceAll(/```[\s\S]*?```|`[^`\n]+`/g, ' ');
   const ids = (pattern: RegExp) => [...plain.matchAll(pattern)].map((match) => match[1] ?? '');

@@ -6,7 +6,7 @@ import { messageFlags, type Wire } from './types.ts';
 
 const limits = { text: 2000, nonce: 25, embeds: 10, embedTitle: 256, embedText: 4096, embedsTotal: 6000 };
 
-/** A message as a request describes it. Fields that it leaves out are undefined. */
+/** A message as described by a request. Fields that it omits are undefined. */
 export type Draft = {
   readonly text: string | undefined;
   readonly embeds: readonly Wire[] | undefined;
@@ -16,19 +16,19 @@ export type Draft = {
   readonly enforcesNonce: boolean;
   readonly allowed: AllowedMentions;
   readonly replyTo: { readonly messageId: string; readonly failsIfGone: boolean } | undefined;
-  /** Uploaded files with their descriptions, and the ids of earlier ones to keep. */
+  /** Uploaded files with their descriptions, and the ids of earlier files to keep. */
   readonly uploads: readonly (UploadedFile & { readonly description?: string })[];
   readonly keptFiles: readonly string[] | undefined;
 };
 
 type Place = {
-  /** The path of the message inside the request's body: `data.`. */
+  /** The path of the message inside the request's body, for example `data.`. */
   readonly under?: string;
-  /** What may be pinged when the message does not say. */
+  /** What may be pinged if the message doesn't say. */
   readonly allowed?: AllowedMentions;
 };
 
-/** Reads and checks the body of a message. Throws the platform's refusal, with all that is wrong. */
+/** Reads and checks the body of a message. Throws the platform's refusal, listing everything that is wrong. */
 export function readMessageBody(body: Wire, files: readonly UploadedFile[], place: Place = {}): Draft {
   const form = new Form();
   const { under = '', allowed: usual = allAllowed } = place;
@@ -56,13 +56,13 @@ export function readMessageBody(body: Wire, files: readonly UploadedFile[], plac
   };
 }
 
-/** Whether there is anything to see. */
+/** Says whether there is nothing to show. */
 export function isEmpty(draft: Draft): boolean {
   const hasParts = [draft.embeds, draft.components, draft.uploads].some((list) => (list?.length ?? 0) > 0);
   return (draft.text ?? '') === '' && !hasParts;
 }
 
-/** White space at the ends is cut, before the length counts in UTF-16 units. */
+/** White space at the ends is trimmed before the length is counted, in UTF-16 units. */
 function readText(value: unknown, form: Form, path: string): string | undefined {
   if (value === undefined) return undefined;
   if (value === null) return '';
@@ -106,7 +106,7 @@ function checkEmbeds(embeds: readonly Wire[], form: Form, path: string): void {
     form.add(path, 'MAX_EMBED_SIZE_EXCEEDED', 'Embed size exceeds maximum size of 6000');
 }
 
-/** Rows of buttons and menus; the new kind of components is taken as it is. */
+/** Checks rows of buttons and menus; components of the new kind are accepted unchecked. */
 function checkComponents(rows: readonly Wire[], form: Form, path: string): void {
   for (const [rowIndex, row] of rows.entries()) {
     if (row.type !== 1) continue;
@@ -153,7 +153,7 @@ function readReference(value: unknown): Draft['replyTo'] {
   return { messageId, failsIfGone: reference.fail_if_not_exists !== false };
 }
 
-/** A message needs something to show, unless its components are of the new kind. */
+/** Refuses a message with nothing to show, unless its components are of the new kind. */
 export function requireContent(draft: Draft): void {
   const isNewKind = ((draft.flags ?? 0) & messageFlags.componentsV2) !== 0;
   if (isEmpty(draft) && !isNewKind) throw refuse('emptyMessage');

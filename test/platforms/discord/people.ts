@@ -15,18 +15,18 @@ import type { ChannelState, World } from './world.ts';
 
 export type UserMessage = {
   readonly from: DiscordUser;
-  /** Left out: the direct conversation with `from`. */
+  /** If omitted: the direct conversation with `from`. */
   readonly channel?: ChannelState;
   readonly text?: string;
   readonly replyTo?: StandingMessage;
   readonly files?: readonly StoredFile[];
   /** Further fields of the message object: sticker_items, poll, webhook_id, message_snapshots … */
   readonly fields?: Wire;
-  /** A message that the platform writes: a member joined, a pin. */
+  /** The type of a message that the platform writes itself: a member joined, a pin. */
   readonly type?: number;
 };
 
-/** What people do in conversations; each act changes the world and is told to the gateway. */
+/** What people do in conversations; each act changes the world and is reported to the gateway. */
 export class People {
   readonly #platform: Platform;
   readonly #world: World;
@@ -80,7 +80,7 @@ export class People {
     this.#events.messageDeleted(current);
   }
 
-  /** A moderator clears several at once. */
+  /** A moderator deletes several at once. */
   clears(channel: ChannelState, messages: readonly StandingMessage[]): void {
     for (const message of messages) this.#world.delete(this.#current(message));
     this.#events.messagesDeleted(
@@ -89,7 +89,7 @@ export class People {
     );
   }
 
-  /** `emoji` is itself, or `name:id` of a guild's own. */
+  /** `emoji` is the emoji itself, or `name:id` for a guild's own. */
   reacts(message: StandingMessage, from: DiscordUser, emoji: string): void {
     const after = this.#world.react(this.#current(message), from.id, emoji, true);
     this.#events.reacted(after, from.id, emoji, true);
@@ -128,7 +128,7 @@ export class People {
     return this.#interact(2, command.from, channel, data, undefined);
   }
 
-  /** Presses a button that stands under a message of the bot. */
+  /** Presses a button under one of the bot's messages. */
   presses(message: StandingMessage, from: DiscordUser, customId: string): Interaction {
     const current = this.#current(message);
     if (!JSON.stringify(current.components).includes(JSON.stringify(customId)))
@@ -137,7 +137,7 @@ export class People {
     return this.#interact(3, from, channel, { custom_id: customId, component_type: 2, id: 2 }, current);
   }
 
-  /** From now on the person takes no direct messages from the bot. */
+  /** From now on the person accepts no direct messages from the bot. */
   blocks(user: DiscordUser): void {
     this.#world.dmWith(user).isBlocked = true;
   }
@@ -154,7 +154,7 @@ export class People {
     return messageId === undefined ? undefined : channel.messages.get(messageId)?.author.id;
   }
 
-  /** Whom a person's text pings in this channel. */
+  /** Returns whom a person's text pings in this channel. */
   mentionsIn(channel: ChannelState, text: string, repliedUser?: string) {
     const guild = this.#world.guildOf(channel);
     return findMentions(text, allAllowed, {
@@ -214,5 +214,5 @@ export class People {
   }
 }
 
-/** How a text mentions somebody. */
+/** Returns the text that mentions a person. */
 export const mention = (user: DiscordUser): string => `<@${user.id}>`;

@@ -1,6 +1,6 @@
 import { type ChannelType, channelTypes } from './types.ts';
 
-/** Permission bits that this server knows. */
+/** The permission bits that this server knows. */
 export const permissions = {
   addReactions: 1n << 6n,
   viewChannel: 1n << 10n,
@@ -18,7 +18,7 @@ export const permissions = {
 } as const;
 export type Permission = keyof typeof permissions;
 
-/** What everybody may in a new guild. The bot may ping @everyone, so that a send which does it is seen. */
+/** What everybody may do in a new guild. The bot may ping @everyone, so that a send that does so is noticed. */
 export const everybodyMay: bigint = Object.entries(permissions)
   .filter(([name]) => name !== 'manageMessages' && name !== 'manageThreads')
   .reduce((all, [, bit]) => all | bit, 0n);

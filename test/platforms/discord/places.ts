@@ -6,7 +6,7 @@ import { type NewThread, openThread } from './threads.ts';
 import { type ChannelType, channelTypes, type DiscordUser, type StandingMessage } from './types.ts';
 import type { ChannelState, GuildState, World } from './world.ts';
 
-/** What people do with guilds, channels and threads while the bot looks on. */
+/** What people do with guilds, channels and threads that the bot can see. */
 export class Places {
   readonly #platform: Platform;
   readonly #world: World;
@@ -20,7 +20,7 @@ export class Places {
     this.#people = people;
   }
 
-  /** A thread on a message has the message's id; without one it has its own. */
+  /** A thread on a message gets the message's id; one without a message gets its own. */
   startsThread({ on, ...thread }: NewThread): ChannelState {
     const current = on === undefined ? undefined : this.#world.message(on.channelId, on.id);
     return openThread(this.#platform, { ...thread, ...(current === undefined ? {} : { on: current }) });
@@ -61,13 +61,13 @@ export class Places {
     return channel;
   }
 
-  /** Takes rights away from the bot in a channel, or gives them back. */
+  /** Takes permissions away from the bot in a channel, or gives them back. */
   denies(channel: ChannelState, ...denied: readonly Permission[]): void {
     channel.denied = denied.reduce((bits, name) => bits | permissions[name], 0n);
     this.#events.channelChanged(channel, 'CHANNEL_UPDATE');
   }
 
-  /** Gives the bot rights that it does not have by itself. */
+  /** Gives the bot permissions that it doesn't have by default. */
   grants(channel: ChannelState, ...granted: readonly Permission[]): void {
     channel.granted = granted.reduce((bits, name) => bits | permissions[name], 0n);
     this.#events.channelChanged(channel, 'CHANNEL_UPDATE');
@@ -88,7 +88,7 @@ export class Places {
     guild.isBotIn = false;
   }
 
-  /** Into a guild that exists, or a new one. */
+  /** Adds the bot to an existing guild or a new one. */
   addsBot(guild: GuildState): void {
     guild.isBotIn = true;
     guild.joinedAt = this.#world.now();
@@ -96,7 +96,7 @@ export class Places {
     this.#events.guildAvailable(guild);
   }
 
-  /** The platform loses a guild for a while. */
+  /** Makes a guild temporarily unavailable. */
   losesGuild(guild: GuildState): void {
     this.#events.guildGone(guild, true);
     guild.isUnavailable = true;

@@ -7,7 +7,7 @@ import type { Call, Ping, StandingMessage, Typing, Wire } from './types.ts';
 import type { Renderer } from './wire.ts';
 import type { World } from './world.ts';
 
-/** What the calls of the REST API work on. */
+/** The state that the REST API's calls work on. */
 export type Platform = {
   readonly world: World;
   readonly gateway: Gateway;
@@ -20,10 +20,10 @@ export type Platform = {
   readonly pings: Ping[];
   /** Application commands by scope: `global` or a guild's id. */
   readonly commands: Map<string, Wire[]>;
-  /** How long `enforce_nonce` remembers. */
+  /** How long `enforce_nonce` remembers a nonce. */
   readonly nonceWindowMs: number;
   readonly gatewayUrl: () => string;
-  /** What is left of the day's identifies. */
+  /** How many of the day's identifies are left. */
   readonly identifiesLeft: () => number;
 };
 
@@ -33,7 +33,7 @@ export type Request = {
   readonly ids: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly body: Wire;
-  /** The body when it is a list. */
+  /** The body if it is a list. */
   readonly list: readonly unknown[];
   readonly files: readonly UploadedFile[];
   readonly call: Call;
@@ -48,6 +48,6 @@ export const noContent: Answer = { status: 204 };
 
 export const idOf = (request: Request, name: string): string => request.ids[name] ?? '';
 
-/** A message as this application may read it over REST. */
+/** Returns a message as this application may read it over REST. */
 export const shown = ({ render, privileged }: Platform, message: StandingMessage): Wire =>
   render.message(message, privileged.messageContent);

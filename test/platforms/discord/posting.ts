@@ -9,7 +9,7 @@ import type { ChannelState, NewMessage, World } from './world.ts';
 
 export type Posted = { readonly message: StandingMessage; readonly isRepeat: boolean };
 
-/** Puts a message of the bot into a channel and tells the gateway, or finds the earlier one of its nonce. */
+/** Posts a message of the bot in a channel and reports it to the gateway, or finds the earlier one with its nonce. */
 export function postAsBot(platform: Platform, channel: ChannelState, draft: Draft): Posted {
   const { world } = platform;
   requireWritable(world, channel, draft);
@@ -24,7 +24,7 @@ export function postAsBot(platform: Platform, channel: ChannelState, draft: Draf
   return { message, isRepeat: false };
 }
 
-/** The part that answers to interactions share: no permission is needed there. */
+/** The part shared with answers to interactions, which need no permission. */
 export function addAsBot(
   platform: Platform,
   channel: ChannelState,
@@ -50,7 +50,7 @@ export function addAsBot(
   return message;
 }
 
-/** Changes a message of the bot; fields that the draft leaves out stay. */
+/** Edits a message of the bot; fields that the draft omits stay. */
 export function editAsBot(platform: Platform, before: StandingMessage, draft: Draft): StandingMessage {
   const { world, events } = platform;
   const channel = world.channel(before.channelId);
@@ -70,7 +70,7 @@ export function editAsBot(platform: Platform, before: StandingMessage, draft: Dr
   if (whole.text === '' && [whole.files, whole.embeds, whole.components].every((list) => list.length === 0))
     throw refuse('emptyMessage');
   const replied = before.replyTo === undefined ? undefined : channel.messages.get(before.replyTo)?.author.id;
-  // The pings are found anew with the edit's own allowances, whatever the send allowed.
+  // The pings are determined again with the edit's own allowances, whatever the send allowed.
   const mentioned =
     draft.text === undefined
       ? before.mentioned
@@ -117,7 +117,7 @@ function readReplyTarget(world: World, channel: ChannelState, { replyTo }: Draft
   return target;
 }
 
-/** A message wakes an archived thread; the platform says so before it tells of the message. */
+/** Reopens an archived thread, as any message does; the platform reports that before the message. */
 export function unarchive({ world, events }: Platform, channel: ChannelState): void {
   if (!channel.thread?.isArchived) return;
   channel.thread.isArchived = false;
@@ -149,7 +149,7 @@ function recordPing({ pings }: Platform, message: StandingMessage, by: Ping['by'
     pings.push({ ...mentioned, messageId: id, channelId, by });
 }
 
-/** What is in a channel for all to see, oldest first. */
+/** Returns the messages in a channel that everyone can see, oldest first. */
 export function visibleMessages(channel: ChannelState): readonly StandingMessage[] {
   return [...channel.messages.values()]
     .filter((message) => message.ephemeralFor === undefined)

@@ -2,21 +2,21 @@ import { createHash } from 'node:crypto';
 
 export type Rate = { readonly limit: number; readonly windowMs: number };
 
-/** `routes` by the route of the journal; `other` for the rest; `global` for the whole application. */
+/** `routes` are keyed by the journal's route; `other` is for the rest, `global` for the application as a whole. */
 export type Rates = {
   readonly routes: Readonly<Record<string, Rate>>;
   readonly other: Rate;
   readonly global: Rate;
 };
 
-/** Wide enough for any test that is not about rates. */
+/** Generous enough for any test that isn't about rates. */
 export const wideRates: Rates = {
   routes: {},
   other: { limit: 1000, windowMs: 1000 },
   global: { limit: 5000, windowMs: 1000 },
 };
 
-/** Near to what bots meet; Discord documents the global rate alone. */
+/** Close to what bots encounter; Discord only documents the global rate. */
 export const discordRates: Rates = {
   routes: {
     'POST /channels/:channel/messages': { limit: 5, windowMs: 5000 },
@@ -36,7 +36,7 @@ export type Verdict = {
 
 type Window = { used: number; endsAt: number };
 
-/** Buckets per route and major parameter, and the global one. Real time, for a client waits in real time. */
+/** Buckets per route and major parameter, and the global one. They use real time, because clients wait in real time. */
 export class RateLimiter {
   readonly #rates: Rates;
   readonly #windows = new Map<string, Window>();
@@ -45,7 +45,7 @@ export class RateLimiter {
     this.#rates = rates;
   }
 
-  /** `major` is the channel, guild or webhook of the call. Interactions do not count towards the global rate. */
+  /** `major` is the channel, guild or webhook of the call. Interactions don't count towards the global rate. */
   take(route: string, major: string, isInteraction: boolean): Verdict {
     const now = Date.now();
     const rate = this.#rates.routes[route] ?? this.#rates.other;

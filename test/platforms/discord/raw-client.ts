@@ -10,7 +10,7 @@ export type RawAnswer = {
   readonly body: Readonly<Record<string, unknown>>;
 };
 
-/** `body` undefined: none. `token` is the whole authorization header; left out: the right one. */
+/** Makes a call. `body` undefined: none. `token` is the complete authorization header; if omitted, the right one. */
 export async function callRaw(
   server: DiscordServer,
   method: string,
@@ -29,16 +29,16 @@ export async function callRaw(
   return { status: response.status, headers: response.headers, body: parsed };
 }
 
-/** A list in an answer's body. */
+/** Returns an answer's body as the list that it is. */
 export const listOf = ({ body }: RawAnswer) => body as unknown as readonly Wire[];
 
-/** Status, code and words of a refusal. */
+/** Returns status, code and text of a refusal. */
 export async function refusalOf(answer: Promise<RawAnswer>): Promise<string> {
   const { status, body } = await answer;
   return `${status} ${String(body.code)} ${String(body.message)}`;
 }
 
-/** The body of an answer as text, to look for what is wrong. */
+/** Returns the body of an answer as text, to look for what is wrong. */
 export const bodyText = async (answer: Promise<RawAnswer>) => JSON.stringify((await answer).body);
 
 export type RawPayload = {
@@ -48,7 +48,7 @@ export type RawPayload = {
   readonly d: Wire;
 };
 
-/** A gateway connection that does only what it is told. */
+/** A gateway connection that only does what the test tells it to. */
 export class RawGateway {
   readonly received: RawPayload[] = [];
   readonly #socket: WebSocket;
@@ -84,7 +84,7 @@ export class RawGateway {
     this.send({ op: 6, d: { token: this.#token, session_id: sessionId, seq, ...more } });
   }
 
-  /** Events by name, in order of arrival. */
+  /** Returns the events of this name, in order of arrival. */
   events(name: string): readonly RawPayload[] {
     return this.received.filter((payload) => payload.t === name);
   }

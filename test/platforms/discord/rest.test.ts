@@ -1,4 +1,4 @@
-/** The test server must refuse what Discord refuses, or the tests behind it prove nothing. */
+/** The test server must refuse what Discord refuses, or the tests that rely on it prove nothing. */
 import { describe, expect, it } from 'vitest';
 import { ada, begin, call, general, passes, post, server, team, useATeam } from './a-team.ts';
 import { bodyText, listOf, refusalOf } from './raw-client.ts';
@@ -139,7 +139,7 @@ describe('reactions', () => {
     expect((await call('DELETE', at('👍'))).status).toBe(204);
     server.places.denies(general, 'addReactions');
     expect(await refusalOf(call('PUT', at('🔥')))).toBe('403 50013 Missing Permissions');
-    // Joining a reaction that stands there needs no right to add.
+    // Joining an existing reaction doesn't need permission to add one.
     server.people.reacts(server.world.message(general.id, id), ada, '🎉');
     expect((await call('PUT', at('🎉'))).status).toBe(204);
   });

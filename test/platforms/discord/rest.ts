@@ -13,9 +13,9 @@ export type Match = {
   readonly route: string;
   readonly ids: Readonly<Record<string, string>>;
   readonly handler: Handler;
-  /** Interactions carry their own token and do not count towards the global rate. */
+  /** Interactions carry their own token and don't count towards the global rate. */
   readonly isInteraction: boolean;
-  /** What the call's rate bucket belongs to. */
+  /** The id that the call's rate bucket belongs to. */
   readonly major: string;
 };
 
@@ -36,7 +36,7 @@ const routes = all.toSorted((a, b) => Number(b.isLiteral) - Number(a.isLiteral))
 
 const free = new Set(['emoji', 'token']);
 
-/** Finds the route of a call. Throws 404 and 405, and 400 for ids that are none. */
+/** Finds the route of a call. Returns a 404 or 405, or a 400 for invalid ids. */
 export function matchRoute(method: string, path: string): Match | ApiError {
   const here = routes.filter((one) => one.path.test(path));
   const route = here.find((one) => one.method === method);

@@ -22,7 +22,7 @@ export const accountRoutes: Routes = {
   'GET /users/@me': ({ platform }) => ok({ ...platform.render.user(platform.world.bot), verified: true }),
   'GET /users/@me/guilds': ({ platform }) =>
     ok(memberships(platform).map(({ id, name }) => ({ id, name, icon: null, owner: false, features: [] }))),
-  // A bot cannot list its direct conversations.
+  // A bot can't list its direct conversations.
   'GET /users/@me/channels': () => ok([]),
   'POST /users/@me/channels': openDm,
   'GET /users/:user': (request) => {
@@ -72,7 +72,7 @@ export function guildOf(request: Request): GuildState {
   return guild;
 }
 
-/** Opening works even with somebody who refuses messages; only the send is refused. */
+/** Opens a direct conversation. That works even with somebody who blocks messages; only the send is refused. */
 function openDm({ platform, body }: Request): Answer {
   const user = platform.world.users.get(String(body.recipient_id));
   if (user === undefined || user.id === platform.world.bot.id) throw refuse('invalidRecipient');

@@ -28,7 +28,7 @@ function threadOf(request: Request): ChannelState & { readonly thread: NonNullab
   return Object.assign(channel, { thread });
 }
 
-/** Opens, archives, locks or renames a thread. Other channels are not for a bot without rights. */
+/** Opens, archives, locks or renames a thread. A bot without permissions can't change other channels. */
 function changeThread(request: Request): Answer {
   const { world, events, render } = request.platform;
   const channel = channelOf(request);
@@ -71,7 +71,7 @@ function startThreadOnMessage(request: Request): Answer {
   return { status: 201, body: render.channel(thread) };
 }
 
-/** In a forum: a post with its first message. Elsewhere: a thread of its own. */
+/** Starts a thread: in a forum, a post with its first message; elsewhere, a thread without a message. */
 function startThread(request: Request): Answer {
   const { platform, body, files } = request;
   const { world, render } = platform;

@@ -7,7 +7,7 @@ const both = (verb: string, rest: string, handler: Routes[string]): Routes => ({
   [`${verb} /applications/:application/guilds/:guild/commands${rest}`]: handler,
 });
 
-/** Application commands, global and of a guild. */
+/** Application commands: global ones and those of a guild. */
 export const commandRoutes: Routes = {
   ...both('GET', '', (request) => ok(commandsOf(request))),
   ...both('PUT', '', replaceAll),
@@ -63,7 +63,7 @@ function replaceAll(request: Request): Answer {
   return ok(after);
 }
 
-/** Making one whose name exists replaces it. */
+/** Creates a command; one with an existing name replaces the old one. */
 function upsert(request: Request): Answer {
   const known = sameAs(commandsOf(request), request.body);
   const command = store(request, known === undefined ? request.body : { ...request.body, id: known.id });
@@ -123,7 +123,7 @@ function checkDescription(value: unknown, form: Form, path: string): void {
   else if (value.length > 100) form.add(path, 'BASE_TYPE_BAD_LENGTH', 'Must be between 1 and 100 in length.');
 }
 
-/** What is kept and given back: with the platform's own fields, and without options that say nothing. */
+/** Returns a command as stored and shown: with the platform's own fields, without `required: false` or empty options. */
 function stored({ platform, ids }: Request, wanted: Wire, before: Wire | undefined): Wire {
   const { world } = platform;
   const options = ((wanted.options ?? []) as readonly Wire[]).map(({ required, ...option }) => ({

@@ -8,7 +8,7 @@ import { messageFlags, messageTypes, type StandingMessage, type Wire } from './t
 
 const answers = { message: 4, deferred: 5, deferredUpdate: 6, update: 7, choices: 8, modal: 9 } as const;
 
-/** First answers, their edits, and follow-ups. The token in the path is all that they need. */
+/** First answers, their edits, and follow-ups. The token in the path is all the authorization they need. */
 export const interactionRoutes: Routes = {
   'POST /interactions/:interaction/:token/callback': answerFirst,
   'POST /webhooks/:application/:token': followUp,
@@ -81,7 +81,7 @@ function addAnswer(platform: Platform, interaction: Interaction, draft: Draft): 
   return message;
 }
 
-/** The first follow-up to a deferred answer takes its place. */
+/** Adds a follow-up; the first one to a deferred answer replaces it. */
 function followUp(request: Request): Answer {
   const { platform, call } = request;
   const interaction = owned(request);

@@ -33,7 +33,7 @@ function found(request: Request): { readonly channel: ChannelState; readonly mes
   return { channel, message };
 }
 
-/** Newest first. `after` gives the oldest ones behind the id, still newest first. */
+/** Lists messages, newest first. `after` selects the oldest ones after the id, still newest first. */
 function listMessages(request: Request): Answer {
   const { platform, query } = request;
   const channel = channelOf(request);

@@ -1,4 +1,4 @@
-/** Two client libraries that know nothing of this server must find it to be Discord. */
+/** Two client libraries that know nothing about this server must accept it as Discord. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { patienceMs } from '../../support/patience.ts';
 import { type Bot, type StartBot, startDiscordJs, startOceanic } from './clients.ts';
@@ -24,7 +24,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Waits until the bot has heard exactly this. */
+/** Waits until the bot has received exactly this. */
 const heard = (...expected: readonly string[]) =>
   vi.waitFor(() => expect(bot.heard).toEqual(expected), { timeout: patienceMs, interval: 10 });
 
@@ -53,7 +53,7 @@ describe.each(clients)('%s', (_, start) => {
       'says direct',
       `says ${mention(server.bot)} hi`,
       'thread side',
-      // The platform says "updated" of a message that gets a thread; its text is the same.
+      // The platform reports "updated" for a message that gets a thread; its text is the same.
       `edits ${mention(server.bot)} hi`,
       'says in the thread',
       'says awake again',
@@ -151,7 +151,7 @@ describe.each(clients)('%s', (_, start) => {
     await server.goAway();
     server.people.sends({ from: ada, text: 'anybody?' });
     await server.comeBack();
-    // A client may find the door shut once or twice before it is open again, and say so.
+    // A client may be refused once or twice before the server is back, and may report that.
     await vi.waitFor(() => expect(bot.heard).toContain('says anybody?'), { timeout: patienceMs });
   });
 

@@ -23,29 +23,29 @@ import { World } from './world.ts';
 export type DiscordServerOptions = {
   readonly token?: string;
   readonly botName?: string;
-  /** Time as the platform sees it: ids, ages, the 3 seconds. Default: the real one. */
+  /** The platform's clock, for ids, ages and the 3 seconds. Default: the real one. */
   readonly now?: () => number;
-  /** What the developer portal allows. Default: MessageContent and members, not presences. */
+  /** What the developer portal allows. Default: MessageContent and members, but not presences. */
   readonly privileged?: Partial<Privileged>;
   readonly rates?: Rates;
-  /** Default: 41,250, as Discord asks for. */
+  /** Default: 41,250, as Discord requests. */
   readonly heartbeatIntervalMs?: number;
   /** How long a session without a socket can be resumed. Default: 3 minutes. */
   readonly sessionLifetimeMs?: number;
   /** How long `enforce_nonce` remembers. Default: 3 minutes. */
   readonly nonceWindowMs?: number;
-  /** Discord wants 5,000 ms between two identifies. Default: 0, for tests that start the bot again. */
+  /** Discord wants 5,000 ms between two identifies. Default: 0, for tests that restart the bot. */
   readonly identifyIntervalMs?: number;
 };
 
-/** Starts a Discord server, REST v10 and gateway v10, on a loopback port of its own. */
+/** Starts a Discord server, REST v10 and gateway v10, on its own loopback port. */
 export async function startDiscordServer(options: DiscordServerOptions = {}): Promise<DiscordServer> {
   const server = new DiscordServer(options);
   await server.comeBack();
   return server;
 }
 
-/** Discord as a bot meets it, and the hands of a test on the other side of it. */
+/** Discord as seen by a bot, with a test's controls for the other side. */
 export class DiscordServer {
   readonly bot: DiscordUser;
   readonly world: World;
@@ -58,12 +58,12 @@ export class DiscordServer {
   readonly places: Places;
   /** Every call of the REST API, in order of arrival. */
   readonly calls: Call[] = [];
-  /** Every call and every gateway payload that Discord would refuse; asked-for faults are not among them. */
+  /** Every call and every gateway payload that Discord would refuse; deliberate faults aren't among them. */
   readonly refusals: Refusal[] = [];
   /** Every message of the bot that really pings somebody. */
   readonly pings: Ping[] = [];
   readonly typing: Typing[] = [];
-  /** What READY names to resume at, instead of this server. */
+  /** The address that READY gives for resuming, if it isn't this server's. */
   resumeUrl: string | undefined;
   readonly #privileged: { messageContent: boolean };
   readonly #faults = new Faults();
@@ -107,7 +107,7 @@ export class DiscordServer {
     this.#limiter = new RateLimiter(options.rates ?? wideRates);
     this.gateway = new Gateway({
       now,
-      // Some clients identify with the prefix of the REST header; Discord takes it.
+      // Some clients identify with the REST header's prefix, which Discord accepts.
       isToken: (token) => this.isToken(token.replace(/^Bot /, '')),
       privileged,
       heartbeatIntervalMs: options.heartbeatIntervalMs ?? 41_250,
@@ -144,7 +144,7 @@ export class DiscordServer {
     this.places = new Places(this.platform, this.people);
   }
 
-  /** The one that is taken now. */
+  /** The token that is currently valid. */
   get token(): string {
     return this.#token;
   }
@@ -153,12 +153,12 @@ export class DiscordServer {
     return `http://127.0.0.1:${this.#door.port}`;
   }
 
-  /** What `rest.api` of a client is set to. */
+  /** The value for a client's `rest.api`. */
   get apiUrl(): string {
     return `${this.baseUrl}/api`;
   }
 
-  /** The calls that put a message somewhere or change one, refused ones included. */
+  /** The calls that post or change a message, refused ones included. */
   get sent(): readonly Call[] {
     const isSend = /^(POST|PATCH|DELETE) .*(\/messages|\/messages\/:message|\/callback|webhooks\/\S+:token)$/;
     return this.calls.filter((call) => isSend.test(call.route));
@@ -169,18 +169,18 @@ export class DiscordServer {
     return this.people.sends(message);
   }
 
-  /** What stands in a channel for all to see, oldest first. */
+  /** Returns the messages in a channel that everyone can see, oldest first. */
   messages(channelId: string): readonly StandingMessage[] {
     const channel = this.world.channels.get(channelId);
     return channel === undefined ? [] : visibleMessages(channel);
   }
 
-  /** What stands there and was written by the bot. */
+  /** Returns those of them that the bot wrote. */
   botMessages(channelId: string): readonly StandingMessage[] {
     return this.messages(channelId).filter((message) => message.author.id === this.bot.id);
   }
 
-  /** The texts in a channel as they stand now, oldest first, each with the name of who wrote it. */
+  /** Returns the current texts in a channel, oldest first, each with its author's name. */
   texts(channelId: string): readonly string[] {
     return this.messages(channelId).map(({ author, text }) => `${author.username}: ${text}`);
   }
@@ -189,7 +189,7 @@ export class DiscordServer {
     return this.world.channels.get(channelId)?.deleted ?? [];
   }
 
-  /** What the bot answered to an interaction, as the person sees it now, ephemeral answers included. */
+  /** Returns the bot's answers to an interaction as the person sees them now, ephemeral ones included. */
   answersTo({ channel, messageIds }: Interaction): readonly StandingMessage[] {
     const here = this.world.channels.get(channel.id)?.messages;
     return messageIds.map((id) => here?.get(id)).filter((message) => message !== undefined);
@@ -199,7 +199,7 @@ export class DiscordServer {
     this.#faults.add(fault, match);
   }
 
-  /** Connections stay and new ones open, but nobody answers and nothing is taken, until `clearFaults`. */
+  /** Keeps connections open and accepts new ones, but answers and accepts nothing on them until `clearFaults`. */
   goSilent(): void {
     this.#faults.add({ kind: 'hang', isApplied: false }, { times: Number.POSITIVE_INFINITY });
     this.gateway.goSilent();
@@ -210,23 +210,23 @@ export class DiscordServer {
     this.gateway.clearFaults();
   }
 
-  /** From now on the token is refused, by REST and by the gateway. */
+  /** From now on the token is refused, over REST and by the gateway. */
   revokeToken(): void {
     this.#isTokenRevoked = true;
     this.gateway.cut({ isResumable: false, code: 4004 });
   }
 
-  /** The switch in the developer portal. */
+  /** Turns on the switch in the developer portal. */
   grantMessageContent(): void {
     this.#privileged.messageContent = true;
   }
 
-  /** Takes back what `revokeToken` did. */
+  /** Undoes `revokeToken`. */
   restoreToken(): void {
     this.#isTokenRevoked = false;
   }
 
-  /** The bot gets another token; the one before is refused from now on, by REST and by the gateway. */
+  /** Gives the bot another token; from now on the previous one is refused, over REST and by the gateway. */
   renewToken(): void {
     const [id] = this.#token.split('.');
     this.#token = `${id}.GparLy.${randomBytes(24).toString('base64url')}`;
@@ -237,12 +237,12 @@ export class DiscordServer {
     return !this.#isTokenRevoked && token === this.#token;
   }
 
-  /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
+  /** Resolves with the first value of `probe` that isn't undefined or false. Rejects after `deadlineMs`. */
   waitFor<T>(probe: () => T | undefined | false, deadlineMs?: number): Promise<T> {
     return this.#probes.waitFor(probe, deadlineMs);
   }
 
-  /** An outage: cuts every connection and refuses new ones. Messages go on standing; sessions stay resumable. */
+  /** An outage: cuts every connection and refuses new ones. Messages are kept, and sessions stay resumable. */
   async goAway(): Promise<void> {
     this.gateway.cut();
     await this.#door.shut();

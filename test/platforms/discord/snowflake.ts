@@ -1,6 +1,6 @@
 const epoch = 1_420_070_400_000n;
 
-/** Makes ids that hold their time and only ever grow, as the platform's do. */
+/** Generates ids that contain their time and only ever grow, like the platform's. */
 export class Snowflakes {
   readonly #now: () => number;
   #last = 0n;

@@ -6,15 +6,15 @@ export type NewThread = {
   readonly parent: ChannelState;
   readonly name: string;
   readonly owner: DiscordUser;
-  /** The message it hangs on; the thread has its id. */
+  /** The message that the thread is attached to; the thread has its id. */
   readonly on?: StandingMessage;
-  /** Only those who were added see it. */
+  /** Only members who were added can see it. */
   readonly isPrivate?: boolean;
 };
 
 /**
- * Opens a thread and tells the gateway. One on a message also changes that message, with the text it had, and begins
- * with a message that only points to it. One without leaves a note of the platform in its parent.
+ * Opens a thread and reports it to the gateway. One on a message also updates that message, without changing its text,
+ * and starts with a message that only points to it. One without leaves a system message in its parent.
  */
 export function openThread({ world, events }: Platform, { on, ...thread }: NewThread): ChannelState {
   const { owner, parent, name } = thread;

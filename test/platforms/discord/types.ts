@@ -1,6 +1,6 @@
-/** The parts of Discord's objects that this server makes and reads. Field names are the platform's. */
+/** The parts of Discord's objects that this server creates and reads. Field names are the platform's. */
 
-/** An object as it goes over the wire. */
+/** An object as sent over the wire. */
 export type Wire = Readonly<Record<string, unknown>>;
 
 export type DiscordUser = {
@@ -22,7 +22,7 @@ export const channelTypes = {
 } as const;
 export type ChannelType = (typeof channelTypes)[keyof typeof channelTypes];
 
-/** Message types: what people write is 0 or 19, the rest the platform writes itself. */
+/** Message types: people's messages are 0 or 19; the platform writes the others itself. */
 export const messageTypes = {
   default: 0,
   memberJoined: 7,
@@ -35,12 +35,12 @@ export const messageTypes = {
 /** Bits of a message's `flags`. */
 export const messageFlags = { hasThread: 32, ephemeral: 64, loading: 128, componentsV2: 1 << 15 } as const;
 
-/** Whom a message pings, after `allowed_mentions`. */
+/** Whom a message pings, after `allowed_mentions` has been applied. */
 export type Mentioned = {
   /** @everyone or @here. */
   readonly isEveryone: boolean;
   readonly roles: readonly string[];
-  /** The author of the message that is replied to is among them when the reply pings. */
+  /** Includes the author of the message being replied to if the reply pings. */
   readonly users: readonly string[];
 };
 
@@ -48,7 +48,7 @@ export type StoredFile = {
   readonly id: string;
   readonly name: string;
   readonly mimeType: string;
-  /** What the message says; the stream may say otherwise. */
+  /** The size that the message states; the stream may differ. */
   readonly sizeBytes: number;
   readonly description?: string;
   /** Further fields of the attachment object: width, height, duration_secs, waveform … */
@@ -56,18 +56,18 @@ export type StoredFile = {
   readonly bytes: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 };
 
-/** A message that stands in a channel, with what it said before. */
+/** A message that is in a channel now, with its earlier texts. */
 export type StandingMessage = {
   readonly id: string;
   readonly channelId: string;
   readonly type: number;
   readonly author: DiscordUser;
-  /** As it stands now. */
+  /** The current text. */
   readonly text: string;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly editedAt: number | undefined;
-  /** What stood there before each edit, oldest first. */
+  /** The text before each edit, oldest first. */
   readonly history: readonly { readonly text: string; readonly at: number }[];
   readonly replyTo: string | undefined;
   readonly mentioned: Mentioned;
@@ -78,7 +78,7 @@ export type StandingMessage = {
   readonly flags: number;
   readonly embeds: readonly unknown[];
   readonly components: readonly unknown[];
-  /** Set for what only one person sees; such a message is in no list. */
+  /** Set if only one person sees it; such a message is in no list. */
   readonly ephemeralFor: string | undefined;
   /** Further fields of the message object: poll, sticker_items, message_snapshots, interaction_metadata … */
   readonly fields: Wire;
@@ -87,29 +87,29 @@ export type StandingMessage = {
 /** One call of the REST API, in order of arrival. */
 export type Call = {
   readonly method: string;
-  /** The path with names for its ids: `POST /channels/:channel/messages`. Empty when there is no such route. */
+  /** The path with placeholders for its ids: `POST /channels/:channel/messages`. Empty if there is no such route. */
   readonly route: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly body: Wire;
   readonly files: readonly { readonly name: string; readonly sizeBytes: number }[];
   readonly at: number;
-  /** 0 while it is being answered or when the connection was cut with nothing applied. */
+  /** 0 while it is being answered, or if the connection was cut with nothing applied. */
   status: number;
   /** The code in the body of a refusal. */
   code?: number;
   reason?: string;
-  /** The id of the message it made or changed. */
+  /** The id of the message that it created or changed. */
   messageId?: string;
-  /** `enforce_nonce` found an earlier message: nothing was made. */
+  /** `enforce_nonce` found an earlier message, so none was created. */
   isRepeat?: true;
-  /** A fault that a test asked for, not the caller's mistake. */
+  /** A fault that a test requested, not the caller's mistake. */
   isFault?: true;
-  /** False when the connection was cut before the answer was out. */
+  /** False if the connection was cut before the answer was sent. */
   answered: boolean;
 };
 
-/** Something that was called wrongly and that Discord would refuse; a clean run has none. */
+/** A wrong call or payload that Discord would refuse; a clean run has none. */
 export type Refusal = {
   readonly what: string;
   readonly status: number;

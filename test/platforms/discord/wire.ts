@@ -13,7 +13,7 @@ import type { ChannelState, GuildState, Member, World } from './world.ts';
 
 const day = 24 * 3600 * 1000;
 
-/** How the world looks in the platform's JSON. */
+/** Renders the world in the platform's JSON. */
 export class Renderer {
   readonly #world: World;
   readonly #baseUrl: () => string;
@@ -92,7 +92,7 @@ export class Renderer {
     return { id: channel.id, user_id: userId, join_timestamp: iso(this.#world.now()), flags: 1 };
   }
 
-  /** What GUILD_CREATE says: archived threads and private ones without the bot are not in it. */
+  /** Returns the contents of GUILD_CREATE, which leaves out archived threads and private ones without the bot. */
   guild(guild: GuildState): Wire {
     const here = [...this.#world.channels.values()].filter((channel) => channel.guildId === guild.id);
     const isShown = (channel: ChannelState) =>
@@ -170,7 +170,7 @@ export class Renderer {
     };
   }
 
-  /** A message as REST shows it. `hasContent` false: what an application without MessageContent is shown. */
+  /** Returns a message as REST shows it. `hasContent` false: as shown to an application without MessageContent. */
   message(message: StandingMessage, hasContent: boolean): Wire {
     const channel = this.#world.channel(message.channelId);
     const shown = hasContent || this.#isAlwaysShown(channel, message);
@@ -203,7 +203,7 @@ export class Renderer {
     };
   }
 
-  /** The same as the gateway shows it: with the guild, the member and the channel's type. */
+  /** Returns a message as the gateway shows it: with the guild, the member and the channel's type. */
   messageEvent(message: StandingMessage, hasContent: boolean): Wire {
     const channel = this.#world.channel(message.channelId);
     const guild = this.#world.guildOf(channel);
@@ -219,7 +219,7 @@ export class Renderer {
     return { ...common, guild_id: guild.id, ...of, mentions };
   }
 
-  /** Signed for a day, as the platform's links are; a message that is read again carries a fresh one. */
+  /** Signs the link for a day, as the platform does; each time a message is read, its link is fresh. */
   attachment(channelId: string, file: StoredFile): Wire {
     const expires = Math.floor((this.#world.now() + day) / 1000).toString(16);
     const path = `/attachments/${channelId}/${file.id}/${encodeURIComponent(file.name)}`;
@@ -255,7 +255,7 @@ export class Renderer {
     return { reactions: list };
   }
 
-  /** A reply quotes a message of its channel; a thread's first message points to one of the parent. */
+  /** A reply quotes a message in its channel; a thread's first message points to one in the parent. */
   #reference(channel: ChannelState, { type, replyTo }: StandingMessage, hasContent: boolean): Wire {
     if (replyTo === undefined) return {};
     const isStarter = type === messageTypes.threadStarter && channel.parentId !== undefined;
@@ -263,13 +263,13 @@ export class Renderer {
     const guild = channel.guildId === undefined ? {} : { guild_id: channel.guildId };
     const reference = { type: 0, message_id: replyTo, channel_id: place.id, ...guild };
     const target = place.messages.get(replyTo);
-    // The platform shows the quoted message without its own quote, and null when it was deleted.
+    // The platform shows the quoted message without its own quote, and null if it was deleted.
     const quoted = target === undefined ? null : this.message({ ...target, replyTo: undefined }, hasContent);
     return { message_reference: reference, referenced_message: quoted };
   }
 }
 
-/** `name:id` is a guild's own emoji, anything else is itself. */
+/** `name:id` is a guild's own emoji; anything else is the emoji itself. */
 export function emojiOf(key: string): Wire {
   const custom = /^(\w+):(\d+)$/.exec(key);
   return custom === null ? { id: null, name: key } : { id: custom[2], name: custom[1], animated: false };
@@ -278,7 +278,7 @@ export function emojiOf(key: string): Wire {
 export const linkMark = (fileId: string, expires: string): string =>
   createHmac('sha256', 'attachment links').update(`${fileId}.${expires}`).digest('hex');
 
-/** `at` in ms, down to the microseconds that its fraction holds. */
+/** `at` is in ms; its fraction gives the microseconds. */
 export const iso = (at: number): string => {
   const micros = String(Math.round((at % 1) * 1000) % 1000).padStart(3, '0');
   return new Date(at).toISOString().replace('Z', `${micros}+00:00`);

@@ -11,7 +11,7 @@ import {
   type Wire,
 } from './types.ts';
 
-/** A guild that a test begins with has had the bot for so long. */
+/** How long the bot has been in a guild that exists at the start of a test. */
 const monthMs = 30 * 24 * 3_600_000;
 
 export type Member = {
@@ -33,7 +33,7 @@ export type GuildState = {
   isBotIn: boolean;
   /** When the bot was added. */
   joinedAt: number;
-  /** The platform has lost the guild for a while. */
+  /** The guild is temporarily unavailable. */
   isUnavailable: boolean;
 };
 
@@ -51,15 +51,15 @@ export type ChannelState = {
   readonly guildId: string | undefined;
   readonly parentId: string | undefined;
   name: string;
-  /** The person on the other side of a direct conversation. */
+  /** The other person in a direct conversation. */
   readonly recipient: DiscordUser | undefined;
   readonly messages: Map<string, StandingMessage>;
   readonly deleted: StandingMessage[];
   /** What the bot may not do here. */
   denied: bigint;
-  /** What it may beyond what everybody may. */
+  /** What it may do in addition to what everybody may. */
   granted: bigint;
-  /** The person takes no direct messages from the bot. */
+  /** The person accepts no direct messages from the bot. */
   isBlocked: boolean;
   readonly thread: ThreadState | undefined;
 };
@@ -72,13 +72,13 @@ type NewFile = {
   readonly name: string;
   readonly mimeType?: string;
   readonly bytes: Uint8Array | StoredFile['bytes'];
-  /** Left out: the true length of `bytes`. */
+  /** If omitted: the true length of `bytes`. */
   readonly sizeBytes?: number;
   readonly description?: string;
   readonly fields?: Wire;
 };
 
-/** People, guilds, channels and messages as they stand. Knows nothing of HTTP or the gateway. */
+/** The current people, guilds, channels and messages. Knows nothing about HTTP or the gateway. */
 export class World {
   readonly now: () => number;
   readonly ids: Snowflakes;
@@ -133,7 +133,7 @@ export class World {
     return role;
   }
 
-  /** A guild's own emoji; its key in calls is `name:id`. */
+  /** Adds a guild's own emoji and returns its key in calls, `name:id`. */
   addEmoji(guild: GuildState, name: string): string {
     const id = this.ids.next();
     guild.emojis.set(id, name);
@@ -144,13 +144,13 @@ export class World {
     return this.#add({ id: this.ids.next(), type, name, guildId: guild.id });
   }
 
-  /** The direct conversation with a person; always the same one. */
+  /** Returns the direct conversation with a person, always the same one. */
   dmWith(user: DiscordUser): ChannelState {
     for (const channel of this.channels.values()) if (channel.recipient?.id === user.id) return channel;
     return this.#add({ id: this.ids.next(), type: channelTypes.dm, name: '', recipient: user });
   }
 
-  /** `id` is that of the message it hangs on, or of the first message of a forum post. */
+  /** `id` is that of the message it is attached to, or of the first message of a forum post. */
   addThread(thread: {
     readonly parent: ChannelState;
     readonly name: string;
@@ -225,7 +225,7 @@ export class World {
     return ((everybodyMay | channel.granted) & permissions[permission] & ~denied) !== 0n;
   }
 
-  /** The channel of a call, or the platform's refusal. */
+  /** Returns the channel of a call, or throws the platform's refusal. */
   visible(id: string): ChannelState {
     const channel = this.channels.get(id);
     if (channel === undefined) throw refuse('unknownChannel');
@@ -233,7 +233,7 @@ export class World {
     return channel;
   }
 
-  /** Makes sure the bot may do this here. */
+  /** Throws the platform's refusal unless the bot has this permission here. */
   require(channel: ChannelState, permission: Permission): void {
     if (!this.botMay(channel, permission)) throw refuse('missingPermissions');
   }
@@ -312,7 +312,7 @@ export class World {
   }
 }
 
-/** No two edits of a message have one time: Discord tells it in microseconds. */
+/** Ensures that no two edits of a message have the same time; Discord states it in microseconds. */
 function laterThan(before: number | undefined, at: number): number {
   return before === undefined || at > before ? at : before + 0.001;
 }
