@@ -28,11 +28,11 @@ import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
 import { logUnknownTools } from './plugin-host/log-unknown-tools.ts';
 import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
 import { createClosers } from './processes/closers.ts';
-import { createMotion } from './queue/effect-dispatcher.ts';
+import { createEffectDispatcher } from './queue/effect-dispatcher.ts';
 import { alonePatienceMs, type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
-import { createMarkdownDesk } from './replies/markdown-desk.ts';
+import { createMarkdownFormatter } from './replies/markdown-formatter.ts';
 import { createTextShaper } from './replies/text-shaper.ts';
 import { settingsApplier } from './roles/apply-settings.ts';
 import {
@@ -98,8 +98,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const loop = createLoopWatch({ log });
     closers.add('loop watch', async () => loop.stop());
     options.onSections?.(loop);
-    const desk = createMarkdownDesk({ log });
-    closers.add('markdown desk', desk.close);
+    const formatter = createMarkdownFormatter({ log });
+    closers.add('markdown formatter', formatter.close);
     const live = openLiveEvents(config, { ...infrastructure, log });
     closers.add('live events', live.close);
     const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
@@ -109,18 +109,18 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       ...options,
       ...{ clock, probe, closers, live, loop, sections: loop, redact },
       ...infrastructure,
-      shaper: createTextShaper({ desk, sections: loop }),
+      shaper: createTextShaper({ formatter, sections: loop }),
       receives: config.role !== 'worker',
       works: config.role !== 'gateway',
       notices: noticesFor(config.language, config.texts),
-      motion: createMotion(probe),
+      motion: createEffectDispatcher(probe),
       timelines: createTimelines({ ...infrastructure, log, live }),
       streams: createAgentStreams({ clock, live }),
       meters: createMetrics({
         store: infrastructure.store,
         clock,
         loop,
-        desk,
+        formatter,
         isRedisReady: infrastructure.redis.connections.isReady,
         ...(model.waiting && { modelWaits: model.waiting }),
       }),

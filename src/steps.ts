@@ -7,7 +7,7 @@ import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/comman
 import { steerChild, stopChild } from './store/children/operate-child.ts';
 import { spawnChild } from './store/children/spawn-child.ts';
 import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
-import { doubtParts } from './store/delivery/doubt-parts.ts';
+import { endPartsAfterRestore } from './store/delivery/end-parts-after-restore.ts';
 import { dropPart, retryPart } from './store/delivery/operator-actions.ts';
 import { storeToolParts } from './store/delivery/post-part.ts';
 import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';
@@ -42,7 +42,7 @@ import { recoverRun } from './store/lanes/recover-run.ts';
 import { setLaneMode } from './store/lanes/set-lane-mode.ts';
 import { takeSteers } from './store/lanes/steer.ts';
 import { closeBundles, makeDue } from './store/lanes/sweep.ts';
-import { tendChild } from './store/lanes/tend-child.ts';
+import { sweepChild } from './store/lanes/sweep-child.ts';
 import { removeLink } from './store/links/operate-links.ts';
 import { deleteOldBudgets, endBudgetAlerts } from './store/money/budgets.ts';
 import { reserveCall } from './store/money/reserve-call.ts';
@@ -74,7 +74,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   commitToolTurn,
   deleteOldBudgets,
   dismissNotice,
-  doubtParts,
+  endPartsAfterRestore,
   dropPart,
   editItem,
   voidProcesses,
@@ -125,7 +125,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   takeSteers,
   queueAlertMessage,
   storeWaitingNotices,
-  tendChild,
+  sweepChild,
   touchSignIn,
 ];
 

@@ -16,6 +16,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { DiscordApi } from './api.ts';
 import { checkAccount } from './checks.ts';
 import type { DiscordConfig } from './config.ts';
+import { tokenRefused } from './connect-failure.ts';
 import { readRefusal, reasonOf } from './failures.ts';
 import { IdentifyPace } from './identify-pace.ts';
 import { type Bot, botOf, isSnowflake } from './ids.ts';
@@ -25,7 +26,6 @@ import { fetchMedia } from './media.ts';
 import { targetOf } from './outbound.ts';
 import { Receiver } from './receiver.ts';
 import { Sender } from './sender.ts';
-import { tokenRefused } from './setback.ts';
 import { passOver, toApplicationCommands } from './slash-commands.ts';
 
 /** Discord shows the typing indicator for 10 s, so it is renewed a little earlier, ms. */

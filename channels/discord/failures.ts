@@ -36,7 +36,7 @@ export function readRefusal(error: unknown): Refusal | undefined {
  * Says whether something before Discord answered, a proxy or its edge. It may turn away everybody for now, or only this
  * call, because of its content.
  */
-export function isTurnedAway({ status, code }: Refusal): boolean {
+export function isBlockedUpstream({ status, code }: Refusal): boolean {
   return code === undefined && status < 500 && status !== 429;
 }
 
@@ -71,12 +71,12 @@ function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attem
   if (status === 401) return failed('unauthorised', reason);
   if (code === undefined && status === tooLarge) return failed('rejected', reason);
   if (code === undefined) return { kind: 'retry', afterMs: proxyPauseMs, reason };
-  if (isAlreadySo(attempt.content, code)) return sent();
+  if (isAlreadyDone(attempt.content, code)) return sent();
   return failed(failureKind(code, attempt), reason);
 }
 
 /** Says whether Discord refused a change because it is already in effect; such a change has succeeded. */
-function isAlreadySo({ kind }: OutboundContent, code: number): boolean {
+function isAlreadyDone({ kind }: OutboundContent, code: number): boolean {
   return kind === 'delete' && code === RESTJSONErrorCodes.UnknownMessage;
 }
 

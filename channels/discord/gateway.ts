@@ -7,22 +7,22 @@ import type { SessionInfo } from '@discordjs/ws';
 import { remoteCount } from '#channel-kit/remote-number.ts';
 import type { ChannelDeps, ChannelTrouble } from '#contracts/channel.ts';
 import type { DiscordApi } from './api.ts';
+import {
+  allSpent,
+  type ConnectFailure,
+  countFailure,
+  failureOfEnd,
+  failureOfFault,
+  noFailures,
+  pauseAfter,
+  troubleOf,
+} from './connect-failure.ts';
 import { waitUntil } from './deadline.ts';
 import { readGatewayUrl } from './gateway-frame.ts';
 import { basicIntents, contentIntent, isContentGranted } from './gateway-intents.ts';
 import type { IdentifyPace } from './identify-pace.ts';
 import type { Dispatch } from './inbound.ts';
 import { gatewayBotSchema } from './payload-schema.ts';
-import {
-  allSpent,
-  countFailure,
-  noFailures,
-  pauseAfter,
-  type Setback,
-  setbackOfEnd,
-  setbackOfFault,
-  troubleOf,
-} from './setback.ts';
 import { GatewaySocket, type SocketEnd } from './socket.ts';
 
 export type GatewayDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
@@ -57,7 +57,7 @@ export class Gateway {
   /** The developer portal doesn't allow message content; until it does, the bot runs without it. */
   #isContentRefused = false;
   /** Why no events flow; undefined while they do. */
-  #setback: Setback | undefined;
+  #failure: ConnectFailure | undefined;
   /** When Discord is dialled again, if that isn't soon. */
   #nextTryAt: number | undefined;
   /** Aborted when events flow, or when the trouble is reported. */
@@ -87,29 +87,29 @@ export class Gateway {
     const { signal } = this.#stopped;
     let inRow = noFailures;
     while (!signal.aborted) {
-      const { setback, stoodMs = 0 } = await this.#once();
+      const { failure, stoodMs = 0 } = await this.#once();
       if (signal.aborted) return;
-      inRow = countFailure(stoodMs >= steadyMs ? noFailures : inRow, setback);
-      if (setback.kind === 'intents-refused' && this.#goOnWithoutContent()) continue;
-      const pauseMs = pauseAfter(setback, inRow);
-      log.info({ reason: setback.detail, pauseMs }, 'discord.gateway-interrupted');
-      this.#interrupted(setback, pauseMs);
+      inRow = countFailure(stoodMs >= steadyMs ? noFailures : inRow, failure);
+      if (failure.kind === 'intents-refused' && this.#continueWithoutContent()) continue;
+      const pauseMs = pauseAfter(failure, inRow);
+      log.info({ reason: failure.detail, pauseMs }, 'discord.gateway-interrupted');
+      this.#interrupted(failure, pauseMs);
       await clock.wait(pauseMs, signal);
     }
   }
 
   /** Runs one socket, from dialling to its end. */
-  async #once(): Promise<{ readonly setback: Setback; readonly stoodMs?: number | undefined }> {
+  async #once(): Promise<{ readonly failure: ConnectFailure; readonly stoodMs?: number | undefined }> {
     const address = await this.#address();
-    if (typeof address !== 'string') return { setback: address };
-    if (this.#stopped.signal.aborted) return { setback: { kind: 'unreachable', detail: 'stopped' } };
+    if (typeof address !== 'string') return { failure: address };
+    if (this.#stopped.signal.aborted) return { failure: { kind: 'unreachable', detail: 'stopped' } };
     const end = await this.#hold(address);
     await this.#judge(end);
-    return { setback: setbackOfEnd(end), stoodMs: end.stoodMs };
+    return { failure: failureOfEnd(end), stoodMs: end.stoodMs };
   }
 
   /** Returns where to dial: a session has its own address; for a new one Discord is asked, once the pace allows. */
-  async #address(): Promise<string | Setback> {
+  async #address(): Promise<string | ConnectFailure> {
     const { clock, log, pace } = this.#deps;
     if (this.#session !== undefined) return this.#session.resumeURL;
     const { waitMs } = pace;
@@ -120,7 +120,7 @@ export class Gateway {
     return this.#askForAddress();
   }
 
-  async #askForAddress(): Promise<string | Setback> {
+  async #askForAddress(): Promise<string | ConnectFailure> {
     try {
       const answer = await this.#deps.api.gatewayBot(this.#stopped.signal);
       const { url, session_start_limit: limits } = gatewayBotSchema.parse(answer);
@@ -128,7 +128,7 @@ export class Gateway {
         return allSpent(limits.reset_after);
       return readGatewayUrl(url) ?? { kind: 'unreachable', detail: 'Discord gave no gateway address' };
     } catch (error) {
-      return setbackOfFault(error);
+      return failureOfFault(error);
     }
   }
 
@@ -145,7 +145,7 @@ export class Gateway {
       onSession: (session) => {
         this.#session = session;
       },
-      onStanding: () => this.#recovered(),
+      onActivity: () => this.#recovered(),
       onDispatch: (dispatch) => {
         if (!this.#stopped.signal.aborted) onDispatch(dispatch);
       },
@@ -174,7 +174,7 @@ export class Gateway {
   }
 
   /** Returns false if that was already tried. The switch can be turned off while the bot is connected. */
-  #goOnWithoutContent(): boolean {
+  #continueWithoutContent(): boolean {
     if (this.#isContentRefused) return false;
     this.#isContentRefused = true;
     this.#deps.log.warn(
@@ -201,34 +201,34 @@ export class Gateway {
   }
 
   /** Reports the trouble immediately if it will last, and after `blinkMs` if it may be over by then. */
-  #interrupted(setback: Setback, pauseMs: number): void {
-    const isTold = this.#setback !== undefined && this.#blink === undefined;
-    this.#setback = setback;
+  #interrupted(failure: ConnectFailure, pauseMs: number): void {
+    const isReported = this.#failure !== undefined && this.#blink === undefined;
+    this.#failure = failure;
     this.#nextTryAt = pauseMs > longPauseMs ? this.#deps.clock.now() + pauseMs : undefined;
-    if (setback.kind === 'refused' || setback.kind === 'unauthorised' || isTold) this.#tell();
-    else if (this.#blink === undefined) void this.#tellLater();
+    if (failure.kind === 'refused' || failure.kind === 'unauthorised' || isReported) this.#report();
+    else if (this.#blink === undefined) void this.#reportLater();
   }
 
-  async #tellLater(): Promise<void> {
+  async #reportLater(): Promise<void> {
     const blink = new AbortController();
     this.#blink = blink;
     await this.#deps.clock.wait(blinkMs, blink.signal);
-    if (!blink.signal.aborted) this.#tell();
+    if (!blink.signal.aborted) this.#report();
   }
 
-  #tell(): void {
+  #report(): void {
     this.#blink?.abort();
     this.#blink = undefined;
-    if (this.#setback === undefined || this.#stopped.signal.aborted) return;
+    if (this.#failure === undefined || this.#stopped.signal.aborted) return;
     const nextTryAt = this.#nextTryAt;
-    this.#deps.onTrouble({ ...troubleOf(this.#setback), ...(nextTryAt !== undefined && { nextTryAt }) });
+    this.#deps.onTrouble({ ...troubleOf(this.#failure), ...(nextTryAt !== undefined && { nextTryAt }) });
     this.#begun.resolve();
   }
 
   #recovered(): void {
     this.#blink?.abort();
     this.#blink = undefined;
-    this.#setback = undefined;
+    this.#failure = undefined;
     this.#deps.onTrouble(undefined);
     this.#begun.resolve();
   }

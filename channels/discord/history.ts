@@ -10,8 +10,8 @@ import { type ConversationId, conversationId } from '#contracts/ids.ts';
 import type { DiscordApi } from './api.ts';
 import type { Contacts } from './contacts.ts';
 import type { ChannelLocation, Directory } from './directory.ts';
-import { isTurnedAway, type Refusal, readRefusal, reasonOf } from './failures.ts';
-import { isLater, isSnowflake, laterOf, snowflakeAt, timeOf } from './ids.ts';
+import { isBlockedUpstream, type Refusal, readRefusal, reasonOf } from './failures.ts';
+import { isLater, isSnowflake, laterSnowflake, snowflakeAt, timeOf } from './ids.ts';
 import type { Entry } from './intake-queue.ts';
 import { snowflakeOf } from './raw-fields.ts';
 
@@ -235,7 +235,7 @@ export class History {
 
   /** Says whether only this history is turned away: a filter always would, and new messages there would wait for it. */
   async #isTurnedAwayAlone(refusal: Refusal): Promise<boolean> {
-    return isTurnedAway(refusal) && (await this.#deps.api.answers(this.#stopped.signal));
+    return isBlockedUpstream(refusal) && (await this.#deps.api.answers(this.#stopped.signal));
   }
 
   /** Lets other channels be read in the meantime: one that can't be read now may never be. */
@@ -268,7 +268,7 @@ export class History {
       }
       await store(recent.flatMap((message) => entriesOf(message, place)));
       isMore = page.length === limit;
-      const next = laterOf(snowflakeOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
+      const next = laterSnowflake(snowflakeOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
       if (isMore && !isLater(next, after)) {
         // The same page would come forever and hold up new messages.
         const reason = 'Discord keeps returning the same messages';

@@ -54,7 +54,7 @@ export function isLater(a: string, b: string): boolean {
   return a.length === b.length ? a > b : a.length > b.length;
 }
 
-export function laterOf(a: string, b: string): string {
+export function laterSnowflake(a: string, b: string): string {
   return isLater(b, a) ? b : a;
 }
 

@@ -8,7 +8,7 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelDeps, InboundBatch, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { ConversationId } from '#contracts/ids.ts';
-import { laterOf } from './ids.ts';
+import { laterSnowflake } from './ids.ts';
 
 export type Entry = {
   readonly events: readonly InboundEnvelope[];
@@ -80,7 +80,7 @@ export class IntakeQueue {
 
   async #store(entries: readonly Entry[]): Promise<void> {
     const { clock, log, accept, cursorFor, onStored, onTakenOver } = this.#deps;
-    const newest = entries.map(({ anchor }) => anchor?.messageId ?? '0').reduce(laterOf, '0');
+    const newest = entries.map(({ anchor }) => anchor?.messageId ?? '0').reduce(laterSnowflake, '0');
     const cursor = cursorFor(newest === '0' ? undefined : newest);
     const batch: InboundBatch = {
       ...batchOf(entries),
@@ -98,7 +98,7 @@ export class IntakeQueue {
       },
     });
     if (acceptances === undefined) return;
-    tellEach(entries, acceptances);
+    resolveEach(entries, acceptances);
     onStored(batch);
   }
 }
@@ -112,7 +112,7 @@ function batchOf(entries: readonly Entry[]): InboundBatch {
   for (const { anchor } of entries) {
     if (anchor === undefined) continue;
     const { conversation, messageId } = anchor;
-    anchors.set(conversation, laterOf(anchors.get(conversation) ?? '0', messageId));
+    anchors.set(conversation, laterSnowflake(anchors.get(conversation) ?? '0', messageId));
   }
   const unreadable = entries.flatMap((entry) => entry.unreadable ?? []);
   return {
@@ -122,7 +122,7 @@ function batchOf(entries: readonly Entry[]): InboundBatch {
   };
 }
 
-function tellEach(entries: readonly Entry[], acceptances: readonly Acceptance[]): void {
+function resolveEach(entries: readonly Entry[], acceptances: readonly Acceptance[]): void {
   let at = 0;
   for (const { events, onAccepted } of entries) {
     onAccepted?.(acceptances.slice(at, at + events.length));

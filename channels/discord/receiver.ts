@@ -16,7 +16,7 @@ import { reasonOf } from './failures.ts';
 import { Gateway } from './gateway.ts';
 import { History } from './history.ts';
 import type { IdentifyPace } from './identify-pace.ts';
-import { type Bot, formatCursor, laterOf, readCursor, snowflakeAt, timeOf } from './ids.ts';
+import { type Bot, formatCursor, laterSnowflake, readCursor, snowflakeAt, timeOf } from './ids.ts';
 import type { Dispatch } from './inbound.ts';
 import { IntakeQueue } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';
@@ -357,12 +357,15 @@ export class Receiver {
   #cursorFor(newest: string | undefined): string | undefined {
     const isComplete = this.#isPlanned && this.#awaitedGuilds.size === 0 && this.#history.isComplete;
     if (newest === undefined || !isComplete) return undefined;
-    return formatCursor(this.#deps.bot, laterOf(this.#floor, snowflakeAt(timeOf(newest) - floorSlackMs)));
+    return formatCursor(
+      this.#deps.bot,
+      laterSnowflake(this.#floor, snowflakeAt(timeOf(newest) - floorSlackMs)),
+    );
   }
 
   #stored({ anchors, cursor }: InboundBatch): void {
     for (const [conversation, anchor] of anchors ?? [])
-      this.#anchors.set(conversation, laterOf(this.#anchors.get(conversation) ?? '0', anchor));
+      this.#anchors.set(conversation, laterSnowflake(this.#anchors.get(conversation) ?? '0', anchor));
     this.#floor = readCursor(this.#deps.bot, cursor) ?? this.#floor;
   }
 }

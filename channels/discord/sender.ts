@@ -8,8 +8,8 @@ import { messageId, type PartKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { DiscordApi } from './api.ts';
-import { failureOf, isQuoteRefused, isTurnedAway, readRefusal, reasonOf } from './failures.ts';
-import { type Bot, laterOf, snowflakeAt } from './ids.ts';
+import { failureOf, isBlockedUpstream, isQuoteRefused, readRefusal, reasonOf } from './failures.ts';
+import { type Bot, laterSnowflake, snowflakeAt } from './ids.ts';
 import type { Interactions } from './interactions.ts';
 import { type Call, interactionOf, targetOf, textBody, toCall } from './outbound.ts';
 import { channelSchema } from './payload-schema.ts';
@@ -66,7 +66,7 @@ export class Sender {
   /** Gives up on a part whose content a filter refuses: it always would, and the conversation would wait for it. */
   async #giveUp({ key }: Outbound, error: unknown, signal: AbortSignal): Promise<SendResult | undefined> {
     const refusal = readRefusal(error);
-    if (!refusal || !isTurnedAway(refusal) || !(await this.#deps.api.answers(signal))) return undefined;
+    if (!refusal || !isBlockedUpstream(refusal) || !(await this.#deps.api.answers(signal))) return undefined;
     const times = (this.#turnedAway.get(key) ?? 0) + 1;
     keepRecent(this.#turnedAway, mostKept, [key, times]);
     return times < mostTurnedAway ? undefined : failed('rejected', refusal.reason);
@@ -107,7 +107,7 @@ export class Sender {
         if (messages.length === 0 && !(await this.#canReadHistory(call.channel, signal)))
           return { kind: 'unknown', reason: 'the bot may not read the message history there' };
         if (messages.length < pageSize) return { kind: 'candidates', messageIds: found.map(messageId) };
-        after = messages.map(snowflakeOf).reduce(laterOf, after);
+        after = messages.map(snowflakeOf).reduce(laterSnowflake, after);
       }
       return { kind: 'unknown', reason: 'there have been too many messages since' };
     } catch (error) {

@@ -30,7 +30,7 @@ export type SocketDeps = {
   /** Called just before a new session is requested. */
   onIdentify(): void;
   /** Called when events flow: after READY or RESUMED. */
-  onStanding(): void;
+  onActivity(): void;
   onDispatch(dispatch: Dispatch): void;
 };
 
@@ -99,7 +99,7 @@ export class GatewaySocket {
     shard.on(WebSocketShardEvents.Error, ({ error }) => this.close(networkReason(error), 'kept'));
     shard.on(WebSocketShardEvents.Ready, () => this.#stand());
     shard.on(WebSocketShardEvents.Resumed, () => this.#stand());
-    shard.on(WebSocketShardEvents.Dispatch, ({ data }) => this.#tell(data));
+    shard.on(WebSocketShardEvents.Dispatch, ({ data }) => this.#report(data));
     return shard;
   }
 
@@ -135,7 +135,7 @@ export class GatewaySocket {
   }
 
   /** Keeps an event's number only after reporting it: one reported twice is a duplicate, one never reported is lost. */
-  #tell(dispatch: Dispatch): void {
+  #report(dispatch: Dispatch): void {
     if (this.#session === undefined || this.#over.signal.aborted) return;
     this.#deps.onDispatch(dispatch);
     this.#deps.onSession({ ...this.#session, sequence: dispatch.s });
@@ -144,7 +144,7 @@ export class GatewaySocket {
   #stand(): void {
     if (this.#over.signal.aborted) return;
     this.#standsSince ??= this.#deps.clock.now();
-    this.#deps.onStanding();
+    this.#deps.onActivity();
   }
 
   #finish(end: Omit<SocketEnd, 'stoodMs'>): void {

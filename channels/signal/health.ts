@@ -14,12 +14,12 @@ const sources = Object.keys(codes) as Source[];
 /** Tracks several possible problems; the channel is healthy again when there is none. */
 export class ChannelHealth {
   readonly #problems = new Map<Source, string>();
-  #tell: ((problem: ChannelTrouble | undefined) => void) | undefined;
+  #report: ((problem: ChannelTrouble | undefined) => void) | undefined;
   #told: string | undefined;
 
   /** Sets the listener from now on; undefined for none. */
   tellTo(tell: ((problem: ChannelTrouble | undefined) => void) | undefined): void {
-    this.#tell = tell;
+    this.#report = tell;
     this.#told = undefined;
     this.#say();
   }
@@ -40,10 +40,10 @@ export class ChannelHealth {
     if (detail === this.#told) return;
     this.#told = detail;
     if (source === undefined || detail === undefined) {
-      this.#tell?.(undefined);
+      this.#report?.(undefined);
       return;
     }
     const kind = source === 'captcha' ? 'challenge' : 'unreachable';
-    this.#tell?.({ kind, code: codes[source], detail, ...(source === 'identity' && { isDegraded: true }) });
+    this.#report?.({ kind, code: codes[source], detail, ...(source === 'identity' && { isDegraded: true }) });
   }
 }

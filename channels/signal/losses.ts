@@ -32,15 +32,15 @@ export class Losses {
     const { lastSeen, tell } = this.#deps;
     lastSeen.note('lostAt');
     void lastSeen.write();
-    if (raw !== undefined && (await this.#isTold({ at, raw }))) return;
+    if (raw !== undefined && (await this.#isReported({ at, raw }))) return;
     tell({ since: at, code: 'lost', reason });
   }
 
-  async #isTold(entry: SpoolEntry): Promise<boolean> {
+  async #isReported(entry: SpoolEntry): Promise<boolean> {
     const { events = [], unreadable = [] } = (await this.#deps.read([entry])) ?? {};
     const keys = [...events, ...unreadable].map(({ eventKey }) => eventKey);
-    const isTold = keys.length > 0 && keys.every((key) => this.#told.has(key));
+    const isReported = keys.length > 0 && keys.every((key) => this.#told.has(key));
     for (const key of keys) keepRecent(this.#told, mostKept, [key, true]);
-    return isTold;
+    return isReported;
   }
 }

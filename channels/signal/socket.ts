@@ -81,10 +81,10 @@ class Connection {
   readonly #openLimit: NodeJS.Timeout;
   #lastHeardAt: number | undefined;
   /** Its opening has been reported, or will be immediately. */
-  #isTold: boolean;
+  #isReported: boolean;
 
   constructor(deps: SocketDeps, stopping: AbortSignal, isDoubted: boolean) {
-    this.#isTold = !isDoubted;
+    this.#isReported = !isDoubted;
     const { promise, resolve } = Promise.withResolvers<SocketEnd>();
     this.#deps = deps;
     this.ended = promise;
@@ -121,15 +121,15 @@ class Connection {
 
   #heard(): void {
     this.#lastHeardAt = this.#deps.clock.now();
-    if (this.#isTold) return;
-    this.#isTold = true;
+    if (this.#isReported) return;
+    this.#isReported = true;
     this.#deps.onOpen();
   }
 
   #opened(): void {
     if (this.#over.signal.aborted) return;
     clearTimeout(this.#openLimit);
-    if (this.#isTold) this.#deps.onOpen();
+    if (this.#isReported) this.#deps.onOpen();
     this.#lastHeardAt = this.#deps.clock.now();
     void this.#beat();
   }

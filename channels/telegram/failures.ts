@@ -45,12 +45,12 @@ function refused(refusal: ApiRefusal, content: OutboundContent): SendResult {
   // server says nothing about the send itself.
   if (code === 500 && !/restart|abort/i.test(reason)) return { kind: 'retry', afterMs: 0, reason };
   if (code >= 500) return ambiguous(content, reason);
-  if (isAlreadySo(content, reason)) return content.kind === 'edit' ? sent(content.messageId) : sent();
+  if (isAlreadyDone(content, reason)) return content.kind === 'edit' ? sent(content.messageId) : sent();
   return { kind: 'failed', failure: failureKind(code, reason, migratedTo), reason };
 }
 
 /** Says whether Telegram refused a change because it is already in effect; such a change has succeeded. */
-function isAlreadySo(content: OutboundContent, reason: string): boolean {
+function isAlreadyDone(content: OutboundContent, reason: string): boolean {
   if (content.kind === 'edit') return /message is not modified/i.test(reason);
   return content.kind === 'delete' && /message to delete not found/i.test(reason);
 }

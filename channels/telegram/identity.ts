@@ -37,7 +37,7 @@ export class Identity {
     this.#nextAt = this.#askedAt + believedForMs;
     this.#nextForMessagesAt = this.#askedAt + leastGapMs;
     this.#isPrivacyOn = isPrivacyOn(me);
-    this.#tell();
+    this.#report();
   }
 
   /** The name to show: the user name, which only Telegram's own bots can lack. */
@@ -81,7 +81,7 @@ export class Identity {
       if (username === this.bot.username && isPrivacyOn(me) === this.#isPrivacyOn) return;
       this.bot.username = username;
       this.#isPrivacyOn = isPrivacyOn(me);
-      this.#tell();
+      this.#report();
     } catch (error) {
       const asked = Math.max(leastGapMs, retryAfterMs(readRefusal(error)?.askedWaitMs));
       this.#nextForMessagesAt = this.#askedAt + asked;
@@ -89,7 +89,7 @@ export class Identity {
     }
   }
 
-  #tell(): void {
+  #report(): void {
     const { account, username } = this.bot;
     this.#deps.log.info({ account, username, isPrivacyOn: this.#isPrivacyOn }, 'telegram.identified');
   }

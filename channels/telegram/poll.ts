@@ -164,7 +164,7 @@ class PollLoop {
     const { identity, enrich } = this.#deps;
     let batch = await this.#read(updates);
     if (await identity.refreshFor(batch.events, this.#signal)) batch = await this.#read(updates);
-    this.#tellName();
+    this.#reportName();
     for (const { eventKey, problem } of batch.unreadable)
       this.#deps.log.warn({ eventKey, problem }, 'telegram.update-not-read');
     const events = await enrich(batch.events, this.#signal);
@@ -215,18 +215,18 @@ class PollLoop {
     this.#isProven = true;
     this.#deps.contest.isOn = false;
     this.#trouble = undefined;
-    this.#tellName();
-    this.#tellGap();
+    this.#reportName();
+    this.#reportGap();
   }
 
   /** Reports a changed name; call it before handling a batch that may use the name. */
-  #tellName(): void {
+  #reportName(): void {
     const { name } = this.#deps.identity;
     if (name !== this.#toldName) this.#intake.renamed(name);
     this.#toldName = name;
   }
 
-  #tellGap(): void {
+  #reportGap(): void {
     const now = this.#deps.clock.now();
     const since = this.#heardAt;
     this.#heardAt = now;

@@ -1,5 +1,5 @@
 import type { AgentMessage } from '#contracts/message.ts';
-import type { Mark } from './mend-history.ts';
+import type { Mark } from './repair-history.ts';
 
 /** The messages of a run: those the next request is built from, and those the run itself has added. */
 export class Conversation {

@@ -4,7 +4,7 @@ import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
 import type { LlmMessage, ModelEvent, ModelRequest, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Tool, ToolOutput, ToolRun } from '#contracts/tool.ts';
-import type { Mark } from './mend-history.ts';
+import type { Mark } from './repair-history.ts';
 
 /** Input of the loop. */
 export type AgentContext = {

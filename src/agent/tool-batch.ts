@@ -72,7 +72,7 @@ export async function* rejectCalls(
   text: string,
 ): AsyncGenerator<AgentEvent, readonly AgentMessage[], void> {
   const withheld = answerAll(batch.calls, text, batch).calls;
-  return inSourceOrder(yield* emitResults(withheld, yield* tellAnswered(withheld), batch.config), batch);
+  return inSourceOrder(yield* emitResults(withheld, yield* emitAnswered(withheld), batch.config), batch);
 }
 
 function inSourceOrder(
@@ -151,7 +151,7 @@ async function* runGroup(
   { readonly results: ReadonlyMap<string, AgentMessage>; readonly isParked: boolean },
   void
 > {
-  const results = yield* tellAnswered(prepared);
+  const results = yield* emitAnswered(prepared);
   const ready = prepared.filter((each) => each.kind === 'ready');
   for (const { call } of ready) yield { type: 'tool_execution_start', call };
   const parked = new Set<string>();
@@ -165,7 +165,7 @@ async function* runGroup(
 
 type Results = Map<string, ToolResult>;
 
-async function* tellAnswered(prepared: readonly PreparedCall[]): AsyncGenerator<AgentEvent, Results, void> {
+async function* emitAnswered(prepared: readonly PreparedCall[]): AsyncGenerator<AgentEvent, Results, void> {
   const results: Results = new Map();
   for (const each of prepared) {
     if (each.kind !== 'answered') continue;

@@ -6,10 +6,10 @@ import { type AgentMessage, type FinishReason, finishReasonOf, toolCallsOf } fro
 import type { ModelRequest } from '#contracts/model.ts';
 import type { Conversation } from './conversation.ts';
 import { faultText } from './fault-text.ts';
-import { marksFor } from './mend-history.ts';
 import { compactContext, endOfCut, passAfterTurn, passBeforeTurn } from './middleware.ts';
 import { type Answer, finishOfCut, type RefusedRequest, type RunEnd, streamAnswer } from './model-turn.ts';
 import { AbortedError, awaitOrAbort } from './race-abort.ts';
+import { marksFor } from './repair-history.ts';
 import { cutText, resultText } from './result-text.ts';
 import type { OpenBatch } from './resumption.ts';
 import type { Run } from './run-state.ts';
@@ -113,14 +113,14 @@ async function* recover(
   plan: TurnPlan,
   refused: RefusedRequest,
 ): AsyncGenerator<AgentEvent, ModelRequest | undefined, void> {
-  if (refused.failure.kind !== 'overflow') return await mend(run, plan, refused);
+  if (refused.failure.kind !== 'overflow') return await repair(run, plan, refused);
   const oldTokens = run.size.tokens(run.conversation.messages);
   const done = yield* compactContext(run, 'overflow', { oldTokens, threshold: oldTokens });
   return done.kind === 'compacted' ? await requestOf(run, plan) : undefined;
 }
 
 /** Rebuilds the request without the rejected content, which is recorded first; undefined if none can be found. */
-async function mend(
+async function repair(
   run: Run,
   plan: TurnPlan,
   { request, failure }: RefusedRequest,

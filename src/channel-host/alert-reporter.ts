@@ -34,8 +34,8 @@ export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
     awaited: [...away].map(channelOfConnection),
     accountOf: (line: string) => accounts.get(line),
   });
-  const desk = createOwnerAlerts({ ...deps, reach });
-  const channels = createChannelWatch({ clock: deps.clock, raise: desk.raise, end: desk.end });
+  const alerts = createOwnerAlerts({ ...deps, reach });
+  const channels = createChannelWatch({ clock: deps.clock, raise: alerts.raise, end: alerts.end });
   return {
     onState: (line, state, account) => {
       if (account !== undefined) accounts.set(line, account);
@@ -50,23 +50,23 @@ export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
         conversation === undefined
           ? connectionName(definition.id, accountName)
           : conversationKeyOf({ channel: definition.id, account: account.id, conversation });
-      desk.raise({ kind: 'events-missed', subject, values: { reason, ...(code && { code }) } });
+      alerts.raise({ kind: 'events-missed', subject, values: { reason, ...(code && { code }) } });
     },
     onAlarm: (laneKey, waitedMs) => {
       const seconds = String(Math.round(waitedMs / 1000));
-      desk.raise({ kind: 'lane-stuck', subject: laneKey, values: { seconds } });
+      alerts.raise({ kind: 'lane-stuck', subject: laneKey, values: { seconds } });
     },
-    onAlarmOver: (laneKey) => desk.end({ kind: 'lane-stuck', subject: laneKey }),
+    onAlarmOver: (laneKey) => alerts.end({ kind: 'lane-stuck', subject: laneKey }),
     openAlarms: async () => {
       const open = await deps.store.read(readOpenAlerts, {});
       return open.flatMap(({ kind, subject }) => (kind === 'lane-stuck' ? [subject] : []));
     },
-    endWhere: desk.endWhere,
-    shown: desk.shown,
-    dismiss: desk.dismiss,
+    endWhere: alerts.endWhere,
+    shown: alerts.shown,
+    dismiss: alerts.dismiss,
     stop: async () => {
       channels.stop();
-      await desk.stop();
+      await alerts.stop();
     },
   };
 }

@@ -4,7 +4,7 @@ import type { TimelineEvent, TimelineReader } from '#contracts/timeline.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import { topLaneOf } from '../sessions/session-key.ts';
 import type { Store } from '../store/base/command.ts';
-import { readStanding } from '../store/reads/read-standing.ts';
+import { readActivity } from '../store/reads/read-activity.ts';
 import { readTimeline } from '../store/reads/read-timeline.ts';
 import { readParked } from '../store/waits/parked.ts';
 
@@ -65,17 +65,17 @@ export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps
     hear,
     watchLane: (laneKey, onEvent, signal) => watch(listeners, { laneKey, listener: onEvent, signal }),
     watchAll: (onChange, signal) =>
-      watch(listeners, { laneKey: everyLane, listener: whenItStandsOtherwise(onChange), signal }),
+      watch(listeners, { laneKey: everyLane, listener: whenActivityChanges(onChange), signal }),
     publish: (laneKey, event) => {
       tell(laneKey, event);
       const top = topLaneOf(laneKey);
       // A conversation also shows its sub-agents, so it has to reread their states.
-      if (top !== laneKey && standsOtherwise(event)) tell(top, { kind: 'changed' });
+      if (top !== laneKey && changesActivity(event)) tell(top, { kind: 'changed' });
     },
     readerFor: (laneKeyFor) => ({
       sessionOf: (route) => laneKeyFor(route) + restoreMark,
       read: (route, options) => store.read(readTimeline, { laneKey: laneKeyFor(route), ...options }),
-      standing: (route) => store.read(readStanding, { laneKey: laneKeyFor(route) }),
+      standing: (route) => store.read(readActivity, { laneKey: laneKeyFor(route) }),
       watch: (route, onEvent, signal) => {
         if (signal.aborted) return;
         const laneKey = laneKeyFor(route);
@@ -106,13 +106,13 @@ function watch(listeners: Map<string, Set<Listener>>, { laneKey, listener, signa
   });
 }
 
-function whenItStandsOtherwise(onChange: () => void): Listener {
+function whenActivityChanges(onChange: () => void): Listener {
   return (event) => {
-    if (standsOtherwise(event)) onChange();
+    if (changesActivity(event)) onChange();
   };
 }
 
 /** Says whether the event means that a lane's stored state has changed. */
-function standsOtherwise({ kind }: TimelineEvent): boolean {
+function changesActivity({ kind }: TimelineEvent): boolean {
   return kind === 'run' || kind === 'changed' || kind === 'parked';
 }

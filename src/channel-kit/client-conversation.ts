@@ -4,7 +4,7 @@
  * that a client misses nothing. Events may be lost, so each one only triggers another read.
  */
 
-import type { TimelineEvent, TimelineItem, TimelineStanding } from '#contracts/timeline.ts';
+import type { TimelineActivity, TimelineEvent, TimelineItem } from '#contracts/timeline.ts';
 import {
   type ClientFrame,
   clientFrameSchema,
@@ -38,7 +38,7 @@ export type ConversationInput =
       readonly of: string;
       readonly items: readonly TimelineItem[];
       /** Read after the items. */
-      readonly standing: TimelineStanding;
+      readonly standing: TimelineActivity;
     };
 
 export type ConversationAction =
@@ -113,7 +113,7 @@ function onItems(
   state: ConversationState,
   { of, items, standing }: Extract<ConversationInput, { kind: 'items' }>,
 ): ConversationStep {
-  if (state.of !== undefined && state.of !== of) return beginAnew(state, of);
+  if (state.of !== undefined && state.of !== of) return startOver(state, of);
   const last = items.at(-1)?.position ?? 0;
   const seen = new Set(items.map((item) => item.position));
   const done: ConversationState = {
@@ -133,7 +133,7 @@ function onItems(
 }
 
 /** Starts over, because the conversation now leads to another session, in which earlier positions are meaningless. */
-function beginAnew(state: ConversationState, of: string): ConversationStep {
+function startOver(state: ConversationState, of: string): ConversationStep {
   const { conversation = '' } = state;
   const read = requestRead({ ...state, of, position: 0, open: [], reading: 'no' });
   return { state: read.state, actions: [{ kind: 'watch', conversation }, ...read.actions] };

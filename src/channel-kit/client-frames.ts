@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
 import { spansSchema } from '#contracts/span.ts';
-import { timelineEventSchema, timelineItemSchema, timelineStandingSchema } from '#contracts/timeline.ts';
+import { timelineActivitySchema, timelineEventSchema, timelineItemSchema } from '#contracts/timeline.ts';
 import { cleanText } from './clean-text.ts';
 import { noId } from './no-id.ts';
 
@@ -81,7 +81,7 @@ export const serverFrameSchema = z.discriminatedUnion('type', [
    * Follows the last page of items and replaces all that the client knows about current activity. `hellos`: this many
    * hellos of the connection are now answered, with everything stored before them.
    */
-  z.object({ type: z.literal('standing'), hellos: z.int(), ...timelineStandingSchema.shape }),
+  z.object({ type: z.literal('standing'), hellos: z.int(), ...timelineActivitySchema.shape }),
   /** The answer so far, formatted; replaces the previous one. */
   z.object({ type: z.literal('preview'), text: z.string(), spans: spansSchema }),
   /** A delivered part. The item with the same `messageId` follows later and replaces it. */

@@ -80,7 +80,7 @@ export function received(
     case 'edited':
       return { transcript, lines: [{ kind: 'agent', text: `(corrected) ${frame.text}` }] };
     case 'standing':
-      return onChildren(onStanding(transcript, frame), frame.children ?? []);
+      return onChildren(onActivity(transcript, frame), frame.children ?? []);
     case 'preview':
       return {
         transcript: { ...transcript, hasDraft: true },
@@ -113,7 +113,7 @@ function onAck(transcript: ChatTranscript, frame: Extract<ServerFrame, { type: '
 
 function onItems(before: ChatTranscript, { of, items }: ItemsFrame, withHistory: boolean): ChatStep {
   const isElsewhere = before.of !== undefined && before.of !== of;
-  const transcript = isElsewhere ? beginAnew(before) : before;
+  const transcript = isElsewhere ? startOver(before) : before;
   const own = items.filter((item) => transcript.waiting.has(item.messageId));
   const fresh = items.filter((item) => !transcript.shown.has(item.messageId));
   const past = withHistory ? fresh.slice(-historyLength) : [];
@@ -151,7 +151,7 @@ type ItemsFrame = Extract<ServerFrame, { type: 'items' }>;
 const movedLine: ChatLine = { kind: 'notice', text: 'This conversation continues in another session.' };
 
 /** Drops the previous session's messages, whose outcomes won't appear here. */
-function beginAnew(transcript: ChatTranscript): ChatTranscript {
+function startOver(transcript: ChatTranscript): ChatTranscript {
   const waiting = new Map([...transcript.waiting].filter(([id]) => !transcript.openAt.has(id)));
   return { ...transcript, waiting, openAt: new Map(), position: 0, isLoaded: false };
 }
@@ -205,7 +205,7 @@ function onEvent(
 }
 
 /** Removes the preview when no run is active. */
-function onStanding(
+function onActivity(
   transcript: ChatTranscript,
   { run }: Extract<ServerFrame, { type: 'standing' }>,
 ): ChatStep {

@@ -16,7 +16,7 @@ import { askGroups, askOwner } from './onboard/access-questions.ts';
 import type { Answers } from './onboard/answers.ts';
 import { askModel, type ModelDeps } from './onboard/model-questions.ts';
 import { askNetwork, type ChosenNetwork } from './onboard/network-questions.ts';
-import { openPrompter, PersonLeft, type Prompter } from './onboard/prompter.ts';
+import { openPrompter, PromptCancelled, type Prompter } from './onboard/prompter.ts';
 import { wordsForEffect, wordsForWritten } from './onboard/report-settings.ts';
 
 /**
@@ -60,7 +60,7 @@ export async function onboard({ channels, home, read, check, open }: OnboardDeps
     ask.end(await nextStep(after, { network, isPaired }));
     return 0;
   } catch (error) {
-    if (!(error instanceof PersonLeft)) throw error;
+    if (!(error instanceof PromptCancelled)) throw error;
     ask.end('Nothing was changed.');
     return 1;
   }

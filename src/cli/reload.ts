@@ -111,7 +111,7 @@ export async function reloadProcesses(): Promise<CommandOutput> {
   const answer = await askGateway(config);
   const hasGateway = answer.kind !== 'away' || !answer.hasWorkers;
   const asked = hasGateway ? await reloadGateway(config, requireRunning(answer, config)) : undefined;
-  const told = tellOthers(await readProcessAddresses(config.dataDir), asked?.pid);
+  const told = notifyOthers(await readProcessAddresses(config.dataDir), asked?.pid);
   return { result: { ...asked?.result, told }, lines: [...(asked?.lines ?? []), ...told] };
 }
 
@@ -131,7 +131,7 @@ type Kill = (pid: number, signal: NodeJS.Signals) => void;
 type Told = Pick<ProcessAddress, 'pid' | 'role'>;
 
 /** Tells all processes except the one already asked to reload their configuration; returns a line for each. */
-export function tellOthers(
+export function notifyOthers(
   processes: readonly Told[],
   asked: number | undefined,
   kill: Kill = (pid, signal) => void process.kill(pid, signal),

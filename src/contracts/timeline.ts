@@ -20,7 +20,7 @@ export interface TimelineReader {
     options: { readonly after?: number; readonly limit: number },
   ): Promise<readonly TimelineItem[]>;
   /** Returns the stored current activity, which replaces a reconnecting client's state. */
-  standing(route: ReplyRoute): Promise<TimelineStanding>;
+  standing(route: ReplyRoute): Promise<TimelineActivity>;
   /**
    * Calls back for each change until the signal aborts, and once at the beginning when a run is parked
    * there. May miss changes: `read` is the truth.
@@ -29,7 +29,7 @@ export interface TimelineReader {
 }
 
 /** Schema of the current activity of a session. */
-export const timelineStandingSchema = z.object({
+export const timelineActivitySchema = z.object({
   /** Absent when no run is active. */
   run: z
     .object({
@@ -47,7 +47,7 @@ export const timelineStandingSchema = z.object({
 });
 
 /** The current activity of a session. */
-export type TimelineStanding = Readonly<z.output<typeof timelineStandingSchema>>;
+export type TimelineActivity = Readonly<z.output<typeof timelineActivitySchema>>;
 
 const toolState = z.enum(['started', 'done', 'failed', 'skipped']);
 /** `skipped`: it never started, because a new message changed the course of its run. */

@@ -124,14 +124,14 @@ async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Ac
   try {
     return await decideAndStore(deps, slice);
   } catch (error) {
-    if (isOfSurroundings(error)) throw error;
+    if (isEnvironmentFault(error)) throw error;
     deps.log.error({ error, account: slice.receiving.account }, 'intake.batch-failed');
     return acceptOneByOne(deps, slice);
   }
 }
 
 /** Says whether the environment is at fault, which the caller must wait out; anything else is a bad event. */
-function isOfSurroundings(error: unknown): boolean {
+function isEnvironmentFault(error: unknown): boolean {
   return isStoreAway(error) || hasCode(error, 'stale_epoch');
 }
 
@@ -271,7 +271,7 @@ async function acceptWithRetry(
     try {
       return await decideAndStore(deps, one);
     } catch (error) {
-      if (isOfSurroundings(error)) throw error;
+      if (isEnvironmentFault(error)) throw error;
       deps.log.error({ error, eventKey: envelope.eventKey, attempts }, 'intake.event-failed');
     }
   }

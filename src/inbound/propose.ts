@@ -357,9 +357,9 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
   const id = platformRef(route.channel, sender.id);
   const text =
     reason === 'dm-disabled' ? gate.notices.dmDisabled : fillNotice(gate.notices.dmNotAllowed, { id });
-  const isTold = isStart || reason === 'dm-not-allowed';
+  const isReported = isStart || reason === 'dm-not-allowed';
   const once = isStart ? {} : { onceKey: `${id}:not-allowed` };
-  return { kind: 'refuse', reason, ...(isTold && { notice: { route, text, ...once } }) };
+  return { kind: 'refuse', reason, ...(isReported && { notice: { route, text, ...once } }) };
 }
 
 /** Says whether a person speaks to the bot or has added it to the group. */

@@ -112,7 +112,7 @@ async function* translate(
     const step = await nextOf(events);
     if (step.kind !== 'event') {
       // A complete answer matters more than how its connection ended.
-      const last = connection.signal.aborted || isToldBy(step) ? undefined : reader.endHere();
+      const last = connection.signal.aborted || isReportedBy(step) ? undefined : reader.endHere();
       if (last !== undefined) return yield last;
       if (step.kind === 'broken') throw step.error;
       return yield { type: 'error', failure: connection.signal.aborted ? aborted : cutOff };
@@ -145,7 +145,7 @@ async function nextOf(events: AsyncIterator<RawMessageStreamEvent>): Promise<Ste
 }
 
 /** Says whether the platform itself reported the failure, by an `error` event rather than a broken connection. */
-function isToldBy(step: Exclude<Step, { kind: 'event' }>): boolean {
+function isReportedBy(step: Exclude<Step, { kind: 'event' }>): boolean {
   const { error } = step.kind === 'broken' ? (step.error as { error?: unknown }) : { error: undefined };
   return typeof error === 'object' && error !== null;
 }

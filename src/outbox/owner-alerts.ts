@@ -6,7 +6,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { type Alert, avoidedPlace, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
-import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
+import { alertEndText, alertText } from '../replies/owner-texts.ts';
 import {
   type AlertName,
   dismissNotice,
@@ -84,7 +84,7 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
         await waiting[0]?.(store);
         waiting = waiting.slice(1);
       }
-      await tellPending(deps);
+      await sendPending(deps);
       isFailing = false;
     } catch (error) {
       if (!isFailing) log.warn({ error }, 'owner.not-told');
@@ -119,7 +119,7 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
       const open = await store.read(readOpenNotices, { limit: atOnce });
       return open.map((notice) => {
         const { id, kind, count, raisedAt: since, lastAt } = notice;
-        return { id, kind, text: troubleText(deps.notices, notice), count, since, lastAt };
+        return { id, kind, text: alertText(deps.notices, notice), count, since, lastAt };
       });
     },
     dismiss: async (id) => (await store.write(dismissNotice, { id })) === 'done',
@@ -132,7 +132,7 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
   };
 }
 
-async function tellPending(deps: OwnerAlertsDeps): Promise<void> {
+async function sendPending(deps: OwnerAlertsDeps): Promise<void> {
   const now = deps.clock.now();
   const pending = await deps.store.read(readPendingNotices, { limit: atOnce });
   const failures: unknown[] = [];
@@ -151,7 +151,7 @@ async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> 
   const { store, notices, owners, deliver } = deps;
   const { id, endedAt } = notice;
   if (endedAt !== undefined) {
-    const text = troubleEndText(notices, notice);
+    const text = alertEndText(notices, notice);
     const told = await store.write(queueAlertMessage, {
       id,
       step: 'ended',
@@ -167,7 +167,7 @@ async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> 
   const route = await find({ accounts });
   // It is sent once the account that reaches the owner is back.
   if (!route && awaited.length > 0 && (await find({ channels: awaited }))) return;
-  const text = troubleText(notices, notice);
+  const text = alertText(notices, notice);
   const told = await store.write(queueAlertMessage, { id, step: 'raised', text, ...(route && { route }) });
   if (told !== undefined) deliver(told);
 }

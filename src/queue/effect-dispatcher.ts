@@ -25,7 +25,7 @@ export type EffectHandlers = {
 };
 
 /** Creates the dispatcher. The stages depend on each other in a cycle, which is tied here after construction. */
-export function createMotion(probe: Probe): EffectDispatcher {
+export function createEffectDispatcher(probe: Probe): EffectDispatcher {
   let movers: EffectHandlers | undefined;
   return {
     connect: (all) => {

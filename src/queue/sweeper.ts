@@ -6,7 +6,7 @@ import { isClassBusy } from '../store/children/class-room.ts';
 import { readHeadDue } from '../store/items/waiting-rows.ts';
 import { resumePaused } from '../store/lanes/leases.ts';
 import { closeBundles, makeDue, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
-import { tendChild } from '../store/lanes/tend-child.ts';
+import { sweepChild } from '../store/lanes/sweep-child.ts';
 import { resumeWithRoom } from '../store/waits/budget-waits.ts';
 import { actApart } from './act-apart.ts';
 import { createUpkeep } from './upkeep.ts';
@@ -147,7 +147,7 @@ function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
   for (const inboxId of sweep.fetches) deps.fetch(inboxId);
   for (const childId of sweep.children)
     store
-      .write(tendChild, { childId })
+      .write(sweepChild, { childId })
       .then(deps.start)
       .catch((error: unknown) => log.warn({ childId, error }, 'sweep.child-failed'));
   for (const run of sweep.withRoom)

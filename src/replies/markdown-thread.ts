@@ -1,14 +1,14 @@
-/** The thread that parses long texts, one at a time; markdown-desk.ts starts it. */
+/** The thread that parses long texts, one at a time; markdown-formatter.ts starts it. */
 import { parentPort } from 'node:worker_threads';
 import { formatMarkdown } from './markdown.ts';
-import type { DeskReport, DeskRequest } from './markdown-desk.ts';
+import type { FormatterReport, FormatterRequest } from './markdown-formatter.ts';
 
 /** Longer results lose their styles: reading them back would block the event loop. */
 const mostSpans = 5_000;
 
-const report = (message: DeskReport) => parentPort?.postMessage(message);
+const report = (message: FormatterReport) => parentPort?.postMessage(message);
 
-parentPort?.on('message', ({ id, markdown }: DeskRequest) => {
+parentPort?.on('message', ({ id, markdown }: FormatterRequest) => {
   const { text, spans } = formatMarkdown(markdown);
   report({ kind: 'formatted', id, formatted: { text, spans: spans.slice(0, mostSpans) } });
 });

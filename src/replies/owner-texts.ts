@@ -3,7 +3,7 @@ import type { AlertKind } from '#contracts/owner-alert.ts';
 import { stripControls } from '../texts/control-characters.ts';
 import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
 
-export type TroubleTold = {
+export type ReportedAlert = {
   readonly kind: AlertKind;
   readonly subject: string;
   readonly values: Readonly<Record<string, string>>;
@@ -11,7 +11,7 @@ export type TroubleTold = {
 };
 
 /** Returns the owner's text for an alert. Reasons come from networks, so they are cleaned and shortened. */
-export function troubleText(notices: Notices, trouble: TroubleTold): string {
+export function alertText(notices: Notices, trouble: ReportedAlert): string {
   const { kind, count } = trouble;
   const words = wordsOf(trouble);
   const code = reasonKeys.get(trouble.values.code ?? '');
@@ -22,7 +22,7 @@ export function troubleText(notices: Notices, trouble: TroubleTold): string {
 }
 
 /** Returns the owner's text for the end of an alert; undefined when no message is needed. */
-export function troubleEndText(notices: Notices, trouble: TroubleTold): string | undefined {
+export function alertEndText(notices: Notices, trouble: ReportedAlert): string | undefined {
   const key = endKeys[trouble.kind];
   return key && fillNotice(notices[key], wordsOf(trouble));
 }
@@ -36,7 +36,7 @@ const endKeys: Readonly<Partial<Record<AlertKind, NoticeKey>>> = {
   'delivery-waits': 'ownerDeliveryGoesOn',
 };
 
-function keyOf({ kind, count, values }: TroubleTold): NoticeKey {
+function keyOf({ kind, count, values }: ReportedAlert): NoticeKey {
   if (kind === 'model-key' && values.variable === undefined) return 'ownerModelRefused';
   if (kind === 'delivery-unknown' && count !== 1) return 'ownerDeliveriesUnknown';
   return keys[kind];
@@ -81,7 +81,7 @@ const reasonKeys = new Map<string, NoticeKey>(Object.entries(codes));
 
 const longestWords = 300;
 
-function wordsOf({ subject, values, count }: TroubleTold): Readonly<Record<string, string | number>> {
+function wordsOf({ subject, values, count }: ReportedAlert): Readonly<Record<string, string | number>> {
   const words = Object.entries({ ...values, subject }).map(
     ([name, value]) =>
       [name, stripControls(value).replace(/\s+/g, ' ').slice(0, longestWords).toWellFormed()] as const,

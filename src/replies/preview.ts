@@ -28,7 +28,7 @@ const ELLIPSIS = '…';
 const LOOKED_AT_ALWAYS = 2_048;
 
 /** Says whether a growing text last judged at one length should be judged again at another, UTF-16 units. */
-export function isWorthALook(judgedLength: number, length: number): boolean {
+export function shouldJudgeAgain(judgedLength: number, length: number): boolean {
   return length - judgedLength > (judgedLength < LOOKED_AT_ALWAYS ? 0 : judgedLength >> 5);
 }
 
@@ -79,7 +79,7 @@ function createAnswerHead(context: SilenceContext, limits: Capabilities['text'])
       written += delta;
     },
     head: () => {
-      if (isFull || !isWorthALook(judgedLength, written.length)) return head;
+      if (isFull || !shouldJudgeAgain(judgedLength, written.length)) return head;
       judgedLength = written.length;
       const text = visible();
       // Twice a message's length is enough to know how the first one ends.

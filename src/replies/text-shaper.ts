@@ -1,6 +1,6 @@
 /**
  * Turns a text into messages. Text that parses in a few milliseconds is shaped synchronously; a longer
- * one, or one full of signs, is parsed at the desk and split in slices, so that nothing else waits for it.
+ * one, or one full of signs, is parsed by the formatter and split in slices, so that nothing else waits for it.
  */
 import { takingTurns } from '#channel-kit/take-turns.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
@@ -9,7 +9,7 @@ import type { Sections } from '#contracts/section.ts';
 import { chunkFormatted, chunksOf } from './chunk.ts';
 import { isInvisible } from './invisible.ts';
 import { formatMarkdown, isQuickToParse } from './markdown.ts';
-import type { MarkdownDesk } from './markdown-desk.ts';
+import type { MarkdownFormatter } from './markdown-formatter.ts';
 
 /** Formats Markdown and splits it into parts a network accepts. */
 export interface TextShaper {
@@ -22,15 +22,15 @@ export interface TextShaper {
 
 /** Creates the shaper; a text that can't be parsed in time stays plain. */
 export function createTextShaper(deps: {
-  readonly desk: Pick<MarkdownDesk, 'format'>;
+  readonly formatter: Pick<MarkdownFormatter, 'format'>;
   readonly sections: Sections;
 }): TextShaper {
-  const { desk, sections } = deps;
+  const { formatter, sections } = deps;
   return {
     shape: (markdown, limits) =>
       isQuickToParse(markdown)
         ? sections.run('shape', () => chunkFormatted(visible(formatMarkdown(markdown), markdown), limits))
-        : desk.format(markdown).then((formatted) => cutInSlices(visible(formatted, markdown), limits)),
+        : formatter.format(markdown).then((formatted) => cutInSlices(visible(formatted, markdown), limits)),
   };
 }
 

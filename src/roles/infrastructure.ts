@@ -15,7 +15,7 @@ import { publishProcessAddress } from '../processes/process-address.ts';
 import { enterProcesses, type ProcessFiles } from '../processes/process-files.ts';
 import { type RunningRedis, startRedis } from '../redis/start-redis.ts';
 import { storeSetup } from '../steps.ts';
-import { doubtParts } from '../store/delivery/doubt-parts.ts';
+import { endPartsAfterRestore } from '../store/delivery/end-parts-after-restore.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
 import { readRestoreMark } from '../store/reads/read-restore-mark.ts';
 import { type WatchedStore, watchStore } from '../store/watch-store.ts';
@@ -121,7 +121,7 @@ async function openStoreFor(
   });
   const store = watchStore(opened, clock.now);
   closers.add('store', store.close);
-  const restored = await store.write(doubtParts, {});
+  const restored = await store.write(endPartsAfterRestore, {});
   if (restored) log.warn(restored, 'store.restored');
   const processes = await registerProcess({ store, files, folderId, log }, config.role);
   closers.add('process', processes.unregister);

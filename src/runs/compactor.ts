@@ -70,7 +70,7 @@ export async function compactSession(
   const plan = planCompaction(context.messages, context.summary, deps.limits);
   if (plan === undefined) return { kind: 'too-short' };
   order.begin?.(plan.oldTokens);
-  using progress = tellProgress(deps, order.run);
+  using progress = publishProgress(deps, order.run);
   // The forked part has positions of another session, so it is always summarised in full.
   const index = Math.max(plan.index, context.forked);
   const kept = context.messages.slice(index);
@@ -94,7 +94,7 @@ export async function compactSession(
 }
 
 /** Reports the summary's progress to the session's followers, and finally that it is over, however it ended. */
-function tellProgress({ stream }: CompactorDeps, { runId, laneKey, sessionId }: ClaimedRun) {
+function publishProgress({ stream }: CompactorDeps, { runId, laneKey, sessionId }: ClaimedRun) {
   let share = 0;
   const tell = (isOver = false) =>
     stream(laneKey, () => [{ stream: 'summarize', runId, sessionId, progress: share, done: isOver }]);

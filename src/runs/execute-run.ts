@@ -49,7 +49,7 @@ import type { RunSettings } from './run-settings.ts';
 import { createStop, type StopController } from './stop-controller.ts';
 import { createStoreWatch, type StoreWatch } from './store-watch.ts';
 import { createStreamEvents } from './stream-events.ts';
-import { tellTitle, titleSettings, titleSystem } from './title-run.ts';
+import { publishTitle, titleSettings, titleSystem } from './title-run.ts';
 import { storedToolSend } from './tool-send.ts';
 import { traceRun } from './trace-run.ts';
 
@@ -127,7 +127,7 @@ export async function executeRun(
   let live = createNoopView();
   let left: RunExit | undefined;
   try {
-    tellStart(deps, run);
+    publishStart(deps, run);
     const route = routeOf(run.target);
     const channel = route && deps.channelFor(route);
     live = await openLiveView(deps, run, channel);
@@ -142,7 +142,7 @@ export async function executeRun(
       left = { kind: 'handed-over' };
       deps.probe.reach('handing-over');
     }
-    if (run.kind === 'title' && left !== undefined) await tellTitle(deps, run.laneKey);
+    if (run.kind === 'title' && left !== undefined) await publishTitle(deps, run.laneKey);
     const { runId, laneKey, isResumed } = run;
     // If the lease turns out to be gone after the run has closed its lane, it was given back, not lost.
     const isGivenBack = stopping.reason() === 'lost' && left !== undefined;
@@ -171,7 +171,7 @@ async function recordShown(clock: Clock, live: LiveView): Promise<void> {
   await Promise.race([recorded, clock.wait(shownMs, isRecorded.signal)]);
 }
 
-function tellStart({ publish, stream }: RunDeps, run: ClaimedRun): void {
+function publishStart({ publish, stream }: RunDeps, run: ClaimedRun): void {
   const { runId, laneKey, sessionId } = run;
   publish(laneKey, { kind: 'run', runId, state: 'started' });
   if (run.beginsSession) stream(laneKey, () => [{ stream: 'session', sessionId, change: 'created' }]);

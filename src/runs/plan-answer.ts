@@ -32,7 +32,7 @@ export type AnswerScene = {
 };
 
 /** The run's actions since its last answer. */
-export type Deeds = {
+export type RunActions = {
   readonly toolSends: readonly ToolSend[];
   readonly toolFailure: { readonly tool: string } | undefined;
   /** Whether to drop an answer that only acknowledges what a tool has sent. */
@@ -52,19 +52,19 @@ export type ShapingDeps = {
 export async function planAnswer(
   message: AgentMessage,
   scene: AnswerScene & ShapingDeps,
-  deeds: Deeds,
+  actions: RunActions,
 ): Promise<ReplyPlan> {
   const { run, shaper, sections, silence, hasSeen, ...rest } = scene;
   const input: ReplyInput = {
     ...rest,
     text: textOf(message.parts),
     isCut: finishReasonOf(message.parts) === 'max_tokens',
-    toolSends: deeds.toolSends,
+    toolSends: actions.toolSends,
     route: routeOf(run.target),
     chatKind: run.chatKind,
     silenceContext: silence,
-    ...(deeds.toolFailure && { toolFailure: deeds.toolFailure }),
-    ...(!deeds.suppressAcknowledgements && { acknowledgements: [] }),
+    ...(actions.toolFailure && { toolFailure: actions.toolFailure }),
+    ...(!actions.suppressAcknowledgements && { acknowledgements: [] }),
   };
   const judged = sections.run('judge answer', () => decideReply(input));
   const { replyTag } = judged;

@@ -9,7 +9,7 @@ import { type AgentMessage, finishReasonOf, toolCallsOf } from '#contracts/messa
 import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
-import type { Mark } from '../agent/mend-history.ts';
+import type { Mark } from '../agent/repair-history.ts';
 import { confirmedSends, type ToolSend } from '../replies/dedupe.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
@@ -224,7 +224,7 @@ export class RunRecorder {
     const silence = await silenceContextOf(store, this.#run, message);
     const hasSeen = (messageId: string) => store.read(readIsSeen, { run: this.#run, messageId });
     const shaping = { ...this.#scene(), shaper, sections, silence, hasSeen };
-    const plan = await planAnswer(message, shaping, this.#tools.deeds);
+    const plan = await planAnswer(message, shaping, this.#tools.actions);
     const modelCalls = calls.ended();
     const commit = (sender?: DeliveryPolicy) =>
       store.write(commitAnswer, {
@@ -256,7 +256,7 @@ export class RunRecorder {
 
   /** Says whether a tool has already sent the person a message, so that no answer is expected. */
   get hasSpoken(): boolean {
-    return confirmedSends(this.#tools.deeds.toolSends, this.#route).length > 0;
+    return confirmedSends(this.#tools.actions.toolSends, this.#route).length > 0;
   }
 
   /** Says whether a person may have seen part of the answer being written. */
@@ -273,7 +273,7 @@ export class RunRecorder {
   /** Marks messages that a request was rejected for: no later request of any run contains them again. */
   async keepMarks(marks: readonly Mark[]): Promise<void> {
     const { runId, laneKey } = this.#run;
-    this.#deps.log.warn({ runId, laneKey, marks }, 'history.mended');
+    this.#deps.log.warn({ runId, laneKey, marks }, 'history.repaired');
     await this.#deps.store.write(markUnsendable, { ...this.#held, marks });
   }
 

@@ -46,7 +46,7 @@ export function compactionOf(
   const compactor = compactorOf(deps, run, calls);
   const { limits } = compactor;
   return {
-    middleware: [autoCompact({ limits }, (stuck) => tellStuck(deps, run, stuck))],
+    middleware: [autoCompact({ limits }, (stuck) => notifyStuck(deps, run, stuck))],
     compact: async (reason, signal) => {
       const tail = reason === 'overflow' ? Math.floor(limits.tail / 2) : limits.tail;
       const deeper = { ...compactor, limits: { ...limits, tail } };
@@ -63,7 +63,7 @@ export function compactionOf(
 }
 
 /** Tells the owner what to do if the instructions leave no room for the conversation. */
-function tellStuck(
+function notifyStuck(
   { store, log }: RunCompactionDeps,
   { runId, laneKey, model, agentId }: ClaimedRun,
   { isFixed, ...stuck }: StuckContext,

@@ -1,7 +1,7 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { type AgentMessage, textOf, toolCallsOf } from '#contracts/message.ts';
-import { isWorthALook } from '../replies/preview.ts';
+import { shouldJudgeAgain } from '../replies/preview.ts';
 import { readableText } from '../replies/reply-pipeline.ts';
 import { visibleWhileStreaming } from '../replies/stream-guard.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
@@ -113,7 +113,7 @@ class ShownAnswer {
   grow({ id, parts }: AgentMessage): Shown | undefined {
     const anew = id === this.#id ? undefined : this.begin(id);
     const length = parts.reduce((sum, part) => sum + (part.type === 'text' ? part.data.text.length : 0), 0);
-    if (!isWorthALook(this.#judgedLength, length)) return anew;
+    if (!shouldJudgeAgain(this.#judgedLength, length)) return anew;
     this.#judgedLength = length;
     const visible = visibleWhileStreaming(textOf(parts), widest);
     const text = visible.slice(this.#text.length);

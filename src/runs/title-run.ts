@@ -31,14 +31,17 @@ export function titleSettings(
   };
 }
 
-export type TitleTeller = {
+export type TitlePublisher = {
   readonly store: Store;
   publish(laneKey: string, event: TimelineEvent): void;
   stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
 };
 
 /** Notifies the followers of the session that the run in this lane has named, if it has named one. */
-export async function tellTitle({ store, publish, stream }: TitleTeller, laneKey: string): Promise<void> {
+export async function publishTitle(
+  { store, publish, stream }: TitlePublisher,
+  laneKey: string,
+): Promise<void> {
   const sessionId = sessionNamedIn(laneKey);
   if (sessionId === undefined) return;
   const [session] = await store.read(readSessions, { ids: [sessionId], limit: 1 });

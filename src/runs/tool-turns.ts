@@ -9,7 +9,7 @@ import type { Store } from '../store/base/command.ts';
 import { markToolStarted, storeToolResults } from '../store/lanes/commit-turn.ts';
 import type { RunFence } from '../store/rows/run-fence.ts';
 import type { LiveView } from './live-view.ts';
-import type { Deeds } from './plan-answer.ts';
+import type { RunActions } from './plan-answer.ts';
 import { parseToolSend } from './tool-send.ts';
 
 export type ToolTurnsDeps = {
@@ -47,7 +47,7 @@ export class ToolTurns {
   }
 
   /** Returns what the tools have sent, and whether one failed, since the last answer. */
-  get deeds(): Deeds {
+  get actions(): RunActions {
     const { suppressAcknowledgements } = this.#deps;
     return { toolSends: this.#toolSends, toolFailure: this.#toolFailure, suppressAcknowledgements };
   }

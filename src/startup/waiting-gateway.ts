@@ -79,7 +79,7 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
       })),
       problems: [problemOf(options.blocker())],
     }),
-    metrics: createMetrics({ store, clock, loop, desk: idleDesk, isRedisReady: () => false }).metrics,
+    metrics: createMetrics({ store, clock, loop, formatter: idleDesk, isRedisReady: () => false }).metrics,
     notices: {
       shown: async () => [],
       dismiss: () => Promise.reject(away),

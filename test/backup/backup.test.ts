@@ -17,7 +17,7 @@ import { makeBackup } from '../../src/backup/make-backup.ts';
 import { backupsIn, listBackups, readManifest, writeManifest } from '../../src/backup/manifest.ts';
 import { finishRestore, restoreBackup, verifyBackup } from '../../src/backup/restore.ts';
 import { lockDataFolder } from '../../src/processes/folder-lock.ts';
-import { doubtParts } from '../../src/store/delivery/doubt-parts.ts';
+import { endPartsAfterRestore } from '../../src/store/delivery/end-parts-after-restore.ts';
 import { openStore } from '../support/open-store.ts';
 import {
   actAndDie,
@@ -111,8 +111,8 @@ it('brings everything back, keeps what it replaces, and that can be brought back
   expect(stateOf(dataDir)).toEqual(['second', 'second', 'second']);
   expect(readlinkSync(link)).toBe('/nowhere/second');
   const store = await openStore({ kind: 'sqlite', dataDir });
-  expect(await store.write(doubtParts, {})).toEqual({ madeAt: manifest.madeAt, parts: 0 });
-  expect(await store.write(doubtParts, {})).toBeUndefined();
+  expect(await store.write(endPartsAfterRestore, {})).toEqual({ madeAt: manifest.madeAt, parts: 0 });
+  expect(await store.write(endPartsAfterRestore, {})).toBeUndefined();
   await store.close();
 });
 

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeBackup } from '../../src/backup/make-backup.ts';
 import { restoreBackup } from '../../src/backup/restore.ts';
-import { doubtParts } from '../../src/store/delivery/doubt-parts.ts';
+import { endPartsAfterRestore } from '../../src/store/delivery/end-parts-after-restore.ts';
 import { importSqlite } from '../../src/store/postgres/import-sqlite.ts';
 import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
 import { openStore } from '../support/open-store.ts';
@@ -34,7 +34,7 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     expect(await read(`select source from ${keptSchema}.lockouts`)).toEqual([{ source: 'second' }]);
     // The schema is whole, and the next start learns of the restore, whatever data folder it has.
     const store = await openStore({ kind: 'postgres', url, poolSize: 1 });
-    expect(await store.write(doubtParts, {})).toEqual({ madeAt: backup.manifest.madeAt, parts: 0 });
+    expect(await store.write(endPartsAfterRestore, {})).toEqual({ madeAt: backup.manifest.madeAt, parts: 0 });
     await store.close();
   });
 
@@ -56,7 +56,7 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     await other.end();
     expect(await sources()).toEqual(['now']);
     const store = await openStore({ kind: 'postgres', url, poolSize: 1 });
-    expect(await store.write(doubtParts, {})).toBeUndefined();
+    expect(await store.write(endPartsAfterRestore, {})).toBeUndefined();
     await store.close();
   });
 

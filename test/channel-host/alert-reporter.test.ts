@@ -126,7 +126,7 @@ describe('a channel that is down', () => {
     await pass(59_000);
     watch.onState(broken, isBack, 'carrier/bot');
     await pass(600_000);
-    watch.onGap(hosted, { reason: 'to see that the desk has worked' });
+    watch.onGap(hosted, { reason: 'to see that the formatter has worked' });
     await vi.waitFor(async () => expect(await watch.shown()).toHaveLength(1), patient);
     expect(await watch.shown()).toMatchObject([
       { kind: 'events-missed', text: expect.stringContaining('missed messages in carrier and can’t') },

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { agentId } from '#contracts/ids.ts';
-import { createReloader, tellOthers } from '../../src/cli/reload.ts';
+import { createReloader, notifyOthers } from '../../src/cli/reload.ts';
 import { reloadSignal, signalsOf } from '../../src/cli/signals.ts';
 import type { Config } from '../../src/config/config.ts';
 import { compareSettings } from '../../src/config/live-settings.ts';
@@ -138,7 +138,7 @@ it('tells every other process, whatever its role, and names who has to be restar
     { pid: 5, role: 'worker' },
   ] as const;
   const failures: Readonly<Record<number, string>> = { 4: 'EPERM', 5: 'ESRCH' };
-  const lines = tellOthers(processes, 1, (pid, signal) => {
+  const lines = notifyOthers(processes, 1, (pid, signal) => {
     const code = failures[pid];
     if (code !== undefined) throw Object.assign(new Error(code), { code });
     told.push([pid, signal]);

@@ -13,7 +13,7 @@ import { readBatch } from '../../channels/telegram/inbound.ts';
 import { pairCalls } from '../../src/agent/call-pairs.ts';
 import { requestOf } from '../../src/agent/convert.ts';
 import { fitContext } from '../../src/agent/fit-context.ts';
-import { marksFor } from '../../src/agent/mend-history.ts';
+import { marksFor } from '../../src/agent/repair-history.ts';
 import { transcriptId } from '../../src/contracts/ids.ts';
 import { type AgentMessage, type MessagePart, textOf } from '../../src/contracts/message.ts';
 import type { Parser } from './parsers.ts';
@@ -51,7 +51,7 @@ const workday = (text: string) =>
     message('tool', at + 1, answers(piece)),
   ]).flat();
 
-function mends(text: string): unknown {
+function repairs(text: string): unknown {
   const messages = workday(text);
   return marksFor({ kind: 'unsendable', detail: text.slice(0, 500) }, requestOf(messages), messages);
 }
@@ -133,7 +133,7 @@ export const outsideParsers: readonly Parser[] = [
   { isSlow: true, name: 'request of many calls', run: (text) => requestOf(workday(text)) },
   { name: 'pairCalls, wire ids', run: (text) => pairCalls(workday(text)) },
   { name: 'fitContext', run: fitted },
-  { isSlow: true, name: 'marksFor', run: mends },
+  { isSlow: true, name: 'marksFor', run: repairs },
   { name: 'textOf, sessions_history', run: (text) => textOf(cut(text, says)) },
   { name: 'parseJson', run: documents },
   { name: 'signal parseFrame', run: parseFrame },

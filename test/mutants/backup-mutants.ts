@@ -4,7 +4,7 @@ const backups = 'test/backup/backup.test.ts';
 const kills = 'test/backup/kills-postgres.test.ts';
 const postgres = 'test/backup/postgres.test.ts';
 const upgrade = 'test/backup/upgrade.test.ts';
-const doubtParts = 'test/store/delivery/doubt-parts.test.ts';
+const endPartsAfterRestore = 'test/store/delivery/end-parts-after-restore.test.ts';
 
 /** Of backups, restores and changes of the schema. */
 export const backupMutants: readonly Mutant[] = [
@@ -64,7 +64,7 @@ export const backupMutants: readonly Mutant[] = [
     name: 'positions of before a restore',
     invariant: 'a client reads a restored conversation anew, not on from a position of before',
     edit: { in: 'createTimelines', find: 'laneKeyFor(route) + restoreMark', replace: 'laneKeyFor(route)' },
-    test: { file: doubtParts, name: 'positions that a client has read before' },
+    test: { file: endPartsAfterRestore, name: 'positions that a client has read before' },
   },
   {
     name: 'backup of a folder that is gone',
@@ -113,19 +113,19 @@ export const backupMutants: readonly Mutant[] = [
   {
     name: 'restored answers sent again',
     invariant: 'after a restore nothing is sent by itself',
-    edit: { in: 'doubtParts', find: "state: 'unknown'", replace: "state: 'sent'" },
-    test: { file: doubtParts, name: 'nothing that waits to be sent' },
+    edit: { in: 'endPartsAfterRestore', find: "state: 'unknown'", replace: "state: 'sent'" },
+    test: { file: endPartsAfterRestore, name: 'nothing that waits to be sent' },
   },
   {
     name: 'restored sign-ins count',
     invariant: 'a restore signs nobody in again who was signed out since the backup',
-    edit: { in: 'doubtParts', find: "await tx.db.deleteFrom('signIns').execute();", replace: '' },
-    test: { file: doubtParts, name: 'no browser is signed in' },
+    edit: { in: 'endPartsAfterRestore', find: "await tx.db.deleteFrom('signIns').execute();", replace: '' },
+    test: { file: endPartsAfterRestore, name: 'no browser is signed in' },
   },
   {
     name: 'a journal later than the backup believed',
     invariant: 'after a restore no journal can tell that a part was not sent',
-    edit: { in: 'doubtParts', find: 'await distrustSending(tx);', replace: '' },
-    test: { file: doubtParts, name: 'a part that was being sent' },
+    edit: { in: 'endPartsAfterRestore', find: 'await distrustSending(tx);', replace: '' },
+    test: { file: endPartsAfterRestore, name: 'a part that was being sent' },
   },
 ];

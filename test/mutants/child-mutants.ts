@@ -20,9 +20,9 @@ export const childMutants: readonly Mutant[] = [
     invariant: 'a child has ended only if its parent is told in the same commit',
     edit: {
       in: 'finishChild',
-      find: 'const told = await tellParent(tx, { child: known, report }, effects);',
+      find: 'const told = await notifyParent(tx, { child: known, report }, effects);',
       replace:
-        "const told = 'lane' as ChildTold; const tellLater = () => tellParent(tx, { child: known, report }, effects); void tellLater;",
+        "const told = 'lane' as ChildTold; const tellLater = () => notifyParent(tx, { child: known, report }, effects); void tellLater;",
     },
     test: { file: children, name: 'is announced to its parent once' },
     isSample: true,
@@ -60,7 +60,7 @@ export const childMutants: readonly Mutant[] = [
   {
     name: 'spawned by a run that was asked to stop',
     invariant: 'a run that was asked to stop begins nothing more',
-    edit: { in: 'spawnChild', find: 'await assertGoesOn(tx, input.runId);', replace: '' },
+    edit: { in: 'spawnChild', find: 'await assertRunActive(tx, input.runId);', replace: '' },
     test: { file: children, name: 'is spawned by no run that was asked to stop' },
   },
   {

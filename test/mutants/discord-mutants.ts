@@ -191,8 +191,8 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'what is turned away with all else waits for as long as that lasts',
     edit: {
       in: 'Sender',
-      find: '!isTurnedAway(refusal) || !(await this.#deps.api.answers(signal))',
-      replace: '!isTurnedAway(refusal) || signal.aborted',
+      find: '!isBlockedUpstream(refusal) || !(await this.#deps.api.answers(signal))',
+      replace: '!isBlockedUpstream(refusal) || signal.aborted',
     },
     test: { file: sending, name: 'that something before Discord refuses time and again' },
   },

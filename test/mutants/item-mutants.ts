@@ -203,7 +203,7 @@ export const itemMutants: readonly Mutant[] = [
     name: 'one bad event handed over for ever',
     invariant: 'an event that can’t be taken in holds up no other',
     edit: {
-      in: 'isOfSurroundings',
+      in: 'isEnvironmentFault',
       find: 'isStoreAway(error)',
       replace: "isStoreAway(error) || hasCode(error, 'invalid_input')",
     },

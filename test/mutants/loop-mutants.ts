@@ -1,18 +1,18 @@
 /** Broken variants of what keeps the event loop free. */
 import type { Mutant } from './mutants.ts';
 
-const desk = 'test/replies/markdown-desk.test.ts';
+const formatter = 'test/replies/markdown-formatter.test.ts';
 
 export const loopMutants: readonly Mutant[] = [
   {
     name: 'parser without a deadline',
     invariant: 'a text that takes the parser too long is sent as it was written',
     edit: {
-      in: 'Desk',
+      in: 'ThreadedFormatter',
       find: "this.#parsing = setTimeout(() => this.#cut(next, 'parser-too-slow'), this.#limits.parseMs);",
       replace: '',
     },
-    test: { file: desk, name: 'gives a text that takes too long back as it was written' },
+    test: { file: formatter, name: 'gives a text that takes too long back as it was written' },
   },
   {
     name: 'long texts parsed on the event loop',
@@ -22,7 +22,10 @@ export const loopMutants: readonly Mutant[] = [
       find: 'isQuickToParse(markdown) ?',
       replace: 'isQuickToParse(markdown) || markdown.length < 1_000 ?',
     },
-    test: { file: desk, name: 'shapes an ordinary answer at once and hands everything else to the desk' },
+    test: {
+      file: formatter,
+      name: 'shapes an ordinary answer at once and hands everything else to the formatter',
+    },
     isSample: true,
   },
   {

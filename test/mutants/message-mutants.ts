@@ -19,7 +19,7 @@ export const messageMutants: readonly Mutant[] = [
   {
     name: 'refused change of a tool said as a message',
     invariant: 'what an agent wanted to change and the network refused is said by nobody, but for the agent',
-    edit: { in: 'mendOf', find: "if (purpose === 'tool') return undefined;", replace: 'void purpose;' },
+    edit: { in: 'repairFor', find: "if (purpose === 'tool') return undefined;", replace: 'void purpose;' },
     test: { file: targets, name: 'nothing is said instead' },
   },
   {

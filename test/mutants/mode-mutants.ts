@@ -9,7 +9,7 @@ export const modeMutants: readonly Mutant[] = [
   {
     name: 'failed run that nobody is told of',
     invariant: 'a run that has failed is told in a line where no reaction can tell it',
-    edit: { in: 'mendOf', find: "content.kind === 'reaction'", replace: "texts.internalFailure === ''" },
+    edit: { in: 'repairFor', find: "content.kind === 'reaction'", replace: "texts.internalFailure === ''" },
     test: {
       file: 'test/store/delivery/reply-outcome.test.ts',
       name: 'is told in a line where the reaction that would say so is refused',

@@ -83,7 +83,7 @@ export const moneyMutants: readonly Mutant[] = [
     name: 'new day unknown',
     invariant: 'a run that waits for a day’s budget has that of the next day to try',
     edit: {
-      in: 'hasWaitedInVain',
+      in: 'isWaitExhausted',
       find: 'endsAt === undefined || needs > limit',
       replace: 'endsAt !== limit + needs',
     },

@@ -200,7 +200,10 @@ export const outcomeMutants: readonly Mutant[] = [
       find: 'isInvisible(formatted.text) ? plainText(markdown.trim()) : formatted',
       replace: 'markdown === "" ? plainText("") : formatted',
     },
-    test: { file: 'test/replies/markdown-desk.test.ts', name: 'shows markup around nothing as written: 0' },
+    test: {
+      file: 'test/replies/markdown-formatter.test.ts',
+      name: 'shows markup around nothing as written: 0',
+    },
   },
   {
     name: 'a lane handed over before its preview is recorded',

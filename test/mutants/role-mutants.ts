@@ -9,8 +9,8 @@ export const roleMutants: readonly Mutant[] = [
   {
     name: 'a standby gateway isn’t told to reload',
     invariant: 'parley reload reaches every process, whatever its role',
-    edit: { in: 'tellOthers', find: 'pid !== asked', replace: `pid !== asked && role === 'worker'` },
-    also: [{ in: 'tellOthers', find: '({ pid }) =>', replace: '({ pid, role }) =>' }],
+    edit: { in: 'notifyOthers', find: 'pid !== asked', replace: `pid !== asked && role === 'worker'` },
+    also: [{ in: 'notifyOthers', find: '({ pid }) =>', replace: '({ pid, role }) =>' }],
     test: { file: reload, name: 'tells every other process, whatever its role' },
   },
   {

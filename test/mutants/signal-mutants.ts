@@ -156,7 +156,7 @@ export const signalMutants: readonly Mutant[] = [
   {
     name: 'a loss is told by each way it came',
     invariant: 'the owner reads how many messages were lost',
-    edit: { in: 'Losses', find: 'return isTold;', replace: 'return isTold && false;' },
+    edit: { in: 'Losses', find: 'return isReported;', replace: 'return isReported && false;' },
     test: {
       file: receiving,
       name: 'says once that a message is lost that the WebSocket has brought in vain',

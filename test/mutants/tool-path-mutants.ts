@@ -57,7 +57,7 @@ export const toolPathMutants: readonly Mutant[] = [
   {
     name: 'tool speaks for a stopped run',
     invariant: 'a run that was asked to stop says nothing more, by no tool either',
-    edit: { in: 'storeToolParts', find: 'await assertGoesOn(tx, input.runId);', replace: '' },
+    edit: { in: 'storeToolParts', find: 'await assertRunActive(tx, input.runId);', replace: '' },
     test: {
       file: 'test/store/delivery/tool-parts.test.ts',
       name: 'is not stored once its run was asked to stop',

@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { ModelRequest } from '../../src/contracts/model.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
-import { createMotion } from '../../src/queue/effect-dispatcher.ts';
+import { createEffectDispatcher } from '../../src/queue/effect-dispatcher.ts';
 import { type LaneWorkers, startLaneWorkers } from '../../src/queue/lane-workers.ts';
 import { createWakes } from '../../src/queue/wakes.ts';
 import { openRedis } from '../../src/redis/connection.ts';
@@ -54,7 +54,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     ...{ store, holder, clock: systemClock, log: silentLog },
     ...{ leaseMs, renewMs: 1_000 },
   });
-  const motion = createMotion(noProbe);
+  const motion = createEffectDispatcher(noProbe);
   const workers = slots > 0 ? startWorkers() : undefined;
   motion.connect({
     cancel: active.cancel,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { troubleText } from '../../src/replies/owner-texts.ts';
+import { alertText } from '../../src/replies/owner-texts.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 
 const german = noticesFor('de');
@@ -7,20 +7,20 @@ const told = { kind: 'channel-down', subject: 'telegram', count: 1 } as const;
 
 it('tells the owner in their own language why a channel is down, with what the network said', () => {
   const values = { code: 'no-answer', reason: 'ECONNREFUSED' };
-  expect(troubleText(german, { ...told, values })).toMatch(
+  expect(alertText(german, { ...told, values })).toMatch(
     /^telegram ist nicht erreichbar: keine Antwort \(ECONNREFUSED\)\. /,
   );
-  expect(troubleText(noticesFor('en'), { ...told, values })).toContain('it doesn’t answer (ECONNREFUSED).');
+  expect(alertText(noticesFor('en'), { ...told, values })).toContain('it doesn’t answer (ECONNREFUSED).');
 });
 
 it('shows a reason without a code, or with an unknown one, as it is', () => {
   for (const code of [{}, { code: 'constructor' }])
-    expect(troubleText(german, { ...told, values: { ...code, reason: 'asleep' } })).toContain(': asleep.');
+    expect(alertText(german, { ...told, values: { ...code, reason: 'asleep' } })).toContain(': asleep.');
 });
 
 it('lets no network write more than a short line into a text', () => {
   const values = { code: 'no-answer', reason: `a\n\u202eb${'x'.repeat(1000)}` };
-  const text = troubleText(german, { ...told, values });
+  const text = alertText(german, { ...told, values });
   expect(text).not.toMatch(/[\n\u202e]/);
   expect(text.length).toBeLessThan(500);
 });
@@ -28,8 +28,8 @@ it('lets no network write more than a short line into a text', () => {
 it('names the run that failed in a group, and how to find out why', () => {
   const failed = { kind: 'run-failed', subject: 'telegram/1/-2', count: 1 } as const;
   const values = { reason: 'model error', run: 'r1' };
-  expect(troubleText(noticesFor('en'), { ...failed, values })).toMatch(
+  expect(alertText(noticesFor('en'), { ...failed, values })).toMatch(
     /^I failed to answer in telegram\/1\/-2 \(model error\)\. The group only sees ⚠\. .* why r1$/,
   );
-  expect(troubleText(german, { ...failed, values })).toMatch(/ why r1$/);
+  expect(alertText(german, { ...failed, values })).toMatch(/ why r1$/);
 });

@@ -5,7 +5,7 @@ import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { configuredModel } from '../../src/models/configured-model.ts';
 import { noUsage } from '../../src/models/cost.ts';
-import { troubleEndText, troubleText } from '../../src/replies/owner-texts.ts';
+import { alertEndText, alertText } from '../../src/replies/owner-texts.ts';
 import { createKeyAlerts, createToolAlerts, type KeyAlertsDeps } from '../../src/roles/model-alerts.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
@@ -47,10 +47,10 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   if (notice === undefined) throw new Error('no notice');
   expect(notice).toMatchObject({ kind: 'model-key', subject: 'anthropic', count: 1 });
   const texts = noticesFor('en');
-  expect(troubleText(texts, notice)).toMatch(
+  expect(alertText(texts, notice)).toMatch(
     /^anthropic rejects my key: .*401.*invalid x-api-key.* Put a valid one into ANTHROPIC_API_KEY/,
   );
-  expect(troubleEndText(texts, notice)).toBe('anthropic accepts my key again.');
+  expect(alertEndText(texts, notice)).toBe('anthropic accepts my key again.');
   server.script(() => ({ text: 'hello' }));
   await ask(start());
   await until(async () => (await open()).length === 0, { what: 'the end of the notice' });
@@ -88,7 +88,7 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   const refusal = (await open()).find(({ subject }) => subject === 'anthropic/dear');
   if (refusal === undefined) throw new Error('no notice of the model');
   expect(refusal.count).toBe(1);
-  expect(troubleText(texts, refusal)).toMatch(/^anthropic\/dear isn’t available to my key: 403\./);
+  expect(alertText(texts, refusal)).toMatch(/^anthropic\/dear isn’t available to my key: 403\./);
   observers.begin(dear).end({ kind: 'answered', ...counted });
   await until(async () => (await open()).length === 1, { what: 'the end of the notice of the model' });
 });
@@ -119,7 +119,5 @@ it('tells the owner once that a model is asked without tools, unless they have s
   const [notice] = await open();
   if (notice === undefined) throw new Error('no notice');
   expect(notice).toMatchObject({ subject: 'house/gemma3:4b', count: 1 });
-  expect(troubleText(noticesFor('en'), notice)).toMatch(
-    /^house\/gemma3:4b doesn’t support tools, so I answer/,
-  );
+  expect(alertText(noticesFor('en'), notice)).toMatch(/^house\/gemma3:4b doesn’t support tools, so I answer/);
 });

@@ -8,7 +8,7 @@ import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { metered } from '../../src/models/metering.ts';
 import type { Models } from '../../src/models/models.ts';
 import { withRetry } from '../../src/models/retry.ts';
-import { troubleText } from '../../src/replies/owner-texts.ts';
+import { alertText } from '../../src/replies/owner-texts.ts';
 import { executeRun, type RunDeps, type RunOptions } from '../../src/runs/execute-run.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
@@ -151,7 +151,7 @@ describe('a conversation that grows too long', () => {
     const notices = await store().read(readOpenNotices, { limit: 10 });
     const values = { fixed: '4000', threshold: '4500' };
     expect(notices).toMatchObject([{ kind: 'context-full', subject: 'main', values }]);
-    expect(notices.map((notice) => troubleText(noticesFor('en'), notice)).join()).toMatch(
+    expect(notices.map((notice) => alertText(noticesFor('en'), notice)).join()).toMatch(
       /^The instructions and tools of main/,
     );
   });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { ReplyPart, ReplyToMode } from '../../src/replies/reply-pipeline.ts';
-import { type Deeds, planAnswer } from '../../src/runs/plan-answer.ts';
+import { planAnswer, type RunActions } from '../../src/runs/plan-answer.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { aMessage } from '../agent/support/builders.ts';
 import { plainCapabilities } from '../channel-host/plain-capabilities.ts';
@@ -11,7 +11,7 @@ import { shaping } from '../support/free-loop.ts';
 const route = aRoute('here', { replyTo: messageId('41') });
 const nothingDone = { toolSends: [], toolFailure: undefined, suppressAcknowledgements: true };
 
-const plan = (text: string, deeds: Deeds, over: { readonly replyToMode?: ReplyToMode } = {}) =>
+const plan = (text: string, actions: RunActions, over: { readonly replyToMode?: ReplyToMode } = {}) =>
   planAnswer(
     aMessage('assistant', 'a', { type: 'text', data: { text } }),
     {
@@ -24,7 +24,7 @@ const plan = (text: string, deeds: Deeds, over: { readonly replyToMode?: ReplyTo
       hasSeen: async (id) => id === '17',
       ...over,
     },
-    deeds,
+    actions,
   );
 
 it.each([
@@ -38,8 +38,8 @@ it.each([
     text: 'The train leaves at 9:40.',
     media: [],
   } as const;
-  const deeds = { toolSends: [toolSend], toolFailure: undefined, suppressAcknowledgements: isOn };
-  expect((await plan('Done!', deeds)).kind).toBe(kind);
+  const actions = { toolSends: [toolSend], toolFailure: undefined, suppressAcknowledgements: isOn };
+  expect((await plan('Done!', actions)).kind).toBe(kind);
 });
 
 it.each([

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
-import { createMotion } from '../../src/queue/effect-dispatcher.ts';
+import { createEffectDispatcher } from '../../src/queue/effect-dispatcher.ts';
 import type { LiveEvent } from '../../src/queue/live-events.ts';
 import { type AgentStreams, createAgentStreams } from '../../src/service/agent-streams.ts';
 import { createBroker } from '../../src/service/broker.ts';
@@ -55,7 +55,7 @@ describe('streams between processes', () => {
   it('tell the end of a run whose process has died, once', async () => {
     const clock = createSteppedClock();
     const streams = createAgentStreams({ clock, live: { publish: () => undefined } });
-    const motion = createMotion(noProbe);
+    const motion = createEffectDispatcher(noProbe);
     const nothing = () => undefined;
     motion.connect({
       ...{ cancel: nothing, wake: nothing, deliver: nothing, fetch: nothing, changed: nothing },

@@ -12,7 +12,7 @@ import type { AnswerResult } from '../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, markToolStarted } from '../../src/store/lanes/commit-turn.ts';
 import { parkRun } from '../../src/store/lanes/park-run.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
-import { tendChild } from '../../src/store/lanes/tend-child.ts';
+import { sweepChild } from '../../src/store/lanes/sweep-child.ts';
 import { callIdOf } from '../../src/store/money/model-calls.ts';
 import { aLane, aMessage, aWorker, defaults, endWithout, holder, unique } from './builders.ts';
 import { counted } from './call-builders.ts';
@@ -128,6 +128,6 @@ function childLane(run: ClaimedRun, callId: string, depth: number): LaneSpec {
 /** Does what the sweep of any process would do about children `inMs` from now, and returns their ids. */
 export async function tend(store: Store, inMs = 0): Promise<readonly string[]> {
   const { children } = await store.read(readSweep, { now: Date.now() + inMs });
-  for (const childId of children) await store.write(tendChild, { childId });
+  for (const childId of children) await store.write(sweepChild, { childId });
   return children;
 }

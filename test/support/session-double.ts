@@ -9,7 +9,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { TimelineEvent, TimelineItem, TimelineReader, TimelineStanding } from '#contracts/timeline.ts';
+import type { TimelineActivity, TimelineEvent, TimelineItem, TimelineReader } from '#contracts/timeline.ts';
 
 export type SessionDouble = {
   readonly intake: Intake;
@@ -23,7 +23,7 @@ export type SessionDouble = {
   /** While true, `accept` and `read` reject as they do when the store is away. */
   isAway: boolean;
   /** What goes on, as the store has it. */
-  standing: TimelineStanding;
+  standing: TimelineActivity;
   /** The session that every route leads to. */
   sessionName: string;
   /** How many watchers there are. */

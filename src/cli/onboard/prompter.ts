@@ -9,7 +9,7 @@ export type Option<Value extends string> = {
 /** The result of an attempt. */
 export type TrialResult = { readonly isWell: boolean; readonly text: string };
 
-/** Asks the person at the terminal. Each question throws `PersonLeft` if they leave instead (Ctrl-C). */
+/** Asks the person at the terminal. Each question throws `PromptCancelled` if they leave instead (Ctrl-C). */
 export interface Prompter {
   choose<Value extends string>(question: string, options: readonly Option<Value>[]): Promise<Value>;
   /** `problemOf`: returns why an answer can't be accepted. */
@@ -25,13 +25,13 @@ export interface Prompter {
 }
 
 /** The person ended the questions. */
-export class PersonLeft extends Error {}
+export class PromptCancelled extends Error {}
 
 /** Loads the prompt library, which nothing else needs. */
 export async function openPrompter(title: string): Promise<Prompter & { end(text: string): void }> {
   const clack = await import('@clack/prompts');
   const answered = <Value>(value: Value): Exclude<Value, symbol> => {
-    if (clack.isCancel(value)) throw new PersonLeft();
+    if (clack.isCancel(value)) throw new PromptCancelled();
     // The library returns no other symbol.
     return value as Exclude<Value, symbol>;
   };
@@ -45,7 +45,7 @@ export async function openPrompter(title: string): Promise<Prompter & { end(text
       }));
       const chosen = answered(await clack.select<string>({ message, options: choices }));
       const option = options.find(({ value }) => value === chosen);
-      if (option === undefined) throw new PersonLeft();
+      if (option === undefined) throw new PromptCancelled();
       return option.value;
     },
     text: async (message, { example, problemOf } = {}) => {

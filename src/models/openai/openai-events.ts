@@ -160,15 +160,15 @@ export class ChunkReader {
   }
 
   #readText(piece: string): readonly ModelEvent[] {
-    return piece === '' ? [] : this.#tell(this.#splitter.take(piece));
+    return piece === '' ? [] : this.#report(this.#splitter.take(piece));
   }
 
   /** Ends the text, because something else follows or the answer is over. */
   #endText(): readonly ModelEvent[] {
-    return [...this.#tell(this.#splitter.rest()), ...this.#close()];
+    return [...this.#report(this.#splitter.rest()), ...this.#close()];
   }
 
-  #tell({ thinking, text }: SplitText): readonly ModelEvent[] {
+  #report({ thinking, text }: SplitText): readonly ModelEvent[] {
     return [...(thinking === '' ? [] : this.#think(thinking)), ...this.#say(text)];
   }
 

@@ -79,8 +79,8 @@ export function chargeOf(
 ): number {
   if (isPriced(answered)) return costOf(usage, answered);
   const told = wire?.cost;
-  const isTold = typeof told === 'number' && told > 0 && told <= 10_000;
-  return isTold ? Math.ceil(told * 1_000_000) : costOf(usage, asked);
+  const isReported = typeof told === 'number' && told > 0 && told <= 10_000;
+  return isReported ? Math.ceil(told * 1_000_000) : costOf(usage, asked);
 }
 
 function countIn(value: unknown): number {

@@ -6,7 +6,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { isStoreAway } from '#contracts/errors.ts';
 import type { LoopWatch } from '../../logging/loop-watch.ts';
 import type { WaitingCalls } from '../../models/provider-waits.ts';
-import type { MarkdownDesk } from '../../replies/markdown-desk.ts';
+import type { MarkdownFormatter } from '../../replies/markdown-formatter.ts';
 import type { Store } from '../../store/base/command.ts';
 import { type OpenCounts, readOpenCounts } from '../../store/reads/read-open-counts.ts';
 import { createChildGauges } from './child-gauges.ts';
@@ -16,7 +16,7 @@ export type MetricsDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly loop: Pick<LoopWatch, 'delays' | 'held'>;
-  readonly desk: Pick<MarkdownDesk, 'counts'>;
+  readonly formatter: Pick<MarkdownFormatter, 'counts'>;
   isRedisReady(): boolean;
   /** The calls that wait to ask the model again; absent in a process without model calls. */
   modelWaits?(): WaitingCalls;
@@ -270,14 +270,14 @@ function loopGauges(registry: PromRegistry) {
 
 function showLoop(
   { delay, held, texts }: ReturnType<typeof loopGauges>,
-  { loop, desk }: Pick<MetricsDeps, 'loop' | 'desk'>,
+  { loop, formatter }: Pick<MetricsDeps, 'loop' | 'formatter'>,
 ): void {
   const { p50, p99, max } = loop.delays();
   delay.set({ quantile: '0.5' }, p50);
   delay.set({ quantile: '0.99' }, p99);
   delay.set({ quantile: '1' }, max);
   for (const [section, times] of loop.held()) held.set({ section }, times);
-  const { parsed, givenUp } = desk.counts();
+  const { parsed, givenUp } = formatter.counts();
   texts.set({ result: 'parsed' }, parsed);
   texts.set({ result: 'plain' }, givenUp);
 }

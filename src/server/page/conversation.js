@@ -112,7 +112,7 @@ function onFrame(state, frame) {
     case 'event':
       return onEvent(state, frame.event);
     case 'standing':
-      return { ...onStanding(state, frame.run), queueMode: frame.queueMode, children: frame.children ?? [] };
+      return { ...onActivity(state, frame.run), queueMode: frame.queueMode, children: frame.children ?? [] };
     case 'preview':
       return { ...state, preview: { text: frame.text, spans: frame.spans }, hasDraft: true };
     case 'message':
@@ -227,7 +227,7 @@ function onEvent(state, event) {
 }
 
 /** The stored run replaces what events reported; only facts that aren't stored are kept. */
-function onStanding(state, run) {
+function onActivity(state, run) {
   if (run === undefined) return { ...state, run: undefined };
   const known = runOf(state, run.runId);
   const atWork = run.tools.map((name) => ({ name, state: 'started' }));

@@ -11,8 +11,8 @@ export type SenderRole = Role | 'none';
 type RoleRequest = { readonly account: string; readonly peerIds: readonly string[] };
 
 /** Reads the stored roles of these senders of one bot account, by peer id, with a single index lookup. */
-export const readStandings: StoreQuery<RoleRequest, ReadonlyMap<string, Role>> = {
-  query: 'readStandings',
+export const readRoles: StoreQuery<RoleRequest, ReadonlyMap<string, Role>> = {
+  query: 'readRoles',
   run: async (tx, { account, peerIds }) => {
     if (peerIds.length === 0) return new Map();
     const rows = await rolesInAccount.all(tx, { account, peerIds: JSON.stringify(peerIds) });
@@ -53,7 +53,7 @@ export async function assertRolesUnchanged(
 ): Promise<void> {
   const judged = proposals.filter(({ standing, senderId }) => standing !== undefined && senderId !== '');
   const peerIds = [...new Set(judged.map(({ senderId }) => senderId))];
-  const roles = await readStandings.run(tx, { account, peerIds });
+  const roles = await readRoles.run(tx, { account, peerIds });
   if (judged.every(({ senderId, standing }) => (roles.get(senderId) ?? 'none') === standing)) return;
   throw new ParleyError('access_changed', `Somebody who writes to ${account} was approved or revoked.`, {
     retry: { kind: 'later' },

@@ -81,12 +81,12 @@ export type TroubleEnd = AlertName & {
 
 /** Ends the alert, if it is open. The owner is notified of the end of a lasting condition that was reported. */
 export async function closeAlert(tx: Tx, { kind, subject, isSilent = false }: TroubleEnd): Promise<void> {
-  const isTold = isLasting(kind) && !isSilent;
+  const isReported = isLasting(kind) && !isSilent;
   await tx.db
     .updateTable('ownerNotices')
     .set((eb) => ({
       endedAt: tx.now,
-      isPending: isTold
+      isPending: isReported
         ? eb
             .case()
             .when(eb.and([eb('partKey', 'is not', null), eb('dismissedAt', 'is', null)]))

@@ -29,7 +29,7 @@ export async function finishChild(
   if (!known || known.state === 'done') return;
   const usage = await readChildUsage(tx, child.laneKey);
   const report = { status, usage, result: await readResult(tx, child.id) };
-  const told = await tellParent(tx, { child: known, report }, effects);
+  const told = await notifyParent(tx, { child: known, report }, effects);
   await endChild(tx, child.id, { ...report, told });
   effects.endedChildren.push(child.id);
   await leaveTree.post(tx, { treeId: child.treeId });
@@ -55,7 +55,7 @@ async function chargeAncestors(tx: Tx, id: string, cost: number): Promise<void> 
 type ChildNews = { readonly child: Child; readonly report: ChildReport };
 
 /** Notifies the waiting call, or else the parent through an item in its lane, or nobody. */
-async function tellParent(tx: Tx, telling: ChildNews, effects: Effects): Promise<ChildTold> {
+async function notifyParent(tx: Tx, telling: ChildNews, effects: Effects): Promise<ChildTold> {
   const { child, report } = telling;
   if (isCascade(child.stopReason)) return 'none';
   if (child.mode === 'wait' && (await settleWaitingCall(tx, telling, effects))) return 'tool';

@@ -20,7 +20,7 @@ import { locking } from '../base/row-locks.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { assertGoesOn } from '../rows/run-states.ts';
+import { assertRunActive } from '../rows/run-states.ts';
 import { type Child, childIdOf, insertChild, readChild, readLiveChildren } from './child-rows.ts';
 import { innerContent } from './inner-content.ts';
 import { recordOf } from './read-children.ts';
@@ -65,7 +65,7 @@ export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
     const id = childIdOf({ ...input, sessionId: run.sessionId });
     const known = await readChild(tx, id);
     if (known) return { kind: 'attached', ...(await spawnedOf(tx, known)), effects: noEffects() };
-    await assertGoesOn(tx, input.runId);
+    await assertRunActive(tx, input.runId);
     const parent = await readChild(tx, run.sessionId);
     const depth = (parent?.depth ?? 0) + 1;
     const refusal = await refusalOf(tx, { depth, sessionId: run.sessionId, limits: input.limits });

@@ -59,7 +59,7 @@ export async function endPart(
   if (row.purpose === 'preview') return;
   // A notice is Parley's own, so no message of the agent is missing.
   if (row.laneKey && row.purpose !== 'notice')
-    await tellAgent(tx, { laneKey: row.laneKey, state, problem, isChange: isToolChange(row) });
+    await noteForAgent(tx, { laneKey: row.laneKey, state, problem, isChange: isToolChange(row) });
   // A notice to the owner that may not have arrived is no reason for another alert.
   if (state === 'unknown' && !key.startsWith(ownerPartPrefix))
     await openAlert(tx, { kind: 'delivery-unknown', subject: row.conversationKey });
@@ -74,7 +74,7 @@ type UndeliveredPart = {
 };
 
 /** Reports a failed delivery to the agent, which reads about it in its next turn. */
-async function tellAgent(
+async function noteForAgent(
   tx: Tx,
   { laneKey, state, problem = 'no reason known', isChange }: UndeliveredPart,
 ): Promise<void> {

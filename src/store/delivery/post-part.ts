@@ -9,7 +9,7 @@ import { json } from '../base/json.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
 import { type Lane, lockLane, lockLaneAt, lockLanes, takeSeq } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { assertGoesOn } from '../rows/run-states.ts';
+import { assertRunActive } from '../rows/run-states.ts';
 import { insertPart } from './insert-part.ts';
 import { findQuoted, isChange, refuseMoved, withTarget } from './tool-target.ts';
 
@@ -55,7 +55,7 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
       return { keys: known.map(({ key }) => key), route: json.route(route), conversationKey };
     }
     const keys = input.contents.map((_, index) => `${input.key}:${index}`);
-    await assertGoesOn(tx, input.runId);
+    await assertRunActive(tx, input.runId);
     const onlyRun = input.changesOwnOnly ? input.runId : undefined;
     const place = { laneKey: lane.key, conversationKey: conversationKeyOf(route), onlyRun };
     const replyTo = input.quotes && (await findQuoted(tx, place, input.quotes));

@@ -92,7 +92,7 @@ type RefusedPart = {
   readonly purpose: string;
 };
 
-function mendOf(
+function repairFor(
   failure: SendFailure,
   { route, content, purpose }: RefusedPart,
   { texts }: StepTx,
@@ -151,29 +151,29 @@ async function settleFailure(
 ): Promise<void> {
   const part = await readRow(tx, 'outbox', partKey, ['route', 'content', 'purpose']);
   const route = json.route(part.route);
-  const mend =
-    mendOf(failure, { ...part, route, content: json.outbound(part.content) }, tx) ??
+  const repair =
+    repairFor(failure, { ...part, route, content: json.outbound(part.content) }, tx) ??
     (await followMove(tx, failure, conversationKey));
-  if (mend === undefined) {
+  if (repair === undefined) {
     await failAnswer(tx, { partKey, problem });
     if (failure.kind === 'unreachable') await markUnreachable(tx, conversationKey);
     return;
   }
-  const dueAt = tx.now + (mend.kind === 'wait' ? mend.delayMs : 0);
-  const isUnsent = mend.kind === 'part' && mend.isUnsent;
+  const dueAt = tx.now + (repair.kind === 'wait' ? repair.delayMs : 0);
+  const isUnsent = repair.kind === 'part' && repair.isUnsent;
   await reschedulePart(tx, { partKey, dueAt, problem, mayStandSince: isUnsent ? undefined : mayStandSince });
-  if (mend.kind === 'wait') await refundAttempt(tx, partKey);
-  if (mend.kind === 'part' && mend.content) {
-    const content = JSON.stringify(mend.content);
+  if (repair.kind === 'wait') await refundAttempt(tx, partKey);
+  if (repair.kind === 'part' && repair.content) {
+    const content = JSON.stringify(repair.content);
     await changeRow(tx, 'outbox', partKey, { content });
   }
-  if (mend.kind === 'part' && mend.route) {
-    const changed = JSON.stringify(mend.route);
+  if (repair.kind === 'part' && repair.route) {
+    const changed = JSON.stringify(repair.route);
     await changeRow(tx, 'outbox', partKey, { route: changed });
   }
-  if (mend.kind === 'move') {
-    const toKey = conversationKeyOf({ ...route, conversation: mend.to });
-    await moveConversation(tx, { fromKey: conversationKey, from: route.conversation, to: mend.to, toKey });
+  if (repair.kind === 'move') {
+    const toKey = conversationKeyOf({ ...route, conversation: repair.to });
+    await moveConversation(tx, { fromKey: conversationKey, from: route.conversation, to: repair.to, toKey });
   }
 }
 

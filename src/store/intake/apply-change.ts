@@ -41,7 +41,7 @@ export async function applyEdit(
   const { row } = found;
   if (row.senderId !== accepting.proposal.senderId) return { kind: 'ignored', reason: 'not-the-author' };
   const content = json.content(row.content);
-  const { words, changed } = wordedAnew(content, edit);
+  const { words, changed } = withNewText(content, edit);
   if (content.text === text) return { kind: 'ignored', reason: 'unchanged' };
   // A lane command's text can't be edited.
   if (row.kind === 'command') return { kind: 'noted', effect: 'command-kept' };
@@ -61,7 +61,7 @@ export async function applyEdit(
  * Returns the new words and the content with them. Another person's words remain data after any edit; the sender's own
  * become data once an edit makes them another's.
  */
-export function wordedAnew(content: InboxContent, edit: EditDecision) {
+export function withNewText(content: InboxContent, edit: EditDecision) {
   const { text, provenance = content.provenance } = edit;
   const words = content.provenance === undefined ? edit.prompt : (edit.dataPrompt ?? edit.prompt);
   const prompt = withQuotePrefix(content, words);
@@ -186,7 +186,7 @@ async function editContext(tx: Tx, accepting: AcceptEventInput, edit: EditDecisi
   if (content.sender.id !== accepting.proposal.senderId) return { kind: 'ignored', reason: 'not-the-author' };
   await tx.db
     .updateTable('groupContext')
-    .set({ content: JSON.stringify(wordedAnew(content, edit).changed) })
+    .set({ content: JSON.stringify(withNewText(content, edit).changed) })
     .where('laneKey', '=', row.laneKey)
     .where('seq', '=', row.seq)
     .execute();

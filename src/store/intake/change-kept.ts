@@ -3,7 +3,7 @@ import { json } from '../base/json.ts';
 import { changeRow } from '../base/row-by-key.ts';
 import { leaveFiles } from '../rows/left-files.ts';
 import type { AcceptEventInput } from './accept-input.ts';
-import { wordedAnew } from './apply-change.ts';
+import { withNewText } from './apply-change.ts';
 import type { KeptChange } from './proposal.ts';
 
 /** Changes or drops the message kept for a stranger, if the event is about it. The caller must lock the account. */
@@ -23,7 +23,7 @@ export async function changeKept(
   const kept =
     change === 'deleted'
       ? null
-      : JSON.stringify({ ...known, content: wordedAnew(known.content, change).changed });
+      : JSON.stringify({ ...known, content: withNewText(known.content, change).changed });
   if (kept === null) await leaveFiles(tx, { route: known.route, files: known.content.attachments });
   await changeRow(tx, 'pairings', row.id, { kept });
 }

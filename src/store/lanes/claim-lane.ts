@@ -20,7 +20,7 @@ import { endItems, takeItem } from '../rows/item-states.ts';
 import { giveUpLease, holdLane } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { beginRun, resumeRun } from '../rows/run-states.ts';
-import { hasWaitedInVain } from '../waits/budget-waits.ts';
+import { isWaitExhausted } from '../waits/budget-waits.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
 import { type ClaimFacts, lockForClaim } from './lock-claim.ts';
@@ -278,7 +278,7 @@ async function resume(
       }),
       sessionId,
       ...(cancelReason !== null && { cancelReason }),
-      ...(run.state === 'parked' && hasWaitedInVain(run.budgetWait) && { hasWaited: true }),
+      ...(run.state === 'parked' && isWaitExhausted(run.budgetWait) && { hasWaited: true }),
     },
   };
 }

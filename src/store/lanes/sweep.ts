@@ -10,7 +10,7 @@ import { lockLanes } from '../rows/lane-row.ts';
 import { leaveFiles } from '../rows/left-files.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import { type RunOutOfBudget, readRunsWithRoom, type WaitPlace } from '../waits/budget-waits.ts';
-import { archiveAfterMs } from './tend-child.ts';
+import { archiveAfterMs } from './sweep-child.ts';
 
 /** Findings of one scan: what is due, by lane and by conversation. */
 export type Sweep = {
@@ -28,7 +28,7 @@ export type Sweep = {
   /** Items for `makeDue`. */
   readonly ahead: readonly string[];
   readonly fetches: readonly string[];
-  /** Sub-agents for `tendChild`. */
+  /** Sub-agents for `sweepChild`. */
   readonly children: readonly string[];
   /** Runs whose budgets have room for them again. */
   readonly withRoom: readonly RunOutOfBudget[];

@@ -1,4 +1,4 @@
-import { type Role, readRolesOf, readStandings } from '../access/sender-roles.ts';
+import { type Role, readRoles, readRolesOf } from '../access/sender-roles.ts';
 import type { StoreQuery } from '../base/command.ts';
 import { type ChatLinks, readLinks } from '../links/read-links.ts';
 import { type ConversationFacts, readConversationFacts } from './conversation-facts.ts';
@@ -32,7 +32,7 @@ export const readArrivalFacts: StoreQuery<
     const [conversations, links, roles] = await Promise.all([
       readConversationFacts.run(tx, { keys }),
       readLinks.run(tx, { peers, identities }),
-      readStandings.run(tx, { account, peerIds: senders }),
+      readRoles.run(tx, { account, peerIds: senders }),
     ]);
     const linkedRoles = await readRolesOf.run(tx, { refs: links.accounts.map(({ peer }) => peer) });
     return { conversations, links, roles, linkedRoles };

@@ -48,7 +48,7 @@ async function readSaid(
     .orderBy('seq', after === undefined ? 'desc' : 'asc')
     .limit(limit)
     .execute();
-  const onTheirWay = await answersOnTheirWay(tx, rows);
+  const onTheirWay = await pendingAnswers(tx, rows);
   return rows.map((row) => {
     const content = json.content(row.content);
     return {
@@ -81,7 +81,7 @@ type EndedRow = {
  * Reads the answers whose parts haven't all ended: until then a message's outcome is provisional. The query uses the
  * index on a run's parts.
  */
-async function answersOnTheirWay(tx: Tx, rows: readonly EndedRow[]): Promise<ReadonlySet<string | null>> {
+async function pendingAnswers(tx: Tx, rows: readonly EndedRow[]): Promise<ReadonlySet<string | null>> {
   const runIds = rows.flatMap(({ outcome, runId }) => (outcome === 'answered' && runId ? [runId] : []));
   if (runIds.length === 0) return new Set();
   const open = await tx.db

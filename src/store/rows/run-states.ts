@@ -103,7 +103,7 @@ export async function markCancelled(tx: Tx, id: string, cancelReason: string): P
  * Throws `invalid_input` for a run that was asked to stop or has ended, so that a tool that outlasts its run can't act
  * in its name. The caller holds the lane's lock, as the steps that stop or end a run do.
  */
-export async function assertGoesOn(tx: Tx, id: string): Promise<void> {
+export async function assertRunActive(tx: Tx, id: string): Promise<void> {
   const { state, cancelReason } = await readRow(tx, 'runs', id, ['state', 'cancelReason']);
   if (cancelReason !== null) throw new ParleyError('invalid_input', 'This run was asked to stop.');
   if (state === 'finished') throw new ParleyError('invalid_input', 'This run has ended.');

@@ -127,7 +127,7 @@ export function withRoom<Wait extends BudgetWait>(
  * Says whether a run's wait for this budget, which is over, was in vain. A new day has its own budget, which is tried
  * like any other unless the call needs more than its limit.
  */
-export function hasWaitedInVain(budgetWait: string | null): boolean {
+export function isWaitExhausted(budgetWait: string | null): boolean {
   if (budgetWait === null) return false;
   const { endsAt, needs, limit } = refusalIn(budgetWait);
   return endsAt === undefined || needs > limit;

@@ -30,7 +30,7 @@ async function aServer({ upgrades = false } = {}) {
 function dial(url: string) {
   const ignore = () => undefined;
   const greeted = Promise.withResolvers<void>();
-  const told = { onSession: ignore, onIdentify: greeted.resolve, onStanding: ignore, onDispatch: ignore };
+  const told = { onSession: ignore, onIdentify: greeted.resolve, onActivity: ignore, onDispatch: ignore };
   const socket = new GatewaySocket({ url, token: 'token', intents: 1, clock: systemClock, ...told });
   return { socket, greeted: greeted.promise };
 }

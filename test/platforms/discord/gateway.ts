@@ -115,7 +115,7 @@ export class Gateway {
 
   dispatch(event: GatewayEvent): void {
     this.#faults.pass(event.t, () => {
-      for (const session of this.sessions) this.#tell(session, event);
+      for (const session of this.sessions) this.#report(session, event);
     });
     this.#deps.onChange();
   }
@@ -125,7 +125,7 @@ export class Gateway {
     session.dispatch(t, data);
   }
 
-  #tell(session: Session, { t, intent, guildId, data }: GatewayEvent): void {
+  #report(session: Session, { t, intent, guildId, data }: GatewayEvent): void {
     if (intent !== undefined && (session.intents & intent) === 0) return;
     if (!session.serves(guildId) || !this.#isAlive(session)) return;
     session.dispatch(t, data({ hasContent: (session.intents & intents.messageContent) !== 0 }));

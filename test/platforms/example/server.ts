@@ -97,17 +97,17 @@ export class ExampleServer {
   edits(message: StoredMessage, text: string): void {
     message.text = text;
     message.version += 1;
-    this.#tell('edit', message, { text, version: message.version });
+    this.#report('edit', message, { text, version: message.version });
   }
 
   deletes(message: StoredMessage): void {
     message.isDeleted = true;
-    this.#tell('delete', message, {});
+    this.#report('delete', message, {});
   }
 
   reacts(message: StoredMessage, emoji: string, isRemoved: boolean): void {
     this.#reactions += 1;
-    this.#tell('reaction', message, { emoji, isRemoved, change: this.#reactions });
+    this.#report('reaction', message, { emoji, isRemoved, change: this.#reactions });
   }
 
   #store(draft: Omit<StoredMessage, 'id' | 'version' | 'isDeleted'>): StoredMessage {
@@ -117,7 +117,7 @@ export class ExampleServer {
     return message;
   }
 
-  #tell(kind: string, message: StoredMessage, more: object): void {
+  #report(kind: string, message: StoredMessage, more: object): void {
     const { text: _text, ...event } = eventOf(message);
     this.log.add({ ...event, kind, ...more });
   }

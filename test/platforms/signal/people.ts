@@ -83,7 +83,7 @@ export class People {
     world.edit(message, { ...withMentions(text, mentioning), styles: [] }, at);
     const data = this.#data(message, at);
     const editMessage = { targetSentTimestamp: message.timestamp, dataMessage: data };
-    this.#tell(message.from, message, at, { editMessage }, { editMessage });
+    this.#report(message.from, message, at, { editMessage }, { editMessage });
     return at;
   }
 
@@ -209,7 +209,7 @@ export class People {
     const at = this.#deps.world.nextTimestamp();
     const seconds = this.#deps.world.timer(account, place);
     const data = { ...dataMessage(place, at, seconds, {}), ...groupInfo(place, 'UPDATE') };
-    this.#tell(from, { account, place }, at, { dataMessage: data }, data, before);
+    this.#report(from, { account, place }, at, { dataMessage: data }, data, before);
   }
 
   #say(message: StandingMessage, at: number, fields: Readonly<Record<string, unknown>>, device?: number) {
@@ -224,11 +224,11 @@ export class People {
     device?: number,
   ): void {
     const data = dataMessage(where.place, at, where.expiresInSeconds, fields);
-    this.#tell(from, where, at, { dataMessage: data }, data, [], device);
+    this.#report(from, where, at, { dataMessage: data }, data, [], device);
   }
 
   /** Tells every account in the place: as news, or as what its own other device did. */
-  #tell(
+  #report(
     from: Person,
     where: Pick<StandingMessage, 'account' | 'place'>,
     at: number,

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { readChildren } from '../../../src/store/children/read-children.ts';
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
+import { readActivity } from '../../../src/store/reads/read-activity.ts';
 import { readConversationChildren } from '../../../src/store/reads/read-conversation-children.ts';
-import { readStanding } from '../../../src/store/reads/read-standing.ts';
 import { aConversation } from '../a-conversation.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { rate } from '../call-builders.ts';
@@ -25,7 +25,7 @@ describeEachDatabase('the sub-agents of a conversation', (open, { sql }) => {
     await open().write(reserveCall, { laneKey, epoch, runId, call, limits: [], ends: [] });
     return runId;
   };
-  const stand = async (laneKey: string) => (await open().read(readStanding, { laneKey })).children ?? [];
+  const stand = async (laneKey: string) => (await open().read(readActivity, { laneKey })).children ?? [];
 
   it('are listed at every depth, oldest first, with what they have used', async () => {
     const parent = await aParent();

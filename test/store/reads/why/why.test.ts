@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { renderTrace } from '../../../../src/cli/render-trace.ts';
 import type { MessageId } from '../../../../src/contracts/ids.ts';
 import { waitExpired } from '../../../../src/contracts/message.ts';
-import { readStandings } from '../../../../src/store/access/sender-roles.ts';
+import { readRoles } from '../../../../src/store/access/sender-roles.ts';
 import { dismissNotice } from '../../../../src/store/alerts/note-alert.ts';
 import { retryPart } from '../../../../src/store/delivery/operator-actions.ts';
 import { storeWaitingNotices } from '../../../../src/store/items/waiting-notices.ts';
@@ -261,7 +261,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     expect(await open().write(retryPart, { key: 'run:\0' })).toBe('not-found');
     expect(await open().write(dismissNotice, { id: '\0' })).toBe('not-found');
     const peerIds = ['\0', 'half \ud800', '\udfff', '😀\\u0000'];
-    expect(await open().read(readStandings, { account, peerIds })).toEqual(new Map());
+    expect(await open().read(readRoles, { account, peerIds })).toEqual(new Map());
   });
 });
 

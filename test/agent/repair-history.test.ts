@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { ModelFailure } from '#contracts/model.ts';
 import { requestOf } from '../../src/agent/convert.ts';
-import { marksFor } from '../../src/agent/mend-history.ts';
+import { marksFor } from '../../src/agent/repair-history.ts';
 import { aMessage, aPng, userSays } from './support/builders.ts';
 
 const image: MessagePart = { type: 'image_url', data: { url: `data:image/png;base64,${aPng.base64}` } };

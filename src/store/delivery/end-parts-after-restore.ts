@@ -14,8 +14,8 @@ export type ActedRestore = { readonly madeAt: string; readonly parts: number };
  * records that it was restored, so the first process to open it acts, on whichever machine. Every browser has to sign
  * in again, because the backup may contain sessions that were signed out since. Returns undefined without a restore.
  */
-export const doubtParts: StoreCommand<Record<never, never>, ActedRestore | undefined> = {
-  name: 'doubtParts',
+export const endPartsAfterRestore: StoreCommand<Record<never, never>, ActedRestore | undefined> = {
+  name: 'endPartsAfterRestore',
   run: async (tx) => {
     // Processes that start together wait here for the first one's commit, and then find nothing.
     const restores = await tx.db

@@ -8,7 +8,7 @@ import type { ChannelTrouble } from '#contracts/channel.ts';
 import { readRefusal, reasonOf } from './failures.ts';
 import type { SocketEnd } from './socket.ts';
 
-export type Setback = {
+export type ConnectFailure = {
   /** `refused`: the result stays the same until somebody fixes something, here or at Discord. */
   readonly kind: 'unreachable' | 'refused' | 'unauthorised' | 'intents-refused';
   readonly detail: string;
@@ -31,7 +31,7 @@ const refusedCodes = new Set<number>([
 const pauses = { firstMs: 500, longestMs: 60_000 };
 const allSpentRange = { min: 60_000, max: 15 * 60_000, fallback: 60_000 } as const;
 
-export function setbackOfEnd({ code, reason }: SocketEnd): Setback {
+export function failureOfEnd({ code, reason }: SocketEnd): ConnectFailure {
   if (code === GatewayCloseCodes.AuthenticationFailed) return { kind: 'unauthorised', detail: tokenRefused };
   if (code === GatewayCloseCodes.DisallowedIntents)
     return { kind: 'intents-refused', detail: 'Discord refuses the intents that the bot asks for (4014)' };
@@ -40,8 +40,8 @@ export function setbackOfEnd({ code, reason }: SocketEnd): Setback {
   return { kind: 'unreachable', detail: reason };
 }
 
-/** Returns the setback for a failed request for the gateway's address. */
-export function setbackOfFault(error: unknown): Setback {
+/** Returns the failure for a failed request for the gateway's address. */
+export function failureOfFault(error: unknown): ConnectFailure {
   const refusal = readRefusal(error);
   const detail = `Discord’s gateway could not be reached: ${reasonOf(error)}`;
   if (refusal?.status === 401) return { kind: 'unauthorised', detail: tokenRefused };
@@ -50,8 +50,8 @@ export function setbackOfFault(error: unknown): Setback {
   return { kind: 'unreachable', detail, ...(asked === undefined ? {} : { afterMs: retryAfterMs(asked) }) };
 }
 
-/** Returns the setback when Discord allows no further session today; `resetAfter`: as it came. */
-export function allSpent(resetAfter: unknown): Setback {
+/** Returns the failure when Discord allows no further session today; `resetAfter`: as it came. */
+export function allSpent(resetAfter: unknown): ConnectFailure {
   return {
     kind: 'unreachable',
     detail: 'Discord allows the bot no further session for now',
@@ -64,21 +64,21 @@ export type Failures = { readonly refusals: number; readonly outages: number };
 
 export const noFailures: Failures = { refusals: 0, outages: 0 };
 
-export function countFailure({ refusals, outages }: Failures, setback: Setback): Failures {
-  return isRefusal(setback) ? { refusals: refusals + 1, outages } : { refusals, outages: outages + 1 };
+export function countFailure({ refusals, outages }: Failures, failure: ConnectFailure): Failures {
+  return isRefusal(failure) ? { refusals: refusals + 1, outages } : { refusals, outages: outages + 1 };
 }
 
 /** Returns how long to wait before the next attempt, ms. The failures include this one. */
-export function pauseAfter(setback: Setback, { refusals, outages }: Failures): number {
-  if (isRefusal(setback)) return slowRetryMs(refusals);
-  return Math.max(setback.afterMs ?? 0, backoffMs(outages, pauses));
+export function pauseAfter(failure: ConnectFailure, { refusals, outages }: Failures): number {
+  if (isRefusal(failure)) return slowRetryMs(refusals);
+  return Math.max(failure.afterMs ?? 0, backoffMs(outages, pauses));
 }
 
-function isRefusal({ kind }: Setback): boolean {
+function isRefusal({ kind }: ConnectFailure): boolean {
   return kind === 'refused' || kind === 'unauthorised';
 }
 
-export function troubleOf({ kind, detail }: Setback): ChannelTrouble {
+export function troubleOf({ kind, detail }: ConnectFailure): ChannelTrouble {
   if (kind === 'unauthorised') return { kind, code: 'bad-credentials', detail };
   return { kind: 'unreachable', code: kind === 'unreachable' ? 'no-answer' : 'refused', detail };
 }

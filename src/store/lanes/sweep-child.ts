@@ -16,8 +16,8 @@ export const archiveAfterMs = 60 * 60_000;
  * Applies a child's time limits: stops it past its deadline, fences it if it was asked to stop and hasn't, ends it when
  * it has nothing left to do, and archives it long after its end. Safe to repeat.
  */
-export const tendChild: StoreCommand<{ readonly childId: string }, Effects> = {
-  name: 'tendChild',
+export const sweepChild: StoreCommand<{ readonly childId: string }, Effects> = {
+  name: 'sweepChild',
   run: async (tx, { childId }) => {
     const effects = noEffects();
     const seen = await readChild(tx, childId);

@@ -12,17 +12,17 @@ import type { Log } from '#contracts/log.ts';
 import { LONGEST_PARSED } from './markdown.ts';
 
 /** Parses Markdown in its own thread, so that long texts don't block the event loop. */
-export interface MarkdownDesk {
+export interface MarkdownFormatter {
   format(markdown: string): Promise<FormattedText>;
   /** Returns how many texts were parsed here, and how many were given up. */
-  counts(): DeskCounts;
+  counts(): FormatterCounts;
   /** Ends the thread; texts that are waiting or being parsed stay unformatted. */
   close(): Promise<void>;
 }
 
-export type DeskCounts = { readonly parsed: number; readonly givenUp: number };
+export type FormatterCounts = { readonly parsed: number; readonly givenUp: number };
 
-export type DeskLimits = {
+export type FormatterLimits = {
   /** How long the parser may take for one text, ms. */
   readonly parseMs: number;
   /** How long a text may take in total: the thread's start, waiting and parsing, ms. */
@@ -33,39 +33,39 @@ export type DeskLimits = {
   readonly restMs: number;
 };
 
-const usualLimits: DeskLimits = { parseMs: 1_000, totalMs: 5_000, mostWaiting: 32, restMs: 60_000 };
+const usualLimits: FormatterLimits = { parseMs: 1_000, totalMs: 5_000, mostWaiting: 32, restMs: 60_000 };
 
 /** Messages between the event loop and the parser thread. */
-export type DeskRequest = { readonly id: number; readonly markdown: string };
+export type FormatterRequest = { readonly id: number; readonly markdown: string };
 
-export type DeskReport =
+export type FormatterReport =
   | { readonly kind: 'ready' }
   | { readonly kind: 'formatted'; readonly id: number; readonly formatted: FormattedText };
 
 type Job = {
-  readonly request: DeskRequest;
+  readonly request: FormatterRequest;
   readonly deadline: NodeJS.Timeout;
   resolve(formatted: FormattedText): void;
 };
 type GivenUp = 'too-long' | 'too-many' | 'too-late' | 'parser-too-slow' | 'thread-lost' | 'closed';
 
-/** Creates the desk; its thread starts with the first long text. */
-export function createMarkdownDesk(deps: {
+/** Creates the formatter; its thread starts with the first long text. */
+export function createMarkdownFormatter(deps: {
   readonly log: Log;
-  readonly limits?: Partial<DeskLimits>;
-}): MarkdownDesk {
-  const desk = new Desk(deps.log, { ...usualLimits, ...deps.limits });
+  readonly limits?: Partial<FormatterLimits>;
+}): MarkdownFormatter {
+  const formatter = new ThreadedFormatter(deps.log, { ...usualLimits, ...deps.limits });
   // Closures, because callers pass single functions on, as with every stage.
   return {
-    format: (markdown) => desk.format(markdown),
-    counts: () => desk.counts(),
-    close: () => desk.close(),
+    format: (markdown) => formatter.format(markdown),
+    counts: () => formatter.counts(),
+    close: () => formatter.close(),
   };
 }
 
-class Desk implements MarkdownDesk {
+class ThreadedFormatter implements MarkdownFormatter {
   readonly #log: Log;
-  readonly #limits: DeskLimits;
+  readonly #limits: FormatterLimits;
   readonly #waiting = new Map<number, Job>();
   #current: Job | undefined;
   #parsing: NodeJS.Timeout | undefined;
@@ -76,7 +76,7 @@ class Desk implements MarkdownDesk {
   #lastId = 0;
   #counts = { parsed: 0, givenUp: 0 };
 
-  constructor(log: Log, limits: DeskLimits) {
+  constructor(log: Log, limits: FormatterLimits) {
     this.#log = log;
     this.#limits = limits;
   }
@@ -88,11 +88,11 @@ class Desk implements MarkdownDesk {
     return new Promise((resolve) => {
       const deadline = setTimeout(() => this.#expire(id), this.#limits.totalMs);
       this.#waiting.set(id, { request: { id, markdown }, deadline, resolve });
-      this.#goOn();
+      this.#processNext();
     });
   }
 
-  counts(): DeskCounts {
+  counts(): FormatterCounts {
     return this.#counts;
   }
 
@@ -109,7 +109,7 @@ class Desk implements MarkdownDesk {
     return this.#waiting.size >= this.#limits.mostWaiting ? 'too-many' : undefined;
   }
 
-  #goOn(): void {
+  #processNext(): void {
     clearTimeout(this.#resting);
     if (this.#current || this.#isClosed) return;
     const [next] = this.#waiting.values();
@@ -143,14 +143,14 @@ class Desk implements MarkdownDesk {
     this.#drop(job, 'too-late');
     // A thread that isn't ready even now is replaced.
     if (!this.#isReady) void this.#endThread();
-    this.#goOn();
+    this.#processNext();
   }
 
   /** Ends the thread, the only way to stop a parser; the next text gets a new thread. */
   #cut(job: Job, reason: GivenUp): void {
     this.#drop(job, reason);
     void this.#endThread();
-    this.#goOn();
+    this.#processNext();
   }
 
   #drop(job: Job, reason: GivenUp): void {
@@ -178,7 +178,7 @@ class Desk implements MarkdownDesk {
       env: threadEnvironment(),
       resourceLimits: { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 256 },
     });
-    thread.on('message', (report: DeskReport) => {
+    thread.on('message', (report: FormatterReport) => {
       if (thread === this.#thread) this.#hear(report);
     });
     const onLost = (error: unknown) => {
@@ -188,21 +188,21 @@ class Desk implements MarkdownDesk {
       this.#log.warn({ error }, 'markdown.thread-lost');
       const job = this.#current ?? this.#waiting.values().next().value;
       if (job) this.#drop(job, 'thread-lost');
-      this.#goOn();
+      this.#processNext();
     };
     thread.on('error', onLost);
     thread.on('exit', onLost);
     return thread;
   }
 
-  #hear(report: DeskReport): void {
+  #hear(report: FormatterReport): void {
     if (report.kind === 'ready') {
       this.#isReady = true;
     } else if (this.#current?.request.id === report.id) {
       this.#counts = { ...this.#counts, parsed: this.#counts.parsed + 1 };
       this.#finish(this.#current, report.formatted);
     }
-    this.#goOn();
+    this.#processNext();
   }
 
   async #endThread(): Promise<void> {

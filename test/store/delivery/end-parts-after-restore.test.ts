@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createTimelines } from '../../../src/channel-host/timeline.ts';
 import { noLiveEvents } from '../../../src/queue/live-events.ts';
-import { doubtParts } from '../../../src/store/delivery/doubt-parts.ts';
+import { endPartsAfterRestore } from '../../../src/store/delivery/end-parts-after-restore.ts';
 import { readUndelivered, retryPart } from '../../../src/store/delivery/operator-actions.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { readRestoreMark } from '../../../src/store/reads/read-restore-mark.ts';
@@ -26,15 +26,18 @@ describeEachDatabase('after a restore', (open, beside) => {
   it('nothing that waits to be sent is sent by itself: the operator decides, and what was sent stays so', async () => {
     await (await anAnswer()).deliver();
     const waiting = await anAnswer();
-    expect(await open().write(doubtParts, {})).toBeUndefined();
+    expect(await open().write(endPartsAfterRestore, {})).toBeUndefined();
     await restore();
-    expect(await open().write(doubtParts, {})).toEqual({ madeAt: '2026-01-01T00:00:00Z', parts: 1 });
+    expect(await open().write(endPartsAfterRestore, {})).toEqual({
+      madeAt: '2026-01-01T00:00:00Z',
+      parts: 1,
+    });
     expect((await waiting.claimNext()).kind).not.toBe('part');
     expect(await open().read(readOutcomes, waiting)).toEqual(['answered: delivery unknown']);
     const [part] = await open().read(readUndelivered, { limit: 10 });
     expect(part).toMatchObject({ state: 'unknown', problem: expect.stringContaining('2026-01-01') });
     await open().write(retryPart, { key: part?.key ?? '' });
-    expect(await open().write(doubtParts, {})).toBeUndefined();
+    expect(await open().write(endPartsAfterRestore, {})).toBeUndefined();
     expect((await waiting.claimNext()).kind).toBe('part');
   });
 
@@ -48,11 +51,11 @@ describeEachDatabase('after a restore', (open, beside) => {
     await restore();
     const after = await sessionOf();
     expect(after).not.toBe(before);
-    await open().write(doubtParts, {});
+    await open().write(endPartsAfterRestore, {});
     expect(await sessionOf()).toBe(after);
     await restore();
     expect([before, after]).not.toContain(await sessionOf());
-    await open().write(doubtParts, {});
+    await open().write(endPartsAfterRestore, {});
   });
 
   it('no browser is signed in: it may have been signed out since the backup', async () => {
@@ -65,10 +68,10 @@ describeEachDatabase('after a restore', (open, beside) => {
     };
     await open().write(openSignIn, { ...signIn, at, expiresAt: at + 1 });
     const signedIn = async () => (await open().read(readSignIns, { issuer: signIn.issuer, at })).length;
-    await open().write(doubtParts, {});
+    await open().write(endPartsAfterRestore, {});
     expect(await signedIn()).toBe(1);
     await restore();
-    await open().write(doubtParts, {});
+    await open().write(endPartsAfterRestore, {});
     expect(await signedIn()).toBe(0);
   });
 
@@ -78,7 +81,7 @@ describeEachDatabase('after a restore', (open, beside) => {
     const { conversationKey, claimNext } = await anAnswer();
     expect(await claimNext()).toMatchObject({ step: 'send' });
     await restore();
-    await open().write(doubtParts, {});
+    await open().write(endPartsAfterRestore, {});
     await open().write(addProcess, { id: unique('boot'), folder, sends: [{ holder, begun: [] }] });
     const next = aCourier(open(), conversationKey, { canLookUp: true });
     expect(await next.claimPart()).toMatchObject({ step: 'look-up' });

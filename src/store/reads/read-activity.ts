@@ -1,5 +1,5 @@
 import type { QueueMode } from '#contracts/queue-settings.ts';
-import type { TimelineStanding } from '#contracts/timeline.ts';
+import type { TimelineActivity } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { findRow } from '../base/row-by-key.ts';
 import { readConversationChildren } from './read-conversation-children.ts';
@@ -10,8 +10,8 @@ const mostTools = 20;
 const mostChildren = 50;
 
 /** Reads the lane's run, in any process, with its active tools and reason for waiting, and the lane's sub-agents. */
-export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStanding> = {
-  query: 'readStanding',
+export const readActivity: StoreQuery<{ readonly laneKey: string }, TimelineActivity> = {
+  query: 'readActivity',
   run: async (tx, { laneKey }) => {
     const children = await readConversationChildren.run(tx, { laneKeys: [laneKey], limit: mostChildren });
     const lane = await findRow(tx, 'lanes', laneKey, ['mode']);
@@ -23,7 +23,7 @@ export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStan
   },
 };
 
-async function readRun(tx: Tx, laneKey: string): Promise<Pick<TimelineStanding, 'run'>> {
+async function readRun(tx: Tx, laneKey: string): Promise<Pick<TimelineActivity, 'run'>> {
   const run = await tx.db
     .selectFrom('lanes')
     .innerJoin('runs', 'runs.id', 'lanes.runId')

@@ -2,7 +2,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { plainText } from '../../src/contracts/formatted-text.ts';
 import { noSections } from '../../src/contracts/section.ts';
 import { formatMarkdown } from '../../src/replies/markdown.ts';
-import { createMarkdownDesk, type DeskLimits, type MarkdownDesk } from '../../src/replies/markdown-desk.ts';
+import {
+  createMarkdownFormatter,
+  type FormatterLimits,
+  type MarkdownFormatter,
+} from '../../src/replies/markdown-formatter.ts';
 import { createTextShaper } from '../../src/replies/text-shaper.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -10,18 +14,18 @@ import { silentLog } from '../support/silent-log.ts';
 const endless = 'www.a_'.repeat(16_000);
 const long = `# A title\n\n${'Some **bold** words, and [a link](https://x.example/a).\n\n'.repeat(400)}`;
 
-describe('the desk that parses long texts', () => {
-  const desks: MarkdownDesk[] = [];
-  const aDesk = (limits: Partial<DeskLimits> = {}) => {
-    const desk = createMarkdownDesk({
+describe('the formatter that parses long texts', () => {
+  const formatters: MarkdownFormatter[] = [];
+  const aDesk = (limits: Partial<FormatterLimits> = {}) => {
+    const formatter = createMarkdownFormatter({
       log: silentLog,
       limits: { totalMs: 60_000, parseMs: 30_000, ...limits },
     });
-    desks.push(desk);
-    return desk;
+    formatters.push(formatter);
+    return formatter;
   };
   afterEach(async () => {
-    for (const desk of desks.splice(0)) await desk.close();
+    for (const formatter of formatters.splice(0)) await formatter.close();
   });
 
   it('makes of a text what the parser makes of it', async () => {
@@ -29,24 +33,24 @@ describe('the desk that parses long texts', () => {
   });
 
   it('gives a text that takes too long back as it was written, and parses the next one', async () => {
-    const desk = aDesk({ parseMs: 200 });
-    const [given, next] = await Promise.all([desk.format(endless), desk.format('**a**')]);
+    const formatter = aDesk({ parseMs: 200 });
+    const [given, next] = await Promise.all([formatter.format(endless), formatter.format('**a**')]);
     expect(given).toEqual({ text: endless, spans: [] });
     expect(next.text).toBe('a');
-    expect(desk.counts()).toEqual({ parsed: 1, givenUp: 1 });
+    expect(formatter.counts()).toEqual({ parsed: 1, givenUp: 1 });
   });
 
   it('gives back what finds too many before it, waits too long, is too long or comes too late', async () => {
-    const desk = aDesk({ mostWaiting: 1, totalMs: 300, parseMs: 60_000 });
-    const held = desk.format(endless);
-    const refused = await desk.format('**a**');
+    const formatter = aDesk({ mostWaiting: 1, totalMs: 300, parseMs: 60_000 });
+    const held = formatter.format(endless);
+    const refused = await formatter.format('**a**');
     expect(refused).toEqual({ text: '**a**', spans: [] });
     expect(await held).toEqual({ text: endless, spans: [] });
-    expect((await desk.format(`*${'a '.repeat(100_000)}*`)).spans).toEqual([]);
-    // As the gateway hands it on, apart from the desk.
-    const { close } = desk;
+    expect((await formatter.format(`*${'a '.repeat(100_000)}*`)).spans).toEqual([]);
+    // As the gateway hands it on, apart from the formatter.
+    const { close } = formatter;
     await close();
-    expect(await desk.format('**b**')).toEqual({ text: '**b**', spans: [] });
+    expect(await formatter.format('**b**')).toEqual({ text: '**b**', spans: [] });
   });
 });
 
@@ -56,19 +60,19 @@ describe('the shaper of texts', () => {
     async (text) => {
       const limits = { maxLength: 100_000 };
       const format = async () => plainText('');
-      const shaper = createTextShaper({ desk: { format }, sections: noSections });
+      const shaper = createTextShaper({ formatter: { format }, sections: noSections });
       const shown = await shaper.shape(text, limits);
       expect(shown.map((part) => part.text).join('')).toBe(text.trim());
     },
   );
 
-  it('shapes an ordinary answer at once and hands everything else to the desk, whole', async () => {
+  it('shapes an ordinary answer at once and hands everything else to the formatter, whole', async () => {
     const handed: string[] = [];
     const format = async (text: string) => {
       handed.push(text);
       return { text, spans: [] };
     };
-    const shaper = createTextShaper({ desk: { format }, sections: noSections });
+    const shaper = createTextShaper({ formatter: { format }, sections: noSections });
     expect(shaper.shape('Hello **you**.', { maxLength: 2_000 })).toEqual([
       { text: 'Hello you.', spans: [{ kind: 'bold', start: 6, length: 3 }] },
     ]);
