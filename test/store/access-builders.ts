@@ -38,10 +38,10 @@ export async function aBot(store: Store) {
     account,
     accept,
     laneOf,
-    /** The peer, still a stranger, writes and would be shown this code. */
+    /** Lets the peer, still a stranger, write; the reply would show this code. */
     asks: (peer: string, code: string, through: Store = store) =>
       accept([aRequest({ peer, code, route: routeOf(peer) })], through),
-    /** The peer writes, and intake decides by this stored role. */
+    /** Lets the peer write; intake decides by this stored role. */
     says: (peer: string, standing: SenderRole, text = 'hi') => {
       const route = routeOf(peer);
       const message = aMessage({

@@ -243,7 +243,7 @@ it('joins the parts of an album, and closes one that nobody addressed, without r
   await store.write(closeBundles, { laneKeys: [laneKey], limit: 1 });
   const plans = [...asked].flatMap(planOf).filter((detail) => detail.includes('inbox'));
   expect(plans.length).toBeGreaterThan(2);
-  // By lane alone, it would read everything ever said in it.
+  // By lane alone, the query would read everything ever said in the lane.
   expect(plans.filter((detail) => /^SCAN|INDEX inboxOrder \(laneKey=\?\)$/.test(detail))).toEqual([]);
 });
 
@@ -269,7 +269,7 @@ it('recovers a run without reading what other sessions have said', async () => {
   const plans = [...asked].filter((sql) => sql.startsWith('select')).flatMap(planOf);
   expect(plans.length).toBeGreaterThan(2);
   expect(plans.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
-  // By session alone, it would read everything ever said in it.
+  // By session alone, the query would read everything ever said in the session.
   expect(plans.filter((detail) => /^SEARCH transcript .*\(sessionId=\?\)/.test(detail))).toEqual([]);
 });
 

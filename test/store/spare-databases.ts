@@ -32,7 +32,7 @@ export async function takeDatabase(
   };
 }
 
-/** Drops what the processes that this one has started have left behind. */
+/** Drops the databases left behind by the processes that this one has started. */
 export async function dropSpares(server: string): Promise<void> {
   const own = `starts_with(datname, '${prefixOf(process.pid)}')`;
   for (const { datname } of await query(server, `select datname from pg_database where ${own}`))

@@ -206,7 +206,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     const { laneKey: key, worker, say, claim, claimPart } = aConversation(open());
     await say();
     await crashIn(worker, key, 3);
-    // Clients of the lane learn its end from the step that gave it up, because it has no process left.
+    // Clients of the lane learn the run's end from the step that gave it up, because no process works on it any more.
     expect(await claim()).toMatchObject({
       kind: 'again',
       effects: { gaveUp: [{ laneKey: key, reason: 'gave_up' }] },

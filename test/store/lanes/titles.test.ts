@@ -1,4 +1,4 @@
-/** Titles of sessions: which sessions get one, only once, and what a failed title leaves behind. */
+/** Titles of sessions: which sessions get one, that each gets only one, and what a failed title leaves behind. */
 import { describe, expect, it } from 'vitest';
 import type { TurnModels } from '../../../src/contracts/model.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';

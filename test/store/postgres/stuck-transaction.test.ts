@@ -41,7 +41,7 @@ describe.skipIf(databaseServer === undefined)(
       await standStill();
       const leaseMs = 500;
       const early = worker.claim(key, leaseMs);
-      // By the time of its own start, the early one's lease would be over when the late one gets the row.
+      // Timed from its own start, the early claim's lease would be over when the late one gets the row.
       await pause(2 * leaseMs);
       const late = aWorker(other, 'boot-2').claim(key, leaseMs);
       expect((await Promise.all([early, late])).map(({ kind }) => kind).sort()).toEqual(['busy', 'run']);

@@ -15,7 +15,7 @@ describeEachDatabase('the sub-agents of a conversation', (open, { sql }) => {
     await say('go');
     return claimRun();
   };
-  /** A run of the sub-agent that has called its model twice and continues. */
+  /** Starts a run of the sub-agent that makes two model calls and hasn't ended; returns its id. */
   const callTwice = async (laneKey: string) => {
     const worker = aWorker(open());
     const lane = aLane('child', { key: laneKey, class: 'sub-1' });

@@ -34,7 +34,7 @@ it('commits what was asked for before it closes', async () => {
     Array(2).fill({ acceptances: [{ kind: 'accepted' }] }),
   );
   await closed;
-  // After it, a request would be in time only if the writer happened to be working still.
+  // After it, a request would be in time only if the writer happened to be busy.
   expect(lastSent()).toBe('close');
 });
 

@@ -16,7 +16,7 @@ const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
 
 describeEachDatabase('what an id stands for', (open, { sql }) => {
   const why = (id: string): Promise<Why> => open().read(readWhy, { id, withExcerpts: false });
-  /** Returns its story without the times at the start of lines. */
+  /** Returns the id's story without the times at the start of lines. */
   const storyOf = async (id: string): Promise<readonly string[]> => {
     const found = await why(id);
     if (found.kind !== 'account' && found.kind !== 'record') throw new Error(`${id} is ${found.kind}`);

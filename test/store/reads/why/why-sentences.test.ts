@@ -20,13 +20,13 @@ describeEachDatabase('the story of a message', (open, { sql }) => {
     if (found.kind !== 'account') throw new Error(`${id} is ${found.kind}`);
     return renderTrace(found.account).split('\n');
   };
-  /** Returns its lines that start like this, without their times. */
+  /** Returns the lines of the id's story that start like this, without their times. */
   const linesOf = async (id: string, start: string): Promise<readonly string[]> =>
     (await storyOf(id))
       .map((line) => line.replace(/^(?:\d\S+Z|now) +/, ''))
       .filter((line) => line.startsWith(start));
 
-  /** Returns how its messages ended. */
+  /** Returns how the id's messages ended. */
   const endsOf = async (id: string): Promise<readonly string[]> =>
     (await linesOf(id, 'message ')).filter((line) => line.includes(' ended: '));
 
