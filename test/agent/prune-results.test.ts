@@ -26,7 +26,7 @@ describe('shortening old tool results', () => {
     const shortenedIn = (count: number) =>
       pruneResults(all.slice(0, count)).filter((message, index) => message !== all[index]).length;
     const counts = Array.from({ length: 160 }, (_, count) => shortenedIn(count + 1));
-    // About 1,000 tokens each.
+    // Each result is about 1,000 tokens.
     expect(new Set(counts).size).toBe(1 + Math.floor((160 - 40) / 25));
     for (const [index, shortened] of counts.entries())
       expect(index + 1 - shortened).toBeGreaterThanOrEqual(Math.min(index + 1, 38));
