@@ -80,7 +80,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
       expect(await lastTo(other)).toContain('That code isn’t valid');
       await town.send(joiner, '/link list');
       expect(await lastTo(joiner)).toContain('isn’t linked');
-      // A new process knows of the request, because it is stored.
+      // A new process knows what was offered, because it is stored.
       await beside.sql('delete from "linkGuesses"');
       await createIntakeFixture(open(), { config }).send(joiner, `/link confirm ${code}`);
       expect(await lastTo(joiner)).toContain(`This account is now linked with ${labelOf(asker)}`);

@@ -229,7 +229,7 @@ describeEachDatabase('/queue in a group', (open) => {
     expect(await ask(ann, `/queue edit ${b} mine`, { isAdmin: true })).toBe(
       'Only the sender or my owner may do that.',
     );
-    // Words that a member isn't permitted to use do nothing but tell them who may.
+    // Commands that a member may not use do nothing except say who may.
     for (const text of ['/queue', '/queue collect', '/queue reset'])
       expect(await town.send(bob, text, { group: laneKey.split(':').at(-1) ?? '' })).toEqual({
         kind: 'refused',

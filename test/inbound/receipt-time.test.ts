@@ -1,4 +1,4 @@
-/** Limits go by when a server received a message; the sender's clock is only shown, if it can be. */
+/** Limits go by when a server received a message; the sender's clock is only displayed, as far as possible. */
 
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
