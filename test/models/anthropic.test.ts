@@ -116,7 +116,7 @@ describe('an answer', () => {
     const provider = createAnthropicProvider({ model: 'claude-sonnet-5-5', ...access });
     const events = await eventsOf(provider, aRequest(), call.signal);
     expect(events.at(-1)).toMatchObject({ type: 'complete' });
-    // Of a lean response it is Node's own stream.
+    // The body of a lean response is Node's own stream.
     const ended = once(answers[0]?.body as unknown as Readable, 'end');
     call.abort();
     linger.open();
@@ -144,7 +144,7 @@ describe('an answer', () => {
     const linger = createGate();
     server.script([{ text: 'all of it', toolCalls: [{ name: 'list' }], linger }]);
     const reading = eventsOf(aProvider(), aRequest({ tools: [listTool] }));
-    // Until then it hopes to use the connection again.
+    // Until then, it hopes to reuse the connection.
     expect(await Promise.race([reading, pause(1_000, 'it waits')])).toBe('it waits');
     expect((await reading).at(-1)).toMatchObject({ type: 'complete', finish: 'tool_use' });
     linger.open();

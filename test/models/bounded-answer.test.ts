@@ -10,7 +10,7 @@ import { aPatientClock, eventsOf, failureIn } from './builders.ts';
 
 const limits = { eventBytes: 40, eventMarks: 6, answerBytes: 2_000, eventsPerTurn: 10 };
 
-/** What is read of an answer that comes in these pieces. */
+/** Returns what is read of an answer that arrives in these pieces. */
 async function readOf(pieces: readonly string[], type = 'text/event-stream'): Promise<readonly string[]> {
   const headers = { 'content-type': type };
   const body = ReadableStream.from(pieces.map((piece) => Buffer.from(piece)));

@@ -47,7 +47,7 @@ describe('the budgets of a call', () => {
       ...{ budgets: { gateway: 5 }, agents: [], defaultAgent, timeZone: 'Europe/Berlin' },
     });
     const endOf = (at: number) => limitsOf({ agentId: 'main', topAgentId: 'main', at })[0]?.endsAt;
-    // Clocks are put back on the 25th of October, and forward on the 29th of March.
+    // Clocks go back on 25 October and forward on 29 March.
     const ends = [Date.UTC(2026, 9, 25, 23), Date.UTC(2026, 2, 29, 22), Date.UTC(2026, 10, 22, 23)];
     expect([endOf(Date.UTC(2026, 9, 24, 22)), endOf(Date.UTC(2026, 2, 28, 23))]).toEqual(ends.slice(0, 2));
     const last = Date.UTC(2026, 10, 22, 22, 59, 59, 999);
@@ -73,7 +73,7 @@ describe('the budgets of a call', () => {
     expect([isFree('main', 'main'), isFree('scout', 'main'), isFree('main', 'sub-1')]).toEqual([
       ...[true, false, false],
     ]);
-    // An agent that left the configuration may be played by one with a limit.
+    // The work of an agent that left the configuration may pass to an agent with a limit.
     expect(isFree('gone', 'main')).toBe(false);
   });
 

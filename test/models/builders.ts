@@ -27,7 +27,7 @@ export const listTool = {
   },
 };
 
-/** All events of one answer. */
+/** Collects all events of one answer. */
 export async function eventsOf(
   provider: LlmProvider,
   request: ModelRequest = aRequest(),
@@ -47,7 +47,7 @@ export function failureIn(events: readonly ModelEvent[]) {
   return last?.type === 'error' ? last.failure : undefined;
 }
 
-/** A clock whose waits take no time and are written down. */
+/** Returns a clock whose waits take no time and are recorded. */
 export function aPatientClock(): Clock & { readonly waits: number[] } {
   const waits: number[] = [];
   let now = 0;

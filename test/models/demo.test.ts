@@ -25,7 +25,7 @@ const say = (text: string, tools: readonly ToolSpec[] = [listTool]) =>
   eventsOf(aDemo().demo, aRequest({ messages: [aUserMessage(text)], tools }));
 const callIn = (events: readonly ModelEvent[]) => events.find((event) => event.type === 'tool_use_start');
 
-/** The conversation after the demo's turn and the results of its call. */
+/** Returns the conversation after the demo's turn and the result of its call. */
 function goOn(messages: readonly LlmMessage[], events: readonly ModelEvent[], steer?: string): LlmMessage[] {
   const call = callIn(events);
   if (call === undefined) throw new Error('the demo called no tool');

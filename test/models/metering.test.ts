@@ -21,7 +21,7 @@ afterAll(() => server.close());
 
 type Row = { readonly model: string; end?: CallEnd };
 
-/** A ledger in memory that takes the first end of each row, as the store does. */
+/** Returns an in-memory ledger that keeps the first end of each row, as the store does. */
 function aLedger(): CallLedger & { readonly rows: Row[] } {
   const rows: Row[] = [];
   return {
@@ -140,7 +140,7 @@ it('asks no model when a budget has no room, and no fallback either', async () =
   expect(server.requests.length).toBe(from);
 });
 
-// The last one: out of time, fast-check leaves its last case to end by itself, on the same server.
+// Must be the last test: if time runs out, fast-check lets its last case end on its own, on the same server.
 it('gives every try, also of a fallback, one row with one end at the prices of its own model', async () => {
   const reply = fc.constantFrom<Reply>({ text: 'yes', usage }, turned, broken);
   await holds(

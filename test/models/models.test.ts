@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([claude.close(), local.close()]));
 
-/** The models of a configuration file, with a Claude key in the environment. */
+/** Returns the models of a configuration file, with a Claude key in the environment. */
 function configured(file: object = {}, values: Record<string, string> = {}) {
   const path = join(folder(), 'parley.config.json');
   writeFileSync(path, JSON.stringify(file));
@@ -64,7 +64,7 @@ describe('the models of the configuration', () => {
     expect((await eventsOf(stack)).at(-1)).toMatchObject({ cost: 7000 + 1100, model: 'claude-opus-5' });
     expect((await eventsOf(stack)).at(-1)).toMatchObject({ cost: 1000 + 200, model: 'qwen3' });
     expect(clock.waits).toHaveLength(2);
-    // None is asked for a longer answer than its own longest.
+    // Neither is asked for a longer answer than its own maximum.
     expect([claude.requests.at(-1)?.body.max_tokens, local.requests.at(-1)?.body.max_tokens]).toEqual([
       5000, 700,
     ]);

@@ -164,7 +164,7 @@ it('sends a run, its calls and its tools as one trace, and nothing of what was s
   await close();
 
   expect(bodies.map(({ head }) => head)).toEqual(['POST /v1/traces blue']);
-  // What the collector has taken is not said to be lost.
+  // What the collector has received isn't reported as lost.
   expect(warnings).toEqual([]);
   const [{ text = '' } = {}] = bodies;
   expect(text).not.toContain('private');

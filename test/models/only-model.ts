@@ -2,7 +2,7 @@ import type { LlmProvider } from '#contracts/model.ts';
 import { metered } from '../../src/models/metering.ts';
 import type { Models } from '../../src/models/models.ts';
 
-/** One provider that answers under every name: for tests and measurements. */
+/** Returns models with one provider under every name, for tests and measurements. */
 export function onlyModel(provider: LlmProvider): Models {
   const { id } = provider.model();
   return {

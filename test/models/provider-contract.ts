@@ -1,5 +1,5 @@
 /**
- * What every provider keeps, whatever its API is like: events in their grammar, one end, tools and results paired,
+ * What every provider guarantees, whatever its API is like: events in their grammar, one end, tools and results paired,
  * failures by kind, and an abort that ends the stream at any event.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,22 +9,22 @@ import type { Reply } from '../platforms/anthropic/turn.ts';
 import { aRequest, aUserMessage, eventsOf, failureIn, listTool, textIn } from './builders.ts';
 
 export type ProviderStage = {
-  /** What the server answers next; absent: a model of its own, whose answers nobody scripts. */
+  /** Sets the server's next answers; absent if the model makes up its own. */
   script?(replies: readonly Reply[]): void;
   provider(keys?: readonly string[]): LlmProvider;
-  /** Requests that the strict server refused. */
+  /** Returns the requests that the strict server refused. */
   refusals(): readonly string[];
-  /** Bodies of all requests so far. */
+  /** Returns the bodies of all requests so far. */
   bodies(): readonly unknown[];
   close(): Promise<void>;
 };
 
 export type ProviderFacts = {
-  /** Whether thinking comes back signed, to be given to the model again. */
+  /** Whether thinking comes back signed, to be sent to the model again. */
   readonly signs: boolean;
-  /** Of 1,000 prompt tokens, 200 of them cached, and 100 of the answer; micro-dollars. */
+  /** The cost of 1,000 prompt tokens, of which 200 are cached, and 100 answer tokens; micro-dollars. */
   readonly cost: number;
-  /** Of a model that nobody scripts: a request that it answers with two calls. */
+  /** For a model that can't be scripted: a request that it answers with two calls. */
   readonly callingRequest?: ModelRequest;
 };
 
@@ -89,7 +89,7 @@ export function providerContract(
         expect(calls.map(({ input }) => input)).toEqual([{ path: 'a' }, { path: 'b' }, {}]);
         expect(new Set(calls.map(({ id }) => id)).size).toBe(3);
         const messages = [...request.messages, answer, resultsFor(calls), aUserMessage('and?')];
-        // Neighbours of one role are one message.
+        // Adjacent messages with the same role become one.
         const [last, before] = [messages.pop(), messages.pop()];
         if (last?.role === 'user' && before?.role === 'user')
           messages.push({ role: 'user', content: [...before.content, ...last.content] });
@@ -181,7 +181,7 @@ export function providerContract(
         const events = await abortedAt(stage.provider(), request, at);
         expect(events.filter(isEnd)).toHaveLength(1);
         const last = events.at(-1);
-        // An answer that was whole already counts.
+        // An answer that was already complete counts.
         if (last?.type !== 'complete') expect(failureIn(events)?.kind).toBe('aborted');
       }
     });
@@ -198,7 +198,7 @@ export function providerContract(
   });
 }
 
-/** What is opened is closed, once; the end is the last event and the only one of its kind; its figures are whole. */
+/** Checks that each block opens and closes once, and that the only end event is last, complete, with valid figures. */
 function checkGrammar(events: readonly ModelEvent[]): void {
   const open = new Set<string>();
   for (const [index, event] of events.entries()) {
@@ -247,7 +247,7 @@ function resultsFor(calls: readonly Extract<AssistantBlock, { type: 'tool_use' }
   };
 }
 
-/** The same message, as another provider's model of the same name would have written it. */
+/** Returns the message as another provider's model of the same name would have written it. */
 function foreign(message: Extract<LlmMessage, { role: 'assistant' }>): LlmMessage {
   const content = message.content.map((block) =>
     block.type === 'thinking' ? { ...block, signature: `else${block.signature}` } : block,

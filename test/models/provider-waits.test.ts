@@ -16,7 +16,7 @@ afterAll(() => server.close());
 const patient = { timeout: patienceMs, interval: 5 };
 const never = new AbortController().signal;
 
-/** A model behind one provider; time stands still until it is moved. */
+/** Returns a model behind one provider, on a clock that only moves when it is advanced. */
 function aModel() {
   const clock = manualClock();
   const random = () => 0;
@@ -43,7 +43,7 @@ describe('calls that wait for one provider', () => {
     const began = clock.now();
     server.script(() => ({ text: 'back' }));
     await eventsOf(model);
-    // Their spread is 0 ms by this clock: it is only told that nothing has passed.
+    // They are spread over 0 ms here, so advancing the clock by nothing lets them start.
     await vi.waitFor(() => {
       clock.advance(0);
       expect(waits.waiting()).toEqual({ count: 0, since: undefined });

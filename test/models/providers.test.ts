@@ -55,12 +55,12 @@ function stageOf(server: Server): Omit<ProviderStage, 'provider'> {
 const cost = 800 * 2 + 200 + 100 * 10;
 providerContract('Anthropic', anthropic, { signs: true, cost });
 providerContract('OpenAI', () => openAi('openai'), { signs: false, cost });
-// Ollama counts nothing as cached.
+// Ollama reports no cached tokens.
 providerContract('Ollama', () => openAi('ollama'), { signs: false, cost: 1000 * 2 + 100 * 10 });
 providerContract('llama.cpp', () => openAi('llamacpp'), { signs: true, cost });
 providerContract('OpenRouter', () => openAi('openrouter'), { signs: true, cost });
 
-/** It has no server, and answers what it likes. */
+/** Opens the demo, which has no server and makes up its own answers. */
 async function demo(): Promise<ProviderStage> {
   return {
     provider: () => createDemoProvider({ clock: aPatientClock() }),
@@ -130,7 +130,7 @@ it.each([
     };
     const headers = { 'x-own': 'no-entry' };
     const provider = create({ apiKeys: ['test-key'], model: 'some-model', headers, fetch });
-    // What a server says of it is shown to people.
+    // The server's error detail is shown to people.
     expect(failureIn(await eventsOf(provider))?.detail).toContain('[secret]');
     expect(sent.map((each) => [each.get('x-own'), each.get('x-of-another'), each.get('x-of-all')])).toEqual([
       ['no-entry', null, null],
@@ -523,7 +523,7 @@ describe('an OpenAI-compatible server', () => {
   });
 });
 
-/** A stream of these deltas, as a server might write it. */
+/** Returns a stream of these deltas, as a server might send it. */
 function streamOf(deltas: readonly object[]): Reply {
   const finish = { delta: {}, finish_reason: 'stop' };
   const chunks = [...deltas.map((delta) => ({ delta })), finish].map((choice) =>
