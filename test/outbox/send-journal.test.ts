@@ -13,7 +13,7 @@ beforeEach(async () => {
 const open = (holder = 'boot-1') => openSendJournal({ path: path(), holder, log: silentLog });
 const path = () => join(folder, 'one.sends');
 const left = () => readSendJournal(path());
-/** Its lane's key is any text. */
+/** The key of its lane may be any text. */
 const preview = { key: 'run-1:preview:2.0', messageId: '7', laneKey: 'main:bot:net:dm:“a\n+b”', epoch: 2 };
 
 describe('the journal of calls', () => {

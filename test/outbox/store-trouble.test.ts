@@ -31,17 +31,17 @@ type Answering = {
 
 type Scene = {
   readonly of?: string;
-  /** How the parts end. */
+  /** The states that the parts end in. */
   readonly states?: readonly string[];
   readonly sendTimeoutMs?: number;
   readonly answer?: (answering: Answering) => Promise<void>;
-  /** What the platform answers to the first calls. */
+  /** The platform's results of the first calls. */
   readonly refusals?: readonly SendResult[];
 };
 
 /**
- * Delivers a reply of two parts beside a store whose commands of a name, records of results by default, go as `fault`
- * has it.
+ * Delivers a reply of two parts on a store where the commands called `of` (by default, those that record results)
+ * behave as `fault` decides.
  */
 async function deliverBeside(
   fault: Fault,
@@ -61,7 +61,7 @@ async function deliverBeside(
       const write = () => store.write(command, input);
       if (command.name !== of) return write();
       attempts += 1;
-      // It resolves with what the write resolves with, or rejects.
+      // Resolves with the write's result, or rejects.
       return fault(attempts, write) as ReturnType<typeof write>;
     },
   };
@@ -177,7 +177,7 @@ it('claims again what it was not told to have claimed, while its claim still hol
 it('sends nothing twice whose result could not be recorded', async () => {
   const fault = () => Promise.reject(new ParleyError('internal', 'refused'));
   const broken: Fault = (attempt, write) => (attempt === 1 ? fault() : write());
-  // Its claim is over soon, and another one finds that its call had begun.
+  // Its claim expires soon, and the next claim finds that the call had begun.
   const outcome = await deliverBeside(broken, { states: ['unknown', 'sent'], sendTimeoutMs: 100 });
   expect(outcome.sent).toBe(2);
 });

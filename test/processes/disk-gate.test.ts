@@ -3,7 +3,7 @@ import { DiskGate } from '../../src/processes/disk-gate.ts';
 import { flushEventLoop } from '../support/flush-event-loop.ts';
 import { patienceMs } from '../support/patience.ts';
 
-/** A gate, and calls on it that hang until the test ends them. */
+/** Returns a gate, and calls on it that hang until the test ends them. */
 function aGate(patienceMs = 40) {
   const gate = new DiskGate({ most: 3, mostOfOne: 2, patienceMs });
   const hanging: (() => void)[] = [];

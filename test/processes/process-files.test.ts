@@ -27,7 +27,7 @@ const script = `
   setInterval(() => files.isAlive(files.name), 1000);
 `;
 
-/** Another process that has entered the folder. */
+/** Starts another process, which enters the folder. */
 async function aSibling(): Promise<{ readonly child: ChildProcess; readonly name: string }> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', script, process.cwd(), folder], {
     stdio: ['ignore', 'pipe', 'inherit'],

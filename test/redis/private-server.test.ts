@@ -66,7 +66,7 @@ function open(path: string): RedisConnections {
   return redis;
 }
 
-/** False for a zombie too: it has ended, only its parent has not looked yet. */
+/** Returns false for a zombie too: it has ended, but its parent hasn't collected it yet. */
 function isAlive(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
