@@ -118,7 +118,7 @@ describe('chunkFormatted', () => {
   });
 
   it('fits every piece where the native form is longer than the text', () => {
-    /** As in Markdown: two more at either end of a span, and every other character escaped. */
+    /** As in Markdown: two more characters at either end of a span, and an escape before every special character. */
     const nativeLength = ({ text, spans }: FormattedText) =>
       text.length + 4 * spans.length + text.replace(/\w/g, '').length;
     check(
@@ -142,7 +142,7 @@ describe('chunkFormatted', () => {
   });
 });
 
-/** Each character of the chunk carries the very marks it carried in the whole. */
+/** Each character of the chunk has exactly the marks that it had in the original text. */
 function expectSameMarks(whole: FormattedText, chunk: FormattedText, offset: number): void {
   for (let index = 0; index < chunk.text.length; index += 1) {
     const inChunk = marksAt(chunk.spans, index);

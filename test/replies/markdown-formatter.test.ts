@@ -10,7 +10,7 @@ import {
 import { createTextShaper } from '../../src/replies/text-shaper.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-/** What holds up the parser for minutes. */
+/** Keeps the parser busy for minutes. */
 const endless = 'www.a_'.repeat(16_000);
 const long = `# A title\n\n${'Some **bold** words, and [a link](https://x.example/a).\n\n'.repeat(400)}`;
 

@@ -4,7 +4,7 @@ import { formatMarkdown } from '../../src/replies/markdown.ts';
 import { check } from './reply-generators.ts';
 import { expectLawfulSpans } from './span-rules.ts';
 
-/** Spans as `kind:text`, links with their target. */
+/** Returns the spans as `kind:text`, links with their target. */
 function spansOf(markdown: string): string[] {
   const { text, spans } = formatMarkdown(markdown);
   return spans.map((span) => {

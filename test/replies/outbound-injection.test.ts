@@ -74,7 +74,7 @@ describe('threat 11: outbound injection', () => {
         const plan = shapeReply(
           aReply({ text: `Hello ${text}`, capabilities: { text: { maxLength: 60 }, canReact: true } }),
         );
-        // Nothing of "Hello" is lost, so something is always sent.
+        // "Hello" survives in any case, so something is always sent.
         expect(plan.kind).toBe('send');
         if (plan.kind !== 'send') return;
         for (const { content } of plan.parts) {

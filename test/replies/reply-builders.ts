@@ -34,7 +34,7 @@ export function aReply(over: Partial<ReplyInput> = {}): ReplyInput {
   };
 }
 
-/** Decides and plans as a run does. */
+/** Decides and plans a reply as a run does. */
 export function shapeReply(input: ReplyInput): ReplyPlan {
   const reply = decideReply(input);
   const { decided } = reply;

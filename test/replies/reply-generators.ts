@@ -19,7 +19,7 @@ export const contexts: fc.Arbitrary<SilenceContext> = fc.constantFrom(
   'agent-reply',
 );
 
-/** Pieces that silence is made of, and what may stand around them. */
+/** Pieces of silence tokens, and what may surround them. */
 const pieces = fc.constantFrom(
   'NO_REPLY',
   'no_reply',
@@ -106,7 +106,7 @@ export function silenceProperty(holds: (text: string, context: SilenceContext) =
   check(fc.property(tokenTexts, contexts, (text, context) => holds(text, context)));
 }
 
-/** Cuts a text at any UTF-16 unit, surrogate pairs included. */
+/** Cuts a text at any UTF-16 unit, even inside surrogate pairs. */
 export function cutAt(text: string, cuts: readonly number[]): string[] {
   const at = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
   return [0, ...at].map((start, index) => text.slice(start, at[index] ?? text.length));

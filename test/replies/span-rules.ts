@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 
-/** What every network may rely on: see FormattedTextWriter. */
+/** Checks what every network may rely on: see FormattedTextWriter. */
 export function expectLawfulSpans({ text, spans }: FormattedText): void {
   let previous = { start: 0, length: Number.MAX_SAFE_INTEGER };
   const outer: (typeof spans)[number][] = [];

@@ -6,7 +6,7 @@ import type { SilenceContext } from '../../src/replies/silence-grammar.ts';
 import { visibleWhileStreaming } from '../../src/replies/stream-guard.ts';
 import { check, contexts, cutAt, tokenTexts } from './reply-generators.ts';
 
-/** All that was ever on the screen while `deltas` came in. */
+/** Returns everything that was ever visible while `deltas` came in. */
 function shownDuring(deltas: readonly string[], context: SilenceContext): string[] {
   return deltas.map((_, last) => visibleWhileStreaming(deltas.slice(0, last + 1).join(''), context));
 }
