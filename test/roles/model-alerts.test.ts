@@ -31,7 +31,7 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
     readEnvironment({ ANTHROPIC_API_KEY: 'sk-ant-0000001', ANTHROPIC_BASE_URL: server.url }),
     dataDir,
   );
-  /** As one process has it: the next start begins anew. */
+  /** Starts the model as one process does; a second start knows nothing of the first. */
   const start = () => {
     const observers = [createKeyAlerts({ store, config, log: silentLog })];
     return configuredModel(config, { clock: aPatientClock(), log: silentLog, observers });
@@ -55,7 +55,7 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   await ask(start());
   await until(async () => (await open()).length === 0, { what: 'the end of the notice' });
 
-  // A call is answered before the store has the alert of another.
+  // A call is answered before the store has the alert of an earlier one.
   let raised = 0;
   const slow: KeyAlertsDeps['store'] = {
     read: (...asked) => store.read(...asked),
@@ -73,7 +73,7 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   alerts.begin(call).end({ kind: 'answered', ...counted });
   await until(async () => raised > 0 && (await open()).length === 0, { what: 'an alert that has ended' });
 
-  // A model that the key may not use is another matter: its fallback answers all the time.
+  // A model that the key may not use is a separate alert: its fallback keeps answering.
   const observers = createKeyAlerts({ store, config, log: silentLog });
   const refused = { kind: 'unauthorised', detail: '403', isAboutModel: true } as const;
   const dear = { ...call, model: 'dear' };

@@ -17,7 +17,7 @@ import { silentLog } from '../support/silent-log.ts';
 
 const never = new AbortController().signal;
 
-/** A message as the model reads it. */
+/** Reads a message as the model sees it. */
 const readPrompt: StoreQuery<{ readonly id: string }, string> = {
   query: 'readPrompt',
   run: async (tx, { id }) => {
@@ -26,7 +26,7 @@ const readPrompt: StoreQuery<{ readonly id: string }, string> = {
   },
 };
 
-/** The page's lanes over a store that counts what is read of it. */
+/** Returns the page's lanes over a store that counts its reads. */
 async function aPage() {
   const { store } = await aStore();
   const closers = createClosers(silentLog);
@@ -56,12 +56,12 @@ it('waits until a lane stands otherwise, and reads nothing meanwhile', async () 
   expect(count.reads).toBe(1);
   timelines.publish('main:any', { kind: 'preview', runId: 'run', text: 'so far' });
   const waiting = lanes.list({ since: version, waitMs: 300_000 }, never);
-  // By the next turn of the loop it would have asked.
+  // By the next turn of the event loop, it would have read the store.
   await setImmediate();
   expect(count.reads).toBe(1);
   timelines.publish('main:any', { kind: 'changed' });
   expect((await waiting).version).not.toBe(version);
-  // What has changed before the question is no reason to wait; neither is a gateway that ends.
+  // A call doesn't wait if something has changed since its version, nor if the gateway shuts down.
   expect((await lanes.list({ since: version, waitMs: 300_000 }, never)).version).not.toBe(version);
   const { version: last } = await lanes.list({ waitMs: 0 }, never);
   const cut = lanes.list({ since: last, waitMs: 300_000 }, never);
@@ -93,7 +93,7 @@ it('changes anything that waits in a conversation as the owner, and tells who se
   expect(await store.read(readPrompt, { id: thirdId })).toMatch(/^\[bob \(member\) · /);
   expect(await queue.change('cancel', firstId)).toMatchObject({ kind: 'done' });
   expect(effects.deliveries).toHaveLength(1);
-  // The owner isn't told of what the owner does.
+  // The owner isn't notified of their own actions.
   await say('fourth', { sender: 'me' });
   const mine = (await shown()).find(({ sender }) => sender === 'test:me');
   expect(await queue.change('cancel', mine?.id ?? '')).toMatchObject({ kind: 'done' });

@@ -15,7 +15,7 @@ import { aLane, aMessage, aRoute, aWorker, unique } from '../store/builders.ts';
 import { aStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-/** A folder whose processes live and die as the test says. */
+/** Returns a folder whose processes live and die as the test decides. */
 async function aFolder() {
   const { store, dataDir } = await aStore();
   const living = new Set<string>();

@@ -36,7 +36,7 @@ const gone: readonly AlertName[] = [
   { kind: 'model-key', subject: 'openai' },
   { kind: 'model-key', subject: 'anthropic/claude-removed' },
   { kind: 'model-without-tools', subject: 'ollama/removed' },
-  // It is told now that it takes none.
+  // The configuration now says that this model takes none.
   { kind: 'model-without-tools', subject: 'ollama/plain' },
   { kind: 'context-full', subject: 'clerk' },
 ];

@@ -31,7 +31,7 @@ describe('the agent service', () => {
     const streams = createAgentStreams({ clock: systemClock, live: noLiveEvents });
     const service = createAgentService({
       store: store(),
-      // No time passes: only what it hears ends a wait.
+      // Time stands still, so only an event ends a wait.
       clock: {
         now: () => 1,
         wait: (ms, signal) => {
@@ -83,7 +83,7 @@ describe('the agent service', () => {
     expect(listeners.size).toBe(0);
   });
 
-  /** Works the lane's next run with the model, its events told as the gateway tells them. */
+  /** Executes the lane's next run with the model, and publishes its events as the gateway does. */
   const work = async (
     { lane, streams, tell }: ReturnType<typeof aService>,
     model: ScriptedModel,

@@ -11,7 +11,7 @@ import { createSteppedClock } from '../support/stepped-clock.ts';
 
 describe('the broker', () => {
   it('keeps the order, and counts exactly what did not fit', async () => {
-    // Each number publishes so many events, then the consumer reads so many.
+    // In each round, the first number of events is published, then the consumer reads the second number.
     const rounds = fc.array(fc.tuple(fc.nat(9), fc.nat(9)), { maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(rounds, fc.integer({ min: 1, max: 5 }), async (plays, capacity) => {

@@ -7,7 +7,7 @@ describe('the agent of a name', () => {
   it.each([
     [undefined, 'clerk'],
     ['clerk', 'clerk'],
-    // An agent that is really called that.
+    // An agent with this exact name.
     ['main', 'main'],
     ['coder', 'clerk'],
     ['nobody', undefined],

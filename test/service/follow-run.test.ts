@@ -16,7 +16,7 @@ const writes = (...texts: readonly string[]): readonly ModelEvent[] => [
   { type: 'content_stop' },
 ];
 
-/** Each text that its caller sees while the model writes, and the one at the end. */
+/** Returns each text that the caller sees while the model writes, and the final one. */
 async function shownOf(...answers: readonly (readonly ModelEvent[])[]) {
   const streamed: AgentStreamEvent[] = [];
   const tell = createStreamEvents({ runId: 'r', sessionId: 's', isResumed: false });
