@@ -59,7 +59,7 @@ describe('reset policy', () => {
           if (isResetDue(state)) resets.push(now);
         }
         expect(resets.length).toBeGreaterThanOrEqual(2);
-        // 23 h or 25 h on the days when clocks change, and up to one message's distance more or less.
+        // 23 h or 25 h on the days when clocks change, give or take the distance between two messages.
         for (const [index, reset] of resets.slice(1).entries()) {
           const hours = (reset - (resets[index] ?? 0)) / (2 * halfHour);
           expect(hours).toBeGreaterThanOrEqual(22.5);

@@ -108,7 +108,7 @@ function defined(fields: { readonly [Name in keyof Fields]: string | undefined }
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** Said in the words of the specification, and as slowly: of all that fit, those that are exact, and so on. */
+/** Follows the wording of the specification, however slow: of all that fit, those that are exact, and so on. */
 function referenceFor(event: RoutingInput, listed: readonly Binding[]): string | undefined {
   const { route, chat, sender, accountName } = event;
   let left = listed.filter((binding) => {

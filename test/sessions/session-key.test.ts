@@ -16,7 +16,7 @@ const budget = (ms: number) => ({
   interruptAfterTimeLimit: isLong ? 60_000 : ms,
 });
 
-/** Ids made of the characters that could confuse the codec, and of anything else. */
+/** Ids of the characters that could confuse the codec, and of any others. */
 const id = fc.oneof(
   fc.string({
     unit: fc.constantFrom(':', '%', '@', '*', 'a', '2', '5', 'A', '3', '/'),
@@ -55,7 +55,7 @@ const conversation: fc.Arbitrary<SessionKeyParts> = fc.oneof(
 const children = fc.array(fc.record({ agent, depth: fc.integer({ min: 1, max: 9 }), child: id }), {
   maxLength: 4,
 });
-/** A conversation, or a sub-agent of it up to four levels deep. */
+/** A conversation, or a sub-agent of one, up to four levels deep. */
 const parts: fc.Arbitrary<SessionKeyParts> = fc
   .tuple(conversation, children)
   .map(([root, levels]) =>
