@@ -1,4 +1,4 @@
-/** The tools for sub-agents, and a sub-agent's run, over the real store. */
+/** The tools for sub-agents, and the run of a sub-agent, on a real store. */
 
 import { describe, expect, it } from 'vitest';
 import { agentId } from '#contracts/ids.ts';
@@ -30,7 +30,7 @@ describe('the tools for sub-agents', () => {
   const store = openOwnStore();
 
   const toolRunOf = ({ runId, sessionId, laneKey, epoch, authority }: ClaimedRun): ToolRun =>
-    // The ids are the store's own.
+    // The ids come from the store.
     ({ ...aRun, ...{ runId, sessionId, sessionKey: laneKey, epoch, authority } }) as ToolRun;
   const call = (tool: Tool, run: ClaimedRun, input: Record<string, unknown>, callId = unique('call')) =>
     tool.execute(tool.inputSchema.parse(input), {
@@ -183,5 +183,5 @@ describe('the tools for sub-agents', () => {
   });
 });
 
-/** Limits that only a sub-agent's own deadline comes before. */
+/** Limits that are only reached after a sub-agent's own deadline. */
 const patience = { runTimeoutMs: 600_000, modelIdleMs: 600_000, turns: 10, repeatedCalls: 3 };

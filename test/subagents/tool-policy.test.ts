@@ -20,7 +20,7 @@ const lists = fc.record({ allow: toolNames, deny: toolNames }, { requiredKeys: [
 const profiles = fc.constantFrom('main', 'task');
 const everything = { deny: [] };
 
-/** The role of a sub-agent at the end of a line of spawns, each with its profile. */
+/** Returns the role of a sub-agent at the end of a line of spawns, each with its profile. */
 function roleAfter(line: readonly ('main' | 'task')[], maxSpawnDepth: number): ChildRole {
   let role: ChildRole | undefined;
   for (const profile of line) role = childRole({ parent: role, profile, maxSpawnDepth });

@@ -9,7 +9,7 @@ import { shaping } from '../support/free-loop.ts';
 const run: ToolRun = {
   runId: runId('run'),
   sessionId: sessionId('session'),
-  // A key of the codec's form isn't needed here.
+  // This test doesn't need a key in the codec's form.
   sessionKey: 'agent:main:main' as SessionKey,
   agentId: agentId('main'),
   route: aRoute(),
@@ -21,11 +21,11 @@ const run: ToolRun = {
 export type Circumstances = Partial<MessageToolDeps> & {
   readonly end?: Partial<ToolSendEnd>;
   readonly by?: Partial<ToolRun>;
-  /** An earlier attempt has sent it. */
+  /** Whether an earlier attempt has sent it. */
   readonly isPosted?: true;
 };
 
-/** Calls the tool as the loop does. Returns what it sends and says. */
+/** Calls the tool as the loop does. Returns what it sends and its output. */
 export async function call(input: object, { end = {}, by = {}, isPosted, ...changes }: Circumstances = {}) {
   const sent: string[] = [];
   const postings: PostInput[] = [];

@@ -20,7 +20,7 @@ afterEach(() => files.remove());
 
 const maxBytes = 100;
 
-/** The files of a call, and what there is in the media folder afterwards. */
+/** Calls the tool; returns its result with the files it sends and access to their copies in the media folder. */
 async function send(input: object, { by = {}, ...changes }: Circumstances = {}) {
   const mediaDir = join(files.folder, 'media');
   const kept = () => readdir(mediaDir).catch(() => []);

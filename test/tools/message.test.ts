@@ -5,7 +5,7 @@ import { exampleCapabilities } from '../channels/example/capabilities.ts';
 import { aRoute } from '../replies/reply-builders.ts';
 import { type Circumstances, call } from './message-call.ts';
 
-/** What a call of the tool with this text sends and says. */
+/** Calls the tool with this text; returns what it sends and its output. */
 const callWith = (text: string, { to, ...more }: Circumstances & { readonly to?: string } = {}) =>
   call({ text, ...(to !== undefined && { to }) }, more);
 

@@ -7,7 +7,7 @@ import { aConversation } from '../store/a-conversation.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { aStore } from '../support/own-store.ts';
 
-/** A guest's call in a session. */
+/** Returns what a guest's call in a session is given. */
 function inSession(sessionId: string, laneKey: string): { readonly run: ToolRun; readonly ctx: ToolContext } {
   const run: ToolRun = {
     runId: 'run' as RunId,
@@ -43,7 +43,7 @@ it('shows the newest messages of a long history, and says which are left out', a
   const read = async (input: object) => {
     const output = await tool.execute({ limit: 30, ...input }, ctx);
     if ('parked' in output) throw new Error('it waits');
-    // As the model gets it.
+    // As the model receives it.
     return boundResult({ output, isError: false }).output.text;
   };
 
