@@ -20,7 +20,7 @@ export type ItemOrder =
 export type QueuedItemOrder = {
   /** The beginning of the message's id. */
   readonly id: string;
-  /** Goes on record as the author. */
+  /** Recorded as the author. */
   readonly ref: string;
   readonly order: ItemOrder;
   /** The author's own accounts, `<channel>:<peer>`, which aren't notified of what the author cancels. */

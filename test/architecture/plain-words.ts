@@ -19,6 +19,11 @@ const replaced: readonly (readonly [RegExp, string])[] = [
   [/\bin motion\b/gi, 'in progress, due'],
   [/\b(?:bury|buried|buries)\b/gi, 'reap'],
   [/\bof ours\b/gi, 'our'],
+  [/\bg(?:oes|oing|one) on\b/gi, 'continues, keeps running'],
+  [/\bmend(?:s|ed|ing)?\b/gi, 'fix, repair'],
+  [/\bso many\b/gi, 'this many'],
+  [/, say[.,:;)]/g, 'for example, such as'],
+  [/(?<!`)\banew\b/gi, 'again'],
 ];
 
 const tops = /^(?:src|channels|plugins|bench|scripts)\//;

@@ -12,7 +12,7 @@ export type NewRun = {
   readonly sessionId: string;
   readonly kind: RunKind;
   readonly epoch: number;
-  /** JSON of the reply route; null: it only goes on record. */
+  /** JSON of the reply route; null: the run is only recorded. */
   readonly route: string | null;
   readonly authority: string;
   /** The tree that the run's children belong to. */
