@@ -1,6 +1,6 @@
 import { ApiError } from './types.ts';
 
-/** What a field of a request may be. Whole numbers only; `null` and absent are the same. */
+/** What a field of a request may be. Numbers must be whole; `null` and absent are the same. */
 type Kind = 'string' | 'strings' | 'int' | 'bool' | 'mentions' | 'preview';
 type Value = {
   string: string;
@@ -24,8 +24,8 @@ const mention: Shape = { start: 'int', length: 'int', author: 'string' };
 const preview: Shape = { url: 'string', title: 'string', description: 'string', base64_thumbnail: 'string' };
 
 /**
- * Reads a JSON body as the server's binder does: unknown fields are ignored, a value of the wrong type
- * (a timestamp as a string, above all) refuses the whole call, as JSON that is called text/plain.
+ * Reads a JSON body as the server's binder does: unknown fields are ignored. A value of the wrong type (above all a
+ * timestamp as a string) gets the whole call refused, with JSON labelled text/plain.
  */
 export function bindBody<S extends Shape>(body: unknown, shape: S): Bound<S> {
   if (!isObject(body)) throw misfit();

@@ -134,7 +134,7 @@ export const updateProfile: Handler = (platform, call) => {
   return done;
 };
 
-/** Oneself is among them: signal-cli trusts its own keys (ACI and PNI) like those of others. */
+/** Includes the account itself: signal-cli trusts its own keys (ACI and PNI) like those of others. */
 export const listIdentities: Handler = (platform, call) => {
   const account = platform.world.account(call.number);
   return {
@@ -150,7 +150,7 @@ export const listIdentities: Handler = (platform, call) => {
   };
 };
 
-/** `all_recipients=true` lists everybody signal-cli knows, the account itself included. */
+/** `all_recipients=true` lists everybody that signal-cli knows, including the account itself. */
 export const listContacts: Handler = (platform, call) => {
   const account = platform.world.account(call.number);
   const own = call.query.all_recipients === 'true' ? [account] : [];
@@ -202,7 +202,7 @@ export const linkUri: Handler = (platform, call) => {
   return { status: 200, body: { device_link_uri: uri } };
 };
 
-/** A picture; that it shows the URI is left out. */
+/** Answers with a picture, which doesn't really show the URI. */
 export const linkPicture: Handler = (platform, call) => {
   if (call.query.qrcode_version !== undefined && !/^\d+$/.test(call.query.qrcode_version))
     throw badRequest('The qrcode_version parameter needs to be an integer!');
@@ -215,7 +215,7 @@ const onePixel = Buffer.from(
   'base64',
 );
 
-/** The account of the path and the place that a recipient means. Undefined: nobody here. */
+/** Returns the account of the path and the place of the recipient; undefined if nobody here has that id. */
 function target(
   platform: Platform,
   call: Incoming,

@@ -1,23 +1,23 @@
 import { request } from 'node:http';
 import type { Notification } from './types.ts';
 
-/** One post of the webhook. `status` undefined: no answer yet, or none. */
+/** One POST to the webhook. `status` undefined: no answer yet, or none. */
 export type WebhookPost = { readonly body: string; status: number | undefined };
 
-/** Somebody who listens on a socket. `offer`: whether the message was taken; nobody waits for it. */
+/** A listener on a socket. `offer` returns whether the message was accepted; nothing waits for it. */
 export type Listener = { readonly offer: (notification: Notification) => boolean };
 
 type Line = { readonly read: () => void | Promise<void>; readonly isNews: boolean };
 
 /**
- * json-rpc mode: signal-cli as a daemon, and the one loop of the server that reads its lines. A
- * notification goes to the sockets that are free at this moment and then, with the loop waiting for the
- * answer, to the webhook, once. Answers of calls come through the same loop.
+ * json-rpc mode: signal-cli as a daemon, and the server's single loop that reads its lines. A notification goes to the
+ * sockets that are free at this moment and then once to the webhook, while the loop waits for its answer. Answers of
+ * calls come through the same loop.
  */
 export class Daemon {
   /** RECEIVE_WEBHOOK_URL. */
   webhookUrl: string | undefined;
-  /** Milliseconds between two notifications; 0: all in one write, and a socket misses most of them. */
+  /** Milliseconds between two notifications; 0: all in one write, of which a socket misses most. */
   paceMs = 5;
   readonly posts: WebhookPost[] = [];
   readonly listeners = new Set<Listener>();
@@ -42,7 +42,7 @@ export class Daemon {
     else this.#push({ isNews: true, read: () => this.#deliver(notification) });
   }
 
-  /** Runs a call in signal-cli; resolves when the loop has read its answer, which may be never. */
+  /** Runs a call in signal-cli; resolves once the loop has read its answer, which may be never. */
   call<T>(apply: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       let outcome: () => void;
@@ -56,7 +56,7 @@ export class Daemon {
     });
   }
 
-  /** The connection to signal-cli is lost: calls under way are never answered. */
+  /** Loses the connection to signal-cli: pending calls are never answered. */
   stop(fate: 'lost' | 'burst' = 'lost'): void {
     this.#isDown = true;
     this.#gapFate = fate;
@@ -66,8 +66,8 @@ export class Daemon {
   }
 
   /**
-   * Connected again. `lost`: signal-cli had read what came meanwhile before anybody listened to it;
-   * `burst`: it comes now, in one write.
+   * Connects again. `lost`: signal-cli read what came meanwhile before anything listened to it; `burst`: it all comes
+   * now, in one write.
    */
   start(): void {
     if (!this.#isDown) return;
@@ -76,7 +76,7 @@ export class Daemon {
     if (this.#gapFate === 'burst') this.inOneWrite(() => held.forEach((one) => void this.emit(one)));
   }
 
-  /** What `act` makes people do arrives without a pause. */
+  /** Delivers what people do in `act` without pauses. */
   inOneWrite(act: () => void): void {
     const { paceMs } = this;
     this.paceMs = 0;
@@ -131,7 +131,7 @@ export class Daemon {
   }
 }
 
-/** The status, or undefined if there was none. Waits for as long as it takes. */
+/** Resolves with the status, or undefined if there was none. Waits as long as it takes. */
 function postOnce(url: string, body: string): Promise<number | undefined> {
   return new Promise((resolve) => {
     const headers = {

@@ -1,4 +1,4 @@
-/** What people do, as it arrives: held against the project's own document, and against what was seen. */
+/** What people do, as it arrives: checked against the project's own document and against what was observed. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { againstSwagger } from './fairness.ts';
 import { type SignalServer, startSignalServer } from './server.ts';

@@ -7,7 +7,7 @@ export type Payload = Json;
 
 export type Sender = { readonly person: Person; readonly device: number };
 
-/** An envelope as signal-cli prints it. `at`: the sender's clock; the server's is taken to be the same. */
+/** An envelope as signal-cli prints it. `at` is the sender's clock; the server's is assumed to be the same. */
 export function notification(account: Account, from: Sender, at: number, payload: Payload): Notification {
   const { number, uuid, name } = from.person;
   return {
@@ -26,7 +26,7 @@ export function notification(account: Account, from: Sender, at: number, payload
   };
 }
 
-/** What is common to every data message: nulls stand, empty lists are absent. */
+/** Returns the fields that all data messages share: nulls are included, empty lists are absent. */
 export function dataMessage(place: Place, at: number, expiresInSeconds: number, fields: Json): Json {
   return {
     timestamp: at,
@@ -45,7 +45,7 @@ export function groupInfo(place: Place, type: 'DELIVER' | 'UPDATE'): Json {
   return { groupInfo: { groupId: internalId, groupName: name, revision, type } };
 }
 
-/** The fields of a data message that carry the content of `message`. */
+/** Returns the fields of a data message that contain the content of `message`. */
 export function contentFields(
   message: StandingMessage,
   known: (uuid: string) => Person | undefined,
@@ -103,7 +103,7 @@ export function reactionField(emoji: string, target: StandingMessage, isRemove: 
   };
 }
 
-/** To whom something was sent from the account's other device: all null for a group. */
+/** Returns the recipient of a message sent from the account's other device; all null for a group. */
 export function destination(place: Place): Json {
   const person = 'person' in place ? place.person : undefined;
   return {

@@ -4,7 +4,7 @@ import { misfits, misfitsOf, operationOf } from './swagger.ts';
 import type { Call, Notification } from './types.ts';
 
 /**
- * What does not fit the project's own document, in everything this server has answered, accepted and
+ * Returns what doesn't match the project's own document in everything that this server has answered, accepted and
  * delivered. The exceptions are those named in swagger.ts.
  */
 export function againstSwagger(server: SignalServer): readonly string[] {
@@ -59,7 +59,7 @@ function sentAgainst(entry: unknown): readonly string[] {
 
 const text = { type: 'string' } as const;
 
-/** Expanded members and administrators as the document knows them. */
+/** Empties the expanded members and administrators, which the document describes as strings. */
 function narrowed(answer: unknown): unknown {
   const one = (group: Record<string, unknown>) => ({ ...group, members: [], admins: [] });
   return Array.isArray(answer) ? answer.map(one) : one(answer as Record<string, unknown>);

@@ -1,4 +1,4 @@
-/** The faults that tests inject, as a caller meets them. */
+/** The faults that tests inject, as seen by a caller. */
 import { once } from 'node:events';
 import { setTimeout as delay, setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';

@@ -16,7 +16,7 @@ export const getAttachment: Handler = ({ world }, { parts }) => {
   return { status: 200, bytes: file.bytes, type: sniff(Buffer.from(file.bytes)) };
 };
 
-/** The type is read off the bytes; what the message said of it does not matter. */
+/** Detects the type from the bytes; what the message claimed doesn't matter. */
 function sniff(bytes: Buffer): string {
   const begins = (hex: string) => bytes.subarray(0, hex.length / 2).toString('hex') === hex;
   if (begins('89504e47')) return 'image/png';
@@ -49,7 +49,7 @@ export const getGroup: Handler = ({ world }, { number, parts, query }): Reply =>
   return { status: 200, body: entry(group, isMember, query) };
 };
 
-/** `?expand=true` names people by number and uuid. */
+/** `?expand=true` identifies people by number and uuid. */
 function entry(group: Group, isMember: boolean, query: Readonly<Record<string, string>>) {
   const isWide = query.expand === 'true';
   const name = ({ number, uuid }: Person) => (isWide ? { number: number ?? '', uuid } : (number ?? uuid));

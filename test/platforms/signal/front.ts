@@ -26,7 +26,7 @@ type Failing = Readonly<Record<string, string>>;
 const receivePath = '/v1/receive/:number';
 const flags = ['ignore_attachments', 'ignore_stories', 'send_read_receipts'];
 
-/** Takes calls, lets faults have their way with them, and answers. */
+/** Receives calls, applies faults to them, and answers. */
 export class Front {
   readonly door: Door;
   readonly #deps: FrontDeps;
@@ -82,7 +82,7 @@ export class Front {
       sockets.accept(request, tcp, head, number);
       return;
     }
-    // No socket here: the handshake is a GET like any other, and it consumes.
+    // There is no socket here: the handshake is a GET like any other, and it consumes messages.
     const reply = await this.#answerOf(call, request);
     if (number !== undefined) journal.refuse(call, 'a socket was asked for where there is none');
     this.#finishRaw(call, tcp, reply);
@@ -207,7 +207,7 @@ function disconnected(call: Call): ApiError {
     : badRequest(why);
 }
 
-/** Whose signal-cli a send waits for. */
+/** Returns the account whose signal-cli a send waits for. */
 function senderOf(call: Call): string {
   const { number } = (call.body ?? {}) as { number?: unknown };
   return typeof number === 'string' ? number : '';

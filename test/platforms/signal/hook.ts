@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Somebody who takes the posts of a webhook. */
+/** A receiver of the webhook's POSTs. */
 export class Hook {
   /** The bodies, as JSON. */
   readonly bodies: Record<string, unknown>[] = [];
-  /** What is done with a body before it is answered; the status of the answer. */
+  /** Handles a body before it is answered; returns the status of the answer. */
   answer: (body: Record<string, unknown>) => number | Promise<number> = () => 200;
   readonly #http: Server;
   #port = 0;

@@ -1,11 +1,11 @@
 import { Probes } from '../shared/probes.ts';
 import type { Call, Refusal } from './types.ts';
 
-/** What was asked of the server, and what was wrong with it. */
+/** The requests to the server, and what was wrong with them. */
 export class Journal {
   readonly calls: Call[] = [];
   readonly refusals: Refusal[] = [];
-  /** The call whose handler runs. */
+  /** The call whose handler is running. */
   current: Call | undefined;
   readonly #now: () => number;
   readonly #probes = new Probes(() => {
@@ -37,7 +37,7 @@ export class Journal {
     this.#probes.changed();
   }
 
-  /** As `Probes.waitFor`; it also looks every 10 ms: what a client has received changes without a word to this server. */
+  /** Like `Probes.waitFor`, but also checks every 10 ms: clients receive messages without this server noticing. */
   async waitFor<T>(probe: () => T | undefined | false, deadlineMs: number): Promise<T> {
     const glances = setInterval(() => this.#probes.changed(), 10);
     try {

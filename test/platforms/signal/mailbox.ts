@@ -3,8 +3,8 @@ import type { Notification } from './types.ts';
 type Poll = { readonly max: number; readonly timeoutMs: number };
 
 /**
- * normal and native mode: messages stay on Signal's server until signal-cli is run to fetch them, and are
- * gone from there once it has. One signal-cli runs for an account at a time, sends included.
+ * normal and native mode: messages stay on Signal's server until signal-cli is run to fetch them, and are then gone
+ * from there. Only one signal-cli runs for an account at a time, sends included.
  */
 export class Mailbox {
   #waiting: Notification[] = [];
@@ -24,17 +24,17 @@ export class Mailbox {
     this.#wake?.();
   }
 
-  /** A signal-cli runs for the account. */
+  /** Whether a signal-cli is running for the account. */
   get isBusy(): boolean {
     return this.#atWork > 0;
   }
 
-  /** Whoever waits for messages gets what there is; what comes later waits on Signal's server. */
+  /** Gives a waiting poll what there is; later messages wait on Signal's server. */
   interrupt(): void {
     this.#giveUp?.();
   }
 
-  /** Runs `act` when no other signal-cli runs for the account. */
+  /** Runs `act` once no other signal-cli is running for the account. */
   alone<T>(act: () => T | Promise<T>): Promise<T> {
     this.#atWork += 1;
     const mine = this.#turn.then(act).finally(() => (this.#atWork -= 1));
@@ -43,8 +43,8 @@ export class Mailbox {
   }
 
   /**
-   * Takes what is there; waits until nothing came for `timeoutMs` (below 0: for ever), or until there
-   * are `max` (0: no limit).
+   * Takes what is there. Waits until nothing has come for `timeoutMs` (below 0: forever), or until there are `max`
+   * messages (0: no limit).
    */
   fetch({ max, timeoutMs }: Poll): Promise<readonly Notification[]> {
     return this.alone(async () => {
@@ -60,7 +60,7 @@ export class Mailbox {
     });
   }
 
-  /** Whether something arrived within the time. */
+  /** Resolves with whether something arrived in time. */
   #arrival(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
       const finish = (hasCome: boolean) => {

@@ -20,13 +20,13 @@ import type {
 } from './types.ts';
 import type { World } from './world.ts';
 
-/** What a person writes. `from` an account: its owner writes, on another device. */
+/** What a person writes. If `from` is an account, its owner is writing on another device. */
 export type Writing = {
   readonly from: Person;
-  /** A group, or whom a direct message goes to. Left out: the first account; for its owner, oneself. */
+  /** A group, or the recipient of a direct message. If omitted: the first account; for its owner, oneself. */
   readonly to?: Group | Person;
   readonly text?: string;
-  /** `@name` of these in the text becomes a mention. */
+  /** Each `@name` of these people in the text becomes a mention. */
   readonly mentioning?: readonly Person[];
   readonly quoting?: StandingMessage;
   readonly styles?: readonly StyleRange[];
@@ -44,7 +44,7 @@ type PeopleDeps = {
   readonly emit: (notification: Notification) => void;
 };
 
-/** What people do on Signal: each act changes the conversation and tells the accounts that are in it. */
+/** What people do on Signal; each act changes the conversation and is reported to the accounts in it. */
 export class People {
   readonly #deps: PeopleDeps;
 
@@ -87,14 +87,14 @@ export class People {
     return at;
   }
 
-  /** For everyone. */
+  /** Deletes the message for everyone. */
   deletes(message: StandingMessage): void {
     message.isDeleted = true;
     const at = this.#deps.world.nextTimestamp();
     this.#sayAs(message.from, message, at, { remoteDelete: { timestamp: message.timestamp } });
   }
 
-  /** `emoji` undefined takes the reaction back. */
+  /** `emoji` undefined removes the reaction. */
   reacts(from: Person, message: StandingMessage, emoji: string | undefined): void {
     const before = message.reactions.get(from.uuid) ?? '👍';
     if (emoji === undefined) message.reactions.delete(from.uuid);
@@ -103,7 +103,7 @@ export class People {
     this.#sayAs(from, message, at, reactionField(emoji ?? before, message, emoji === undefined));
   }
 
-  /** Receipts come from the reader to the author alone. */
+  /** Receipts go from the reader only to the author. */
   receives(from: Person, message: StandingMessage, kind: 'delivery' | 'read' | 'viewed'): void {
     const account = this.#deps.world.accounts.find(({ uuid }) => uuid === message.from.uuid);
     if (account === undefined) throw new Error('test error: a receipt goes to an account of this server');
@@ -128,17 +128,17 @@ export class People {
       this.#deps.emit(notification(one, { person: from, device: 1 }, at, { typingMessage }));
   }
 
-  /** Messages here vanish after `seconds`; 0: never. */
+  /** Messages here disappear after `seconds`; 0: never. */
   setsTimer(from: Person, seconds: number, to?: Group | Person): void {
     const { account, place } = this.#whereOf(from, to);
     this.#deps.world.setTimer(account, place, seconds);
     const at = this.#deps.world.nextTimestamp();
-    // In a group it is a change of the group; between two it is a message of its own kind.
+    // In a group this is a change of the group; in a direct chat it is a special kind of message.
     if ('group' in place) this.#updates(from, account, place);
     else this.#sayAs(from, { account, place, expiresInSeconds: seconds }, at, { isExpirationUpdate: true });
   }
 
-  /** A change of a group: `change` is applied, everybody in it before or after is told, without words. */
+  /** Applies `change` to a group and notifies everyone who is in it before or after, without any text. */
   changesGroup(from: Person, group: Group, change: (group: Group) => void): void {
     const before = [...group.members];
     change(group);
@@ -147,7 +147,7 @@ export class People {
     this.#updates(from, account, place, before);
   }
 
-  /** Something arrived that signal-cli could not read. */
+  /** Something arrives that signal-cli can't read. */
   sendsUnreadable(from: Person, exception?: Notification['exception'], to?: Person): void {
     const { account } = this.#whereOf(from, to);
     const at = this.#deps.world.nextTimestamp();
@@ -160,14 +160,14 @@ export class People {
     });
   }
 
-  /** Any other payload: callMessage, storyMessage, syncMessage … */
+  /** Sends any other payload: callMessage, storyMessage, syncMessage … */
   sendsPayload(from: Person, payload: Payload, to?: Person, device = 1): void {
     const { account } = this.#whereOf(from, to);
     const at = this.#deps.world.nextTimestamp();
     this.#deps.emit(notification(account, { person: from, device }, at, payload));
   }
 
-  /** What an account of this server sent, as its other accounts in the same place receive it. */
+  /** Delivers what an account of this server sent to this server's other accounts in the same place. */
   relays(message: StandingMessage): void {
     const { world } = this.#deps;
     const data = this.#data(message, message.timestamp);
@@ -227,7 +227,7 @@ export class People {
     this.#report(from, where, at, { dataMessage: data }, data, [], device);
   }
 
-  /** Tells every account in the place: as news, or as what its own other device did. */
+  /** Notifies every account in the place: of something new, or of what its own other device did. */
   #report(
     from: Person,
     where: Pick<StandingMessage, 'account' | 'place'>,
@@ -252,7 +252,7 @@ export class People {
     return accounts.filter(({ uuid }) => people.some((person) => person.uuid === uuid));
   }
 
-  /** The place as the account sees it that has a part in it. */
+  /** Returns the account that takes part in the place, and the place as seen from it. */
   #whereOf(from: Person, to: Group | Person | undefined): { account: Account; place: Place } {
     const { accounts } = this.#deps.world;
     const [first] = accounts;
@@ -268,7 +268,7 @@ export class People {
   }
 }
 
-/** As a client writes mentions: one U+FFFC for each, and where it stands. */
+/** Writes mentions as a client does: one U+FFFC for each, with its position. */
 function withMentions(text: string, people: readonly Person[]) {
   const mentions: MentionRange[] = [];
   let written = text;

@@ -2,7 +2,7 @@ import type { People } from './people.ts';
 import type { Account, Mode, Person, Place } from './types.ts';
 import type { World } from './world.ts';
 
-/** A typing sign that was set or taken back by a call. */
+/** A typing indicator that a call set or removed. */
 export type TypingSign = { readonly place: Place; readonly isOn: boolean; readonly at: number };
 
 /** What the calls read and write. */
@@ -18,16 +18,16 @@ export type Platform = {
   readonly challenges: Map<string, readonly string[]>;
   readonly captchas: { readonly token: string; readonly captcha: string }[];
   readonly links: { readonly uri: string; readonly deviceName: string; isUsed: boolean }[];
-  /** Uuids of people without an account any more. */
+  /** Uuids of people who no longer have an account. */
   readonly unregistered: Set<string>;
-  /** People answer sends with delivery receipts, as their devices do. */
+  /** Whether people's devices answer sends with delivery receipts, as real ones do. */
   readonly hasDeliveryReceipts: boolean;
-  /** How long a second lasts that a poll asks to wait. */
+  /** How long a second of a poll's requested wait lasts, ms. */
   readonly secondMs: number;
-  /** What happens on Signal once the answer of the call is on its way. */
+  /** What happens on Signal once the call's answer is on its way. */
   readonly afterwards: (() => void)[];
   logLevel: string;
-  /** Notes that a call was accepted and yet cannot mean what its caller wants. */
+  /** Records that a call was accepted although it can't mean what its caller wants. */
   readonly note: (why: string) => void;
 };
 
@@ -35,7 +35,7 @@ export type Platform = {
 export type Incoming = {
   readonly body: unknown;
   readonly query: Readonly<Record<string, string>>;
-  /** The parts of the path behind its name, decoded. */
+  /** The path segments after its name, decoded. */
   readonly parts: readonly string[];
   readonly number: string;
   /** Recipients, by uuid or number, that the test wants to fail. */
@@ -53,7 +53,7 @@ export type Reply = {
 
 export type Handler = (platform: Platform, call: Incoming) => Reply;
 
-/** Who a message to a place goes to, the account itself aside. */
+/** Returns who receives a message to a place, except for the account itself. */
 export function recipientsIn(place: Place, account: Account): readonly Person[] {
   const people = 'group' in place ? place.group.members : [place.person];
   return people.filter(({ uuid }) => uuid !== account.uuid);

@@ -1,4 +1,4 @@
-/** How messages come: the webhook, sockets that lose some, and polls. */
+/** How messages arrive: the webhook, sockets that lose some, and polls. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const socketUrl = (number = server.number) =>
   `${server.url.replace('http', 'ws')}/v1/receive/${encodeURIComponent(number)}`;
-/** A listening client and the texts it got. */
+/** Connects a listening client and collects the texts that it gets. */
 const listen = async (number = server.number) => {
   const socket = new WebSocket(socketUrl(number));
   const texts: unknown[] = [];
@@ -136,7 +136,7 @@ describe('sockets', () => {
     const count = () => {
       heard += 1;
     };
-    // What was on its way when it froze may still come in.
+    // What was on its way at the freeze may still arrive.
     await delay(30);
     await delay(1);
     socket.on('ping', count).on('pong', count);

@@ -6,15 +6,15 @@ export type RecipientKind = 'group' | 'number' | 'username';
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** What `decode` of a strict base64 reader says: undefined if it is none. */
+/** Decodes like a strict base64 reader; undefined if the text isn't base64. */
 export function decodeBase64(text: string): Buffer | undefined {
   const compact = text.replace(/[\r\n]/g, '');
   return base64Form.test(compact) ? Buffer.from(compact, 'base64') : undefined;
 }
 
 /**
- * What the server takes a recipient for. What is neither a group of the doubly encoded form nor a number
- * nor a uuid is a username: the id of a group as messages carry it, too.
+ * Says what the server takes a recipient for. If it is neither a doubly encoded group id nor a number nor a uuid, it is
+ * a username; that includes a group's id as messages contain it.
  */
 export function recipientKind(recipient: string): RecipientKind {
   if (recipient.startsWith('group.')) {
@@ -30,7 +30,7 @@ export function recipientKind(recipient: string): RecipientKind {
   return 'username';
 }
 
-/** The recipients of a send: one group, or people by number and uuid, or people by username. */
+/** Checks the recipients of a send: one group, or people by number and uuid, or people by username. */
 export function readRecipients(recipients: readonly string[]): RecipientKind {
   const kinds = recipients.map(recipientKind);
   const has = (kind: RecipientKind) => kinds.includes(kind);
@@ -54,7 +54,7 @@ export function readRecipients(recipients: readonly string[]): RecipientKind {
   return kinds[0] ?? 'username';
 }
 
-/** Where a call with one recipient goes. Undefined: to nobody that this world knows. */
+/** Returns where a call with one recipient goes; undefined if nobody in this world has that id. */
 export function placeOf(world: World, recipient: string): Place | undefined {
   if (recipientKind(recipient) === 'group') {
     const internalId = decodeBase64(recipient.slice(6))?.toString() ?? '';

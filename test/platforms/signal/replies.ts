@@ -13,7 +13,7 @@ export function readUrl(request: IncomingMessage): {
   return { path: url.pathname, query: Object.fromEntries(url.searchParams) };
 }
 
-/** JSON if it is any, else the text. */
+/** Returns the body as JSON if it is JSON, otherwise as text. */
 export function readBody(body: Buffer): unknown {
   const text = body.toString();
   try {
@@ -25,7 +25,7 @@ export function readBody(body: Buffer): unknown {
 
 export function refusal(error: unknown): Reply {
   if (!(error instanceof ApiError)) {
-    // A fault of this server must not look like the platform's: it says so and fails the test.
+    // A fault of this server must not look like the platform's, so it names itself and fails the test.
     const what = error instanceof Error ? error.stack : String(error);
     return { status: 500, body: { error: `test server fault: ${what}` } };
   }
@@ -35,7 +35,7 @@ export function refusal(error: unknown): Reply {
   return { status, bytes: Buffer.from(prefix + text), type: isPlain ? plain : json };
 }
 
-/** What a proxy in between answers. */
+/** Returns what a proxy in between answers. */
 export function page(status: number): Reply {
   const text = `<html><head><title>${status} Bad Gateway</title></head><body>nginx/1.18.0</body></html>`;
   return { status, bytes: Buffer.from(text), type: 'text/html' };

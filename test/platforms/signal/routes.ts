@@ -8,7 +8,7 @@ export type Route = {
   /** `:number` is an account; other names are parts. */
   readonly path: string;
   readonly handler: Handler;
-  /** Asks signal-cli, so that it waits for the loop (json-rpc) or for its turn (normal, native). */
+  /** Whether the call uses signal-cli, so that it waits for the loop (json-rpc) or for its turn (normal, native). */
   readonly asksSignalCli: boolean;
 };
 
@@ -23,7 +23,7 @@ const asking = (method: string, path: string, handler: Handler): Route => ({
   asksSignalCli: true,
 });
 
-/** Every call this server answers, except receiving. */
+/** All calls that this server answers, except receiving. */
 export const routes: readonly Route[] = [
   local('GET', '/v1/about', calls.about),
   local('GET', '/v1/health', calls.health),
@@ -64,7 +64,7 @@ export function findRoute(method: string, path: string): Match | undefined {
   return undefined;
 }
 
-/** The decoded values of the named parts. */
+/** Returns the decoded values of the named parts. */
 export function matchPath(pattern: string, path: string): readonly string[] | undefined {
   const wanted = pattern.split('/');
   const given = path.split('/');

@@ -126,7 +126,7 @@ function placeOfRecipient(
 ): readonly Place[] {
   const place = placeOf(platform.world, recipient);
   if (place === undefined) {
-    // Accepted, and gone: this is also what becomes of a group's id as messages carry it.
+    // Accepted, but lost: this also happens to a group's id in the form that messages contain.
     platform.note(`${recipient} is nobody here (taken for a ${kind})`);
     return [];
   }
@@ -134,7 +134,7 @@ function placeOfRecipient(
   return [place];
 }
 
-/** Refuses what signal-cli refuses: groups one is not in, or may not write to. */
+/** Refuses what signal-cli refuses: groups that the account isn't in, or may not write to. */
 export function checkMembership(place: Place, account: Account): void {
   if (!('group' in place)) return;
   const { group } = place;
@@ -230,7 +230,7 @@ function answer(platform: Platform, timestamp: number, failures: readonly Failur
   return { status: 201, body, timestamp };
 }
 
-/** In normal and native mode the same comes as prose. */
+/** Builds the refusal of a rate limit. In normal and native mode the same comes as prose. */
 export function rateLimited(
   platform: Pick<Platform, 'mode'>,
   number: string,

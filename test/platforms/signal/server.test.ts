@@ -1,4 +1,4 @@
-/** The test server must refuse what signal-cli-rest-api refuses, or the tests behind it prove nothing. */
+/** The test server must refuse what signal-cli-rest-api refuses, or the tests that rely on it prove nothing. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { againstSwagger } from './fairness.ts';
 import { routes } from './routes.ts';

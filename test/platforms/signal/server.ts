@@ -1,5 +1,5 @@
 /**
- * signal-cli-rest-api as its callers meet it, and the hands of a test on the other side of it.
+ * signal-cli-rest-api as its callers see it, with the controls by which a test drives the other side.
  *
  *   const server = await startSignalServer({ mode: 'json-rpc' });   // or 'normal', 'native'
  *   server.url, server.number, server.account                      // the bot's account
@@ -32,22 +32,22 @@ import { World } from './world.ts';
 
 export type SignalServerOptions = {
   readonly mode?: Mode;
-  /** `head` answers sends with an array and knows `***`. */
+  /** `head` answers sends with an array and supports `***`. */
   readonly release?: '0.100' | 'head';
   /** The first account; more with `world.addAccount`. */
   readonly account?: Partial<Account>;
-  /** No account yet: `finishLink` makes one. */
+  /** There is no account yet: `finishLink` creates one. */
   readonly isUnlinked?: boolean;
   readonly webhookUrl?: string;
   readonly now?: () => number;
   readonly pingMs?: number;
-  /** How long a second lasts that a poll asks to wait. Default: 1000. */
+  /** How long a second of a poll's requested wait lasts, ms. Default: 1000. */
   readonly secondMs?: number;
   /** People's devices confirm the delivery of sends. Default: true. */
   readonly hasDeliveryReceipts?: boolean;
 };
 
-/** Starts it on a loopback port of its own. */
+/** Starts the server on its own loopback port. */
 export async function startSignalServer(options: SignalServerOptions = {}): Promise<SignalServer> {
   const server = new SignalServer(options);
   await server.comeBack();
@@ -57,7 +57,7 @@ export async function startSignalServer(options: SignalServerOptions = {}): Prom
 export class SignalServer {
   readonly world: World;
   readonly people: People;
-  /** Everything that arrived for the accounts. */
+  /** Everything that has arrived for the accounts. */
   readonly notifications: Notification[] = [];
   readonly platform: Platform;
   readonly #journal: Journal;
@@ -68,7 +68,7 @@ export class SignalServer {
   readonly #mailboxes = new Map<string, Mailbox>();
   /** What arrives while the container is down. */
   #heldBySignal: Notification[] = [];
-  /** What is about to be arranged. */
+  /** The notifications that `arranged` is holding back to reorder them. */
   #holding: Notification[] | undefined;
 
   constructor(options: SignalServerOptions) {
@@ -103,7 +103,7 @@ export class SignalServer {
     return this.#journal.calls;
   }
 
-  /** Calls that were wrong, refused or not; injected faults are none. */
+  /** Calls that were wrong, whether or not they were refused; injected faults aren't among them. */
   get refusals(): readonly Refusal[] {
     return this.#journal.refusals;
   }
@@ -132,7 +132,7 @@ export class SignalServer {
     this.#daemon.webhookUrl = url;
   }
 
-  /** Every post to the webhook; `status` undefined while it waits, and when there was no answer. */
+  /** Every POST to the webhook; `status` is undefined while it waits, and if there was no answer. */
   get posts(): readonly WebhookPost[] {
     return this.#daemon.posts;
   }
@@ -146,23 +146,23 @@ export class SignalServer {
     return this.calls.filter(({ path, timestamp }) => path === '/v2/send' && timestamp !== undefined);
   }
 
-  /** What stands in a conversation of the first account, oldest first, deleted messages left out. */
+  /** Returns what is in a conversation of the first account now, oldest first, without deleted messages. */
   messages(where: Group | Person, account = this.account): readonly StandingMessage[] {
     const place = 'internalId' in where ? { group: where } : { person: where };
     return this.world.messages(account, place).filter(({ isDeleted }) => !isDeleted);
   }
 
-  /** The same, each as a person sees it: `Ada: hi <b>there</b>`. See view.ts. */
+  /** Returns the same, each message as a person sees it: `Ada: hi <b>there</b>`. See view.ts. */
   lines(where: Group | Person): readonly string[] {
     return this.messages(where).map((one) => `${one.from.name}: ${shown(this.world, one)}`);
   }
 
-  /** What stands there and was sent by calls. */
+  /** Returns those messages that calls sent. */
   botMessages(where: Group | Person): readonly StandingMessage[] {
     return this.messages(where).filter(({ isByCall }) => isByCall);
   }
 
-  /** What waits on Signal's server to be fetched (normal, native). */
+  /** Returns the messages waiting on Signal's server to be fetched (normal, native). */
   mailbox(number = this.number): Mailbox {
     const known = this.#mailboxes.get(number);
     if (known !== undefined) return known;
@@ -171,13 +171,13 @@ export class SignalServer {
     return made;
   }
 
-  /** Something arrives for an account, well formed or not. */
+  /** Delivers a notification to an account, well formed or not. */
   emit(notification: Notification): void {
     this.notifications.push(notification);
     this.#route(notification);
   }
 
-  /** What `act` makes people do arrives as `arrange` orders it. */
+  /** Delivers what people do in `act` in the order that `arrange` returns. */
   arranged(act: () => void, arrange: (arrived: readonly Notification[]) => readonly Notification[]): void {
     const held: Notification[] = [];
     this.#holding = held;
@@ -186,12 +186,12 @@ export class SignalServer {
     for (const one of arrange(held)) this.#route(one);
   }
 
-  /** The last `count` notifications arrive once more. */
+  /** Delivers the last `count` notifications once more. */
   redeliver(count: number): void {
     for (const one of this.notifications.slice(-count)) this.#route(one);
   }
 
-  /** What `act` makes people do arrives at once, as after a reconnect of signal-cli. */
+  /** Delivers what people do in `act` all at once, as after signal-cli has reconnected. */
   inOneWrite(act: () => void): void {
     this.#daemon.inOneWrite(act);
   }
@@ -204,12 +204,12 @@ export class SignalServer {
     this.#faults.clear();
   }
 
-  /** Sends are refused until a captcha is solved for one of the tokens. */
+  /** Refuses sends until a captcha is solved for one of the tokens. */
   challenge(...tokens: readonly string[]): void {
     this.platform.challenges.set(this.number, tokens);
   }
 
-  /** The owner scans the picture of the last link: the account is here from now on. */
+  /** The owner scans the picture of the last link, which adds the account. */
   finishLink(account: Partial<Account> & { readonly number: string }): Account {
     const link = this.platform.links.at(-1);
     if (link === undefined || link.isUsed) throw new Error('test error: no link waits to be scanned');
@@ -221,7 +221,7 @@ export class SignalServer {
     this.#sockets.freeze();
   }
 
-  /** The connections break; clients may come back at once. */
+  /** Breaks the connections; clients may reconnect immediately. */
   cutSockets(): void {
     this.#sockets.cut();
   }
@@ -230,7 +230,7 @@ export class SignalServer {
     this.#sockets.sendError(error);
   }
 
-  /** signal-cli is gone while the server stays. `fate`: what becomes of messages meanwhile. */
+  /** Stops signal-cli while the server keeps running. `fate`: what happens to messages meanwhile. */
   stopDaemon(fate: 'lost' | 'burst' = 'lost'): void {
     this.#daemon.stop(fate);
   }
@@ -239,13 +239,13 @@ export class SignalServer {
     this.#daemon.start();
   }
 
-  /** Cuts every connection and refuses new ones. Signal's server keeps what arrives. */
+  /** Cuts every connection and refuses new ones. Signal's server stores what arrives. */
   async goAway(): Promise<void> {
     for (const mailbox of this.#mailboxes.values()) mailbox.interrupt();
     await this.#front.door.shut();
   }
 
-  /** Listens again on the same port; in json-rpc mode what was kept comes at once, heard or not. */
+  /** Listens again on the same port; in json-rpc mode stored messages come immediately, received or not. */
   async comeBack(): Promise<void> {
     await this.#front.door.open();
     const held = this.#heldBySignal.splice(0);
@@ -256,7 +256,7 @@ export class SignalServer {
     await this.goAway();
   }
 
-  /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
+  /** Resolves with the first value of `probe` that isn't undefined or false. Rejects after `deadlineMs`. */
   waitFor<T>(probe: () => T | undefined | false, deadlineMs = patienceMs): Promise<T> {
     return this.#journal.waitFor(probe, deadlineMs);
   }

@@ -8,14 +8,14 @@ type SocketsDeps = {
   readonly listeners: Set<Listener>;
   readonly pingMs: number;
   readonly onChange: () => void;
-  /** A client broke the socket by what it sent. */
+  /** Called when a client breaks the socket by what it sends. */
   readonly onMisuse: (why: string) => void;
 };
 
-/** What a client may send at most; more closes the socket with 1009. */
+/** The most a client may send; more closes the socket with 1009. */
 const readLimit = 512;
 
-/** The receiving sockets of json-rpc mode. Any number is accepted, registered or not. */
+/** The receiving sockets of json-rpc mode. Any number is accepted, whether or not it is registered. */
 export class Sockets {
   readonly #deps: SocketsDeps;
   readonly #door = new WebSocketServer({ noServer: true, maxPayload: readLimit });
@@ -33,17 +33,17 @@ export class Sockets {
     this.#door.handleUpgrade(request, tcp, head, (ws) => this.#take(ws, tcp, number));
   }
 
-  /** From now on these sockets carry nothing in either direction, and nobody is told. */
+  /** From now on these sockets carry nothing in either direction, and neither side is notified. */
   freeze(): void {
     for (const socket of this.#open) socket.freeze();
   }
 
-  /** Cuts the connections, without a word (1006). */
+  /** Cuts the connections without a close frame (1006). */
   cut(): void {
     for (const socket of this.#open) socket.cut();
   }
 
-  /** An error instead of a message. */
+  /** Sends an error instead of a message. */
   sendError(error: string): void {
     for (const socket of this.#open) socket.send(JSON.stringify({ error }));
   }

@@ -3,7 +3,7 @@ import type { StyleRange, TextStyle } from './types.ts';
 export type StyledText = {
   readonly text: string;
   readonly styles: readonly StyleRange[];
-  /** Markers that opened and never closed: swallowed, with no style to show for them. */
+  /** Markers that were opened and never closed: swallowed, without styling anything. */
   readonly lost: readonly string[];
 };
 
@@ -20,10 +20,10 @@ const markers: readonly Marker[] = [
 const boldItalic: Marker = { sign: '***', styles: ['BOLD', 'ITALIC'] };
 
 /**
- * Reads `text_mode: styled` as signal-cli-rest-api does, its oddities included: a marker closes only
- * the marker opened last, there is no rule about what stands beside it, code is not literal, and a
- * backslash makes the whole marker behind it literal (`\**` is `**`). `head` knows `***` as well (as a
- * marker of its own: seen for a whole `***text***`, assumed for the rest).
+ * Reads `text_mode: styled` as signal-cli-rest-api does, including its oddities: a marker only closes the marker opened
+ * last, adjacent characters don't matter, code isn't literal, and a backslash makes the complete marker after it
+ * literal (`\**` is `**`). `head` also supports `***` (as a marker of its own: observed for a complete `***text***`,
+ * assumed for the rest).
  */
 export function readStyledText(message: string, release: '0.100' | 'head'): StyledText {
   const known = release === 'head' ? [boldItalic, ...markers] : markers;

@@ -3,13 +3,13 @@
  * schemas of bodies and answers, nothing else changed), and a check against it.
  *
  * Where the document is known to be wrong:
- *  - /v2/send: the answer of newer releases is an array whose entries may carry `errors`; 429 is missing;
- *    `account` is said to be in every refusal and is only in a 429.
- *  - GET /v1/receive: one message is described, an array is sent, as text/plain.
+ *  - /v2/send: newer releases answer with an array whose entries may have `errors`; 429 is missing;
+ *    every refusal is documented with `account`, but only a 429 has it.
+ *  - GET /v1/receive: one message is documented, but an array is sent, as text/plain.
  *  - GET /v1/groups with `expand=true`: members are objects, not strings.
- *  - 404 and 500 of attachments, groups and accounts are missing.
+ *  - 404 and 500 are missing for attachments, groups and accounts.
  *  - signal-cli prints null where a field of an envelope is unknown; the document has no nulls. A message
- *    that cannot be read carries `exception`, and a sync message its edit in `sentMessage`.
+ *    that can't be read has an `exception`, and a sync message has its edit in `sentMessage`.
  */
 import { readFileSync } from 'node:fs';
 
@@ -34,14 +34,14 @@ export const describedPaths: readonly string[] = Object.entries(swagger.paths).f
   Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
 );
 
-/** What the document says of a call. `path` as the document writes it. */
+/** Returns what the document says about a call. `path` is written as in the document. */
 export function operationOf(method: string, path: string): Operation {
   const operation = swagger.paths[path]?.[method.toLowerCase()];
   if (operation === undefined) throw new Error(`the swagger document has no ${method} ${path}`);
   return operation;
 }
 
-/** Where `value` does not fit the definition of that name. Null fits where `mayBeNull`. */
+/** Lists where `value` doesn't match the definition of that name. Null matches if `mayBeNull`. */
 export function misfits(value: unknown, name: string, mayBeNull = false): readonly string[] {
   return compare(value, { $ref: name }, name, mayBeNull);
 }
@@ -50,7 +50,7 @@ export function misfitsOf(value: unknown, schema: Schema, mayBeNull = false): re
   return compare(value, schema, '$', mayBeNull);
 }
 
-/** Fields that the document does not know are misfits as well. */
+/** Fields that the document doesn't know are misfits as well. */
 function compare(value: unknown, schema: Schema, at: string, mayBeNull: boolean): readonly string[] {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.split('/').at(-1) ?? '';

@@ -1,8 +1,8 @@
-/** The parts of signal-cli's and signal-cli-rest-api's JSON that this server makes and reads. */
+/** The parts of signal-cli's and signal-cli-rest-api's JSON that this server creates and reads. */
 
 export type Mode = 'normal' | 'native' | 'json-rpc';
 
-/** Somebody with a Signal account. `number` null: hidden from the bot, which then knows the uuid alone. */
+/** A person with a Signal account. `number` null: hidden from the bot, which then only knows the uuid. */
 export type Person = {
   readonly name: string;
   readonly uuid: string;
@@ -10,13 +10,13 @@ export type Person = {
   readonly username?: string;
 };
 
-/** An account that this server holds: its number is the path of its calls. */
+/** An account on this server: its number is the path of its calls. */
 export type Account = Person & { readonly number: string };
 
 export type Group = {
-  /** Base64 of 32 bytes: what messages say. */
+  /** Base64 of 32 bytes, as in messages. */
   readonly internalId: string;
-  /** `group.` and base64 of `internalId`: what calls say. */
+  /** `group.` and base64 of `internalId`, as in calls. */
   readonly id: string;
   name: string;
   description: string;
@@ -33,7 +33,7 @@ export type TextStyle = 'BOLD' | 'ITALIC' | 'SPOILER' | 'STRIKETHROUGH' | 'MONOS
 /** `start` and `length` in UTF-16 code units. */
 export type StyleRange = { readonly style: TextStyle; readonly start: number; readonly length: number };
 
-/** `start` and `length` in UTF-16 code units; U+FFFC stands there in messages that arrive. */
+/** `start` and `length` in UTF-16 code units; received messages have U+FFFC there. */
 export type MentionRange = { readonly uuid: string; readonly start: number; readonly length: number };
 
 export type StoredAttachment = {
@@ -45,18 +45,18 @@ export type StoredAttachment = {
 
 export type Quote = { readonly timestamp: number; readonly authorUuid: string; readonly text: string };
 
-/** Where a message stands: a group, or the person at the other end (for a note to self: oneself). */
+/** The place of a message: a group, or the person at the other end (for a note to self: oneself). */
 export type Place = { readonly group: Group } | { readonly person: Person };
 
-/** A message that stands in a conversation, edits applied. */
+/** A message that is in a conversation, with edits applied. */
 export type StandingMessage = {
   /** The account from whose side `place` is seen. */
   readonly account: Account;
   readonly place: Place;
-  /** Milliseconds; with `from` it is the message's identity. Edits keep it. */
+  /** Milliseconds; together with `from`, the message's identity. Edits keep it. */
   readonly timestamp: number;
   readonly from: Person;
-  /** By a call of this server; what the owner writes on another device is not. */
+  /** Whether it was sent by a call to this server, and not by the owner on another device. */
   readonly isByCall: boolean;
   text: string;
   styles: readonly StyleRange[];
@@ -65,16 +65,16 @@ export type StandingMessage = {
   readonly attachments: readonly StoredAttachment[];
   readonly sticker: string | undefined;
   readonly expiresInSeconds: number;
-  /** What stood there before each edit, and the timestamps of the edits, oldest first. */
+  /** The text before each edit and the timestamps of the edits, oldest first. */
   readonly history: { readonly text: string; readonly editedAt: number }[];
   isDeleted: boolean;
-  /** Emoji by the reactor's uuid. */
+  /** Emoji by the reacting person's uuid. */
   readonly reactions: Map<string, string>;
-  /** Who read it, by receipt. */
+  /** Who has read it, according to receipts. */
   readonly readBy: Set<string>;
 };
 
-/** One message of signal-cli: an envelope, or what became of one that could not be read. */
+/** One message from signal-cli: an envelope, or the report of one that couldn't be read. */
 export type Notification = {
   readonly account: string;
   readonly envelope?: Readonly<Record<string, unknown>>;
@@ -87,34 +87,34 @@ export type Call = {
   /** Decoded, without the query. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** The body as JSON, or the text if it is none. */
+  /** The body as JSON, or as text if it isn't JSON. */
   readonly body: unknown;
   readonly at: number;
   /** 0 while it is being answered, or if it never is. */
   status: number;
   answer: string;
-  /** False when the connection was cut before the answer was out. */
+  /** False if the connection was cut before the answer was sent. */
   answered: boolean;
   /** The timestamp of the message that it sent, edited or deleted. */
   timestamp?: number;
-  /** The fault of the test that met it. */
+  /** The test's fault that affected it. */
   fault?: string;
 };
 
 /**
- * A call that is wrong: refused, or accepted (`status` 2xx) while something else comes of it than its
- * caller can have meant. `call` undefined: something wrong was sent on a socket.
+ * A wrong call: refused, or accepted (`status` 2xx) with another effect than its caller can have meant. `call`
+ * undefined: something wrong was sent on a socket.
  */
 export type Refusal = { readonly call: Call | undefined; readonly status: number; readonly why: string };
 
-/** A refusal as the server words it. */
+/** A refusal in the server's words. */
 export class ApiError extends Error {
   readonly status: number;
-  /** JSON that is called text/plain. */
+  /** JSON labelled text/plain. */
   readonly isPlain: boolean;
-  /** Not JSON at all: the message alone. */
+  /** Not JSON at all, only the message. */
   readonly isPage: boolean;
-  /** What stands before the JSON. */
+  /** Text that precedes the JSON. */
   readonly prefix: string;
   readonly fields: Readonly<Record<string, unknown>>;
 

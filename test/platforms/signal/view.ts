@@ -9,7 +9,7 @@ const marks: Readonly<Record<TextStyle, string>> = {
   MONOSPACE: 'code',
 };
 
-/** A message as a person sees it: `<b>bold</b>`, `@Ada` for a mention, `[file.png]` for an attachment. */
+/** Shows a message as a person sees it: `<b>bold</b>`, `@Ada` for a mention, `[file.png]` for an attachment. */
 export function shown(world: World, message: StandingMessage): string {
   const units = message.text.split('');
   for (const { start, length, uuid } of message.mentions) {
@@ -21,7 +21,7 @@ export function shown(world: World, message: StandingMessage): string {
   return [units.join(''), ...files].filter((part) => part !== '').join(' ');
 }
 
-/** Shorter ranges first, so that longer ones are put around them. */
+/** Puts shorter ranges first, so that longer ones are wrapped around them. */
 function inner(styles: readonly StyleRange[]): readonly StyleRange[] {
   return [...styles].sort((a, b) => a.length - b.length);
 }

@@ -24,7 +24,7 @@ export type NewMessage = {
   readonly isByCall?: boolean;
 };
 
-/** People, groups, conversations and files as they stand. Knows nothing of HTTP or envelopes. */
+/** The current people, groups, conversations and files. Knows nothing about HTTP or envelopes. */
 export class World {
   readonly #now: () => number;
   readonly accounts: Account[] = [];
@@ -32,7 +32,7 @@ export class World {
   readonly groups: Group[] = [];
   readonly attachments = new Map<string, StoredAttachment>();
   readonly #conversations = new Map<string, StandingMessage[]>();
-  /** Seconds until messages vanish, by conversation. */
+  /** Seconds until messages disappear, by conversation. */
   readonly #timers = new Map<string, number>();
   #last = 0;
 
@@ -84,7 +84,7 @@ export class World {
     return made;
   }
 
-  /** The next timestamp: the clock in whole milliseconds, but never the same twice. */
+  /** Returns the next timestamp: the clock in whole milliseconds, but never the same one twice. */
   nextTimestamp(): number {
     this.#last = Math.max(this.#last + 1, Math.floor(this.#now()));
     return this.#last;
@@ -100,13 +100,13 @@ export class World {
     return this.groups.find((one) => one.internalId === internalId);
   }
 
-  /** Somebody by uuid, number or username; accounts are people as well. */
+  /** Finds a person by uuid, number or username; accounts are people as well. */
   person(id: string): Person | undefined {
     const all = [...this.people, ...this.accounts];
     return all.find(({ uuid, number, username }) => uuid === id || number === id || username === id);
   }
 
-  /** What stands in a conversation of an account, oldest first, deleted messages included. */
+  /** Returns the messages in a conversation of an account, oldest first, including deleted ones. */
   messages(account: Account, place: Place): StandingMessage[] {
     const key = keyOf(account, place);
     const known = this.#conversations.get(key);
@@ -164,7 +164,7 @@ export class World {
   }
 }
 
-/** How calls name a group: base64 of what messages say, with a prefix. */
+/** Returns a group's id in the form that calls use: a prefix and base64 of the id in messages. */
 export function groupIdOf(internalId: string): string {
   return `group.${Buffer.from(internalId).toString('base64')}`;
 }
