@@ -12,11 +12,11 @@ const monospace = new Set(['code', 'pre']);
 export type SentText = { readonly text: string; readonly entities: readonly TgEntity[] };
 
 /**
- * Reads the text of a send as the platform does: entities checked, white space at the edges cut,
- * then the length. `limit` is 4096 for texts, 1024 for captions.
+ * Reads the text of a send as the platform does: checks the entities, trims white space at the ends, then checks the
+ * length. `limit` is 4096 for texts, 1024 for captions.
  *
- * Stricter than the platform in one point: it repairs entities that overlap in a forbidden way in
- * silence, here they are refused, so that a test sees them.
+ * Stricter than the platform in one respect: the platform silently repairs entities with a forbidden overlap, while
+ * this server refuses them, so that a test notices.
  */
 export function readSentText(text: string, entities: unknown, limit: number): SentText {
   const checked = readEntities(entities);
@@ -79,7 +79,9 @@ function isInsidePair(text: string, index: number): boolean {
   return before >= 0xd800 && before < 0xdc00 && after >= 0xdc00 && after < 0xe000;
 }
 
-/** The rules of "Formatting options": no partial overlap, nothing beside quotes around code, no quote in a quote. */
+/**
+ * Checks the rules of "Formatting options": no partial overlap, only quotes together with code, no quote in a quote.
+ */
 function checkNesting(entities: readonly TgEntity[]): void {
   const sorted = [...entities].sort((a, b) => a.offset - b.offset || b.length - a.length);
   for (const [index, outer] of sorted.entries()) {
@@ -97,7 +99,7 @@ function checkNesting(entities: readonly TgEntity[]): void {
   }
 }
 
-/** What a client or the server finds in a text by itself: mentions, commands, links. */
+/** Finds what a client or the server recognizes in a text on its own: mentions, commands, links. */
 export function findEntities(text: string, people: readonly TgUser[] = []): readonly TgEntity[] {
   const found: TgEntity[] = [];
   for (const match of text.matchAll(/(?<![\w@/])@[A-Za-z]\w{3,31}\b/g))
@@ -113,7 +115,7 @@ export function findEntities(text: string, people: readonly TgUser[] = []): read
   return found.sort((a, b) => a.offset - b.offset);
 }
 
-/** Only what the sender chose; the computed ones are added by the platform. */
+/** Returns the entities that the sender chose, and those that the platform computes. */
 export function withComputed({ text, entities }: SentText): readonly TgEntity[] {
   const chosen = entities.filter((entity) => !computed.has(entity.type));
   const clashes = (entity: TgEntity) =>

@@ -2,29 +2,29 @@ import { FaultQueue } from '../shared/fault-queue.ts';
 
 /** How one call goes wrong. */
 export type Fault =
-  /** The platform's own refusal, as JSON. 429 takes `parameters.retry_after` in seconds. */
+  /** The platform's own refusal, as JSON. A 429 has `parameters.retry_after` in seconds. */
   | {
       readonly kind: 'refuse';
       readonly code: number;
       readonly description: string;
       readonly parameters?: Readonly<Record<string, unknown>>;
     }
-  /** A page of a proxy in between: not JSON, nothing applied. */
+  /** A page from a proxy in between: not JSON, nothing applied. */
   | { readonly kind: 'page'; readonly code: number }
-  /** Answered with this as the result, whatever was asked, and nothing applied. */
+  /** Answered with this result, whatever was requested; nothing applied. */
   | { readonly kind: 'answer'; readonly result: unknown }
-  /** Never answered, and nothing applied. */
+  /** Never answered; nothing applied. */
   | { readonly kind: 'silence' }
   /** The connection is cut and nothing was applied. */
   | { readonly kind: 'cut' }
   /** Applied, then the connection is cut before the answer. */
   | { readonly kind: 'drop-answer' }
-  /** Applied at once, answered after `ms`. */
+  /** Applied immediately, answered after `ms`. */
   | { readonly kind: 'slow'; readonly ms: number };
 
 export type FaultMatch = { readonly method?: string; readonly times?: number };
 
-/** Faults in waiting; each is used up by the calls it matches. */
+/** Pending faults; each is used up by the calls it matches. */
 export class Faults extends FaultQueue<Fault, FaultMatch> {
   take(method: string): Fault | undefined {
     return this.next((match) => match.method === undefined || match.method === method);

@@ -22,18 +22,18 @@ export type Typing = {
   readonly at: number;
 };
 
-/** What the methods read and write. */
+/** The state that the methods read and write. */
 export type Platform = {
   readonly world: World;
   readonly now: () => number;
   readonly drafts: Draft[];
   readonly typing: Typing[];
   readonly visibleDrafts: Map<number, Draft>;
-  /** Queries that were answered, with the text that the person was shown. */
+  /** Callback queries that were answered, with the text shown to the person. */
   readonly answeredCallbacks: { readonly id: string; readonly text: string }[];
   commands: readonly { readonly command: string; readonly description: string }[];
   webhookUrl: string;
-  /** Sends and edits a minute in one group before 429; undefined: no limit. */
+  /** Sends and edits per minute in one group before a 429; undefined: no limit. */
   readonly groupRatePerMinute: number | undefined;
   readonly canReadAllGroupMessages: boolean;
   readonly dropPending: () => void;
@@ -42,7 +42,7 @@ export type Platform = {
 export type Outcome = { readonly result: unknown; readonly messageId?: number };
 type Method = (platform: Platform, params: Params) => Outcome;
 
-/** Every method this server answers, except getUpdates, which may wait. */
+/** All methods that this server answers, except getUpdates, which may wait. */
 export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['getMe', getMe],
   ['deleteWebhook', deleteWebhook],
@@ -153,7 +153,7 @@ function post(platform: Platform, state: ChatState, params: Params, content: Con
   return { result: message.message, messageId: message.messageId };
 }
 
-/** The General topic must be left out; an id that is no topic is refused as well. */
+/** Reads the thread id. The General topic must be omitted; an id that isn't a topic is refused as well. */
 function readThread(state: ChatState, params: Params): number | undefined {
   const threadId = params.optionalInt('message_thread_id');
   if (threadId === undefined) return undefined;
@@ -200,7 +200,7 @@ function editMessageText(platform: Platform, params: Params): Outcome {
   return { result: platform.world.edit(state, messageId, text.text, entities, keyboard).message, messageId };
 }
 
-/** The buttons under a message. A message that is sent or edited without has none. */
+/** Returns the buttons under a message. A message that is sent or edited without buttons has none. */
 function keyboardOf(params: Params): { readonly reply_markup?: Keyboard } {
   const markup = params.json('reply_markup');
   if (markup === undefined) return {};
@@ -250,7 +250,7 @@ const actions = new Set(
   ),
 );
 
-/** Unlike a send, it takes the General topic's id. */
+/** Unlike a send, it accepts the General topic's id. */
 function sendChatAction(platform: Platform, params: Params): Outcome {
   const state = chatOf(platform.world, params);
   const action = params.text('action');
@@ -320,7 +320,10 @@ function messageIdOf(params: Params): number {
   return id;
 }
 
-/** Markup is entities here; a parse mode would need a parser of its own, so it is refused aloud. */
+/**
+ * Reads the entities. This server only knows entities as markup; a parse mode would need a parser, so it is explicitly
+ * refused.
+ */
 function sentEntities(params: Params, name: string): unknown {
   if (params.has('parse_mode'))
     throw badRequest("can't parse entities: this server reads entities only, not parse_mode");

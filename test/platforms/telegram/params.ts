@@ -1,7 +1,7 @@
 import { formParts } from '../shared/multipart.ts';
 import { badRequest } from './types.ts';
 
-/** The parameters of one call, whether they came as JSON, form fields or a query: numbers may be strings. */
+/** The parameters of one call, whether they came as JSON, form fields or a query; numbers may be strings. */
 export class Params {
   readonly values: Readonly<Record<string, unknown>>;
   readonly files: ReadonlyMap<string, UploadedFile>;
@@ -40,7 +40,7 @@ export class Params {
     return value === true || value === 'true' || value === 'True' || value === '1' || value === 1;
   }
 
-  /** An object or array: as it is, or as the JSON text that form fields carry. */
+  /** Returns an object or array: as it is, or parsed from the JSON text in form fields. */
   json(name: string): unknown {
     const value = this.values[name];
     if (typeof value !== 'string') return value ?? undefined;

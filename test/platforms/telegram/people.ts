@@ -4,7 +4,7 @@ import type { MemberStatus, StandingMessage, StoredFile, TgEntity, TgMessage, Tg
 import type { UpdateQueue } from './update-queue.ts';
 import type { ChatState, NewMessage, World } from './world.ts';
 
-/** The group's own face: what `from` says when an administrator writes anonymously. */
+/** The group's own user, which `from` names when an administrator writes anonymously. */
 const anonymousAdmin: TgUser = {
   id: 1087968824,
   is_bot: true,
@@ -13,13 +13,13 @@ const anonymousAdmin: TgUser = {
 };
 
 export type UserMessage = {
-  /** Left out: the private chat with `from`. */
+  /** If omitted: the private chat with `from`. */
   readonly chat?: number;
   readonly from: TgUser;
   readonly text?: string;
-  /** Left out: mentions, commands and links are found as a client finds them. */
+  /** If omitted: mentions, commands and links are found as a client finds them. */
   readonly entities?: readonly TgEntity[];
-  /** People without a username who are mentioned by their first name in the text. */
+  /** People without a username whose first name in the text mentions them. */
   readonly mentioning?: readonly TgUser[];
   readonly threadId?: number;
   readonly replyTo?: number;
@@ -27,7 +27,7 @@ export type UserMessage = {
   readonly document?: StoredFile;
   readonly voice?: StoredFile;
   readonly album?: string;
-  /** Anonymous administrator: the group itself speaks. */
+  /** An anonymous administrator: the group itself is the sender. */
   readonly isAnonymous?: boolean;
   /** Further fields of the message object: forward_origin, location, sticker, sender_chat … */
   readonly fields?: Readonly<Record<string, unknown>>;
@@ -38,12 +38,12 @@ type PeopleDeps = {
   readonly queue: UpdateQueue;
   readonly now: () => number;
   readonly visibleDrafts: Map<number, Draft>;
-  /** Privacy mode: in groups the bot is told of commands, mentions and replies to it only. */
+  /** Privacy mode: in groups the bot only gets commands, mentions and replies to it. */
   readonly isPrivate: boolean;
   readonly onChange: () => void;
 };
 
-/** What people do on the platform; each act changes the chat and puts its update in line. */
+/** What people do on the platform; each act changes the chat and queues its update. */
 export class People {
   readonly #deps: PeopleDeps;
   #nextCallback = 1;
@@ -72,14 +72,14 @@ export class People {
     return standing;
   }
 
-  /** As a client sends what exceeds 4096 characters: in several messages, one after the other. */
+  /** Sends more than 4096 characters as a client does: in several messages, one after another. */
   sendsLong(message: UserMessage): readonly StandingMessage[] {
     const { text = '' } = message;
     const parts = text.match(/[\s\S]{1,4096}/g) ?? [''];
     return parts.map((part) => this.sends({ ...message, text: part }));
   }
 
-  /** Several files under one id; the caption stands on the first. */
+  /** Sends several files under one album id; the caption is on the first. */
   sendsAlbum(message: UserMessage, photos: readonly StoredFile[]): readonly StandingMessage[] {
     const album = `${139_000_000_000 + photos.length * 7 + (message.replyTo ?? 0)}${this.#nextCallback++}`;
     const { text, ...rest } = message;
@@ -108,7 +108,7 @@ export class People {
     return id;
   }
 
-  /** Presses the button of this label under the newest message that has one; returns the query's id. */
+  /** Presses the button with this label under the newest message that has one; returns the query's id. */
   pressesButton(press: { readonly chat: number; readonly from: TgUser; readonly label: string }): string {
     const { chat, from, label } = press;
     for (const { messageId, message } of [...this.#deps.world.state(chat).messages.values()].reverse()) {
@@ -118,7 +118,7 @@ export class People {
     throw new Error(`test error: no button “${label}” in chat ${chat}`);
   }
 
-  /** In groups the bot is told only as an administrator. `emoji` undefined takes the reaction back. */
+  /** In groups only an administrator bot is notified. `emoji` undefined removes the reaction. */
   reacts(reaction: {
     readonly chat: number;
     readonly from: TgUser;
@@ -139,7 +139,7 @@ export class People {
     });
   }
 
-  /** Deleting a message tells the bot nothing. */
+  /** Deletes a message, which the bot isn't notified of. */
   deletes(chat: number, messageId: number): void {
     this.#deps.world.delete(this.#deps.world.state(chat), messageId);
     this.#deps.onChange();
@@ -149,7 +149,7 @@ export class People {
     return this.#serves(chat, { from: user, fields: { new_chat_members: [user], new_chat_member: user } });
   }
 
-  /** A channel the bot is in posts; there is no sender. */
+  /** Posts in a channel that the bot is in; there is no sender. */
   posts(chat: number, text: string): StandingMessage {
     const state = this.#deps.world.state(chat);
     const standing = this.#deps.world.add(state, { text, fields: { sender_chat: state.chat } });
@@ -165,7 +165,7 @@ export class People {
     });
   }
 
-  /** A basic group becomes a supergroup: new id, two service messages, the old id refuses. */
+  /** Turns a basic group into a supergroup: new id, two service messages, and calls to the old id are refused. */
   migrates(chat: number): number {
     const { world } = this.#deps;
     const old = world.state(chat);
@@ -177,7 +177,7 @@ export class People {
     return grown.chat.id;
   }
 
-  /** Presses Stop on the draft that is shown in this private chat now. */
+  /** Presses Stop on the draft that is currently shown in this private chat. */
   stopsDraft(chat: number): void {
     const draft = this.#deps.visibleDrafts.get(chat);
     if (draft === undefined || !draft.canStop || this.#deps.now() - draft.at > 30_000)
@@ -198,7 +198,7 @@ export class People {
     this.#changesMembership(this.#deps.world.addPrivateChat(user), user, 'member');
   }
 
-  /** Makes the bot a member, an administrator, or throws it out of a group. */
+  /** Makes the bot a member or an administrator, or removes it from a group. */
   setsBotStatus(chat: number, by: TgUser, status: MemberStatus): void {
     this.#changesMembership(this.#deps.world.state(chat), by, status);
   }

@@ -1,4 +1,4 @@
-/** The test server must refuse what the platform refuses, or the tests behind it prove nothing. */
+/** The test server must refuse what the platform refuses, or the tests that rely on it prove nothing. */
 import { Api, GrammyError, HttpError, InputFile } from 'grammy/web';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTelegramServer, type TelegramServer, type TelegramServerOptions } from './server.ts';
@@ -18,7 +18,7 @@ const begin = async (options: TelegramServerOptions = {}) => {
 beforeEach(() => begin());
 afterEach(() => server.close());
 
-/** The code and wording of a refusal. */
+/** Returns the code and text of a refusal. */
 const refusal = async (call: Promise<unknown>) => {
   const error: unknown = await call.then(
     () => undefined,
@@ -27,7 +27,7 @@ const refusal = async (call: Promise<unknown>) => {
   if (!(error instanceof GrammyError)) throw new Error(`not refused by the platform: ${String(error)}`);
   return `${error.error_code} ${error.description}`;
 };
-/** Calls outside the typed API, as a faulty client would make them. */
+/** Makes calls outside the typed API, as a faulty client would. */
 const raw = async (method: string, body: object = {}, token = server.token) => {
   const response = await fetch(`${server.apiRoot}/bot${token}/${method}`, {
     method: 'POST',

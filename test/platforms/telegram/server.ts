@@ -15,7 +15,7 @@ import { World } from './world.ts';
 export type TelegramServerOptions = {
   readonly token?: string;
   readonly bot?: Partial<TgUser>;
-  /** Time as the platform sees it; default: the real one. */
+  /** The platform's clock; default: the real one. */
   readonly now?: () => number;
   readonly isPrivacyOn?: boolean;
   readonly groupRatePerMinute?: number;
@@ -30,21 +30,21 @@ const sends = new Set([
   'setMessageReaction',
 ]);
 
-/** Starts a Bot API server on a loopback port of its own. */
+/** Starts a Bot API server on its own loopback port. */
 export async function startTelegramServer(options: TelegramServerOptions = {}): Promise<TelegramServer> {
   const server = new TelegramServer(options);
   await server.comeBack();
   return server;
 }
 
-/** The Bot API as a bot meets it, and the hands of a test on the other side of it. */
+/** The Bot API as a bot sees it, with the controls by which a test drives the other side. */
 export class TelegramServer {
   readonly bot: TgUser;
   readonly world: World;
   readonly updates: UpdateQueue;
   /** What people do: `server.people.sends({ from, text })`. */
   readonly people: People;
-  /** Every call of a method, in order of arrival, long polls included. */
+  /** Every method call in order of arrival, including long polls. */
   readonly calls: Call[] = [];
   readonly typing: Typing[] = [];
   readonly drafts: Draft[] = [];
@@ -95,17 +95,17 @@ export class TelegramServer {
     };
   }
 
-  /** The one that is taken now. */
+  /** The token that is currently valid. */
   get token(): string {
     return this.#token;
   }
 
-  /** What `apiRoot` of a bot is set to. */
+  /** The value for a bot's `apiRoot`. */
   get apiRoot(): string {
     return `http://127.0.0.1:${this.#door.port}`;
   }
 
-  /** The calls that put something into a chat or change it, refused ones included. */
+  /** The calls that post something in a chat or change it, refused ones included. */
   get sent(): readonly Call[] {
     return this.calls.filter((call) => sends.has(call.method));
   }
@@ -119,12 +119,12 @@ export class TelegramServer {
     return this.people.sends(message);
   }
 
-  /** What stands in a chat now, oldest first. */
+  /** Returns the messages in a chat now, oldest first. */
   messages(chatId: number): readonly StandingMessage[] {
     return [...(this.world.chats.get(chatId)?.messages.values() ?? [])];
   }
 
-  /** What stands there and was written by the bot. */
+  /** Returns those of them that the bot wrote. */
   botMessages(chatId: number): readonly StandingMessage[] {
     return this.messages(chatId).filter((message) => message.from?.id === this.bot.id);
   }
@@ -146,19 +146,19 @@ export class TelegramServer {
     this.#isTokenRevoked = true;
   }
 
-  /** The bot gets another token; the one before is refused from now on, and its connections end. */
+  /** Gives the bot another token; from now on the previous one is refused, and its connections end. */
   async renewToken(): Promise<void> {
     this.#token = `${this.bot.id}:${randomBytes(24).toString('base64url')}`;
     await this.goAway();
     await this.comeBack();
   }
 
-  /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
+  /** Resolves with the first value of `probe` that isn't undefined or false. Rejects after `deadlineMs`. */
   waitFor<T>(probe: () => T | undefined | false, deadlineMs?: number): Promise<T> {
     return this.#probes.waitFor(probe, deadlineMs);
   }
 
-  /** Cuts every connection and refuses new ones. Updates go on collecting. */
+  /** Cuts every connection and refuses new ones. Updates keep accumulating. */
   async goAway(): Promise<void> {
     await this.#door.shut();
   }
@@ -296,7 +296,7 @@ export class TelegramServer {
       'content-type': 'application/octet-stream',
       ...(statedBytes !== undefined && { 'content-length': statedBytes }),
     });
-    // A client that hangs up ends the stream; that is its right and no fault of this server.
+    // A client that hangs up ends the stream; it may, and that isn't this server's fault.
     await pipeline(Readable.from(file.bytes()), response).catch(() => undefined);
   }
 
@@ -323,7 +323,7 @@ type Reply = {
 
 function refusal(error: unknown): Reply {
   if (!(error instanceof ApiError)) {
-    // A fault of this server must not look like the platform's: it says so and fails the test.
+    // A fault of this server must not look like the platform's, so it names itself and fails the test.
     const description = `Internal Server Error: test server fault: ${String(error instanceof Error ? error.stack : error)}`;
     return { status: 500, description, body: JSON.stringify({ ok: false, error_code: 500, description }) };
   }

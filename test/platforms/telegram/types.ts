@@ -1,4 +1,4 @@
-/** The parts of the Bot API's objects that this server makes and reads. Field names are the platform's. */
+/** The parts of the Bot API's objects that this server creates and reads. Field names are the platform's. */
 
 export type TgUser = {
   readonly id: number;
@@ -37,7 +37,7 @@ export type Keyboard = {
   }[])[];
 };
 
-/** A message as it goes over the wire; fields beyond the common ones vary with its content. */
+/** A message as sent over the wire; fields other than the common ones vary with its content. */
 export type TgMessage = {
   readonly message_id: number;
   readonly date: number;
@@ -61,17 +61,17 @@ export type TgUpdate = { readonly update_id: number } & { readonly [kind: string
 
 export type MemberStatus = 'creator' | 'administrator' | 'member' | 'restricted' | 'left' | 'kicked';
 
-/** A message that stands in a chat, with what it said before. */
+/** A message that is in a chat now, with its earlier texts. */
 export type StandingMessage = {
   readonly messageId: number;
   readonly from: TgUser | undefined;
-  /** Text or caption, as it stands now. */
+  /** The current text or caption. */
   readonly text: string;
   readonly entities: readonly TgEntity[];
   readonly threadId: number | undefined;
   readonly replyTo: number | undefined;
   readonly at: number;
-  /** What stood there before each edit, oldest first. */
+  /** The text before each edit, oldest first. */
   readonly history: readonly { readonly text: string; readonly at: number }[];
   /** The bot's reaction, if it set one. */
   readonly botReaction: string | undefined;
@@ -84,9 +84,9 @@ export type StoredFile = {
   readonly path: string;
   readonly name: string;
   readonly mimeType: string;
-  /** What getFile says; the stream may say otherwise. */
+  /** The size that getFile states; the stream may differ. */
   readonly sizeBytes: number;
-  /** What the download's header says, where it has one. */
+  /** The size that the download's header states, if it has one. */
   readonly statedBytes?: string;
   readonly bytes: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 };
@@ -96,16 +96,18 @@ export type Call = {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly at: number;
-  /** 200, or the code of the refusal. 0 while it is being answered or when the connection was cut unapplied. */
+  /**
+   * 200, or the code of the refusal. 0 while it is being answered, or if the connection was cut with nothing applied.
+   */
   status: number;
   description?: string;
-  /** The id of the message it made or changed. */
+  /** The id of the message that it created or changed. */
   messageId?: number;
-  /** False when the connection was cut before the answer was out. */
+  /** False if the connection was cut before the answer was sent. */
   answered: boolean;
 };
 
-/** A refusal, as the platform words it. */
+/** A refusal in the platform's words. */
 export class ApiError extends Error {
   readonly code: number;
   readonly parameters: Readonly<Record<string, unknown>> | undefined;

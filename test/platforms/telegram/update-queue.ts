@@ -1,20 +1,20 @@
 import { ApiError, type TgUpdate } from './types.ts';
 
 const keepMs = 24 * 60 * 60 * 1000;
-/** What an empty `allowed_updates` means: everything but these. */
+/** The kinds that an empty `allowed_updates` leaves out. */
 const notByDefault = new Set(['chat_member', 'message_reaction', 'message_reaction_count']);
 
 type Held = { readonly update: TgUpdate; readonly at: number };
 type Poll = { readonly limit: number; readonly answer: (updates: readonly TgUpdate[] | ApiError) => void };
 
 /**
- * Updates as the Bot API keeps them: confirmed when a poll asks for a higher offset, unconfirmed for
- * 24 hours, one poller at a time (a newer poll ends the older one with 409).
+ * Updates as the Bot API stores them: confirmed when a poll requests a higher offset, unconfirmed for 24 hours, and one
+ * poller at a time (a newer poll ends the older one with a 409).
  */
 export class UpdateQueue {
   readonly #now: () => number;
   #held: Held[] = [];
-  /** Delivered once more whatever the offset says: a platform that repeats itself. */
+  /** Delivered once more, whatever the offset: a platform that repeats itself. */
   #repeats: TgUpdate[] = [];
   #all: TgUpdate[] = [];
   #nextId: number;
@@ -28,13 +28,13 @@ export class UpdateQueue {
     this.#nextId = firstId;
   }
 
-  /** Puts an update in line, unless the bot did not ask for its kind. Returns its id. */
+  /** Queues an update, unless the bot didn't request its kind. Returns its id. */
   push(kind: string, body: unknown): number | undefined {
     const isWanted = this.#allowed.length === 0 ? !notByDefault.has(kind) : this.#allowed.includes(kind);
     return isWanted ? this.pushRaw({ update_id: this.#nextId, [kind]: body }) : undefined;
   }
 
-  /** Puts anything in line, well formed or not. */
+  /** Queues anything, well formed or not. */
   pushRaw(update: TgUpdate): number {
     if (Number.isInteger(update.update_id)) this.#nextId = Math.max(this.#nextId, update.update_id + 1);
     this.#held.push({ update, at: this.#now() });
@@ -43,7 +43,7 @@ export class UpdateQueue {
     return update.update_id;
   }
 
-  /** Makes the next update start a new numbering, as after a week of silence. */
+  /** Starts a new numbering with the next update, as after a week of silence. */
   renumber(nextId: number): void {
     this.#nextId = nextId;
   }
@@ -54,12 +54,12 @@ export class UpdateQueue {
     this.#wake();
   }
 
-  /** How the next non-empty batch is ordered. */
+  /** Sets how the next non-empty batch is ordered. */
   arrangeNext(arrange: (updates: readonly TgUpdate[]) => readonly TgUpdate[]): void {
     this.#arrange = arrange;
   }
 
-  /** Updates the bot has not confirmed. */
+  /** Updates that the bot hasn't confirmed. */
   get pending(): readonly TgUpdate[] {
     this.#expire();
     return this.#held.map((held) => held.update);
@@ -86,9 +86,9 @@ export class UpdateQueue {
   }
 
   /**
-   * Confirms what lies below `offset` and answers with what is left, or calls back later. An offset
-   * more than 10 beyond the last id is ignored and reading starts at the head (TDLib, TQueue::get).
-   * Returns a function that forgets the poll, for a client that hung up.
+   * Confirms what is below `offset` and answers with what is left, or calls back later. An offset more than 10 past the
+   * last id is ignored, and reading starts at the head (TDLib, TQueue::get). Returns a function that forgets the poll,
+   * for a client that hung up.
    */
   poll(offset: number, poll: Poll & { readonly isLong: boolean }): () => void {
     this.#poll?.answer(

@@ -10,7 +10,7 @@ import {
   type TgUser,
 } from './types.ts';
 
-/** The General topic of every forum. Messages in it carry no thread id. */
+/** The General topic of every forum. Messages in it have no thread id. */
 export const generalTopic = 1;
 
 export type ChatState = {
@@ -22,9 +22,9 @@ export type ChatState = {
   botStatus: MemberStatus;
   isBlocked: boolean;
   migratedTo: number | undefined;
-  /** Ids of supergroups count on their own; private chats and basic groups share the account's. */
+  /** Supergroups count their own ids; private chats and basic groups share those of the account. */
   readonly ownIds: { next: number } | undefined;
-  /** When the bot sent or edited here, for the rate of a group. */
+  /** When the bot sent or edited here, for a group's rate limit. */
   readonly botActs: number[];
 };
 
@@ -39,7 +39,7 @@ export type NewMessage = {
   readonly fields?: Readonly<Record<string, unknown>>;
 };
 
-/** Chats, people, messages and files as they stand. Knows nothing of HTTP or updates. */
+/** The current chats, people, messages and files. Knows nothing about HTTP or updates. */
 export class World {
   readonly #now: () => number;
   readonly bot: TgUser;
@@ -91,7 +91,7 @@ export class World {
       botStatus: 'member',
       isBlocked: false,
       migratedTo: undefined,
-      // Message 1 made the group; as a topic id, 1 is the General topic.
+      // Message 1 created the group; as a topic id, 1 is the General topic.
       ownIds: isOwn ? { next: 2 } : undefined,
       botActs: [],
     };
@@ -99,7 +99,7 @@ export class World {
     return state;
   }
 
-  /** Opens a topic; its id is that of the service message which opens it. */
+  /** Opens a topic; its id is that of the service message that opens it. */
   addTopic(chatId: number, name: string, by: TgUser): number {
     const state = this.state(chatId);
     const root = this.add(state, {
@@ -116,7 +116,7 @@ export class World {
     return state;
   }
 
-  /** The chat a bot may write to, or the platform's refusal. */
+  /** Returns the chat if the bot may write there, or throws the platform's refusal. */
   writable(chatId: number): ChatState {
     const state = this.chats.get(chatId);
     if (state === undefined) throw badRequest('chat not found');
@@ -165,7 +165,7 @@ export class World {
     return standing;
   }
 
-  /** `fields` holds the keyboard; without one the message loses its own. */
+  /** `fields` contains the keyboard; without one the message loses its keyboard. */
   edit(
     state: ChatState,
     messageId: number,
@@ -240,7 +240,7 @@ export class World {
     return { message_thread_id: threadId, ...(isTopic ? { is_topic_message: true } : {}) };
   }
 
-  /** The quoted message as the platform shows it: without its own quote. */
+  /** Returns the quoted message as the platform shows it: without its own quote. */
   #quoteFields(state: ChatState, messageId: number | undefined): Partial<TgMessage> {
     const message = messageId === undefined ? undefined : state.messages.get(messageId)?.message;
     if (message === undefined) return {};
