@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { checksOf } from './check.ts';
 import type { Trial } from './trial.ts';
 
-/** Requires that the platform, or a history that it keeps, still has whatever none of our processes has stored. */
+/** Requires a platform that keeps events, itself or in a history, at least until one of our processes stores them. */
 function needsMemory({ harness, only }: Trial): void {
   only(harness.unacknowledged !== undefined || harness.history !== undefined);
 }

@@ -39,7 +39,7 @@ export class ExampleAdapter implements ChannelAdapter {
     if (end.kind !== 'answer') throw new ParleyError('channel_unavailable', `example: ${end.reason}`);
     if (end.status === 401)
       throw new ParleyError('channel_unauthorised', 'example: the network refused the token');
-    // The server is the other half of this example; with a real one, a schema is needed here.
+    // The server is the other half of this example; a real one would need a schema here.
     const { id, name } = end.body as unknown as { readonly id: string; readonly name: string };
     this.#account = id;
     return { id: accountId(id), name };

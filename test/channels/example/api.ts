@@ -13,7 +13,7 @@ export function call(config: ExampleConfig, wanted: Request, signal: AbortSignal
     isConnected = true;
   })
     .then(async (response) => {
-      // The server is the other half of this example; with a real one, a schema is needed here.
+      // The server is the other half of this example; a real one would need a schema here.
       const body = (await readJson(response)) as Answer;
       return { kind: 'answer', status: response.statusCode ?? 0, body } as const;
     })

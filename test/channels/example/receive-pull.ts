@@ -31,7 +31,7 @@ export function startPull(deps: ReceiverDeps, intake: Intake): Receiver {
       }
       if (isTroubled) intake.trouble(undefined);
       isTroubled = false;
-      // The server is the other half of this example; with a real one, a schema is needed here.
+      // The server is the other half of this example; a real one would need a schema here.
       const page = end.body as unknown as Page;
       if (page.isLossTold)
         intake.gap({ reason: 'the network has forgotten events that were not fetched in time' });

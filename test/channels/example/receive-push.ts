@@ -91,7 +91,7 @@ async function backfill(deps: ReceiverDeps, { intake, anchors, deliver, signal }
       intake.gap({ conversation, reason: 'the network does not give out the history of the room' });
       continue;
     }
-    // The server is the other half of this example; with a real one, a schema is needed here.
+    // The server is the other half of this example; a real one would need a schema here.
     const { messages } = end.body as unknown as { readonly messages: readonly unknown[] };
     if (messages.length > 0) await deliver(batchOf(messages, deps.account));
   }

@@ -78,7 +78,7 @@ describe('the polls of a bot are paced', () => {
     await clock.until(() => intake.texts.length === 1);
     // The first poll only checks the connection, the next may still bring updates, and 12 faults are 12 polls.
     expect(clock.now() - began).toBeGreaterThanOrEqual(9 * shortestGapMs);
-    // A fault that blocks everything after it is reported once, until it is over.
+    // An answer that blocks everything after it is reported once, until it is over.
     const problems =
       shown === undefined ? [] : [{ kind: 'unreachable', detail: expect.stringContaining(shown) }];
     expect(intake.troubles.slice(0, -1)).toEqual(problems.map((problem) => expect.objectContaining(problem)));
