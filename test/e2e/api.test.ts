@@ -1,4 +1,4 @@
-/** The HTTP and WebSocket API of a real gateway, against its own description of it. */
+/** The HTTP and WebSocket API of a real gateway, checked against its own description. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, test } from 'vitest';
@@ -22,7 +22,7 @@ type Description = {
   };
 };
 
-/** Fits what the schema names, and nothing beyond: another version may say more, this one doesn't. */
+/** Accepts what the schema names and nothing else: another version may send more fields, this one doesn't. */
 function reader(schema: Schema | undefined): z.ZodType {
   return z.fromJSONSchema(closed(schema) as Schema);
 }
@@ -59,7 +59,7 @@ describeRow('the API', (atEnd) => {
     call(path, { method: 'POST', body: JSON.stringify(input) });
   const body = async (answer: Promise<Response>) => JSON.parse(await (await answer).text());
 
-  /** A notice, a question, a part for a network that isn't there, and two messages that wait. */
+  /** A notice, a question, a part for a network that isn't connected, and two waiting messages. */
   const seed = async () => {
     const store = await openStore({ kind: 'sqlite', dataDir });
     await store.write(raiseAlert, { kind: 'events-missed', subject: 'test/bot' });

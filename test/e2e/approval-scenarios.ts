@@ -1,4 +1,4 @@
-/** A press of the owner and a kill: it decides once, the question says so, and the stranger is answered. */
+/** The owner presses a button and Parley is killed: the press decides once, and the stranger is answered. */
 
 import type { Scenario } from './kill-scenarios.ts';
 import { answerQuestion, answerTo } from './questions.ts';
@@ -32,7 +32,7 @@ export const approvalScenarios: readonly Scenario[] = [
         await telegram.waitFor(hasButton);
         telegram.people.pressesButton({ chat: ada.id, from: ada, label: 'Approve' });
       },
-      // The stranger's first message says a code that is drawn anew.
+      // The first message to the stranger contains a random code.
       standing: ({ stage }) => [...saidIn(stage, ada.id), ...saidIn(stage, eve.id).slice(1)],
     }),
   },

@@ -1,6 +1,6 @@
 import { nodeEnvironment, nodeFlags } from '../../bin/node-settings.mjs';
 
-/** For a gateway whose memory is looked at: how `parley` runs Node.js, as far as variables can say so. */
+/** For a gateway whose memory is measured: how `parley` runs Node.js, as far as variables can express it. */
 export const asRun: Readonly<Record<string, string>> = {
   ...nodeEnvironment(process.cwd()),
   NODE_OPTIONS: nodeFlags.filter((flag) => flag.startsWith('--max-semi-space-size')).join(' '),

@@ -1,21 +1,21 @@
 /**
- * A tool whose answer comes from outside: what it asks stands in a file, once per call, and a test answers
- * by writing another. Every process reads both for as long as it lives, so a question outlives its process.
+ * A tool whose answer comes from outside: it appends each question to a file, once per call, and a test answers
+ * by writing another file. Every process reads both as long as it lives, so a question outlives its process.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { type CallRef, defineTool, type SettleCall, type Tool } from '../../src/contracts/tool.ts';
 
-/** `early`: the answer is there before the tool says that it waits for one. */
+/** `early`: the answer arrives before the tool says that it is waiting for one. */
 const inputSchema = z.object({ early: z.boolean().default(false) });
 
-/** Beside the file of effects: the answer to all that is asked, and what became of each settlement. */
+/** Next to the file of effects: the answer to every question, and the result of each settlement. */
 export const answersFile = (effects: string) => `${effects}.answer`;
 export const settlementsFile = (effects: string) => `${effects}.settled`;
 const askedFile = (effects: string) => `${effects}.asked`;
 
-/** Answers everything that is asked, from now on. */
+/** Answers every question from now on. */
 export function answerAll(effects: string, text: string): void {
   writeFileSync(answersFile(effects), text);
 }
@@ -39,7 +39,7 @@ export function askingTool(effects: string, settle: SettleCall): Tool {
   });
 }
 
-/** Settles what is asked, and what was asked before this process, until the signal aborts. */
+/** Settles all questions, including those of earlier processes, until the signal aborts. */
 export async function keepAnswering(effects: string, settle: SettleCall, signal: AbortSignal): Promise<void> {
   const answered = new Set<string>();
   while (!signal.aborted) {
@@ -56,6 +56,6 @@ export async function keepAnswering(effects: string, settle: SettleCall, signal:
 function askedIn(effects: string): readonly CallRef[] {
   if (!existsSync(askedFile(effects))) return [];
   const lines = readFileSync(askedFile(effects), 'utf8').trim().split('\n');
-  // Written by this file only.
+  // Only this file writes it.
   return lines.map((line) => JSON.parse(line) as CallRef);
 }

@@ -1,4 +1,4 @@
-/** The kill points of a summary that a person asks for: before it is made, and once it is stored. */
+/** The kill points of a summary that a person asks for: before it is made, and after it is stored. */
 import { summaryParts } from '../../src/agent/compaction-text.ts';
 import { messageTokens } from '../../src/agent/context-size.ts';
 import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
@@ -10,7 +10,7 @@ const questions = ['question-1', 'question-2'] as const;
 const story = 'It was a long story. '.repeat(100).trim();
 const summary = 'They told each other two stories.';
 
-/** Both answers are long, so that a summary is worth it; nothing is left to keep as it was written. */
+/** Both answers are long, so that a summary is worth making; nothing is kept verbatim. */
 const compacts: Play = {
   act: async ({ person }) => {
     for (const [index, question] of questions.entries()) {

@@ -1,6 +1,6 @@
 /**
- * The conservation law, read from the database file of a gateway, whether it runs or not: every
- * accepted message has ended with one outcome, nothing waits to be sent, and each stands in the
+ * The conservation law, read from the database file of a gateway, running or not: every accepted
+ * message has ended with one outcome, nothing is waiting to be sent, and each message is in the
  * transcript once.
  */
 import { existsSync, readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { patienceMs } from '../support/patience.ts';
 
 type Row = Readonly<Record<string, string | number | null>>;
 
-/** Reads from the file of a data folder, as the gateway of that folder left it. */
+/** Reads from the database file of a data folder, in the state in which its gateway left it. */
 export function readStore(dataDir: string, sql: string, ...values: readonly unknown[]): readonly Row[] {
   const db = new BetterSqlite3(join(dataDir, 'parley.db'), { readonly: true });
   try {
@@ -20,7 +20,7 @@ export function readStore(dataDir: string, sql: string, ...values: readonly unkn
   }
 }
 
-/** What is still on its way. */
+/** Rows that are still in progress. */
 const unfinished = {
   'message without an end': `select id, state, outcome from inbox where state <> 'ended' or outcome is null`,
   'part to be sent': `select key, state, problem from outbox where state in ('pending', 'sending')`,
@@ -32,7 +32,7 @@ const progress = `select (select count(*) from ledger) as events,
   (select count(*) from inbox where state = 'ended') + (select count(*) from transcript)
     + (select count(*) from outbox where state not in ('pending', 'sending')) as done`;
 
-/** What may never be, at rest. */
+/** What must never exist at rest. */
 const unlawful = {
   'accepted event without its message': `select eventKey from ledger where outcome = 'accepted'
     and not exists (select 1 from inbox where inbox.id = ledger.inboxId)`,
@@ -60,10 +60,10 @@ function findIn(dataDir: string, checks: Readonly<Record<string, string>>): read
   );
 }
 
-/** Reads from a store that others may write to. */
+/** Reads from a store that others may be writing to. */
 export type Read = (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
-/** The same checks on any database, whose names of columns have to be quoted. */
+/** Runs the same checks on any database, including those that require quoted column names. */
 export async function findBreachesIn(read: Read, which: 'unfinished' | 'any'): Promise<readonly string[]> {
   const checks = which === 'any' ? { ...unfinished, ...unlawful } : unfinished;
   const found: string[] = [];
@@ -72,21 +72,20 @@ export async function findBreachesIn(read: Read, which: 'unfinished' | 'any'): P
   return found;
 }
 
-/** PostgreSQL folds the case of every name that is not in quotes. */
+/** PostgreSQL folds the case of every unquoted name. */
 export function quoted(sql: string): string {
   return sql.replace(/\b[a-z]+[A-Z]\w*\b/g, '"$&"');
 }
 
 /**
- * Waits until everything accepted has ended. Rejects with what has not when nothing has moved for `deadlineMs`:
- * how much there is to do is no question of patience. `events`: so many platform events have been written down at
- * least.
+ * Waits until everything accepted has ended and at least `events` platform events have been recorded. Rejects with
+ * what is still open if nothing has moved for `deadlineMs`: the limit is on standing still, not on the amount of work.
  */
 export async function untilAtRest(dataDir: string, events: number, deadlineMs = patienceMs): Promise<void> {
   let deadline = Date.now() + deadlineMs;
   let before = 0;
   for (;;) {
-    // In this order: what comes in between the two looks is then seen by the second.
+    // Counted first, so that the second read sees whatever arrives in between.
     const [counts] = readStore(dataDir, progress);
     const [known, done] = [Number(counts?.events), Number(counts?.done)];
     if (known + done > before) deadline = Date.now() + deadlineMs;
@@ -110,27 +109,27 @@ async function untilStored(dataDir: string, sql: string, rows: number, deadlineM
   }
 }
 
-/** The file tells of no change, so it is looked at again; every caller has a deadline. */
+/** The file reports no changes, so it is polled; every caller has a deadline. */
 function look(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 40));
 }
 
-/** Waits until so many platform events have been written down, whatever became of them. */
+/** Waits until `events` platform events have been recorded, whatever became of them. */
 export async function untilLedger(dataDir: string, events: number, deadlineMs = patienceMs): Promise<void> {
   await untilStored(dataDir, 'select 1 from ledger', events, deadlineMs);
 }
 
-/** How many platform events have been written down. */
+/** Returns how many platform events have been recorded. */
 export function countEvents(dataDir: string): number {
   return readStore(dataDir, 'select 1 from ledger').length;
 }
 
-/** Every breach of the law, in words; empty when it holds. Call it at rest. */
+/** Returns every breach of the law, in words; empty when it holds. Call it at rest. */
 export function findBreaches(dataDir: string): readonly string[] {
   return [...findIn(dataDir, unfinished), ...findIn(dataDir, unlawful), ...readWarnings(dataDir)];
 }
 
-/** What Node.js itself warned of in any of the gateway's lives, such as listeners that add up. */
+/** Returns the warnings that Node.js itself issued in any of the gateway's lives, such as leaking listeners. */
 function readWarnings(dataDir: string): readonly string[] {
   const log = join(dataDir, 'test.log');
   if (!existsSync(log)) return [];
@@ -139,7 +138,7 @@ function readWarnings(dataDir: string): readonly string[] {
     .filter((line) => /^\(node:\d+\) /.test(line));
 }
 
-/** How often each text stands in the transcripts as something a person said. */
+/** Returns how often each text is in the transcripts as something a person said. */
 export function countTold(dataDir: string, texts: readonly string[]): readonly number[] {
   const rows = readStore(dataDir, `select parts from transcript where role = 'user' and isSummary = 0`);
   const told = rows.map((row) => String(row.parts));

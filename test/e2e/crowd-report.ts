@@ -1,6 +1,6 @@
 /**
- * The account of a crowd at rest: every message once in the transcript, in the order in which its person
- * said it, with one outcome, and its answer once in the chat, or said to be `unknown`.
+ * The report on a crowd at rest: every message is in the transcript once, in the order in which its
+ * person said it, with one outcome, and its answer is in the chat once or is reported as `unknown`.
  */
 import type { AnthropicServer } from '../platforms/anthropic/server.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
@@ -10,9 +10,9 @@ import { answerTo, shownTwice } from './questions.ts';
 export type Asked = { readonly person: number; readonly question: string };
 
 export type Account = {
-  /** Sends that were cut off, and of which that is said. */
+  /** Sends that were cut off and are reported as `unknown`. */
   readonly unknown: number;
-  /** Whatever is not as it must be, in words; empty when all is. */
+  /** Everything that isn't as it must be, in words; empty when all is well. */
   readonly wrong: readonly string[];
 };
 
@@ -21,13 +21,13 @@ export type Crowded = {
   readonly model: AnthropicServer;
   readonly asked: readonly Asked[];
   readonly read: Read;
-  /** In every other mode a message may be answered together with its neighbour. */
+  /** In every other mode a message may be answered together with its neighbor. */
   isFollowup(person: number): boolean;
 };
 
 const pattern = /question-\d+-\d+/g;
 
-/** Of one person the `number`th; all of one length, so that none is the beginning of another. */
+/** The `number`th question of a person; all have one length, so that none is a prefix of another. */
 export function questionBy(person: number, number: number): string {
   return `question-${person}-${String(number).padStart(3, '0')}`;
 }
@@ -46,7 +46,7 @@ export async function checkCrowd(crowd: Crowded): Promise<Account> {
   return { unknown: unknown.length, wrong };
 }
 
-/** Not once in the transcript, or not in the order in which it was said. */
+/** Questions that aren't in the transcript exactly once, or not in the order in which they were said. */
 async function misplaced({ read, asked }: Crowded): Promise<readonly string[]> {
   const rows = await read(
     quoted(`select sessionId, parts from transcript where role = 'user' order by sessionId, position`),
@@ -63,7 +63,7 @@ function questionsIn(contents: readonly unknown[]): string {
   return contents.flatMap((content) => textOf(content).match(pattern) ?? []).join(' ');
 }
 
-/** Not answered once. */
+/** Questions that weren't answered exactly once. */
 async function misanswered({ read, telegram, asked, isFollowup }: Crowded, unsure: string) {
   const together = await read(
     quoted(`select inbox.content from inbox where outcome in ('answered', 'merged') and exists
@@ -82,7 +82,7 @@ async function misanswered({ read, telegram, asked, isFollowup }: Crowded, unsur
   });
 }
 
-/** A column of JSON, which one database gives as text and the other perhaps as a value. */
+/** Returns a JSON column as text: one database returns text, another may return the parsed value. */
 function textOf(content: unknown): string {
   return typeof content === 'string' ? content : JSON.stringify(content);
 }

@@ -5,27 +5,27 @@ import type { TelegramServer } from '../platforms/telegram/server.ts';
 import { countTold, findBreaches } from './conservation.ts';
 import { type Person, telegramPerson } from './person.ts';
 
-/** Several people who write to the bot at the same time, and what they may expect. */
+/** Several people who write to the bot at the same time, and what they can expect. */
 export type Crowd = {
-  /** Everybody sends one more message, each with a text of its own. */
+  /** Everybody sends one more message, each with its own text. */
   speaks(): void;
   /** How many messages were sent. */
   count(): number;
   /** How many of them have their answer. */
   answered(): number;
-  /** Every breach, at rest: of the conservation law, or a text that was not answered exactly once. */
+  /** Returns every breach at rest: of the conservation law, or a text that wasn't answered exactly once. */
   breaches(dataDir: string): readonly string[];
 };
 
-/** Tells a crowd from another one of the same gateway. */
+/** Distinguishes a crowd from another one on the same gateway. */
 export type CrowdOptions = {
-  /** Stands in its texts. */
+  /** Part of its texts. */
   readonly name?: string;
-  /** Of its first person; the others follow. */
+  /** Id of its first person; the others follow. */
   readonly firstId?: number;
 };
 
-/** Needs a model that repeats what it is told (the local one does), one run per message, and open DMs. */
+/** Needs a model that repeats what it is told (as the local one does), one run per message, and open DMs. */
 export function gatherCrowd(
   telegram: TelegramServer,
   size: number,
@@ -35,7 +35,7 @@ export function gatherCrowd(
   return crowdOf(people, name);
 }
 
-/** The same of people on any network; `name` keeps the texts of two crowds apart. */
+/** The same for people on any network; `name` keeps the texts of two crowds apart. */
 export function crowdOf(people: readonly Person[], name = 'Person'): Crowd {
   const sent: { readonly person: Person; readonly text: string }[] = [];
   const timesAnswered = ({ person, text }: (typeof sent)[number]) =>
@@ -68,7 +68,7 @@ export function crowdOf(people: readonly Person[], name = 'Person'): Crowd {
   };
 }
 
-/** A crowd whose answers all wait for the gate. */
+/** A crowd whose answers all wait at the gate. */
 export async function crowdAtWork(
   { telegram, model }: { readonly telegram: TelegramServer; readonly model: AnthropicServer },
   size: number,

@@ -1,16 +1,16 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A door on loopback in front of a server, which the test can shut: what passed through is cut. */
+/** A proxy on loopback in front of a server. The test can shut it, which cuts the connections through it. */
 export type CutProxy = {
   readonly port: number;
   shut(): void;
   open(): void;
-  /** Who has passed through hears nothing more, and no end either; others pass as before. */
+  /** Open connections receive nothing more, not even an end; new ones pass as before. */
   silence(): void;
 };
 
-/** Shut means that a new connection ends at once and unanswered. */
+/** While shut, a new connection ends immediately and without an answer. */
 export async function makeDoor(
   behind: { readonly host: string; readonly port: number },
   atEnd: (end: () => Promise<void>) => void,
@@ -25,7 +25,7 @@ export async function makeDoor(
       [inside, outside],
     ] as const) {
       passing.add(one);
-      // The end of one side is the end of the other; why does not matter here.
+      // The end of one side ends the other; the reason doesn't matter here.
       one.on('error', () => undefined);
       one.once('close', () => {
         passing.delete(one);

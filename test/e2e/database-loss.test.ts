@@ -21,7 +21,7 @@ async function readiness(url: string): Promise<Ready> {
   return { httpStatus: answer.status, missing };
 }
 
-/** A figure of `/metrics`; undefined when it is not shown. */
+/** Returns a figure of `/metrics`; undefined if it isn't shown. */
 async function figure(url: string, name: string): Promise<number | undefined> {
   const answer = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${pageToken}` } });
   const line = (await answer.text()).split('\n').find((one) => one.startsWith(`${name} `));
@@ -61,13 +61,13 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     await banner.waitFor();
     expect(await figure(url, 'parley_store_up')).toBe(0);
     expect(await figure(url, 'parley_messages_accepted')).toBeUndefined();
-    // By the address that the gateway has left in its folder: it took any free port.
+    // Uses the address that the gateway has left in its folder, as it took any free port.
     const env = { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0', PARLEY_TOKEN: pageToken };
     expect((await runParley(['status'], env)).stdout).toContain("! The database can't be used");
-    // How long it is away is the fault itself.
+    // The length of the outage is the fault itself.
     await pause(3000);
     expect(crowd.answered()).toBe(0);
-    // The platform was not told that any of what was said meanwhile had arrived.
+    // None of the messages sent meanwhile was acknowledged to the platform.
     expect(telegram.updates.pending).toHaveLength(people);
 
     await cluster.restart();
@@ -80,12 +80,12 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     const isAtRest = async () =>
       (await figure(url, 'parley_messages_ended{outcome="answered"}')) === 2 * people &&
       (await figure(url, 'parley_outbox_parts{state="sent"}')) === 2 * people;
-    // A count that took long on a busy machine is shown again for a while.
+    // A count that took long on a busy machine is served from the cache for a while.
     await until(isAtRest, { what: 'rest' });
     for (const state of ['held', 'waiting', 'taken', 'lost'])
       expect(await figure(url, `parley_messages_unaccounted{state="${state}"}`)).toBe(0);
     expect(telegram.calls.filter(({ method }) => method === 'sendMessage')).toHaveLength(2 * people);
-    // Asked for the first time while the database was away: what was delivered since is counted.
+    // This figure was first read while the database was unreachable; deliveries since then are counted.
     const sent = 'parley_delivery_attempts_total{channel="telegram",result="sent"}';
     expect(await figure(url, sent)).toBe(2 * people);
     if (process.env.PARLEY_LONG)
@@ -105,7 +105,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     const cut = `select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()`;
     const takesWrites = async (setting: 'on' | 'off') => {
-      // Whoever connects from now on may only read, or may write again.
+      // New connections from now on may only read, or may write again.
       const readOnly = setting === 'on' ? 'off' : 'on';
       await database.read(`begin; set transaction read write;
         alter database ${name} set default_transaction_read_only = ${readOnly}; commit`);

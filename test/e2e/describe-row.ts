@@ -1,18 +1,18 @@
-/** A row: tests that share what was started for them, one after the other. */
+/** A row: tests that share one setup and run one after the other. */
 import { afterAll, describe } from 'vitest';
 
 type AtEnd = (end: () => Promise<void>) => void;
 
 /**
- * Runs beside the other rows and concurrent tests of its file. `atEnd`: what is to be done after the last test of the
- * row; what was opened last is closed first.
+ * Runs concurrently with the other rows and concurrent tests of its file. `atEnd` registers clean-up for after the last
+ * test of the row; what was opened last is closed first.
  */
 export function describeRow(
   name: string,
   define: (atEnd: AtEnd) => void,
   { isSkipped = false }: { readonly isSkipped?: boolean } = {},
 ): void {
-  // Only a concurrent suite runs beside others; in it the tests are a row.
+  // Only a concurrent suite runs alongside others; the tests in it run in sequence.
   describe.concurrent(name, { skip: isSkipped }, () => {
     describe('in a row', { concurrent: false }, () => {
       const ends: (() => Promise<void>)[] = [];

@@ -132,7 +132,7 @@ describeRow('on Discord', (atEnd) => {
     );
     expect(one).toMatch(/\[Person 504[^\n]*\] @parley what did Bob say\?/);
     expect(two).toContain('Is that all?');
-    // A thread is a conversation of its own.
+    // A thread is its own conversation.
     expect(three).not.toContain('roses want');
     expect(server.botMessages(garden.id).map(({ text }) => text)).toEqual(['Answer 1.', 'Answer 2.']);
     expect(server.botMessages(thread.id).map(({ text }) => text)).toEqual(['Answer 3.']);

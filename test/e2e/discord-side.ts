@@ -1,4 +1,4 @@
-/** Discord as a stage has it: a local Discord, and people who write to the bot in direct messages. */
+/** Discord on a stage: a local Discord, and people who write to the bot in direct messages. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DiscordServer, startDiscordServer } from '../platforms/discord/server.ts';
@@ -10,12 +10,12 @@ export type DiscordSide = {
   readonly server: DiscordServer;
   readonly environment: Readonly<Record<string, string>>;
   person(id: number): Person;
-  /** The person of that id as the platform knows them. */
+  /** The person with that id as the platform knows them. */
   user(id: number): DiscordUser;
   close(): Promise<void>;
 };
 
-/** `dataDir`: of the gateway, whose ledger says which messages were taken in; Discord itself cannot know. */
+/** `dataDir`: the gateway's, whose ledger says which messages were accepted; Discord itself can't know. */
 export async function openDiscordSide(dataDir: string): Promise<DiscordSide> {
   const server = await startDiscordServer();
   const users = new Map<number, DiscordUser>();

@@ -1,4 +1,4 @@
-/** Tools with an effect that a test can count: one line in the file named by EFFECTS_FILE per execution. */
+/** Tools with an effect that a test can count: each execution adds one line to the file named by EFFECTS_FILE. */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { PluginDefinition } from '../../src/contracts/plugin.ts';
@@ -19,7 +19,7 @@ export const plugin: PluginDefinition<Record<string, never>> = {
     tools.register('ask', () => askingTool(file, settle));
     const over = new AbortController();
     const answering = keepAnswering(file, settle, over.signal);
-    // A store that is gone at the end of a test is none of its business.
+    // At the end of a test the store may be gone, which doesn't matter here.
     answering.catch((error: unknown) => log.debug({ error }, 'effects.answering-ended'));
     return () => over.abort();
   },

@@ -1,4 +1,4 @@
-/** A program's message and a kill: it enters the session of a conversation, which sees nothing of it. */
+/** A program sends a message and Parley is killed: it enters a conversation's session, unseen in the chat. */
 import { runParley } from '../cli/run-parley.ts';
 import { readStore } from './conservation.ts';
 import type { Scenario } from './kill-scenarios.ts';

@@ -141,7 +141,7 @@ describeRow('a gateway on SQLite', (atEnd) => {
     gate.open();
     crowd.speaks();
     const since = performance.now();
-    // It can be read all the while, but a write waits for five seconds in vain.
+    // It stays readable, but each write waits five seconds in vain.
     await until(async () => (await readiness(parley().url)).includes('store'), { what: 'the lack on show' });
     await pause(Math.max(0, 7000 - (performance.now() - since)));
     expect(crowd.answered()).toBe(0);
@@ -154,7 +154,7 @@ describeRow('a gateway on SQLite', (atEnd) => {
   });
 });
 
-// A disk of its own takes the right to mount one, which an ordinary user does not have.
+// A separate disk requires the right to mount one, which an ordinary user doesn't have.
 describeRow(
   'Parley loses nothing and doubles nothing when its disk',
   (atEnd) => {
@@ -167,7 +167,7 @@ describeRow(
       gateway = await startTelegramGateway(settings, atEnd);
     });
 
-    // First, as long as SQLite's log has no room of its own to write into.
+    // This test comes first, while SQLite's log has no allocated space to write into.
     test('is full to the last byte while it works', async ({ expect }) => {
       const { telegram, dataDir, parley } = gateway;
       const before = countEvents(dataDir);
@@ -211,7 +211,7 @@ describeRow(
   { isSkipped: !canMount() },
 );
 
-/** What `/readyz` says. */
+/** Returns the text of `/readyz`. */
 async function readiness(url: string): Promise<string> {
   return (await fetch(`${url}/readyz`)).text();
 }

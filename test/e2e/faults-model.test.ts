@@ -25,7 +25,7 @@ const passing: readonly { readonly what: string; readonly fault: Reply }[] = [
     fault: { text: 'x', midStreamError: 'overloaded_error' },
   },
   { what: 'garbage', fault: { garbage: 'event: message_start\ndata: {"type": not json\n\n' } },
-  // Nothing of it has been shown yet.
+  // None of it has been shown yet.
   { what: 'half a stream and a cut', fault: { chunks: ['Once ', 'upon ', 'a time'], cutAfter: 2 } },
   { what: 'half a stream and a polite end', fault: { chunks: ['Once ', 'upon ', 'a time'], endAfter: 2 } },
   {
@@ -52,7 +52,7 @@ const lasting: readonly {
     fault: { toolCalls: [{ name: 'list', input: { path: 'somewhere' } }], cutAfter: 1 },
   },
   { what: 'a refused request', fault: { status: 400, message: 'no' }, notice: refused },
-  // It may have been paid for, so it isn't asked for again.
+  // It may have been billed, so it isn't requested again.
   {
     what: 'an event without end',
     fault: { garbage: `data: ${'x'.repeat(5_000_000)}` },

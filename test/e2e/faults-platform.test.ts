@@ -1,4 +1,4 @@
-/** Everything that a network can do to us, on each of them: `networks/` has the hands for it. */
+/** Everything that a network can do to us, on each of them: `networks/` has the controls for it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
@@ -18,7 +18,7 @@ import { openStage, type Stage } from './stage.ts';
 import { startTelegramGateway, telegramState } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-// They wait more than they work.
+// They spend more time waiting than working.
 vi.setConfig({ maxConcurrency: 8 });
 
 const isLong = process.env.PARLEY_LONG === '1';
@@ -35,13 +35,13 @@ const networks: readonly Network[] = [
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** The page and the terminal take no part. `settings`: those of the network itself. */
+/** Opens a stage without the page and the terminal. `settings`: those of the network itself. */
 function openAlone({ part, channel }: Network, config: Config, settings: Config = {}): Promise<Stage> {
   const channels = { web: { enabled: false }, terminal: { enabled: false }, [channel]: settings };
   return openStage({ channels, ...config }, [part], { PARLEY_TOKEN: pageToken });
 }
 
-/** What a failure leaves is kept: nobody can make a race happen again. */
+/** Keeps what a failed test leaves: nobody can make a race happen again. */
 function closeOf(stage: Stage) {
   return async ({ task }: TestContext) => {
     const isKept = task.result?.state === 'fail';
@@ -58,7 +58,7 @@ function untilAnswered(crowd: ReturnType<typeof crowdOf>, count: number): Promis
   return until(() => crowd.answered() >= count, { what: `${count} answers` });
 }
 
-// The message itself and the part that answers it; no others have the text in their content.
+// Only the message itself and the part that answers it have the text in their content.
 const fateOf = `select outcome, outcomeReason as reason, outbox.state from inbox
   left join outbox on outbox.runId = inbox.runId and outbox.purpose = 'reply' where inbox.content like ?`;
 
@@ -168,7 +168,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
   });
 });
 
-// Beside those in a row, not behind them; each with gateways of its own, so one network a day.
+// These run alongside the rows above, not after them. Each starts its own gateways, so one network a day is tested.
 describe.concurrent.for(shareOf(networks, 3))(
   'Parley loses nothing and doubles nothing when $name',
   (network) => {
@@ -189,7 +189,7 @@ describe.concurrent.for(shareOf(networks, 3))(
         crowd.speaks();
         await model.waitForRequest(asked + 5);
         await begin(stage);
-        // Once it answers, it has seen which connections are gone: what it sends over one of them is `unknown`.
+        // Once the page answers, Parley has noticed the dead connections: a send over one of them would be `unknown`.
         await channelShown(url, network.channel);
         gate.open();
         const open = `select state, problem is not null as isTried from outbox
@@ -197,7 +197,7 @@ describe.concurrent.for(shareOf(networks, 3))(
         const waiting = Array.from({ length: 5 }, () => ({ state: 'pending', isTried: 1 }));
         await expect.poll(() => readStore(dataDir, open)).toEqual(waiting);
         crowd.speaks();
-        // How long it is away is the fault itself.
+        // The length of the outage is the fault itself.
         await pause(awayMs);
         expect(crowd.answered()).toBe(answered);
         await end(stage);
@@ -302,7 +302,7 @@ test.concurrent('a second poller on the same Telegram bot is shown as a conflict
   expect(crowd.breaches(dataDir)).toEqual([]);
 });
 
-/** Another program with the same token, which asks again and again and confirms nothing. */
+/** Another program with the same token, which polls over and over and confirms nothing. */
 function startSecondPoller(telegram: TelegramServer): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;

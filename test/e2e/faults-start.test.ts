@@ -6,7 +6,7 @@ import { startTelegramGateway } from './telegram-gateway.ts';
 
 type Mistake = Attempt & { readonly what: string; readonly says: RegExp };
 
-/** Found as the configuration is read, which tells all of them together. */
+/** Mistakes found while the configuration is read, which reports all of them together. */
 const inConfiguration: readonly Mistake[] = [
   {
     what: 'a token that is the word undefined',
@@ -87,7 +87,7 @@ const mistakes: readonly Mistake[] = [
   },
 ];
 
-/** What may be over in a moment is waited for. */
+/** Problems that may be over in a moment, so the start waits. */
 const absences: readonly Mistake[] = [
   {
     what: 'a PostgreSQL that is not there',

@@ -1,4 +1,4 @@
-/** Tools that go wrong: one throws, one never returns and does not listen to its signal. */
+/** Faulty tools: one throws, one never returns and ignores its signal. */
 import { z } from 'zod';
 import type { PluginDefinition } from '../../src/contracts/plugin.ts';
 import { defineTool, type Tool } from '../../src/contracts/tool.ts';

@@ -1,6 +1,6 @@
 /**
- * From an empty folder to a bot on three networks, with nothing set but what onboarding has written. The addresses of
- * the local platforms stand for those that are built in.
+ * From an empty folder to a bot on three networks, with no settings but those that onboarding wrote. The addresses of
+ * the local platforms replace the built-in ones.
  */
 import { randomUUID } from 'node:crypto';
 import { appendFile, readdir, readFile, stat } from 'node:fs/promises';
@@ -124,13 +124,13 @@ describe("the newcomer's first hour", () => {
       expect((await home.parley('pair', 'approve', await codeIn(eve.id))).stdout).toBe(
         'telegram:666 “Eve” can write now, as the owner.\n',
       );
-      // The gateway runs on and finds what the console has written.
+      // The gateway keeps running and picks up what the command line has written.
       await untilSaid(telegram, { chat: eve.id, text: /^My owner has let you in\./ });
       await untilSaid(telegram, { chat: eve.id, text: 'You said: Hello?' });
 
       telegram.userSends({ from: bob, text: 'Me too?' });
       const code = await codeIn(bob.id);
-      // Passed on it is somebody's text; and the step that lets him in names him first.
+      // Forwarded, the command is somebody else's text; and the step that lets him in names him first.
       const forward_origin = { type: 'user', sender_user: bob, date: 1 };
       telegram.userSends({ from: eve, text: `/pair approve ${code}`, fields: { forward_origin } });
       const isAnswered = () =>
@@ -198,7 +198,7 @@ describe("the newcomer's first hour", () => {
       expect(answeredCallbacks).toEqual([{ id: query, text: letIn }]);
       expect(buttonsIn(eve.id)).toEqual([]);
       await untilSaid(telegram, { chat: bob.id, text: 'You said: Me too?' });
-      // He asks the owner's button himself: it is gone, and what it would say is told to him alone.
+      // He presses the owner's button himself: it is gone, and the refusal is shown to him alone.
       const [asked] = telegram.botMessages(eve.id).filter(({ text }) => text === letIn);
       telegram.people.presses({ chat: eve.id, from: bob, messageId: asked?.messageId ?? 0, data: pressed });
       await until(() => answeredCallbacks.length === 2, { what: 'an answer to his press' });
@@ -238,7 +238,7 @@ describe("the newcomer's first hour", () => {
     expect(JSON.parse(answer.body)).toMatchObject({ result: 'approved' });
     await untilSaid(telegram, { chat: carl.id, text: 'You said: And me?' });
 
-    // A file for the page; what became of the message; and one that may not have arrived.
+    // A file for the page, the trace of a message, and a message that may not have arrived.
     const upload = { ...headers, 'content-type': 'application/octet-stream' };
     const file = { method: 'POST', headers: upload, body: 'The answer is 42.' };
     const { id: ref } = JSON.parse((await send({ port, path: '/uploads/web', ...file })).body);
@@ -306,7 +306,7 @@ describe("the newcomer's first hour", () => {
       home.dataDir,
       `select reason, count(*) as times from ledger where outcome = 'refused' group by reason order by reason`,
     );
-    // Her /start and his last; what opened the other requests was kept and accepted.
+    // Her /start and his last message; the ones that opened the other requests were kept and accepted.
     expect(refused).toEqual([
       { reason: 'dm-not-paired', times: 2 },
       { reason: 'group-not-allowed', times: 3 },

@@ -29,7 +29,7 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   const statusOf = async (host: string) =>
     (await send({ port, path: '/', headers: { host, accept: 'text/html' } })).status;
 
-  // A phone uses the machine's own address; a name has to be set, which a reload does.
+  // A phone uses the machine's own address; a host name has to be set, which a reload applies.
   const [own = '127.0.0.1'] = ownAddresses('0.0.0.0');
   expect(await statusOf(`${own}:${port}`)).toBe(200);
   const phone = phoneAddress('0.0.0.0', port);
@@ -50,7 +50,7 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   await expect.poll(() => gateway.output()).toContain('Did you mean \\"logLevel\\"');
   await home.write('parley.config.json', '{}');
 
-  // A shell without the service's variables is told so, and hears the gateway instead of a guess.
+  // Without the service's variables `doctor` warns about it and asks the gateway instead of guessing.
   const blind = await runParley(['doctor'], { PARLEY_DATA_DIR: dataDir });
   expect(blind.stdout).toMatch(/warning +environment .*TELEGRAM_BOT_TOKEN/);
   expect(blind.stdout).toMatch(/ok +telegram +on; .*according to the gateway/);
@@ -69,7 +69,7 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   });
   expect(questionsIn(dataDir)).toEqual(['question-1']);
 
-  // A later version changes the schema after a backup; this one works on the result, and can go back.
+  // A later version changes the schema after a backup; this version works on the result, and can go back.
   await (await openLater(dataDir)).close();
   expect(readStore(dataDir, 'select name from kysely_migration')).toContainEqual({ name: laterStep });
   const again = await home.start();

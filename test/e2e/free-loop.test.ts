@@ -4,7 +4,7 @@ import { findBreaches, untilAtRest } from './conservation.ts';
 import { pageToken } from './page-state.ts';
 import { ada, bob, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 
-/** Each of them held the event loop for seconds. */
+/** Each of these used to block the event loop for seconds. */
 const hostile = ['_a*'.repeat(6_700), 'www.a_'.repeat(5_000), 'a\n=\n'.repeat(4_000)];
 
 const lettersIn = (text: string) => text.split('a').length - 1;

@@ -1,4 +1,4 @@
-/** An installation as a person has it after the clone: a home with its `.env`, run by the command itself. */
+/** An installation as a person has it after cloning: a home folder with its `.env`, run by the command itself. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ export type Home = {
   readonly dataDir: string;
   /** Writes a file into the home. */
   write(name: string, text: string): Promise<void>;
-  /** Starts the gateway from another folder; resolves when its table is printed. */
+  /** Starts the gateway from another folder; resolves once its status table is printed. */
   start(): Promise<Running>;
   /** Runs a command from another folder. */
   parley(...args: readonly string[]): Promise<Ran>;
@@ -27,15 +27,15 @@ export type Running = {
   readonly pid: number;
   /** The page's address, from the table. */
   readonly url: string;
-  /** All that it has printed. */
+  /** Everything printed so far. */
   output(): string;
-  /** `kill -9` of it and its Redis. */
+  /** Kills the gateway and its Redis with `kill -9`. */
   kill(): Promise<void>;
 };
 
 type AtEnd = (end: () => Promise<void>) => void;
 
-/** `settings`: further lines of its `.env`. Everything ends with the test. */
+/** `settings`: further lines of its `.env`. Everything is closed when the test ends. */
 export async function aFreshHome(
   settings: Readonly<Record<string, string>>,
   atEnd: AtEnd,
@@ -56,7 +56,7 @@ export async function aFreshHome(
   return { ...home, telegram };
 }
 
-/** As right after the clone, with nothing in it. `env`: variables of the shell that every command is typed in. */
+/** A home as it is right after cloning, with nothing in it. `env`: shell variables for every command. */
 export async function anEmptyHome(env: Readonly<Record<string, string>>, atEnd: AtEnd): Promise<Home> {
   const path = await mkdtemp(join(tmpdir(), 'parley-home-'));
   const elsewhere = await mkdtemp(join(tmpdir(), 'parley-elsewhere-'));

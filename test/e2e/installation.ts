@@ -26,43 +26,43 @@ export type MemberOptions = {
 
 export type Member = ParleyProcess & {
   readonly name: string;
-  /** SIGSTOP: all of it stands still, its connections stay open. */
+  /** Sends SIGSTOP: the process and its children stop, their connections stay open. */
   pause(): void;
   goOn(): void;
-  /** True once it stands still. */
+  /** True once all of them are stopped. */
   isPaused(): boolean;
 };
 
 export type Installation = {
-  /** There when it was opened with it. */
+  /** Present if the installation was opened with it. */
   readonly discord: DiscordSide | undefined;
   readonly telegram: TelegramServer;
   readonly model: AnthropicServer;
   readonly redis: OwnRedis;
   readonly read: Read;
-  /** Starts a process, again under the same name after it has ended. Resolves when it is ready. */
+  /** Starts a process, under the same name again after it has ended. Resolves when it is ready. */
   start(name: string, options?: MemberOptions): Promise<Member>;
-  /** What a member has logged in all its lives. */
+  /** Everything a member has logged in all its lives. */
   logOf(name: string): string;
   /** The executions of the effect plugin's tools, oldest first. */
   effects(): readonly string[];
-  /** Messages that were said and have not ended. */
+  /** How many messages were said and haven't ended. */
   onTheWay(): Promise<number>;
-  /** Waits until so many platform events are written down and everything accepted has ended. */
+  /** Waits until `events` platform events are recorded and everything accepted has ended. */
   untilAtRest(events: number, deadlineMs?: number): Promise<void>;
   account(asked: readonly Asked[], isFollowup: (person: number) => boolean): Promise<Account>;
 };
 
 export type InstallationOptions = {
   readonly config: Readonly<Record<string, unknown>>;
-  /** On PostgreSQL each process has a data folder of its own, as on a host of its own. */
+  /** On PostgreSQL each process has its own data folder, as if on its own host. */
   readonly database: 'postgres' | 'sqlite';
   readonly withDiscord?: boolean;
 };
 
 type AtEnd = (end: () => Promise<void>) => void;
 
-/** `atEnd`: vitest's `onTestFinished`; everything ends there, what was opened last first. */
+/** `atEnd`: vitest's `onTestFinished`; everything is closed then, what was opened last first. */
 export async function openInstallation(
   { config, database, withDiscord = false }: InstallationOptions,
   atEnd: AtEnd,
@@ -161,7 +161,7 @@ async function openPostgres(atEnd: AtEnd): Promise<{ read: Read; env: Record<str
   return { read, env: { DATABASE_URL: url } };
 }
 
-/** How often a run was taken over from a holder that was gone. */
+/** Returns how often a run was taken over from a holder that was gone. */
 export async function countTakeovers({ read }: Installation): Promise<number> {
   const [row] = await read(quoted('select coalesce(sum(epoch), 0) as epochs from lanes'));
   const [runs] = await read('select count(*) as runs from runs');

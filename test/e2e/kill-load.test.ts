@@ -1,6 +1,6 @@
 /**
- * The promise under load: many conversations at once, and kills at moments nobody chose. One start of a
- * gateway after the other on one data folder, in which everything comes to its one end.
+ * The promise under load: many conversations at once, and kills at random moments. The gateway is started
+ * again and again on one data folder, where everything ends with its one outcome.
  * `PARLEY_LONG=1` kills ten times as often.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,7 +17,7 @@ import { openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-/** What was measured, a line each. */
+/** The measurements, one line each. */
 const measured: string[] = [];
 
 afterAll(async () => {
@@ -77,7 +77,7 @@ test('comes up after a kill at any moment of its start, the very first one inclu
   );
 });
 
-/** Where the random kills fall, beside moments between any two points. */
+/** Where random kills happen, in addition to moments between any two points. */
 const points: readonly KillPoint[] = [
   'received',
   'accepted',
@@ -96,7 +96,7 @@ const points: readonly KillPoint[] = [
   'marked',
 ];
 
-/** On a slow machine a life is long: what is said in it is bounded, or the last one has hundreds to answer. */
+/** On a slow machine a life is long, so its messages are limited; otherwise the last life has hundreds to answer. */
 const perLife = 24;
 
 test('loses and doubles nothing in ten chats under random kills', async () => {
@@ -135,7 +135,7 @@ test('loses and doubles nothing in ten chats under random kills', async () => {
   );
 }, 300_000);
 
-/** Of one length, so that no question is the beginning of another. */
+/** All of one length, so that no question is a prefix of another. */
 function numbered(index: number): string {
   return String(index + 1).padStart(3, '0');
 }
@@ -147,7 +147,7 @@ async function anyStage(config: Readonly<Record<string, unknown>>): Promise<Stag
   return stage;
 }
 
-/** Half of the chats take each message as a run of its own, half steer what runs. */
+/** Half of the chats run each message on its own, half steer the active run. */
 function isFollowup(chat: number): boolean {
   return chat % 2 === 0;
 }
@@ -161,7 +161,7 @@ function soakConfig(followups: readonly number[]) {
   };
 }
 
-/** Every other question of the chats that follow up needs a tool first. */
+/** Every other question of the chats in `followup` mode needs a tool first. */
 function soakReply(body: WireBody): Reply {
   const question = questionOf(body);
   const hasResult = endsInResult(body);
@@ -174,12 +174,12 @@ type Talk = {
   readonly chat: number;
   readonly asked: Asked[];
   readonly random: () => number;
-  /** Whether this life has room for one more. */
+  /** Says whether this life has room for one more question. */
   mayAsk(): boolean;
   readonly signal: AbortSignal;
 };
 
-/** Says one thing after the other, whether Parley is there or not. */
+/** Says one thing after another, whether or not Parley is running. */
 async function talk(stage: Stage, { chat, asked, random, mayAsk, signal }: Talk): Promise<void> {
   const person = stage.person('telegram', chat);
   for (let index = 0; !signal.aborted; ) {
@@ -193,7 +193,7 @@ async function talk(stage: Stage, { chat, asked, random, mayAsk, signal }: Talk)
   }
 }
 
-/** A start that ends at a random point, or at a random moment. */
+/** Starts the gateway and kills it at a random point or at a random moment. */
 async function liveAndDie(stage: Stage, random: () => number): Promise<void> {
   const point = points[Math.floor(random() * points.length)];
   const isAtPoint = random() < 0.6;
@@ -212,8 +212,8 @@ function expectLawful(stage: Stage, questions: readonly string[]): void {
 }
 
 /**
- * Each answer stands once; one whose send was cut off, and of which that is said, at most once. A
- * message that steered may have been answered together with its neighbour, by the same run.
+ * Each answer appears once, or at most once if its send was cut off and is reported as `unknown`. A
+ * message that steered may have been answered together with its neighbor, by the same run.
  */
 function findUnanswered(stage: Stage, asked: readonly Asked[]) {
   const unknown = contentsOf(stage, `select content from outbox where state = 'unknown'`);
@@ -231,7 +231,7 @@ const answeredByTheirRun = `select inbox.content from inbox
   where outcome = 'answered' and exists (select 1 from outbox where outbox.runId = inbox.runId
     and purpose = 'reply' and outbox.state in ('sent', 'unknown'))`;
 
-/** One line each, behind an empty one. */
+/** One line each, after an empty one. */
 function contentsOf({ dataDir }: Stage, sql: string): string {
   return ['', ...readStore(dataDir, sql).map(({ content }) => String(content))].join('\n');
 }

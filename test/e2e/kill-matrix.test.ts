@@ -1,7 +1,7 @@
 /**
- * The promise, at every point where a crash could break it: `kill -9` of the gateway and its Redis,
- * a start on the same folder, and then one message in the transcript, one answer, nothing lost,
- * nothing doubled. `npm run kill-matrix` writes the measured table to docs/kill-matrix.md.
+ * The promise, at every point where a crash could break it: after `kill -9` of the gateway and its Redis
+ * and a start on the same folder, each message is in the transcript once and answered once, nothing is lost and
+ * nothing is doubled. `npm run kill-matrix` writes the measured table to docs/kill-matrix.md.
  */
 import { afterAll, describe, expect, test } from 'vitest';
 import { shareOf } from '../support/turn.ts';
@@ -36,7 +36,7 @@ const every = [
     name: nameOf(scenario, channel),
   })),
 );
-/** Each point, or series of them, where it is named first; the other ways to come there in turn. */
+/** Each point, or series of points, in the scenario that names it first; the other ways to reach it take turns. */
 const first = every.filter(({ scenario }, index) => {
   const kills = scenario.kills.join();
   return every.findIndex((one) => one.scenario.kills.join() === kills) === index;
@@ -52,7 +52,7 @@ function nameOf({ kills, title }: Scenario, channel: ChannelName): string {
 }
 
 describe.concurrent('loses and doubles nothing when killed at', () => {
-  // Not test.each: it cuts long names off.
+  // Not test.each: it truncates long names.
   for (const { scenario, channel, name } of cases)
     test(name, { timeout: 300_000 }, async () => {
       const played = await playScenario(scenario, channel);
@@ -71,7 +71,7 @@ describe.concurrent('loses and doubles nothing when killed at', () => {
     });
 });
 
-/** A send that was cut off is said to be unknown, and no other is. */
+/** A send that was cut off is reported as unknown, and no other is. */
 function unknownPart({ unknownPurpose: purpose = 'reply' }: Scenario) {
   const outcomeReason = purpose === 'reply' ? 'delivery unknown' : null;
   return { purpose, problem: 'interrupted while sending', outcomeReason };

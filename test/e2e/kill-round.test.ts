@@ -1,4 +1,4 @@
-/** The rounds of `npm run proof:kills`, one small one of them; the rest of the kills in CI is in kill-load.test.ts. */
+/** One small round of `npm run proof:kills`; the other kills in CI are in kill-load.test.ts. */
 import { expect, it } from 'vitest';
 import { playKillRound } from './kill-round.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Many people and many kills on one data folder, and then the whole account.
+ * Many people and many kills on one data folder, and then the full report.
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -25,19 +25,19 @@ export type KillRound = {
 export type KillReport = Account & {
   readonly messages: number;
   readonly kills: number;
-  /** Kills that a point in the code chose; the others fell at a moment. */
+  /** Kills at a named point in the code; the others came at a random moment. */
   readonly atPoints: number;
 };
 
-/** Where kills fall, beside moments between any two points. */
+/** Where kills happen, in addition to moments between any two points. */
 const points: readonly KillPoint[] = [
   ...(['received', 'accepted', 'claimed', 'taken', 'model-called', 'streaming'] as const),
   ...(['steered', 'turn-committed', 'finished', 'sending', 'sent-not-marked', 'marked'] as const),
 ];
 
-/** Of one person; so that no request grows long. */
+/** Messages per person, limited so that no request grows long. */
 const perPerson = 20;
-/** Said and not answered yet, at most. */
+/** Messages said and not answered yet, at most. */
 const inFlight = 50;
 
 export async function playKillRound({ kills, messages, seed }: KillRound): Promise<KillReport> {
@@ -50,7 +50,7 @@ export async function playKillRound({ kills, messages, seed }: KillRound): Promi
     const crowd = createCrowd(stage, { people, messages, random });
     let atPoints = 0;
     for (let kill = 0; kill < kills; kill++) {
-      // A life has a share of the messages, so that the last kill finds the last of them on their way.
+      // Each life gets a share of the messages, so that the last kill finds the last of them in progress.
       const share = Math.ceil(((messages - crowd.said()) / (kills - kill)) * 2 * random());
       const [point = 'taken'] = points.slice(Math.floor(random() * points.length));
       const nth = 1 + Math.floor(random() * Math.min(share, 60));
@@ -80,7 +80,7 @@ export async function playKillRound({ kills, messages, seed }: KillRound): Promi
   }
 }
 
-/** People say so much more while it lives, and a little is under way when it dies. True: it died by itself. */
+/** People say `share` more while it lives, so some work is in progress when it dies. True if it died on its own. */
 async function liveOn(parley: ParleyProcess, crowd: Crowd, share: number): Promise<boolean> {
   const over = new AbortController();
   const died = parley.ended.then(() => over.abort());
@@ -90,7 +90,7 @@ async function liveOn(parley: ParleyProcess, crowd: Crowd, share: number): Promi
   return isDead;
 }
 
-/** A third takes each message as a run of its own, a third steers, a third collects. */
+/** A third runs each message on its own, a third steers, a third collects. */
 function modeOf(person: number): 'followup' | 'steer' | 'collect' {
   return (['followup', 'steer', 'collect'] as const)[person % 3] ?? 'followup';
 }
@@ -116,7 +116,7 @@ function slowly(body: WireBody, random: () => number): Reply {
 type Crowd = {
   readonly asked: readonly Asked[];
   said(): number;
-  /** Says `count` more, never with more than a few without their answer; ends early with the signal. */
+  /** Says `count` more, never with more than a few unanswered; ends early with the signal. */
   speaks(count: number, signal: AbortSignal): Promise<void>;
 };
 
@@ -130,7 +130,7 @@ function createCrowd(
     said: () => asked.length,
     speaks: async (count, signal) => {
       const goal = Math.min(messages, asked.length + count);
-      // What was cut off before is not counted: it may be `unknown` for ever.
+      // Messages that were cut off before aren't counted, because they may stay `unknown` forever.
       const before = { asked: asked.length, calls: telegram.calls.length };
       const sent = { seen: before.calls, count: 0 };
       while (asked.length < goal && !signal.aborted) {
@@ -144,7 +144,7 @@ function createCrowd(
   };
 }
 
-/** The checks look rows up by what nothing looks up in the running program. */
+/** The checks look rows up by columns that the running program never searches by. */
 function addIndexes(dataDir: string): void {
   const db = new BetterSqlite3(join(dataDir, 'parley.db'));
   db.exec(`create index proof_transcript on inbox (transcriptId);

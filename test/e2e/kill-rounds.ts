@@ -1,7 +1,7 @@
 /**
  * `npm run proof:kills`: a thousand kills over 200,000 messages, in rounds of 25 kills over 5,000 messages,
- * each on a data folder of its own and accounted for at its end. Settings, all optional:
- * PROOF_KILLS, PROOF_MESSAGES (of all rounds), PROOF_SEED, PROOF_FROM (the round to go on from, of the
+ * each on its own data folder and checked at its end. Settings, all optional:
+ * PROOF_KILLS, PROOF_MESSAGES (of all rounds), PROOF_SEED, PROOF_FROM (the round to continue from, of the
  * same seed). Ends with one line and a non-zero exit code if anything was lost or doubled.
  */
 import { playKillRound } from './kill-round.ts';

@@ -1,4 +1,4 @@
-/** Per kill point: what people do until Parley dies there, and what must stand once it is back. */
+/** Per kill point: what people do until Parley dies there, and what must be in the chat once it is back. */
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
@@ -16,30 +16,30 @@ export type Acting = { readonly stage: Stage; readonly person: Person; readonly 
 export type Scenario = {
   readonly title: string;
   /**
-   * Where each start but the last is killed: `<point>:<nth time>`. What is no point of the probe is
+   * Where each start but the last is killed: `<point>:<nth time>`. A place that isn't a point of the probe is
    * killed by the scenario itself: inside a tool, in the middle of a download or of a preview's call.
    */
   readonly kills: readonly `${KillPoint | 'tool' | 'download' | 'preview'}:${number}`[];
   readonly channels: readonly ChannelName[];
-  /** Where it is played too when there is time. */
+  /** Channels on which it is played too in the long runs. */
   readonly longChannels?: readonly ChannelName[];
-  /** The questions of which each must stand once in the transcript and in every request. */
+  /** The questions; each must be in the transcript once, and once in every request. */
   readonly questions: readonly string[];
-  /** How many of them come from the network; all, unless said otherwise. */
+  /** How many of them come from the network; default: all. */
   readonly events?: number;
-  /** What parley.config.json says. */
+  /** The contents of parley.config.json. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** Further variables of the gateway. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What must stand in the conversation in the end, and nothing else, in this order. */
+  /** What must be in the conversation in the end, in this order and with nothing else. */
   readonly expected: readonly string[];
-  /** The send was interrupted: `lost` = nothing arrived, `arrived` = it did; the store must say unknown. */
+  /** The send was interrupted: `lost` = nothing arrived, `arrived` = it did; the store must say `unknown`. */
   readonly unknown?: 'lost' | 'arrived';
-  /** What that send was: the answer itself, unless said otherwise. */
+  /** What that send was; default: the answer itself. */
   readonly unknownPurpose?: 'reply' | 'tool';
   /** How often a tool must have had its effect. */
   readonly effects?: number;
-  /** Made anew for each playing of the scenario. */
+  /** Called once each time the scenario is played. */
   prepare(): Play;
 };
 
@@ -47,7 +47,7 @@ export type Play = {
   reply(body: WireBody, count: number): Reply;
   act(acting: Acting): Promise<void> | void;
   standing?(acting: Acting): readonly string[];
-  /** What happens between the last death and the last start. */
+  /** What happens between the last kill and the last start. */
   whileAway?(acting: Acting): void;
 };
 
@@ -59,7 +59,7 @@ const signalInLongRuns = { channels: [], longChannels: ['signal'] } as const;
 const inLongRuns = { channels: [], longChannels: ['telegram'] } as const;
 const telegramFirst = { channels: ['telegram'], longChannels: ['web', 'terminal'] } as const;
 const notices = noticesFor('en');
-/** What stands for ⚠, which Telegram doesn't have. */
+/** Stands in for ⚠, which Telegram doesn't offer. */
 const telegramFailed = '😢';
 const question = 'question-1';
 const answer = answerTo(question);
@@ -67,7 +67,7 @@ const answer = answerTo(question);
 const asks = { reply: answerQuestion, act: ({ person }: Acting) => person.says(question) } satisfies Play;
 const plain = { title: 'a question', questions: [question], expected: [answer], prepare: () => asks };
 
-/** The answer comes slowly enough to be shown while it is written. */
+/** The answer arrives slowly enough to be shown while it is written. */
 export const paced: Play = {
   ...asks,
   reply: (body) => ({ chunks: [...answerTo(questionOf(body))], chunkDelayMs: 40 }),
@@ -80,7 +80,7 @@ export function callsFirst(...toolCalls: readonly ScriptedCall[]): Play {
   return { ...asks, reply: (body) => (hasResult(body) ? answerQuestion(body) : { toolCalls }) };
 }
 
-/** An answer of two parts, where a message takes less than twice so many characters. */
+/** An answer of two parts, where a message holds less than twice `length` characters. */
 const partsOf = (length: number) => ['a', 'b'].map((letter) => `${question} ${letter.repeat(length)}`);
 const longAnswer = partsOf(3000);
 const long: Play = { ...asks, reply: () => ({ text: longAnswer.join('\n\n') }) };
@@ -99,9 +99,9 @@ export const scenarios: readonly Scenario[] = [
   ).map((point): Scenario => ({ ...plain, ...telegramFirst, kills: [`${point}:1`] })),
   { ...plain, kills: ['accepted:1'], channels: ['telegram', 'web'], longChannels: ['terminal'] },
   { ...plain, ...telegramFirst, title: 'mid-answer', kills: ['streaming:8'], prepare: () => paced },
-  // Marked as sending, and the journal tells that its call had not begun.
+  // Marked as sending, and the journal says that its call hadn't begun.
   { ...plain, ...telegramFirst, kills: ['outbox-claimed:1'] },
-  // From here on nobody can know how far the call has come.
+  // From here on nobody can know how far the call got.
   { ...plain, ...telegram, kills: ['sending:1'], unknown: 'lost', expected: [] },
   { ...plain, kills: ['sending:1'], channels: ['web'], longChannels: ['terminal'] },
   { ...plain, ...telegram, kills: ['sent-not-marked:1'], unknown: 'arrived' },
@@ -199,7 +199,7 @@ export const scenarios: readonly Scenario[] = [
       ...telegramFirst,
       title: 'a tool that must not repeat',
       kills: [`${point}:1`],
-      // Started and without a result: whether it had its effect is unknown, so it is not run again.
+      // Started and without a result: whether it had its effect is unknown, so it isn't run again.
       effects: point === 'tool-started' ? 0 : 1,
       prepare: () => once,
     }),
@@ -325,7 +325,7 @@ export const scenarios: readonly Scenario[] = [
     prepare: () => once,
   },
   {
-    // The preview in the first life: a run that is resumed before its channel is back shows none.
+    // The preview is in the first life: a run that resumes before its channel is back shows none.
     title: 'killed in every attempt, at last in the middle of an answer',
     kills: ['preview-sent:1', 'model-called:1', 'streaming:8'],
     ...inLongRuns,
@@ -333,7 +333,7 @@ export const scenarios: readonly Scenario[] = [
     expected: [telegramFailed],
     prepare: () => inGroup(),
   },
-  // Not at `received`: what the webhook has not answered, Signal's server does not send again (a gap is told).
+  // Not at `received`: Signal's server doesn't resend what the webhook hasn't answered (a gap is reported).
   { ...plain, ...signal, kills: ['accepted:1'] },
   { ...plain, ...signal, kills: ['sending:1'], unknown: 'lost', expected: [] },
   { ...plain, ...signal, kills: ['sent-not-marked:1'], unknown: 'arrived' },
@@ -358,8 +358,8 @@ export const scenarios: readonly Scenario[] = [
       ...(['turn-committed', 'finished', 'outbox-claimed', 'marked'] as const),
     ] as const
   ).map((point): Scenario => ({ ...plain, ...signalInLongRuns, kills: [`${point}:1`] })),
-  // At `received` this is somebody's first message, in a direct conversation that no bot can list. What was being
-  // sent is sent again under its nonce, and Discord shows it once: nothing is ever unknown.
+  // At `received` this is somebody's first message, in a direct conversation that no bot can list. An interrupted
+  // send is repeated under its nonce, and Discord shows it once, so nothing is ever unknown.
   ...(['received', 'accepted', 'sending', 'sent-not-marked'] as const).map(
     (point): Scenario => ({ ...plain, ...discord, kills: [`${point}:1`] }),
   ),
@@ -433,7 +433,7 @@ export const scenarios: readonly Scenario[] = [
 
 const ada = { id: 501, is_bot: false, first_name: 'Ada' } as const;
 
-// The smallest PNG there is: one transparent point.
+// The smallest possible PNG: one transparent pixel.
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
   'base64',
@@ -447,7 +447,7 @@ function sendsPhoto({ stage }: Acting): void {
   stage.telegram.people.sends({ from: ada, text: question, photo: aPhoto(stage) });
 }
 
-/** The server keeps its copy until Parley's own is stored. */
+/** The server keeps its copy until Parley has stored its own. */
 function sendsPhotoOnSignal({ stage: { signal: side } }: Acting): void {
   if (side === undefined) throw new Error('test error: the stage was opened without Signal');
   const { world, people } = side.server;
@@ -493,7 +493,7 @@ function inGuild(): Play {
   };
 }
 
-/** Its first download is still open when the process dies; the next one goes through. */
+/** Its first download is still open when the process dies; the next one succeeds. */
 function downloads(): Play {
   let tries = 0;
   return {
@@ -547,12 +547,12 @@ function sendsAlbum({ stage }: Acting, chat: number): void {
   people.sendsAlbum({ chat, from: ada, text: `@${bot.username} ${question}` }, photos);
 }
 
-/** The run is resumed before its channel knows who it is. */
+/** The run resumes before its channel knows its own bot account. */
 function answersLate({ stage }: Acting): void {
   stage.telegram.fault({ kind: 'slow', ms: 1500 }, { method: 'getMe' });
 }
 
-/** The second message is stored while the first model call stands at the gate. */
+/** The second message is stored while the first model call waits at the gate. */
 function steers(first: (gate: Gate) => Reply): Play {
   const gate = createGate();
   return {
@@ -567,7 +567,7 @@ function steers(first: (gate: Gate) => Reply): Play {
   };
 }
 
-/** Something happens while the model call of the first question stands at the gate. */
+/** Something happens while the model call of the first question waits at the gate. */
 function meanwhile(happens: (person: Person, telegram: Stage['telegram']) => void): Play {
   const gate = createGate();
   return {

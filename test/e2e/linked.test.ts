@@ -21,7 +21,7 @@ type Opened = {
   readonly stage: Stage;
   /** The Bot API of the second bot, the account `work`. */
   readonly work: TelegramServer;
-  /** The person of this id at the second bot. */
+  /** The person with this id at the second bot. */
   atWork(id: number): Person;
 };
 
@@ -50,7 +50,7 @@ async function admit({ dataDir, signal }: Stage, ids: readonly number[]): Promis
   await writeFile(path, JSON.stringify({ ...Object(config), access: { allowFrom } }));
 }
 
-/** Each way to tell conversations apart, and who then shares one. */
+/** Each DM scope, and who shares a conversation under it. */
 const dmScopes = [
   ['per-account-channel-peer', ['telegram-501', 'work-501', 'telegram-502', 'signal']],
   ['per-channel-peer', ['telegram-501 work-501', 'telegram-502', 'signal']],
@@ -85,7 +85,7 @@ describeRow('on two bots of one network and on a second network', (atEnd) => {
     await gate.reached;
     third.says('question-of-the-third');
     await untilLedger(stage.dataDir, 9);
-    // It neither joins the run of another route nor is it passed by what came after it.
+    // It doesn't join the run of another route, and nothing that came after it overtakes it.
     signal.says('question-on-signal-again');
     await untilLedger(stage.dataDir, 10);
     gate.open();

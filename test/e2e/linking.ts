@@ -2,7 +2,7 @@
 import type { Person } from './person.ts';
 import { until } from './until.ts';
 
-/** Waits until the person has been told something that fits, and gives it. */
+/** Waits until the person has received a matching text, and returns it. */
 export async function untilTold(person: Pick<Person, 'standing'>, pattern: RegExp): Promise<string> {
   const find = () => person.standing().find((text) => pattern.test(text));
   await until(() => find() !== undefined, { what: `a message like ${pattern}` });
@@ -18,7 +18,7 @@ export async function link(asker: Person, joiner: Person): Promise<void> {
   await redeem(joiner, code ?? '');
 }
 
-/** Uses the code in both steps. */
+/** Sends the code in both steps: to redeem it and to confirm. */
 export async function redeem(joiner: Person, code: string): Promise<void> {
   joiner.says(`/link ${code}`);
   await untilTold(joiner, new RegExp(`/link confirm ${code}$`));

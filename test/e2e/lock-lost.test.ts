@@ -1,6 +1,6 @@
 /**
- * A process that stood still past its lease is no longer the one: whatever it still wants to write is
- * refused, and nothing is answered twice. `PARLEY_LONG=1` pauses 500 times (PROOF_PAUSES: any number,
+ * A process that was stopped past its lease no longer holds it: whatever it still tries to write is
+ * rejected, and nothing is answered twice. `PARLEY_LONG=1` pauses 500 times (PROOF_PAUSES: any number,
  * PROOF_SEED: the same moments again).
  */
 import { describe, expect, it, onTestFinished } from 'vitest';

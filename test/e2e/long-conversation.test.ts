@@ -1,4 +1,4 @@
-/** A conversation far longer than its model's window, on the real gateway, killed again and again, some times while it is summarised. */
+/** A conversation far longer than its model's window, on the real gateway, which is killed again and again. */
 import { expect, test } from 'vitest';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { lastUserText, type WireBody } from '../platforms/anthropic/wire.ts';
@@ -9,7 +9,7 @@ import { ada, startTelegramGateway } from './telegram-gateway.ts';
 const isLong = process.env.PARLEY_LONG === '1';
 const seed = Number(process.env.TEST_SEED ?? 20_261_122);
 const [turns, kills] = isLong ? [5_000, 10] : [60, 1];
-/** Tokens: of the model's window. */
+/** The model's window, in tokens. */
 const window = 16_000;
 const longAnswer = 'word '.repeat(isLong ? 200 : 220);
 
@@ -51,14 +51,14 @@ test(`${turns} turns with ${kills} kills in them end with what was said in the f
     if (first !== 'dead') throw first;
     restarts += 1;
     await gateway.start();
-    // What was being sent as it died may have arrived or not.
+    // A message in flight when it died may or may not have arrived.
     await untilAtRest(dataDir, events);
   };
 
   await ask('My boat is called Marigold.', 'Answer');
   const every = Math.floor(turns / kills);
   for (let turn = 1; turn < turns - 1; turn += 1) {
-    // The first kill cuts off a summary; the later ones in turn a summary, a moment just after one, or any.
+    // The first kill cuts off a summary; the later ones hit a summary, the moment after one and any moment, in turn.
     const kill = Math.floor(turn / every);
     const isDue = turn % every === Math.floor(every / 4) && kill < kills;
     if (isDue && kill % 3 === 0) killedSummary = summaries + 1;
@@ -101,14 +101,14 @@ function isSummary({ system }: WireBody): boolean {
   return JSON.stringify(system ?? '').includes('keep the memory');
 }
 
-/** Remembers a fact when it is said, and forgets all else: no later summary names it again. */
+/** Remembers a fact when it is first said and forgets everything else: no later summary repeats it. */
 function summaryOf(body: WireBody): string {
   const asked = lastUserText(body);
   const isSaid = asked.includes('My boat is called Marigold');
   return `They talked.${isSaid ? '\n<facts>\n+ The boat is called Marigold.\n</facts>' : ''}`;
 }
 
-/** From nothing but the request. */
+/** Answers from the request alone. */
 function answerTo(body: WireBody): string {
   const asked = lastUserText(body);
   const [, name] = /boat is called (\w+)/.exec(JSON.stringify(body.messages)) ?? [];

@@ -30,7 +30,7 @@ test('a chat that its network makes wait for a day is asked for every five minut
   const why = async (...flags: string[]) =>
     (await runParley(['why', `telegram:${ada.id}/${messageId}`, ...flags], { PARLEY_DATA_DIR: dataDir }))
       .stdout;
-  /** As the store sees it. */
+  /** From the store's point of view. */
   const fiveMinutesPass = () => {
     const db = new BetterSqlite3(join(dataDir, 'parley.db'));
     db.exec(`update outbox set dueAt = dueAt - 300000 where state = 'pending'`);

@@ -21,7 +21,7 @@ import { flushAll } from './redis-faults.ts';
 import { startTalking, type Talk } from './talk.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-/** At least. */
+/** The minimum. */
 const messages = Number(process.env.PROOF_MESSAGES ?? (isLong ? 5_000 : 200));
 const fewestKills = isLong ? 20 : 3;
 const seed = Number(process.env.PROOF_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_121));
@@ -31,7 +31,7 @@ const perSecond = 50;
 const front: Role = 'gateway';
 const back: Role = 'worker';
 const workers = ['worker-1', 'worker-2', 'worker-3'] as const;
-/** On every run one of each; both on both in the long ones. */
+/** A normal run plays each of the two tests on one database, the long run plays both on both. */
 const databases: readonly InstallationOptions['database'][] =
   databaseServer === undefined ? ['sqlite'] : isLong ? ['postgres', 'sqlite'] : ['postgres'];
 const restarted: typeof databases = isLong ? databases : ['sqlite'];
@@ -48,7 +48,7 @@ describe.each(databases)('one gateway and three workers on %s', (database) => {
     const storm = new AbortController();
     const trouble = troubleRedis(parleys, { random, signal: storm.signal });
     let kills = 0;
-    // However fast the machine is: so much was said, so often a worker died meanwhile, and Redis at least once.
+    // However fast the machine is: enough was said, workers died often enough, and Redis at least once.
     while (talk.asked.length < messages || kills < fewestKills || trouble.times() === 0) {
       const name = workers[Math.floor(random() * workers.length)] ?? 'worker-1';
       await Promise.all([members.get(name)?.kill(), pause(1000)]);
@@ -139,7 +139,7 @@ function troubleRedis(
   return { times: () => times, over: trouble() };
 }
 
-/** A third takes each message as a run of its own. */
+/** A third run each message on its own. */
 function isFollowup(person: number): boolean {
   return person % 3 === 0;
 }
@@ -152,7 +152,7 @@ async function accountOf(parleys: Installation, { asked }: Talk): Promise<Accoun
   return { ...account, wrong: [...account.wrong, ...entangled(rows)] };
 }
 
-/** Of each session what one run wrote stands together: no other run wrote in between. */
+/** Within each session the rows of one run are contiguous: no other run wrote in between. */
 function entangled(rows: readonly Readonly<Record<string, unknown>>[]): readonly string[] {
   const over = new Set<unknown>();
   return rows.flatMap(({ runId }, index) => {

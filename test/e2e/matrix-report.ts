@@ -1,4 +1,4 @@
-/** Writes docs/kill-matrix.md as it was measured, one section per test file. */
+/** Writes the measurements to docs/kill-matrix.md, one section per test file. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -23,18 +23,18 @@ person's message appears once in the transcript, no request showed it to the mod
 once in the conversation, and every accepted event, part and tool call has exactly one outcome in the database.
 `;
 
-/** True in the run that writes the file: an ordinary test run changes no document. */
+/** True in the run that writes the file: an ordinary test run changes no documents. */
 export function isReported(): boolean {
   return process.env.KILL_MATRIX === 'write';
 }
 
-/** Asserts a promised time in ms, but only in the run that writes the file: other runs share their machine. */
+/** Asserts a promised time in ms, but only in the run that writes the file: other runs share the machine. */
 export function promised(what: string, { tookMs, withinMs }: { tookMs: number; withinMs: number }): void {
   if (isReported() && tookMs > withinMs)
     throw new Error(`${what} after ${Math.round(tookMs)} ms instead of ${withinMs}`);
 }
 
-/** Writes the table of kill points. Failed scenarios are not in it; they fail the run that writes it. */
+/** Writes the table of kill points. Failed scenarios aren't in it; they fail the run that writes it. */
 export async function writeMatrix(rows: readonly MatrixRow[]): Promise<void> {
   const slowest = Math.max(...rows.map((row) => row.answeredMs));
   const ordered = [...rows].sort((a, b) => keyOf(a).localeCompare(keyOf(b)));

@@ -1,4 +1,4 @@
-/** What the `message` tool does beyond a text, and a kill: a change is made again, which changes nothing. */
+/** What the `message` tool does besides sending text, with a kill: a change is repeated, which has no effect. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callsFirst, type Scenario } from './kill-scenarios.ts';
@@ -20,12 +20,12 @@ export const messageScenarios: readonly Scenario[] = [
         { name: 'message', input: { action: 'edit', message: 'last', text: 'I am done.' } },
       ),
   },
-  // Telegram knows no repeat of a file that arrived: it isn't sent again.
+  // Telegram can't recognize a repeated file that already arrived, so it isn't sent again.
   {
     title: 'the message tool, a file that it sends',
     kills: ['sent-not-marked:1'],
     channels: ['telegram'],
-    // A stranger may have no file read.
+    // Files can't be read for a stranger.
     env: { PARLEY_OWNERS: 'telegram:501' },
     questions: [question],
     expected: ['Here it is.', answerTo(question)],

@@ -1,4 +1,4 @@
-/** The networks of a first hour, each with the owner, a stranger and a group, and how the owner answers a question there. */
+/** The networks of a first hour: each has the owner, a stranger, a group, and a way for the owner to answer. */
 import { mention } from '../platforms/discord/people.ts';
 import type { StandingMessage } from '../platforms/discord/types.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
@@ -14,14 +14,14 @@ export type Town = {
   readonly owner: Person;
   readonly stranger: Person;
   readonly group: {
-    /** The owner makes it and adds the bot. */
+    /** The owner creates it and adds the bot. */
     begins(): void;
     /** The stranger mentions the bot. */
     asks(text: string): void;
     /** The bot's messages, oldest first. */
     standing(): readonly string[];
   };
-  /** The owner answers the newest question: presses the button of that label, or sends the command beside it. */
+  /** The owner answers the newest question: presses the button with that label, or sends the command next to it. */
   answers(label: string, where: 'direct' | 'group'): void;
 };
 
@@ -73,7 +73,7 @@ export function discordTown({ server, user, person }: DiscordSide): Town {
   };
 }
 
-/** The newest button of the label, with its message. */
+/** Returns the newest button with the label, and its message. */
 function buttonIn(messages: readonly StandingMessage[], label: string): [StandingMessage, string] {
   for (const message of [...messages].reverse()) {
     const rows = message.components as readonly { components?: readonly Record<string, unknown>[] }[];
@@ -83,7 +83,7 @@ function buttonIn(messages: readonly StandingMessage[], label: string): [Standin
   throw new Error(`test error: no button “${label}”`);
 }
 
-/** Signal has no buttons: a question ends in the command for each answer. */
+/** Signal has no buttons, so a question ends with the command for each answer. */
 export function signalTown({ server, user, person }: SignalSide): Town {
   const [owner, stranger] = [user(ownerNumber), user(strangerNumber)];
   const group = server.world.addGroup({ name: 'Team', members: [owner, stranger] });

@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** Where the tests may make databases of their own; undefined when there is no PostgreSQL. */
+/** The server where tests may create databases; undefined when there is no PostgreSQL. */
 export const databaseServer = process.env.PARLEY_TEST_DATABASE_URL;
 
 export type OwnDatabase = {
@@ -8,7 +8,7 @@ export type OwnDatabase = {
   read(sql: string): Promise<readonly Record<string, unknown>[]>;
 };
 
-/** An empty PostgreSQL database, dropped at the end. */
+/** Creates an empty PostgreSQL database, dropped at the end. */
 export async function makeDatabase(atEnd: (end: () => Promise<void>) => void): Promise<OwnDatabase> {
   const name = `parley_${crypto.randomUUID().replaceAll('-', '')}`;
   const server = databaseServer ?? '';
@@ -17,7 +17,7 @@ export async function makeDatabase(atEnd: (end: () => Promise<void>) => void): P
   return { url, read: (sql) => query(url, sql) };
 }
 
-/** Resolves with its address. */
+/** Resolves with the database's address. */
 export async function createDatabase(server: string, name: string): Promise<string> {
   await query(server, `create database ${name} strategy file_copy`);
   return addressOf(server, name);

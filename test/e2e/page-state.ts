@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 
-/** What the gateways of the tests are given as PARLEY_TOKEN. */
+/** The PARLEY_TOKEN of the test gateways. */
 export const pageToken = randomBytes(24).toString('hex');
 
 export type ChannelShown = { readonly id: string; readonly state: string; readonly detail: string };
 
-/** What the page at `url` shows of a channel. */
+/** Returns what the page at `url` shows for a channel. */
 export async function channelShown(url: string, id: string): Promise<ChannelShown> {
   const answer = await fetch(`${url}/api/status`, { headers: { authorization: `Bearer ${pageToken}` } });
   const { channels } = (await answer.json()) as { channels: readonly ChannelShown[] };

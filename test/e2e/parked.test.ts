@@ -8,7 +8,7 @@ import { answerQuestion, answerTo, questionsIn } from './questions.ts';
 import { openStage } from './stage.ts';
 import { until } from './until.ts';
 
-/** Two people may be worked for at a time; four wait for an approval. */
+/** Two people can be worked for at a time; four wait for an approval. */
 const concurrency = 2;
 const waiting = 4;
 
@@ -79,7 +79,7 @@ test('/stop ends a run that waits for an approval at once, and what comes then i
   expect(findBreaches(stage.dataDir)).toEqual([]);
 });
 
-/** A message that wants an approval, before there is one. */
+/** Says whether a message wants an approval and hasn't got one yet. */
 function asks(body: WireBody): boolean {
   const hasResult = body.messages.flatMap(blocksOf).some((block) => block.type === 'tool_result');
   const wants = body.messages.flatMap(blocksOf).some((block) => block.text?.includes('Please ask') === true);

@@ -11,11 +11,11 @@ export type ParleyProcess = {
   readonly url: string;
   readonly signInLink: string;
   readonly pid: number;
-  /** `kill -9` of the process group: gateway and private Redis at once. */
+  /** Kills the process group with `kill -9`: gateway and private Redis at the same time. */
   kill(): Promise<void>;
-  /** SIGTERM, and the wait for its end. */
+  /** Sends SIGTERM and waits for the end. */
   stop(): Promise<void>;
-  /** Resolves when it has ended, however that was. */
+  /** Resolves when it has ended, for whatever reason. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 };
 
@@ -24,7 +24,7 @@ export type ParleyOptions = {
   readonly env: Readonly<Record<string, string>>;
   /** `<kill point>:<nth time>`. */
   readonly killAt?: string;
-  /** So long after its start it is killed, ready or not, ms. */
+  /** Time after its start at which it is killed, ready or not, ms. */
   readonly killAfterMs?: number;
   readonly readyMs?: number;
   /** Default: `test.log` in the data folder. */
@@ -35,9 +35,9 @@ export type ParleyOptions = {
   readonly namespace?: string;
 };
 
-/** The bundle, where vitest.config.ts found one. */
+/** The bundle, if vitest.config.ts found one. */
 const { PARLEY_TEST_BUNDLE } = process.env;
-/** The path of a module of this folder for a gateway: in the bundle, where there is one, which halves the cost of a start. */
+/** The path of a module of this folder for a gateway; the bundle's copy, if there is one, halves its start time. */
 export const loadable = (name: string) =>
   PARLEY_TEST_BUNDLE === undefined
     ? join(import.meta.dirname, `${name}.ts`)
@@ -48,12 +48,12 @@ const compileCache = join(import.meta.dirname, '../../node_modules/.cache/parley
 export async function startParley(options: ParleyOptions): Promise<ParleyProcess> {
   const { namespace } = options;
   const program = [process.execPath, loadable('parley-under-test')];
-  // `ip` becomes the program: the id is that of the gateway.
+  // `ip` execs the program, so the process id is the gateway's.
   const [first = '', ...rest] =
     namespace === undefined ? program : ['ip', 'netns', 'exec', namespace, ...program];
   const child = spawn(first, rest, {
     detached: true,
-    // A .env in the checkout is the developer's, not the test's.
+    // A .env in the checkout belongs to the developer, not to the test.
     cwd: options.dataDir,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: {
@@ -123,14 +123,14 @@ function readiness(
       clearTimeout(timer);
       const isKilled = options.killAt !== undefined || options.killAfterMs !== undefined;
       if (signal === 'SIGKILL' && isKilled) return resolve({ url: '', signInLink: '' });
-      // What it said last may still be on its way.
+      // Its last output may still be arriving.
       await closed;
       reject(new Error(`Parley ended with ${code ?? signal} before it was ready:\n${said}`));
     });
   });
 }
 
-/** A data folder of the test's own, and its removal. */
+/** Creates a data folder for one test, with a function that removes it. */
 export async function aDataFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'parley-e2e-'));
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };

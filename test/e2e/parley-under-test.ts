@@ -1,8 +1,8 @@
 /**
- * The gateway as a process of its own, with a probe that kills it: `kill -9` of it and its
- * Redis when the point named in KILL_AT (`<point>:<nth time>`) is reached. With STOP_AT it only stands
- * still there, until somebody sends it SIGCONT. CLOCK_AHEAD_MS sets its clock forward; with HASTY_START what is to wait for a
- * minute after the start waits for a moment.
+ * The gateway in its own process, with a probe that kills it: `kill -9` of it and its
+ * Redis when the point named in KILL_AT (`<point>:<nth time>`) is reached. With STOP_AT it only stops
+ * there until somebody sends it SIGCONT. CLOCK_AHEAD_MS sets its clock forward; HASTY_START shortens the
+ * minute that some jobs wait after the start.
  */
 
 import { flushCompileCache } from 'node:module';
@@ -95,7 +95,7 @@ const gateway = await startWithRetry({
 process.on('SIGUSR2', () => void reload());
 await gateway.settled;
 isHasty = false;
-// As `parley start` does: most of these processes are killed, and the next ones are to find it.
+// As `parley start` does: most of these processes are killed, and the next ones need the cache.
 flushCompileCache();
 process.send?.({ kind: 'ready', url: gateway.url ?? '', link: gateway.signInLink?.() ?? '' });
 process.once('SIGTERM', async () => {

@@ -1,7 +1,7 @@
 /**
- * Two processes on one database, and now one of them, now the other, now their Redis stands still for
- * longer than its locks hold (SIGSTOP), while people write. What stood still comes back and finds that
- * another has taken over.
+ * Two processes on one database. One of them, the other, or their Redis is stopped in turn (SIGSTOP) for
+ * longer than its locks last, while people write. The stopped one resumes and finds that another has
+ * taken over.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../platforms/anthropic/turn.ts';
@@ -13,20 +13,20 @@ import { createRandom } from './random.ts';
 import { untilServing } from './redis-faults.ts';
 import { startTalking } from './talk.ts';
 
-/** `pauses`: at least. */
+/** `pauses`: the minimum. */
 export type PauseRound = { readonly pauses: number; readonly seed: number };
 
 export type PauseReport = Account & {
   readonly messages: number;
   readonly pauses: number;
-  /** Runs that another process went on with. */
+  /** Runs that another process continued. */
   readonly takeovers: number;
-  /** Runs that were told, at a write or at the renewal of their lease, that they are another's now. */
+  /** Runs that learned, at a write or when renewing their lease, that another process has them now. */
   readonly refused: number;
 };
 
 const leaseMs = 600;
-/** BullMQ gives a job to another worker when its lock is so old and the scan comes by. */
+/** BullMQ gives a job to another worker once its lock has expired and the scan finds it. */
 const redisLockMs = 5_000;
 const people = Array.from({ length: 60 }, (_, index) => 20_001 + index);
 
@@ -46,11 +46,11 @@ export async function playPauseRound(
   const talk = startTalking(parleys.telegram, talking);
   const refusals = () =>
     ['a', 'b'].flatMap((name) => parleys.logOf(name).match(/run\.superseded|"stop":"lost"/g) ?? []).length;
-  // However fast the machine is: until one has taken over and the other was turned away.
+  // However fast the machine is: until one process has taken over and the other was rejected.
   const hasMet = async () => refusals() > 0 && (await countTakeovers(parleys)) > 0;
   let nth = 0;
   for (; nth < pauses || !(await hasMet()); nth++) {
-    // Every tenth pause is Redis'; the first of these is the third of a round.
+    // Every tenth pause is for Redis; the first of these is the third of a round.
     const isRedis = nth % 10 === 2;
     const pid = isRedis ? redisPid : members[random() < 0.7 ? 0 : 1].pid;
     const heldMs = isRedis ? redisLockMs : leaseMs;
@@ -71,7 +71,7 @@ export async function playPauseRound(
   return { ...account, wrong, messages: talk.asked.length, pauses: nth, takeovers, refused: refusals() };
 }
 
-/** Half of the people take each message as a run of its own, half steer what runs. */
+/** Half of the people run each message on its own, half steer the active run. */
 function isFollowup(person: number): boolean {
   return person % 2 === 0;
 }
@@ -90,7 +90,7 @@ const config = {
   channels: { web: { enabled: false }, terminal: { enabled: false } },
 };
 
-/** Every fourth question of those who follow up needs a tool first that must not run twice. */
+/** In `followup` mode every fourth question first needs a tool that must not run twice. */
 function reply(body: WireBody, random: () => number): Reply {
   const question = questionOf(body);
   const [, person = '1', number = '1'] = question.split('-');

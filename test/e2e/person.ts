@@ -9,9 +9,9 @@ import type { ParleyProcess } from './parley-process.ts';
 
 export type Person = {
   says(text: string): void;
-  /** What of Parley's stands in this person's conversation, oldest first. */
+  /** Parley's messages in this person's conversation, oldest first. */
   standing(): readonly string[];
-  /** True when the channel knows that nothing said is still to be taken in. */
+  /** True when the channel knows that nothing said is still waiting to be accepted. */
   isHeard(): boolean;
   close(): void;
 };
@@ -31,8 +31,8 @@ export function telegramPerson(
 }
 
 /**
- * The page: a browser that comes back by itself and repeats what was not acknowledged. Each start of
- * the gateway has a port of its own, and cookies belong to a port, so it signs in once per start.
+ * The page: a browser that reconnects on its own and repeats what wasn't acknowledged. Each start of
+ * the gateway has its own port, and cookies belong to a port, so it signs in once per start.
  */
 export function webPerson(running: () => ParleyProcess | undefined): Person {
   return personAt(webClient(running));
@@ -52,7 +52,7 @@ export function webClient(running: () => ParleyProcess | undefined): FrameClient
 /** The shell: `parley chat` over the socket in the data folder. */
 export function terminalPerson(dataDir: string): Person {
   const path = join(dataDir, 'channels', 'terminal', 'terminal.sock');
-  // Where the path is too long for a socket, a file beside it names another one.
+  // If the path is too long for a socket, a file next to it names another one.
   const pointer = `${path}.path`;
   const socketPath = () => (existsSync(pointer) ? readFileSync(pointer, 'utf8') : path);
   return personAt(new FrameClient(() => openLineSocket(socketPath())));
@@ -68,7 +68,7 @@ function personAt(client: FrameClient): Person {
 }
 
 function present(parley: ParleyProcess | undefined): ParleyProcess {
-  // The client takes this for a refused connection and comes back.
+  // The client treats this as a refused connection and reconnects.
   if (parley === undefined || parley.url === '') throw new Error('Parley is not running now');
   return parley;
 }

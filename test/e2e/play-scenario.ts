@@ -9,24 +9,24 @@ import { type ChannelName, openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
 
 export type Played = {
-  /** From the last start to the moment all that is expected stood, ms; the process's own start included. */
+  /** From the last start until all that is expected has arrived, ms; includes the start of the process. */
   readonly answeredMs: number;
-  /** Of that, until the gateway was ready. */
+  /** The part of it until the gateway was ready. */
   readonly readyMs: number;
   readonly standing: readonly string[];
-  /** What breaks the conservation law in the store. */
+  /** Breaches of the conservation law in the store. */
   readonly breaches: readonly string[];
-  /** How often each question stands in the transcript. */
+  /** How often each question is in the transcript. */
   readonly told: readonly number[];
-  /** Of each part whose fate is unknown: why, and what the answered message's own row says of it. */
+  /** For each part whose fate is unknown: why, and what the answered message's own row says about it. */
   readonly unknown: readonly Readonly<Record<string, unknown>>[];
   /** How often a tool had its effect. */
   readonly effects: number;
-  /** Names of what the gateway logged as an error in any of its lives. */
+  /** Names of the events that the gateway logged as errors in any of its lives. */
   readonly errors: readonly string[];
-  /** What the model server refused: a broken history, say. */
+  /** What the model server rejected, such as a broken history. */
   readonly refusals: readonly string[];
-  /** Questions that one request showed twice. */
+  /** Questions that appeared twice in one request. */
   readonly shownTwice: readonly string[];
 };
 
@@ -92,7 +92,7 @@ const unknownParts = `select purpose, problem, outcomeReason from outbox
   left join inbox on inbox.runId = outbox.runId and inbox.outcomeReason is not null
   where outbox.state = 'unknown'`;
 
-/** The kill must be the probe's: a process that died of something else proves nothing. */
+/** The kill must come from the probe: a process that died of something else proves nothing. */
 async function died(parley: ParleyProcess, killAt: string): Promise<void> {
   const patience = AbortSignal.timeout(patienceMs);
   const late = new Promise<never>((_, reject) =>

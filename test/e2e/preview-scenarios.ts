@@ -31,7 +31,7 @@ export const previewScenarios: readonly Scenario[] = [
   },
 ];
 
-/** The preview stands, and its call is still open. */
+/** The preview is in the chat, and its call is still open. */
 const diesUnanswered: Play['act'] = async ({ stage: { discord }, person, parley }: Acting) => {
   if (discord === undefined) throw new Error('test error: the stage was opened without Discord');
   discord.server.fault({ kind: 'slow', ms: 60_000 }, { route: 'POST /channels/:channel/messages', times: 1 });

@@ -30,7 +30,7 @@ test('every process says whether it lives and is ready, and what is down', { tim
 }) => {
   const { telegram, dataDir, start } = await startFleet({}, onTestFinished);
   const gateway = await start('gateway');
-  // Nobody works yet: people are told, and so is the operator.
+  // No worker is running yet: people are notified, and so is the operator.
   telegram.userSends({ from: bob, text: 'Anybody there?' });
   await untilSaid(telegram, { chat: bob.id, text: /nobody can answer yet: no worker is running/ });
   const alone = await runParley(['doctor'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' });
@@ -42,7 +42,7 @@ test('every process says whether it lives and is ready, and what is down', { tim
   const workerUrls = workers.map(({ pid }) => urlOf(pid));
   expect(urlOf(gateway.pid)).toBe(gateway.url);
   expect(new Set([gateway.url, ...workerUrls]).size).toBe(3);
-  // Threat 15: each can be reached there, by this machine, and nowhere else; their Redis has no port.
+  // Threat 15: each can be reached there from this machine and from nowhere else; their Redis has no port.
   for (const { pid } of [gateway, ...workers])
     expect(listenersOf(pid).map((address) => `http://${address}`)).toEqual([urlOf(pid)]);
 

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * `kill -9` of a process and of everything it started, at once, as in a power cut. The children go by
- * their own ids: Parley's Redis is no member of its process group. Another process goes before its
- * children, or it would live to log their death; one that kills itself can only go last.
+ * Kills a process and everything it started with `kill -9`, all at once, as in a power cut. The children are killed by
+ * their own ids, because Parley's Redis isn't a member of its process group. Another process is killed before
+ * its children, or it would live to log their death; a process that kills itself can only be last.
  */
 export function killTree(pid: number): void {
   const children = childrenOf(pid);
@@ -11,12 +11,15 @@ export function killTree(pid: number): void {
     try {
       process.kill(target, 'SIGKILL');
     } catch {
-      // It has ended already: that is what was wanted.
+      // It has already ended, which is the goal.
     }
   }
 }
 
-/** What a process has started itself; without /proc nothing, and Redis is ended by its own guard, a moment later. */
+/**
+ * Returns the processes that a process started itself; none without /proc, where Redis is ended a moment later by its
+ * own guard.
+ */
 export function childrenOf(pid: number): readonly number[] {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);

@@ -1,4 +1,4 @@
-/** Orders inside somebody else's words, passed on to a gateway that runs (threats 3 and 19). */
+/** Orders inside somebody else's words, forwarded to a running gateway (threats 3 and 19). */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, test } from 'vitest';
@@ -21,7 +21,7 @@ const config = {
   access: { dmPolicy: 'open', groupPolicy: 'open' },
   rateLimit: { perSenderPerMinute: 100_000 },
 };
-/** What the tools of a guest can do ends in its own conversation. */
+/** Tools of a guest can only affect its own conversation. */
 const ofGuests = [
   'message',
   'session_status',
@@ -123,7 +123,7 @@ describeRow('Orders inside the words of others', (atEnd) => {
   });
 });
 
-/** The workspace and the configuration, as they lie there. */
+/** The files of the workspace and the configuration. */
 async function picture(dataDir: string): Promise<readonly string[]> {
   const names = await readdir(join(dataDir, 'workspace'), { recursive: true });
   return [...names.sort(), await readFile(join(dataDir, '..', 'parley.config.json'), 'utf8')];

@@ -1,4 +1,4 @@
-/** What people ask in the crash tests, and how the model answers, so that each answer names its question. */
+/** The questions people ask in the crash tests, and the model's answers, so that each answer names its question. */
 import type { AnthropicServer } from '../platforms/anthropic/server.ts';
 import type { Turn } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
@@ -9,7 +9,7 @@ export function answerTo(question: string): string {
   return `The answer to ${question}.`;
 }
 
-/** The newest question that the request shows. */
+/** Returns the newest question in the request. */
 export function questionOf(body: WireBody): string {
   return questionsIn(body).at(-1) ?? 'nothing';
 }
@@ -18,7 +18,7 @@ export function answerQuestion(body: WireBody): Turn {
   return { text: answerTo(questionOf(body)) };
 }
 
-/** The questions that any one request showed more than once. */
+/** Returns the questions that any single request contained more than once. */
 export function shownTwice(model: AnthropicServer): readonly string[] {
   return model.requests.flatMap(({ body }) => {
     const questions = questionsIn(body);
@@ -26,7 +26,7 @@ export function shownTwice(model: AnthropicServer): readonly string[] {
   });
 }
 
-/** The questions that a request shows, in their order; undefined: none. */
+/** Returns the questions in a request, in order; none if it is undefined. */
 export function questionsIn(body: WireBody | undefined): readonly string[] {
   const messages = body?.messages ?? [];
   const said = messages.filter((message) => message.role === 'user').flatMap(blocksOf);

@@ -1,4 +1,4 @@
-/** What waits, listed and changed in a chat, on the command line and on the page, while the agent works. */
+/** The queue, listed and changed in a chat, on the command line and on the page, while the agent works. */
 import { type TestContext, test } from 'vitest';
 import { axeViolations } from '../browser/axe.ts';
 import { launchChromium } from '../browser/chromium.ts';
@@ -8,7 +8,7 @@ import { patienceMs } from '../support/patience.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { ada, bob, type GatewaySettings, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 
-/** A gateway whose run waits at the gate while three messages of Ada's arrive; afterwards the model answers with these. */
+/** A gateway whose run waits at the gate while three messages from Ada arrive; then the model gives these answers. */
 async function startBusy(
   answers: readonly string[],
   onTestFinished: TestContext['onTestFinished'],
@@ -51,7 +51,7 @@ test('waiting messages are listed, promoted, edited and cancelled on Telegram wh
     await telegram.waitFor(() => told().length > before);
     return told().at(-1) ?? '';
   };
-  // Bob's conversation is another one, and its numbers say nothing here.
+  // Bob's conversation is another one, so its numbers mean nothing here.
   telegram.userSends({ from: bob, text: 'Hello.' });
   await untilSaid(telegram, { chat: bob.id, text: 'Hello to you.' });
   await untilThreeWait();
@@ -150,7 +150,7 @@ test('the page lists the lanes, and promotes, edits and cancels what waits there
   await page.locator('details.status > summary').click();
   const open = page.getByRole('button', { name: 'Lanes and waiting messages' });
   await open.waitFor();
-  // Who doesn't look at them doesn't ask for them.
+  // A page that doesn't show them doesn't request them.
   expect(asked).not.toContain('/api/lanes');
   await open.press('Enter');
 
@@ -184,7 +184,7 @@ test('the page lists the lanes, and promotes, edits and cancels what waits there
   await lane.getByLabel(/^Mode of /).selectOption('collect');
   await says(/: the mode is now collect\.$/);
 
-  // What somebody does elsewhere is shown as it happens.
+  // Changes made elsewhere show up as they happen.
   telegram.userSends({ from: ada, text: '/queue cancel all' });
   await lane.locator('.words').first().waitFor({ state: 'detached' });
   await page.keyboard.press('Escape');

@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that a seed decides (mulberry32), so that a soak can be played again. */
+/** Seeded numbers from 0 to 1 (mulberry32), so that a soak can be replayed. */
 export function createRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -11,7 +11,7 @@ export function privateSocket(dataDir: string): string {
   return join(dataDir, 'redis', 'redis.sock');
 }
 
-/** Waits until a server answers there, and says which process it is. */
+/** Waits until a server answers there, and returns its process id. */
 export async function untilServing(socketPath: string): Promise<number> {
   let found = 0;
   const ask = async () => {
@@ -26,7 +26,7 @@ export async function flushAll(socketPath: string): Promise<void> {
   await sendInline(socketPath, 'FLUSHALL', 5000);
 }
 
-/** A Redis of the test's own, which no Parley looks after. */
+/** A Redis owned by the test, which no Parley looks after. */
 export type OwnRedis = {
   readonly socketPath: string;
   start(): Promise<void>;

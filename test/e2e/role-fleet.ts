@@ -6,7 +6,7 @@ import { startTelegramServer, type TelegramServer } from '../platforms/telegram/
 import { pageToken } from './page-state.ts';
 import { type ParleyOptions, type ParleyProcess, startParley } from './parley-process.ts';
 
-/** Several processes between one local Telegram and one local model. Everything of it ends with the test. */
+/** Several processes between one local Telegram and one local model. Everything is closed when the test ends. */
 export type Fleet = {
   readonly telegram: TelegramServer;
   readonly model: AnthropicServer;
@@ -16,7 +16,7 @@ export type Fleet = {
 };
 
 export type Member = Pick<ParleyOptions, 'killAt' | 'readyMs'> & {
-  /** Of a data folder of its own. */
+  /** The name of a separate data folder. */
   readonly folder?: string;
 };
 
@@ -38,7 +38,7 @@ export async function startFleet(
   await writeFile(configPath, JSON.stringify({ access: { dmPolicy: 'open' }, channels, ...config }));
   const processes: Promise<ParleyProcess>[] = [];
   atEnd(async () => {
-    // One that is only just starting is waited for, or it would outlive the test.
+    // One that is still starting is awaited, or it would outlive the test.
     const begun = await Promise.allSettled(processes);
     await Promise.all(begun.map((one) => (one.status === 'fulfilled' ? one.value.kill() : undefined)));
     await telegram.close();

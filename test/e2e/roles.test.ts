@@ -21,7 +21,7 @@ type Held = Readonly<Record<string, unknown>>;
 
 const somebody = (id: number): TgUser => ({ id, is_bot: false, first_name: `Person ${id}` });
 
-/** Waits until a lane is worked, and tells by whom. `holders`: reads who works one now. */
+/** Waits until a lane is claimed, and returns by whom. `holders`: reads who holds one now. */
 async function untilWorked(
   workers: readonly ParleyProcess[],
   holders: () => readonly Held[] | Promise<readonly Held[]>,
@@ -37,12 +37,12 @@ async function untilWorked(
   return worker;
 }
 
-/** Tells what a promise of the README was measured to take. */
+/** Prints the measured time for a promise of the README. */
 function report(what: string, sinceMs: number): void {
   process.stdout.write(`measured: ${what}: ${Math.round(performance.now() - sinceMs)} ms\n`);
 }
 
-/** A gateway and two workers on one folder that is new, all of them started at once. */
+/** A gateway and two workers on one new folder, all started at the same time. */
 async function startThree(settings: FleetSettings, atEnd: AtEnd) {
   const fleet = await startFleet(settings, atEnd);
   const [gateway, ...workers] = await Promise.all([
@@ -188,7 +188,7 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
   test('let a worker that is told to stop in a tool finish it first', async ({ expect }) => {
     const { telegram, model } = fleet;
     const from = somebody(506);
-    // By what it is asked: a call that the stop cuts off is made again by the other worker.
+    // Scripted by the request's content, because the other worker repeats a call that the stop cuts off.
     const call = { name: 'slow', input: {} };
     model.script((body) => (endsInResult(body) ? { text: 'Now it is done.' } : { toolCalls: [call] }));
     telegram.userSends({ from, text: 'Begin' });
@@ -250,7 +250,7 @@ describeRow('a data folder', (atEnd) => {
     telegram.userSends({ from: bob, text: 'one' });
     await untilSaid(telegram, { chat: bob.id, text: 'You said: one' });
     expect(readStore(dataDir, 'select role from boots')).toEqual([{ role: 'all' }]);
-    // To one that wants it alone as well: test/e2e/faults-start.test.ts.
+    // Another exclusive process is refused too: test/e2e/faults-start.test.ts.
     for (const role of ['gateway', 'worker'] as const) {
       const refused = await start(role).then(() => '', String);
       expect(refused).toMatch(new RegExp(`in use by process ${pid}\\b`));
@@ -263,7 +263,7 @@ describeRow(
   (atEnd) => {
     let fleet: Fleet;
     let read: OwnDatabase['read'];
-    /** The one that receives. */
+    /** The process that receives. */
     let gateway: ParleyProcess;
     let workers: readonly ParleyProcess[];
     const rowsOf = (id: number, sql: string) => read(`${sql} like '%:${id}'`);

@@ -1,6 +1,6 @@
 /**
- * One gateway for the tests of a file, where its start is not what they are about: each has a person, or a group, of
- * its own, and looks at nothing else.
+ * One gateway for the tests of a file that aren't about its start: each test has its own person or group,
+ * and looks at nothing else.
  */
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { JournalEntry } from '../platforms/anthropic/journal.ts';
@@ -12,36 +12,36 @@ import { countTold, findBreaches, readStore, untilAtRest } from './conservation.
 import { type GatewaySettings, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-/** Tables that tell what became of a conversation, each with the column of its order. */
+/** Tables that show what became of a conversation, each with the column that orders it. */
 const orders = { inbox: 'seq', outbox: 'seq', runs: 'startedAt' } as const;
 
 export type Talk = {
   readonly telegram: TelegramServer;
   readonly dataDir: string;
   readonly chat: number;
-  /** Who says what `says` says. */
+  /** The sender of what `says` says. */
   readonly from: TgUser;
-  /** Has to stand in what is said first: the model's requests are told apart by it. */
+  /** Must be part of the first message, because it identifies this conversation's requests to the model. */
   readonly mark: string;
   /** `count`: of the requests of this conversation, from 1. */
   script(reply: (body: WireBody, count: number) => Reply): void;
   says(text: string): StandingMessage;
-  /** Waits until everything that was sent to the bot has been taken in. */
+  /** Waits until everything that was sent to the bot has been accepted. */
   untilHeard(): Promise<unknown>;
   said(): readonly string[];
   untilSaid(text: string | RegExp): Promise<StandingMessage>;
   requests(): readonly JournalEntry[];
-  /** How often the text stands in a transcript as something a person said. */
+  /** Returns how often the text is in a transcript as something a person said. */
   told(text: string): number;
-  /** The rows of the table that belong to this conversation, oldest first. */
+  /** Returns the rows of the table that belong to this conversation, oldest first. */
   rows(table: keyof typeof orders, columns: string): readonly Readonly<Record<string, unknown>>[];
-  /** Waits until so many messages have ended and nothing of theirs is to be sent. */
+  /** Waits until `messages` messages have ended and nothing of theirs is left to send. */
   untilAtRest(messages: number): Promise<void>;
 };
 
 const firstId = 501;
 
-/** Every person may write. At the end the conservation law must hold for all of them. */
+/** Everybody may write. At the end the conservation law must hold for all of them. */
 export function shareGateway({ config = {}, env = {} }: Pick<GatewaySettings, 'config' | 'env'> = {}) {
   const talks: { readonly talk: Talk; reply: (body: WireBody) => Reply }[] = [];
   const ends: (() => Promise<void>)[] = [];
@@ -71,7 +71,7 @@ export function shareGateway({ config = {}, env = {} }: Pick<GatewaySettings, 'c
     }
   });
 
-  /** `as`: the number of a person whom the configuration names. */
+  /** `as`: the number of a person named in the configuration. */
   return (where: 'direct' | 'group' = 'direct', as?: number): Talk => {
     const { telegram, model, dataDir } = running();
     const id = as ?? firstId + talks.length;

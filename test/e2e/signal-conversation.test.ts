@@ -24,7 +24,7 @@ async function openSignal(
   return { stage, signal: stage.signal };
 }
 
-// The smallest PNG there is: one transparent point.
+// The smallest possible PNG: one transparent pixel.
 const dot = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
   'base64',
@@ -65,7 +65,7 @@ describeRow('on Signal', (atEnd) => {
     expect(countTold(stage.dataDir, ['What colour is the sky?'])).toEqual([1]);
     expect(findBreaches(stage.dataDir)).toEqual([]);
     expect(server.refusals).toEqual([]);
-    // Receipts and typing of people make no rows.
+    // People's receipts and typing create no rows.
     server.people.types(ada);
     await server.waitFor(
       () => server.posts.at(-1)?.body.includes('STARTED') && server.posts.at(-1)?.status === 200,
@@ -149,7 +149,7 @@ describe.concurrent('a restart', { timeout: 300_000 }, () => {
     person.says('My cat is called Byron.');
     await until(() => person.standing().length === 1, { what: 'the first answer' });
     await first.stop();
-    // Nobody keeps this one: signal-cli has confirmed it to Signal.
+    // This one is lost: signal-cli has already confirmed it to Signal.
     signal.server.people.writes({ from: signal.user(501), text: 'Lost.' });
     await stage.start();
     person.says('What is my cat called?');
@@ -186,7 +186,7 @@ describe.concurrent('a restart', { timeout: 300_000 }, () => {
   });
 });
 
-/** A gateway on a database of its own that can be away. */
+/** A gateway on its own database, which the test can make unreachable. */
 async function openBehindDoor(atEnd: (end: () => Promise<void>) => void) {
   const database = await makeDatabase(atEnd);
   const inside = new URL(database.url);
@@ -200,7 +200,7 @@ async function openBehindDoor(atEnd: (end: () => Promise<void>) => void) {
   return { database, door, stage, signal };
 }
 
-// Without PARLEY_TEST_DATABASE_URL there is no database that can go away while the process lives.
+// Without PARLEY_TEST_DATABASE_URL there is no database that can become unreachable while the process lives.
 describe.skipIf(databaseServer === undefined)('while the database is away', () => {
   test('messages are kept in the file, survive a kill, and are answered in order', {
     timeout: 300_000,
@@ -210,7 +210,7 @@ describe.skipIf(databaseServer === undefined)('while the database is away', () =
     const parley = await stage.start();
     person.says('Before.');
     await until(() => person.standing().length === 1, { what: 'an answer' });
-    // A kill before the mark would rightly make the answer `unknown`.
+    // A kill before the part is marked as sent would rightly make the answer `unknown`.
     const sent = () => database.read(`select 1 from outbox where state = 'sent'`);
     await until(async () => (await sent()).length === 1, { what: 'the answer marked as sent' });
 

@@ -1,4 +1,4 @@
-/** Signal as a stage has it: a local signal-cli-rest-api whose webhook follows Parley from start to start. */
+/** Signal on a stage: a local signal-cli-rest-api whose webhook follows Parley from start to start. */
 import { randomBytes } from 'node:crypto';
 import { type SignalServer, startSignalServer } from '../platforms/signal/server.ts';
 import type { Person as SignalPerson } from '../platforms/signal/types.ts';
@@ -10,7 +10,7 @@ export type SignalSide = {
   /** Parley listens there from now on. */
   started(url: string): void;
   person(id: number): Person;
-  /** The person of that id as the platform knows them. */
+  /** The person with that id as the platform knows them. */
   user(id: number): SignalPerson;
   close(): Promise<void>;
 };
@@ -26,7 +26,7 @@ export async function openSignalSide(mode: 'json-rpc' | 'normal' = 'json-rpc'): 
     users.set(id, known);
     return known;
   };
-  // What was posted to a process that is dead by now is never answered, and nobody sends it again.
+  // A post to a process that is dead by now is never answered, and nobody sends it again.
   let firstPost = 0;
   const isHeard = (text: string) =>
     server.posts.some(

@@ -1,4 +1,4 @@
-/** A tool that works until the file named by GO_FILE is there; one line in EFFECTS_FILE per execution. */
+/** A tool that works until the file named by GO_FILE exists; each execution adds one line to EFFECTS_FILE. */
 import { appendFileSync, existsSync } from 'node:fs';
 import { z } from 'zod';
 import type { PluginDefinition } from '../../src/contracts/plugin.ts';

@@ -7,15 +7,15 @@ import { join } from 'node:path';
 const megabyte = 1024 * 1024;
 
 export type SmallDisk = {
-  /** A folder on it, for a gateway's data. The log of the test process lies elsewhere. */
+  /** A folder on it, for a gateway's data. The test process logs elsewhere. */
   readonly dataDir: string;
-  /** Takes so many megabytes; without a number, everything there is. */
+  /** Fills that many megabytes; without a number, all free space. */
   fill(megabytes?: number): Promise<void>;
-  /** Gives back what `fill` took. */
+  /** Frees what `fill` took. */
   free(): Promise<void>;
 };
 
-/** Whether this process may mount a file system in memory. */
+/** Says whether this process may mount a file system in memory. */
 export function canMount(): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'parley-mount-'));
   try {
@@ -23,7 +23,7 @@ export function canMount(): boolean {
     unmount(folder);
     return true;
   } catch {
-    // No root, or a container without the right to mount.
+    // Not root, or a container without the right to mount.
     return false;
   } finally {
     rmdirSync(folder);
@@ -74,11 +74,11 @@ async function write(path: string, megabytes: number): Promise<void> {
   }
 }
 
-/** The last pages, one by one. */
+/** Fills the last pages one by one. */
 async function writeRest(file: Awaited<ReturnType<typeof open>>): Promise<void> {
   try {
     for (;;) await file.write(Buffer.alloc(4096));
   } catch {
-    // Full to the last page: that is what was wanted.
+    // Full to the last page, which is the goal.
   }
 }

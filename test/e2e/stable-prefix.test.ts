@@ -1,4 +1,4 @@
-/** What the provider may cache: from call to call only the end of a request changes, unless a named cause says why. */
+/** What the provider can cache: from call to call only the end of a request changes, except for a named cause. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
@@ -12,21 +12,21 @@ import { ada, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
 const hourMs = 3_600_000;
-/** Runs on either side of the restart and the hour, and model calls of each; the restart's own counts too. */
+/** Runs before and after the restart and the hour, and model calls in each; the restart's own call counts too. */
 const [runs, turns] = process.env.PARLEY_LONG === '1' ? [15, 30] : [1, 2];
 
 function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex');
 }
 
-/** The blocks of all messages; where the provider's cache ends is no content. */
+/** Returns the blocks of all messages, without the cache markers, which aren't content. */
 function contentsOf({ messages }: WireBody): readonly string[] {
   return messages.flatMap((message) =>
     blocksOf(message).map(({ cache_control: _, ...block }) => JSON.stringify([message.role, block])),
   );
 }
 
-/** Gives the first message two files, so many days old, while no process runs; returns their paths. */
+/** Gives the first message two files, `days` days old, while no process is running; returns their paths. */
 async function giveFiles(dataDir: string, days: readonly number[]): Promise<readonly string[]> {
   const [row] = readStore(dataDir, 'select id, content from inbox order by seq limit 1');
   const names = days.map(() => newMediaName(String(row?.id)));
@@ -57,7 +57,7 @@ describe('the prefix of a request', () => {
       expect(body.messages.at(-1)?.role).toBe('user');
       const count = model.requests.length;
       if (count % turns === 0) return { text: `Done ${count}.` };
-      // Others each time: the loop guard ends a run that repeats itself. Now and then more than a provider looks back.
+      // Different ones each time: the loop guard ends a run that repeats itself. Some exceed the provider's look-back.
       const limits = Array.from({ length: count % turns === 1 ? 25 : 1 }, (_, index) => (count + index) % 50);
       const toolCalls = limits.map((limit) => ({ name: 'sessions_list', input: { limit: limit + 1 } }));
       return { text: 'I look.', toolCalls };
@@ -89,7 +89,7 @@ describe('the prefix of a request', () => {
     );
     expect(notes.at(-1)).not.toBe(notes[0]);
 
-    // All that could be read was: what a request shares with the one before it, up to that one's end.
+    // Everything cacheable was read from the cache: what a request shares with the one before it, up to that one's end.
     await untilAtRest(dataDir, 2 * runs + 1);
     const calls = readStore(
       dataDir,
@@ -102,7 +102,7 @@ describe('the prefix of a request', () => {
       console.log(`${calls.length} calls read ${((100 * read) / readable).toFixed(2)} % of what they could`);
     expect(read / readable).toBeGreaterThan(0.95);
 
-    // Beside it all the file of a message was removed that was kept for longer than it is to be.
+    // Meanwhile the message's file that is older than the retention time was removed.
     await until(() => !existsSync(old), { what: 'the removal of an old file' });
     expect(existsSync(young)).toBe(true);
     const [message] = readStore(dataDir, 'select content from inbox order by seq limit 1');
@@ -111,7 +111,7 @@ describe('the prefix of a request', () => {
       { kind: 'stored' },
     ]);
 
-    // The one cause that is played here: somebody has changed what the agent is told.
+    // The one cause tested here: somebody changed the agent's instructions.
     const workspace = join(dataDir, 'workspace');
     await mkdir(workspace, { recursive: true });
     await writeFile(join(workspace, 'AGENTS.md'), 'Be brief.');

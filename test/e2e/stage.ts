@@ -1,4 +1,4 @@
-/** The platforms, a data folder and the gateway on them, which may be killed and started again. */
+/** The platforms, a data folder and the gateway on them, which can be killed and started again. */
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,9 +21,9 @@ export type StageNetwork = ChannelName | 'polled-signal';
 
 export type Stage = {
   readonly telegram: TelegramServer;
-  /** There when the stage was opened with it. */
+  /** Present if the stage was opened with it. */
   readonly discord: DiscordSide | undefined;
-  /** There when the stage was opened with it. */
+  /** Present if the stage was opened with it. */
   readonly signal: SignalSide | undefined;
   readonly model: AnthropicServer;
   readonly dataDir: string;
@@ -32,12 +32,12 @@ export type Stage = {
   person(channel: ChannelName, id?: number): Person;
   /** The executions of the effect plugin's tools, oldest first. */
   effects(): readonly string[];
-  /** Ends what still runs and removes the folder; with `isKept` the folder stays for inspection. */
+  /** Ends whatever is still running and removes the folder; with `isKept` the folder stays for inspection. */
   close(options?: { readonly isKept: boolean }): Promise<void>;
 };
 
 /**
- * `config`: what parley.config.json says. `networks`: those beside Telegram that are connected. `env`: further
+ * `config`: the contents of parley.config.json. `networks`: those connected besides Telegram. `env`: further
  * variables of the gateway.
  */
 export async function openStage(
@@ -131,7 +131,7 @@ function readLines(path: string): readonly string[] {
   try {
     return readFileSync(path, 'utf8').trim().split('\n');
   } catch {
-    // Nothing was executed yet.
+    // Nothing has been executed yet.
     return [];
   }
 }

@@ -6,19 +6,19 @@ import { patienceMs } from '../support/patience.ts';
 
 export type Attempt = {
   readonly env?: Readonly<Record<string, string>>;
-  /** Files to lay into the folder first, by their path. */
+  /** Files to put into the folder first, by path. */
   readonly files?: Readonly<Record<string, string>>;
-  /** It is stopped, as by a person, once it has said this. */
+  /** Once it has printed this, it is stopped, as a person would do. */
   readonly until?: RegExp;
 };
 
 export type Failure = {
   readonly code: number | null;
-  /** What was said to the person: both outputs together. */
+  /** Everything printed to the person: both outputs together. */
   readonly words: string;
 };
 
-/** Runs `parley start` in a folder of its own, to its end; `code` is null when it had to be killed. */
+/** Runs `parley start` in its own folder, to its end; `code` is null if it had to be killed. */
 export async function tryToStart({ env = {}, files = {}, until }: Attempt): Promise<Failure> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-start-'));
   try {
@@ -51,7 +51,7 @@ async function run(
     stream.setEncoding('utf8');
     stream.on('data', (text: string) => {
       words += text;
-      // Once: a second signal would end it at once.
+      // Only once: a second signal would end it immediately.
       if (isStopped || !until?.test(words)) return;
       isStopped = child.kill('SIGTERM');
     });

@@ -9,7 +9,7 @@ import { loadable } from './parley-process.ts';
 import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-/** The last message that the model was shown, block by block, without the time. */
+/** Returns the last message shown to the model, block by block, without the time. */
 function lastShown(body: WireBody | undefined): readonly string[] {
   const last = body?.messages.at(-1);
   return last === undefined ? [] : withoutNotes(last).map((block) => JSON.stringify(block));
@@ -35,7 +35,7 @@ describe.concurrent('a message that is sent while a tool works', () => {
       await until(() => existsSync(EFFECTS_FILE), { what: 'the first tool works' });
       telegram.userSends({ from: ada, text: 'No, left' });
       const asked = () => telegram.messages(ada.id).find(({ text }) => text === 'No, left');
-      // Longer than 2 s: a reaction says that the message is there.
+      // After more than 2 s a reaction shows that the message has arrived.
       await telegram.waitFor(() => asked()?.botReaction === '👀');
       writeFileSync(GO_FILE, '');
       await untilSaid(telegram, { chat: ada.id, text: 'I go left.' });

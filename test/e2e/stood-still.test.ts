@@ -1,7 +1,7 @@
 /**
- * A process stands still at a named point (SIGSTOP), another takes over what it held, and then it goes on
- * where it stood: what it still wants to write is refused, and nothing stands twice. One point of each kind
- * on every run, all of them with `PARLEY_LONG=1`.
+ * A process is stopped at a named point (SIGSTOP), another takes over its work, and then the first resumes
+ * where it stopped: whatever it still tries to write is rejected, and nothing appears twice. A normal run tests
+ * one point of each kind, `PARLEY_LONG=1` all of them.
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { KillPoint } from '../../src/contracts/probe.ts';
@@ -17,7 +17,7 @@ const isLong = process.env.PARLEY_LONG === '1';
 const question = 'question-501-001';
 const next = 'question-501-002';
 
-/** In a worker. Behind the last of them the run is over, and there is nothing to take over. */
+/** Points in a worker. After the last of them the run is over, and there is nothing to take over. */
 const inARun: readonly KillPoint[] = isLong
   ? ['claimed', 'taken', 'model-called', 'streaming', 'turn-committed', 'tool-started', 'tool-finished']
   : ['tool-finished'];
@@ -53,13 +53,13 @@ describe.skipIf(databaseServer === undefined)('a worker that stands still', () =
 type Sending = {
   readonly network: 'Telegram' | 'Discord';
   readonly point: KillPoint;
-  /** How often the answer stands when all is over; Telegram has no way to recognise a repeated send. */
+  /** How often the answer is in the chat in the end; Telegram can't recognize a repeated send. */
   readonly stands: number;
   readonly state: 'sent' | 'unknown';
 };
 
 const allSendings: readonly Sending[] = [
-  // It sends after all, when it goes on: by then the part is said to be unknown.
+  // On resuming it still sends; by then the part is reported as unknown.
   { network: 'Telegram', point: 'sending', stands: 1, state: 'unknown' },
   { network: 'Telegram', point: 'sent-not-marked', stands: 1, state: 'unknown' },
   { network: 'Discord', point: 'sending', stands: 1, state: 'sent' },
@@ -113,7 +113,7 @@ const config = {
   channels: { web: { enabled: false }, terminal: { enabled: false } },
 };
 
-/** The first question needs a tool that must not run twice; words come in pieces. */
+/** The first question needs a tool that must not run twice; the text arrives in chunks. */
 function reply(body: WireBody): Reply {
   const asked = questionOf(body);
   const hasResult = endsInResult(body);

@@ -1,14 +1,14 @@
-/** What a scripted model reads and says where sub-agents are at work. */
+/** What a scripted model reads and says when sub-agents are at work. */
 import type { Turn } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBlock, type WireBody } from '../platforms/anthropic/wire.ts';
 import { readStore } from './conservation.ts';
 
-/** The prompt of a sub-agent says what it is. */
+/** Recognizes a sub-agent by its prompt, which says what it is. */
 export function isSubagent({ system }: WireBody): boolean {
   return JSON.stringify(system ?? '').includes('You are a sub-agent');
 }
 
-/** The task that the request's sub-agent has, of those named; undefined when it is nobody's. */
+/** Returns which of the named tasks the request's sub-agent has; undefined if none. */
 export function taskOf<T extends string>(body: WireBody, tasks: readonly T[]): T | undefined {
   if (!isSubagent(body)) return undefined;
   const said = body.messages.filter(({ role }) => role === 'user').flatMap(blocksOf);
@@ -23,7 +23,7 @@ export function hasResults(body: WireBody): boolean {
   return body.messages.flatMap(blocksOf).some(({ type }) => type === 'tool_result');
 }
 
-/** Whether the request shows the text, as words or in a tool's result. */
+/** Says whether the request contains the text, as words or in a tool's result. */
 export function shows(body: WireBody, text: string): boolean {
   return body.messages
     .flatMap(blocksOf)
@@ -34,7 +34,7 @@ function resultOf({ content }: WireBlock): string | undefined {
   return typeof content === 'string' ? content : content?.map(({ text }) => text ?? '').join('');
 }
 
-/** Every sub-agent's end, by its label. */
+/** Returns how every sub-agent ended, by its label. */
 export function subagentEnds(dataDir: string) {
   return readStore(dataDir, 'select label, depth, state, status, told from children order by label');
 }

@@ -1,4 +1,4 @@
-/** The kill points of a sub-agent: its place is taken, it has ended, and it is stopped from above. */
+/** The kill points of a sub-agent: once it has its place, once it has ended, and when it is stopped from above. */
 import { noticesFor } from '../../src/texts/notices.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
@@ -10,7 +10,7 @@ const question = 'question-1';
 const plain = { channels: ['telegram'], longChannels: ['discord', 'signal'], questions: [question] } as const;
 const result = 'Result of the part.';
 
-/** Asks for one sub-agent and answers when its result is there. */
+/** Asks for one sub-agent and answers when its result arrives. */
 function spawnsOne(wait: boolean): Play {
   return {
     act: ({ person }) => person.says(question),
@@ -22,7 +22,7 @@ function spawnsOne(wait: boolean): Play {
   };
 }
 
-/** A sub-agent is at work when /stop comes. */
+/** A sub-agent is at work when /stop arrives. */
 function stopsAll(wait: boolean): Play {
   const held = createGate();
   return {

@@ -1,6 +1,6 @@
 /**
  * Random trees of sub-agents in one gateway and three workers: a worker is killed every second, and people steer and
- * stop what is at work. Part of `test:long`; PROOF_TREES: any number on each database, PROOF_SEED: the same moments
+ * stop the running agents. Part of `test:long`; PROOF_TREES: any number on each database, PROOF_SEED: the same moments
  * again.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -25,7 +25,7 @@ const seed = Number(process.env.PROOF_SEED ?? Date.now() % 1e9);
 const databases: readonly InstallationOptions['database'][] =
   databaseServer === undefined ? ['sqlite'] : ['postgres', 'sqlite'];
 const workers = ['worker-1', 'worker-2', 'worker-3'] as const;
-/** So many trees are at work at a time. */
+/** This many trees are at work at a time. */
 const atOnce = 25;
 const limits = { children: 3, nodes: 6, lifetime: 12, perClass: 5 };
 const config = {
@@ -87,7 +87,7 @@ const textsOf = (body: WireBody): readonly string[] =>
     return [...(text === undefined ? [] : [text]), ...shown];
   });
 
-/** What the model says depends on what it reads and on nothing else, so a repeated request gets the same. */
+/** The model's output depends on its input alone, so a repeated request gets the same answer. */
 function turnFor(body: WireBody): Turn {
   const texts = textsOf(body);
   const task = texts.map((text) => /tree-\d+(?:\/\d)*/.exec(text)?.[0]).find((found) => found !== undefined);
@@ -117,7 +117,7 @@ function turnFor(body: WireBody): Turn {
   return { text: isSubagent(body) ? `Result of ${task}.` : `Done: ${task}.` };
 }
 
-/** One connection reads for all of this test. */
+/** All reads of this test use one connection. */
 function oneByOne(read: Read): Read {
   let last: Promise<unknown> = Promise.resolve();
   return (sql) => {
@@ -139,7 +139,7 @@ function answersTo({ telegram }: Installation, person: number): number {
   return telegram.botMessages(person).filter(({ text }) => text.includes(`Done: tree-${person}.`)).length;
 }
 
-/** Conversations with something to do, in their own lane or below. */
+/** Returns how many conversations still have work, in their own lane or below it. */
 async function openTrees({ read, telegram }: Installation): Promise<number> {
   const [row] = await read(
     quoted(`select (select count(*) from lanes where runId is not null and class = 'main')
@@ -150,7 +150,7 @@ async function openTrees({ read, telegram }: Installation): Promise<number> {
   return Number(row?.open) + telegram.updates.pending.length;
 }
 
-/** Looks again and again; what is above a limit in one look is told in words. */
+/** Polls repeatedly; returns, in words, every time a limit was exceeded. */
 async function watchLimits({ read }: Installation, signal: AbortSignal): Promise<readonly string[]> {
   const now =
     databaseServer === undefined || !(await isPostgres(read))
@@ -186,7 +186,7 @@ async function isPostgres(read: Installation['read']): Promise<boolean> {
 
 type Storm = { readonly random: () => number; readonly signal: AbortSignal };
 
-/** People direct a sub-agent that is at work, or stop all of it. Returns whose answer may stay out. */
+/** People steer a sub-agent that is at work, or stop all of them. Returns whose answer may stay out. */
 async function meddle(parleys: Installation, { random, signal }: Storm) {
   const stopped = new Set<number>();
   let times = 0;
@@ -222,7 +222,7 @@ async function killWorkers(parleys: Installation, { members, random, signal }: K
   return kills;
 }
 
-/** Whatever is not as it must be once all is at rest, in words. */
+/** Returns everything that isn't as it must be at rest, in words. */
 async function brokenChildren({ read }: Installation): Promise<readonly string[]> {
   const announced = `(select count(*) from inbox where sourceKey = 'child:' || children.id)`;
   const checks = {
@@ -246,7 +246,7 @@ async function brokenChildren({ read }: Installation): Promise<readonly string[]
   return found;
 }
 
-/** Those without an answer that no cut-off send explains. */
+/** Returns the people without an answer that no interrupted send explains. */
 async function notExcused({ read }: Installation, people: readonly number[]): Promise<readonly number[]> {
   const rows = await read(quoted(`select content from outbox where state = 'unknown'`));
   const unsure = rows.map(({ content }) => JSON.stringify(content)).join('\n');

@@ -1,4 +1,4 @@
-/** A message whose run has sub-agents, one of them with its own, on each network: steered, killed twice, answered once. */
+/** A message whose run has nested sub-agents, on each network: steered, killed twice, answered once. */
 import { describe, test } from 'vitest';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import type { Turn } from '../platforms/anthropic/turn.ts';
@@ -16,11 +16,11 @@ import { until } from './until.ts';
 const networks: readonly Network[] = [telegramNetwork, discordNetwork, signalNetwork];
 const tasks = ['part-1', 'part-2', 'part-1-below'] as const;
 type Task = (typeof tasks)[number];
-/** Every answered request of the model has used so many tokens. */
+/** The usage of every answered model request, in tokens. */
 const used = { input_tokens: 1000, output_tokens: 10 };
 const nothingCached = { cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
 
-/** The model of the whole family: it answers by what a request shows, so a repeated one gets the same answer. */
+/** The model of the family: it answers by the content of a request, so a repeated one gets the same answer. */
 function aFamily(stage: Stage) {
   const gates = new Map<Task, Gate>();
   let answered = 0;
@@ -50,7 +50,7 @@ function aFamily(stage: Stage) {
     return { ...turnOf(body), usage: { ...used, ...nothingCached }, ...(gate && { hold: { gate } }) };
   });
   return {
-    /** From now on these tasks' requests are held, each at a gate of its own. */
+    /** From now on the requests of these tasks are held, each at its own gate. */
     hold: (...held: readonly Task[]) => {
       gates.clear();
       for (const task of held) gates.set(task, createGate());
@@ -72,7 +72,7 @@ function summaryOf(body: WireBody): string {
 const parkedRuns = ({ dataDir }: Stage) =>
   readStore(dataDir, 'select id from runs where parkedAt is not null').length;
 
-/** The whole story on one network. Resolves at rest. */
+/** Plays the complete story on one network. Resolves at rest. */
 async function playFamily(stage: Stage, { channel }: Network) {
   const family = aFamily(stage);
   const person = stage.person(channel);
@@ -119,11 +119,11 @@ describe.concurrent('a run with sub-agents at two depths', { timeout: 300_000 },
         { label: 'one', depth: 1, ...end },
         { label: 'two', depth: 1, ...end },
       ]);
-      // Each call has the one result that its sub-agent gave, and nobody is told besides.
+      // Each call has exactly the result that its sub-agent gave, and nobody else is notified.
       const results = readStore(stage.dataDir, `select state from toolCalls where name = 'sessions_spawn'`);
       expect(results).toEqual([{ state: 'done' }, { state: 'done' }, { state: 'done' }]);
       expect(readStore(stage.dataDir, `select id from inbox where sourceKey like 'child:%'`)).toEqual([]);
-      // What a kill broke off is on record too, as a call of unknown cost.
+      // A call that a kill broke off is recorded too, with unknown cost.
       const [ledger] = readStore(
         stage.dataDir,
         `select count(*) as calls, sum(inputTokens) as inputTokens, sum(outputTokens) as outputTokens from modelCalls

@@ -1,4 +1,4 @@
-/** Sub-agents in several processes, and where every class has one place. */
+/** Sub-agents in several processes, with one slot for each class of lane. */
 import { describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';

@@ -1,4 +1,4 @@
-/** The kill points of sub-agents in a worker and in a gateway: another one takes over, and everybody is told once. */
+/** The kill points of sub-agents in a worker and a gateway: another process takes over, everyone is notified once. */
 import { describe, test } from 'vitest';
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
@@ -16,9 +16,9 @@ type Case = {
   readonly title: string;
   readonly role: 'gateway' | 'worker';
   readonly killAt: `${KillPoint}:1`;
-  /** What the parent does first, and what it says to what it reads then. */
+  /** What the parent does first, and how it answers what it reads next. */
   readonly parent: (body: WireBody) => Turn;
-  /** Sub-agents are held until /stop comes. */
+  /** Sub-agents are held until /stop arrives. */
   readonly isStopped?: true;
   readonly expected: string;
   readonly ends: readonly (readonly [status: string, told: string])[];
@@ -34,7 +34,7 @@ const asks = (wait: boolean) => (body: WireBody) => {
   return { text: shows(body, result) ? answer : 'NO_REPLY' };
 };
 
-/** Starts one, stops it, and answers when it is told of the end. */
+/** Starts one, stops it, and answers when it learns of the end. */
 const stopsItsOwn = (body: WireBody): Turn => {
   if (shows(body, 'Sub-agent "one"'))
     return { text: shows(body, ': stopped after') ? answer : 'It goes on.' };
@@ -73,7 +73,7 @@ const cases: readonly Case[] = [
   ),
 ];
 
-/** Plays the case to its end: one process dies at the point, and another of its role comes. */
+/** Plays the case to its end: one process dies at the point, and another of the same role starts. */
 async function play(
   fleet: Fleet,
   { role, killAt, parent, isStopped }: Case,

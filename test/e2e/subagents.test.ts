@@ -20,7 +20,7 @@ async function aStage(
   return stage;
 }
 
-/** Answers a child's task by naming it, behind its gate if it has one, and everything else by `parent`. */
+/** Answers a child's task by naming it, behind its gate if it has one, and everything else with `parent`. */
 function playing(
   parent: (body: WireBody) => Turn,
   gateOf: (task: string) => Gate | undefined = () => undefined,
@@ -196,14 +196,14 @@ describeRow('a message whose run starts sub-agents, in one data folder,', (atEnd
   });
 });
 
-/** Waits for nothing: each result comes as a message of its own, and the second is answered. */
+/** Doesn't wait: each result comes as a separate message, and the second is answered. */
 function announcing(body: WireBody): Turn {
   if (!hasResults(body)) return spawns({ task: 'part-1', label: 'one' }, { task: 'part-2', label: 'two' });
   if (both(body)) return { text: 'Here are both parts.' };
   return { text: shows(body, 'Result of') ? 'ANNOUNCE_SKIP' : 'NO_REPLY' };
 }
 
-/** What was said to the model, oldest first. */
+/** Returns the texts sent to the model, oldest first. */
 function wordsOf(body: WireBody): readonly string[] {
   const said = body.messages.filter(({ role }) => role === 'user').flatMap(blocksOf);
   return said.flatMap(({ type, text }) => (type === 'text' && text !== undefined ? [text] : []));

@@ -1,27 +1,27 @@
-/** People who write to the bot one after the other, whether anybody answers or not. */
+/** People who write to the bot one after the other, whether or not anybody answers. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
 import { type Asked, questionBy } from './crowd-report.ts';
 
 export type Talk = {
   readonly asked: readonly Asked[];
-  /** Resolves when `count` messages were said, or soon after the signal. */
+  /** Resolves when `count` messages have been said, or soon after the signal. */
   readonly over: Promise<void>;
 };
 
 export type Talking = {
   readonly people: readonly number[];
-  /** Messages at most. */
+  /** The maximum number of messages. */
   readonly count: number;
-  /** Of all of them together, at most. */
+  /** The maximum rate of all people together. */
   readonly perSecond: number;
-  /** How many messages are on their way; with more than a few nothing more is said. Absent: whatever comes. */
+  /** Returns how many messages are unfinished; above a few, nothing more is said. Absent: no limit. */
   readonly onTheWay?: () => Promise<number>;
   readonly random: () => number;
   readonly signal: AbortSignal;
 };
 
-/** So that a slow machine has more time and not a longer queue. */
+/** Gives a slow machine more time instead of a longer queue. */
 const mostOnTheWay = 60;
 
 export function startTalking(
@@ -47,7 +47,7 @@ export function startTalking(
   return { asked, over: speak() };
 }
 
-/** `say`: somebody of them asks the next question of his own. */
+/** `say`: one of them asks their next question. */
 export function gatherAskers(
   telegram: TelegramServer,
   { people, random }: Pick<Talking, 'people' | 'random'>,

@@ -23,7 +23,7 @@ import {
 } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-/** Everything the model was shown in one request but the time, as one text. */
+/** Everything in one request to the model except the time, as one text. */
 function shown(body: WireBody): string {
   const texts = body.messages.flatMap((message) => blocksOf(message).map((block) => textOf(block)));
   return texts.filter((text) => !isTimeNote(text)).join('\n');
@@ -39,7 +39,7 @@ function timesIn(text: string, part: string): number {
   return text.split(part).length - 1;
 }
 
-// Some of them want every message to have its own run, and of two only a few may wait.
+// Some of these people want every message to have its own run, and two of them allow only a few to wait.
 const [editor, stopper, summarized, dropped] = [590, 591, 593, 594];
 const followup = { mode: 'followup' };
 const conversations = {

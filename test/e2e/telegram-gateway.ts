@@ -12,22 +12,22 @@ export const ada: TgUser = { id: 501, is_bot: false, first_name: 'Ada', username
 export const bob: TgUser = { id: 502, is_bot: false, first_name: 'Bob' };
 export const eve: TgUser = { id: 666, is_bot: false, first_name: 'Eve' };
 
-/** A real gateway between a local Telegram and a local model. Everything of it ends with the test. */
+/** A real gateway between a local Telegram and a local model. Everything is closed when the test ends. */
 export type TelegramGateway = {
   readonly telegram: TelegramServer;
   readonly model: AnthropicServer;
   readonly dataDir: string;
   /** The running process; another one after `start`. */
   parley(): ParleyProcess;
-  /** Starts the gateway again on the same data folder, after it was stopped or killed. `env` is laid over its own. */
+  /** Starts the gateway again on the same data folder after a stop or a kill. `env` overrides its own variables. */
   start(env?: GatewaySettings['env']): Promise<ParleyProcess>;
 };
 
 export type GatewaySettings = {
-  /** Laid over parley.config.json; Ada and Bob may write unless it says otherwise. */
+  /** Merged over parley.config.json; Ada and Bob may write unless it says otherwise. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
-  /** Default: a fresh folder. One that is given is not removed. */
+  /** Default: a fresh folder. A given folder isn't removed. */
   readonly dataDir?: string;
   readonly telegram?: TelegramServer;
   readonly model?: AnthropicServer;
@@ -73,7 +73,7 @@ export async function startTelegramGateway(
   };
 }
 
-/** What the page shows of the Telegram channel. */
+/** Returns what the page shows for the Telegram channel. */
 export function telegramState(url: string): Promise<ChannelShown> {
   return channelShown(url, 'telegram');
 }
@@ -112,7 +112,7 @@ function environmentOf({ telegram, model, configPath }: Surroundings, { env = {}
   };
 }
 
-/** What the bot said in a chat, oldest first. */
+/** Returns what the bot said in a chat, oldest first. */
 export function said(telegram: TelegramServer, chat: number): readonly string[] {
   return telegram.botMessages(chat).map((message) => message.text);
 }

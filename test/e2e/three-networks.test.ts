@@ -19,7 +19,7 @@ type Cleanup = (end: () => Promise<void>) => void;
 
 const networks: readonly Network[] = [telegramNetwork, discordNetwork, signalNetwork];
 
-/** A gateway that is on all three, and on nothing else. */
+/** A gateway that is on all three networks and on nothing else. */
 async function openAll(
   atEnd: Cleanup,
   config: Readonly<Record<string, unknown>> = {},
@@ -32,7 +32,7 @@ async function openAll(
   return stage;
 }
 
-/** Two people on each. */
+/** Two people on each network. */
 function gatherOn(stage: Stage): readonly { readonly network: Network; readonly crowd: Crowd }[] {
   return networks.map((network) => {
     const people = [1001, 1002].map((id) => stage.person(network.channel, id));
@@ -143,7 +143,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
 
     const asked = rooms.map((_, index) => [`question-${index}`, `question-${index}-again`]);
     expect(rooms.map((room) => room.standing())).toEqual(asked.map((questions) => questions.map(answerTo)));
-    // No conversation has read another's.
+    // No conversation saw the questions of another.
     const shown = model.requests.map(({ body }) => questionsIn(body));
     expect(shown.slice(3).sort()).toEqual(asked);
     const direct = networks.map(({ channel }) => stage.person(channel).standing());
@@ -182,7 +182,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     everybodySpeaks();
     await untilAtRest(dataDir, 6);
 
-    // One each is being thought about, one each waits behind it.
+    // In each conversation one message is being answered and one waits behind it.
     const gate = createGate();
     model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], hold: { gate } }));
     everybodySpeaks();
@@ -190,7 +190,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     everybodySpeaks();
     await untilLedger(dataDir, 18);
     await first.kill();
-    // Where the network keeps it, people go on meanwhile.
+    // On networks that keep messages, people continue writing meanwhile.
     for (const { network, crowd } of crowds) if (network.whileDown === 'kept') crowd.speaks();
     model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));
     const second = await stage.start();

@@ -1,4 +1,4 @@
-/** A conversation gets its title by a run beside it, which nobody waits for and a kill doesn't double. */
+/** A conversation gets its title from a run alongside it, which nothing awaits and a kill doesn't double. */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { answerQuestion, answerTo } from './questions.ts';
 import { openStage } from './stage.ts';
 import { until } from './until.ts';
 
-/** Its SDK takes memory and time at the start, which nobody pays who doesn't use it. */
+/** Its SDK takes memory and start time, which costs nothing unless the model is used. */
 const unusedModel = {
   providers: { house: { baseUrl: 'http://127.0.0.1:9/v1' } },
   models: { spare: { provider: 'house', id: 'qwen3' } },

@@ -3,7 +3,7 @@ import { patienceMs } from '../support/patience.ts';
 
 export type Waiting = { readonly what: string; readonly deadlineMs?: number };
 
-/** Resolves when the state has come; rejects at the deadline, saying what never came. */
+/** Resolves once the state is reached; rejects at the deadline, saying what never happened. */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   { what, deadlineMs = patienceMs }: Waiting,

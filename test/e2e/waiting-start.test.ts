@@ -31,7 +31,7 @@ async function problemsAt(url: string): Promise<string> {
   return status.problems.map(({ text }) => text).join('\n');
 }
 
-/** Takes the room, or the right to write, and gives it back. */
+/** Takes away the disk space, or the right to write, and gives it back. */
 type Plague = {
   readonly what: string;
   readonly says: RegExp;
@@ -58,7 +58,7 @@ const plagues: readonly Plague[] = [
   },
 ];
 
-// A disk of its own takes the right to mount one, which an ordinary user does not have.
+// A separate disk requires the right to mount one, which an ordinary user doesn't have.
 describeRow(
   'a start on',
   (atEnd) => {
@@ -96,7 +96,7 @@ describeRow(
         expect((await fetch(url)).status).toBe(200);
         expect(await problemsAt(url)).toMatch(plague.says);
         expect((await logged()).length).toBeGreaterThan(postponed);
-        // What has to be written is refused, and the cursor stays.
+        // A request that has to write is refused, and the cursor stays.
         const form = { ...headers, origin: url, 'content-type': 'application/json', 'x-parley': '1' };
         const signIn = await fetch(`${url}/api/sign-in`, {
           method: 'POST',
@@ -161,10 +161,10 @@ test.skipIf(databaseServer === undefined)(
     expect(httpStatus).toBe(503);
     expect(JSON.parse(text)).toMatchObject({ status: 'not ready', missing: ['store'] });
     expect(await problemsAt(parley().url)).toMatch(/PostgreSQL is not reachable/);
-    // An attempt leaves nothing behind, however many there are: only the waiting process has files.
+    // An attempt leaves nothing behind, however many there were: only the waiting process has files.
     const files = await readdir(join(dataDir, 'processes'));
     expect(new Set(files.map((file) => file.replace(/\..*/, ''))).size).toBe(1);
-    // Until now she may not write.
+    // Before this she isn't allowed to write.
     await writeFile(join(dataDir, '.env'), 'PARLEY_DM_POLICY=open\n');
     process.kill(parley().pid, 'SIGUSR2');
     const isReloaded = async () =>

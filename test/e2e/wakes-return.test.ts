@@ -11,10 +11,10 @@ import { flushAll, privateSocket, startOwnRedis, untilServing } from './redis-fa
 import { startTelegramGateway, type TelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-/** One slot, which the first person's run holds: the second one's message has to wait for a wake. */
+/** One slot, held by the first person's run: the second person's message has to wait for a wake. */
 const config = { access: { dmPolicy: 'open' }, lanes: { concurrency: { main: 1 } } };
 
-/** A message of the first of two people that is being answered, so that one of the second waits. */
+/** The first of two people has a message being answered, so that a message from the second waits. */
 async function aWaitingLane({ telegram, model, dataDir }: TelegramGateway, ids: readonly [number, number]) {
   const [first, second] = ids.map((id) => telegramPerson(telegram, id));
   const [before, asked] = [countEvents(dataDir), model.requests.length];
@@ -36,11 +36,11 @@ async function aWaitingLane({ telegram, model, dataDir }: TelegramGateway, ids: 
   return { secondWrites, finish };
 }
 
-/** How long it takes until Redis holds a wake for the person's lane, ms. */
+/** Returns how long it takes until Redis holds a wake for the person's lane, ms. */
 async function untilWoken(socketPath: string, id: number): Promise<number> {
   const since = performance.now();
   const redis = new Redis(socketPath, { retryStrategy: () => 10, maxRetriesPerRequest: null });
-  // Until the server is there again.
+  // Errors are expected until the server is back.
   redis.on('error', () => undefined);
   try {
     const isWoken = async () => (await redis.keys('*')).some((key) => key.includes(`:${id}`));

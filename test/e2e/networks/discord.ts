@@ -17,7 +17,7 @@ function onSend(fault: Fault): SendFault['arm'] {
   return (stage) => serverOf(stage).fault(fault, post);
 }
 
-/** Discord recognises a send that is repeated under its nonce, so nothing has to stay unknown. */
+/** Discord recognizes a send that is repeated under its nonce, so nothing has to stay unknown. */
 const sendFaults: readonly SendFault[] = [
   {
     what: 'takes an answer and is cut before it says so',
@@ -60,7 +60,7 @@ const sendFaults: readonly SendFault[] = [
     ...{ fate: 'sent', stands: 1, calls: 2 },
   },
   {
-    // Half a minute later it is tried again.
+    // It is retried half a minute later.
     what: 'refuses the token for one call',
     isInLongRunsOnly: true,
     arm: onSend({ kind: 'refuse', status: 401, code: 0, message: '401: Unauthorized' }),
@@ -68,7 +68,7 @@ const sendFaults: readonly SendFault[] = [
   },
 ];
 
-/** Parley begins a new session then and reads what it has missed; resuming one is among the cuts. */
+/** Parley then starts a new session and reads what it missed; resuming a session is among the cuts. */
 const away: Outage = {
   what: 'is away',
   shown: /ECONNREFUSED/,
@@ -79,7 +79,7 @@ const away: Outage = {
 const outages: Network['outages'] = [
   away,
   {
-    // Calls are given up after 15 s.
+    // Calls are aborted after 15 s.
     what: 'says nothing more though every connection stays open',
     isInLongRunsOnly: true,
     shown: /did not answer in time/,
@@ -98,7 +98,7 @@ const poison: readonly (readonly [string, Wire])[] = [
   ['MESSAGE_CREATE', { id: '8', channel_id: '8', note: 'kept-7', mentions: tooMany }],
 ];
 
-/** What people wrote to the bot, the latest last. */
+/** The messages people wrote to the bot, newest last. */
 function written({ world }: DiscordServer): readonly StandingMessage[] {
   const all = [...world.channels.values()].flatMap((channel) => [...channel.messages.values()]);
   return all

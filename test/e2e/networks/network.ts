@@ -1,31 +1,31 @@
-/** A network as the fault tests play it: the same faults on each, every one with hands of its own. */
+/** A network as the fault tests use it: the same faults on each, every one with its own controls. */
 import type { ChannelName, Stage, StageNetwork } from '../stage.ts';
 
 export type Network = {
-  /** As it stands in the names of the tests. */
+  /** Its name in the titles of the tests. */
   readonly name: string;
   readonly channel: ChannelName;
-  /** What the stage is opened with. */
+  /** The network to open the stage with. */
   readonly part: StageNetwork;
   readonly outages: readonly [Outage, ...Outage[]];
   readonly sendFaults: readonly SendFault[];
-  /** What people write while no process of ours runs waits for the next one, or is lost and told as a gap. */
+  /** What people write while Parley isn't running either waits for the next start, or is lost and reported as a gap. */
   readonly whileDown: 'kept' | 'lost';
-  /** Resolves when nothing that a killed process began takes messages any more. */
+  /** Resolves when nothing that a killed process began can still take messages. */
   untilLeft?(stage: Stage): Promise<void>;
-  /** How a connection ends at once, each in another way; the network itself is there all the while. */
+  /** Ways in which a connection ends abruptly; the network itself stays available throughout. */
   readonly cuts: readonly Cut[];
-  /** The bot gets another token, which the next start of Parley has; that of before is refused. */
+  /** The bot gets another token, which the next start of Parley uses; the old one is rejected. */
   renewToken?(stage: Stage): Promise<void> | void;
   handsOf(stage: Stage): Hands;
 };
 
-/** The network is there, but not for us. What people write meanwhile is not lost to them. */
+/** The network is up, but not for us. What people write meanwhile isn't lost to them. */
 export type Outage = {
-  /** Reads on from the name of the network. */
+  /** Continues the sentence that starts with the name of the network. */
   readonly what: string;
   readonly isInLongRunsOnly?: boolean;
-  /** What the page says when Parley starts meanwhile. */
+  /** What the page says if Parley starts meanwhile. */
   readonly shown: RegExp;
   begin(stage: Stage): Promise<void> | void;
   end(stage: Stage): Promise<void> | void;
@@ -33,40 +33,40 @@ export type Outage = {
 
 export type Cut = (stage: Stage) => Promise<void> | void;
 
-/** One way in which the sending of an answer goes wrong, and what must come of it. */
+/** One way in which sending an answer goes wrong, and what must follow. */
 export type SendFault = {
-  /** Reads on from the name of the network. */
+  /** Continues the sentence that starts with the name of the network. */
   readonly what: string;
   readonly isInLongRunsOnly?: boolean;
-  /** The next message that Parley sends meets it. */
+  /** The next message that Parley sends runs into it. */
   arm(stage: Stage): void;
-  /** Ends what would go on otherwise, once the answer has met it. */
+  /** Ends a fault that would otherwise persist, once the answer has run into it. */
   lift?(stage: Stage): Promise<void> | void;
-  /** `unknown`: recorded as such, told to the agent, and never repeated. */
+  /** `unknown`: recorded as such, reported to the agent, and never repeated. */
   readonly fate: 'sent' | 'unknown';
-  /** How often the answer stands in the end. */
+  /** How often the answer is in the chat at the end. */
   readonly stands: 0 | 1;
-  /** How many calls there were to send it. */
+  /** How many calls were made to send it. */
   readonly calls: number;
 };
 
 export type Hands = {
-  /** The calls so far that send or change a message with this text, whatever became of them. */
+  /** Returns how many calls so far sent or changed a message with this text, whatever became of them. */
   callsWith(text: string): number;
-  /** Every sign of life is refused from now on: typing, drafts, receipts. Returns how many previews were tried. */
+  /** Every sign of life is rejected from now on: typing, drafts, receipts. Returns how many previews were tried. */
   refuseSignsOfLife(): () => number;
-  /** Somebody sends a file that the network then does not give. */
+  /** Somebody sends a file that the network then fails to serve. */
   sendsLostFile(id: number, text: string): void;
-  /** What `act` makes people do is delivered twice, and backwards. */
+  /** Whatever people do inside `act` is delivered twice, and in reverse order. */
   inDisorder(act: () => void): void;
-  /** The latest `count` events are delivered once more. */
+  /** The latest `count` events are delivered again. */
   redeliver(count: number): void;
-  /** What nobody can read arrives; `kept-<n>` stands in each. Returns the marks. */
+  /** Unreadable events arrive, each with `kept-<n>` in it. Returns those marks. */
   sendsPoison(): Promise<readonly string[]>;
 };
 
 /** Nested deeper than any reader should follow. */
-/** More values than any honest event has, in 150 kB. */
+/** More values than any honest event contains, in 150 kB. */
 export const tooMany = Array.from({ length: 50_001 }, () => ({}));
 
 export function nested(depth: number): unknown {

@@ -16,7 +16,7 @@ function onSend(fault: Fault): SendFault['arm'] {
   return (stage) => signalOf(stage).server.fault(fault, send);
 }
 
-/** signal-cli-rest-api has no way to recognise a repeated send, and a limit may come with the message delivered. */
+/** signal-cli-rest-api can't recognize a repeated send, and a rate limit may come although the message arrived. */
 const sendFaults: readonly SendFault[] = [
   {
     what: 'takes an answer and is cut before it says so',
@@ -61,9 +61,9 @@ const captcha = {
   lift: (stage: Stage) => solveCaptcha(signalOf(stage).server),
 };
 
-// The wait is two minutes: nothing of it can be hastened from outside.
+// The wait is two minutes, and a test can't shorten it.
 const namedCaptcha: SendFault = { ...captcha, isInLongRunsOnly: true, fate: 'sent', stands: 1, calls: 2 };
-/** Without a token it looks like a limit, and the message may have been delivered. */
+/** Without a token it looks like a rate limit, and the message may have been delivered. */
 const namelessCaptcha: SendFault = { ...captcha, fate: 'unknown', stands: 0, calls: 1 };
 
 async function solveCaptcha({ url, number }: SignalServer): Promise<void> {
@@ -75,7 +75,7 @@ async function solveCaptcha({ url, number }: SignalServer): Promise<void> {
   if (answer.status !== 204) throw new Error(`the captcha was not taken: ${await answer.text()}`);
 }
 
-/** `deliver`: how something arrives that is no notification at all. */
+/** `deliver`: how something that isn't a notification arrives. */
 function handsOf(deliver: (server: SignalServer, raw: string) => Promise<void>): Network['handsOf'] {
   return (stage): Hands => {
     const { server, user } = signalOf(stage);
@@ -93,7 +93,7 @@ function handsOf(deliver: (server: SignalServer, raw: string) => Promise<void>):
         const bytes = Buffer.from('x');
         const file = { fileName: 'plan.pdf', contentType: 'application/pdf', bytes };
         const attachments = [server.world.addAttachment(file)];
-        // As often as it is asked for.
+        // However often it is requested.
         const gone = { kind: 'refuse', status: 404, error: 'No attachment with that name found' } as const;
         server.fault(gone, { method: 'GET', path: '/v1/attachments', times: 3 });
         server.people.writes({ from: user(id), text, attachments });
@@ -120,13 +120,13 @@ function handsOf(deliver: (server: SignalServer, raw: string) => Promise<void>):
   };
 }
 
-/** A post that is not Signal's at all, by somebody who knows the secret. */
+/** A post that doesn't come from Signal at all, by somebody who knows the secret. */
 async function post({ webhookUrl = '' }: SignalServer, body: string): Promise<void> {
   const { status } = await fetch(webhookUrl, { method: 'POST', body });
   if (status !== 200) throw new Error(`the webhook answered ${status}`);
 }
 
-/** Every connection is reset; people's messages wait for so long. */
+/** Every connection is reset; people's messages wait until it is over. */
 async function blink(stage: Stage): Promise<void> {
   await signalOf(stage).server.goAway();
   await signalOf(stage).server.comeBack();
@@ -138,7 +138,7 @@ const common = {
   cuts: [blink, blink],
 } as const;
 
-/** json-rpc mode: the webhook, and the socket beside it. */
+/** json-rpc mode: the webhook, with the socket next to it. */
 export const signalNetwork: Network = {
   ...common,
   part: 'signal',
@@ -176,7 +176,7 @@ export const polledSignalNetwork: Network = {
     },
   ],
   whileDown: 'kept',
-  // What a poll fetches whose caller is gone is lost with its answer: also one that has not been read yet.
+  // Whatever a poll fetches after its caller has died is lost with the response, so unread messages are lost too.
   untilLeft: async (stage) => {
     await blink(stage);
     await until(() => !signalOf(stage).server.mailbox().isBusy, { what: 'the end of the poll' });

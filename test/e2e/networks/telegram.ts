@@ -12,7 +12,7 @@ function onSend(fault: Fault): SendFault['arm'] {
   return ({ telegram }) => telegram.fault(fault, { method: 'sendMessage' });
 }
 
-/** Telegram has no way to recognise a repeated send. */
+/** Telegram can't recognize a repeated send. */
 const sendFaults: readonly SendFault[] = [
   {
     what: 'takes an answer and is cut before it says so',
@@ -50,7 +50,7 @@ const sendFaults: readonly SendFault[] = [
     ...{ fate: 'sent', stands: 1, calls: 2 },
   },
   {
-    // Half a minute later it is tried again.
+    // It is retried half a minute later.
     what: 'refuses the token for one call',
     isInLongRunsOnly: true,
     arm: onSend(refusal(401, 'Unauthorized')),
