@@ -19,7 +19,7 @@ export const senders = {
 } as const;
 export type SenderState = keyof typeof senders;
 
-/** `listed` answers everyone in it, `limited` its listed members, `unlisted` is on no list; `guild` holds a listed one. */
+/** `listed` answers everyone, `limited` only its listed members, `unlisted` is on no list, `guild` has a listed one. */
 export const groups = { listed: '-1', limited: '-2', unlisted: '-3', guild: '-4' } as const;
 export type ChatState = 'dm' | keyof typeof groups;
 const chats: readonly ChatState[] = ['dm', 'listed', 'limited', 'unlisted', 'guild'];
@@ -70,7 +70,7 @@ export function envelopeOf(
       name: 'The Owner',
       isBot: sender === 'bot',
       isSelf: sender === 'self',
-      // Nor does it open a door to administer a group.
+      // Administering a group grants no access either.
       isAdmin: true,
       ...over,
     },
@@ -78,7 +78,7 @@ export function envelopeOf(
   };
 }
 
-/** What the configuration of these tests says, in the form of parley.config.json. */
+/** Returns the configuration of these tests, in the form of parley.config.json. */
 export function settingsOf({ dmPolicy, groupPolicy }: Policies, network: string) {
   return {
     owners: [`${network}:${senders.owner}`],
@@ -96,10 +96,10 @@ export function settingsOf({ dmPolicy, groupPolicy }: Policies, network: string)
 }
 
 const platformEvents: readonly EventName[] = ['group becomes another', 'bot is let in', 'bot is removed'];
-/** Nobody may cause anything by these. */
+/** Events by which nobody may cause anything. */
 const deniedEvents: readonly EventName[] = ['button', 'poll', 'channel post', 'member joins'];
 
-/** What is right, written as a list of who is let in, apart from the code. Everything else is not. */
+/** The expected result, written as a list of who is let in, independently of the code. Everything else is denied. */
 export function isLetIn({ event, sender, chat }: Cell, { dmPolicy, groupPolicy }: Policies): boolean {
   if (deniedEvents.includes(event)) return false;
   const isPlatform = platformEvents.includes(event);

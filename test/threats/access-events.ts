@@ -1,10 +1,10 @@
 import type { InboundEvent, InboundMessage } from '../../src/contracts/envelope.ts';
 import { conversationId, messageId } from '../../src/contracts/ids.ts';
 
-/** Every kind of event a network emits, in the form in which a channel hands it over. */
+/** Every kind of event a network emits, in the form in which a channel passes it on. */
 export type EventName = keyof typeof makers;
 
-/** `mark` stands in every text of the event, so that whatever is kept of it can be found. */
+/** `mark` is part of every text of the event, so that anything stored of it can be found. */
 export function eventOf(name: EventName, mark: string): InboundEvent {
   return makers[name](mark);
 }

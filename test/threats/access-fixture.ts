@@ -16,13 +16,13 @@ import { unique } from '../store/builders.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { type Policies, senders, settingsOf } from './access-cells.ts';
 
-/** The intake of one bot account, with two people approved, and what can be found behind it. */
+/** The intake of one bot account, with two people approved, and access to everything it may have stored. */
 export type Door = {
   readonly bot: string;
   accept(events: readonly InboundEnvelope[]): Promise<readonly Acceptance[]>;
   /** Ids of the messages whose files would be downloaded. */
   readonly fetches: readonly string[];
-  /** The same account, received over another store. */
+  /** Returns the intake of the same account on another store. */
   reopened(store: Store): Pick<Door, 'accept'>;
   change(sql: string): void;
   rows(sql: string): readonly Readonly<Record<string, string | number | null>>[];
@@ -32,7 +32,7 @@ export type DoorSettings = {
   readonly dataDir: string;
   readonly network: string;
   readonly policies: Policies;
-  /** Laid over what the configuration of these tests says. */
+  /** Merged over the configuration of these tests. */
   readonly config?: object;
 };
 
@@ -106,7 +106,7 @@ function approvePeople(file: string, { account, network }: { account: string; ne
   db.close();
 }
 
-/** Whatever text is kept of the account's events, wherever it is kept; not what was said to people. */
+/** Returns all stored text of the account's events, wherever it is; not the texts sent to people. */
 export function contentsOf(door: Door): string {
   const tables = {
     inbox: `select "content" from "inbox" where "account" = @account`,
@@ -121,7 +121,7 @@ export function contentsOf(door: Door): string {
     .join('\n');
 }
 
-/** Ledger rows that say less, or point further, than those of a shut door may. */
+/** Returns ledger rows without a reason, or with more in them than a refused event may leave. */
 export function findUnexplained(door: Door): readonly unknown[] {
   return door.rows(
     `select "eventKey", "outcome", "reason" from "ledger" where "account" = @account

@@ -1,6 +1,6 @@
 /**
- * Threat 1: whatever kind of event it is, nothing of somebody who may not write gets past the door. The
- * real intake on a real store: what is left of a refused event is its ledger row, with a reason and no
+ * Threat 1: whatever the kind of event, nothing from somebody who may not write gets past intake. Uses the
+ * real intake on a real store: a refused event leaves only its ledger row, with a reason and no
  * content, and at most a notice. No run, model call or download exists without an inbox row.
  */
 
@@ -49,7 +49,7 @@ describe('the door (threat 1)', () => {
         const shut = cells.filter((_, n) => !isIn(n));
         expect(shut.filter(({ mark }) => kept.includes(mark)).map(({ cell }) => cell)).toEqual([]);
         expect(findUnexplained(door)).toEqual([]);
-        // What is downloaded belongs to a message that was taken in.
+        // Every download belongs to an accepted message.
         const inbox = new Set(
           door.rows(`select "id" from "inbox" where "account" = @account`).map(({ id }) => id),
         );
@@ -87,14 +87,14 @@ describe('the door (threat 1)', () => {
     expect(ledger).toEqual([{ rows: generated }]);
     const lanes = door.rows(`select "key" from "lanes" where "key" like '%' || substr(@account, 10) || '%'`);
     expect(lanes).toEqual([]);
-    // Three of them wait with a code; of the others, those who open the chat are told that they wait.
+    // Three of them wait with a code; of the others, those who open the chat are told that they are waiting.
     const said = door.rows(`select "content" from "outbox" where "conversationKey" like @account || '/%'`);
     const texts = said.map(({ content }) => String(JSON.parse(String(content)).text.text));
     expect(texts.filter((text) => text.startsWith('I don’t know you yet'))).toHaveLength(3);
     for (const text of texts)
       expect(text).toMatch(/^I don’t know you yet|^I’m still waiting|^Too many people/);
 
-    // The door is not simply shut.
+    // Intake doesn't simply refuse everyone.
     const cell = { event: 'text', sender: 'owner', chat: 'dm' } as const;
     const mine = envelopeOf(cell, { network, bot: door.bot, mark: 'mine;' });
     expect(await door.accept([mine])).toMatchObject([{ kind: 'accepted' }]);
@@ -104,13 +104,13 @@ describe('the door (threat 1)', () => {
 
 const dmPolicies: readonly DmPolicy[] = ['pairing', 'allowlist', 'open', 'disabled'];
 const groupPolicies: readonly GroupPolicy[] = ['allowlist', 'open', 'disabled'];
-/** Direct messages and groups do not depend on each other's policy, so each is paired with one of the other. */
+/** Direct messages and groups don't depend on each other's policy, so each policy is paired with one of the other. */
 const everyPolicy: readonly Policies[] = dmPolicies.map((dmPolicy, n) => ({
   dmPolicy,
   groupPolicy: groupPolicies[n % groupPolicies.length] ?? 'allowlist',
 }));
 
-/** Whether it got past the door, whatever its lane, or the message it is about, made of it then. */
+/** Says whether it got past intake, whatever its lane or the message it refers to made of it then. */
 function isTakenIn(acceptance: Acceptance | undefined): boolean {
   switch (acceptance?.kind) {
     case 'refused':
@@ -137,7 +137,7 @@ const lookAlike = fc.constantFrom(
   'Тhe Owner',
 );
 const known: ReadonlySet<string> = new Set(Object.values(senders));
-/** Ids near the owner's: padded, signed, prefixed, in other digits. None of them is anybody's who may write. */
+/** Ids that resemble the owner's: padded, signed, prefixed, in other digits. None belongs to anybody who may write. */
 const foreignId = fc.oneof(
   fc.constantFrom('01', '1 ', ' 1', '+1', '1.0', '１', '1\u200b', '1\0', 'telegram:1', '@1', 'The Owner', ''),
   fc.nat().map((n) => String(n + 100)),
@@ -156,5 +156,5 @@ const imitation = fc
       isAdmin: fc.boolean(),
     }),
   })
-  // What the platform reports of an allowed group is nobody's text.
+  // Drops events that the platform itself reports about an allowed group, which have no author.
   .filter(({ cell }) => !isLetIn(cell, { dmPolicy: 'pairing', groupPolicy: 'allowlist' }));

@@ -1,5 +1,5 @@
 /**
- * Threat 10: whatever file somebody sends, it costs a bounded amount of memory, is written nowhere but under a
+ * Threat 10: whatever file somebody sends, it costs a bounded amount of memory, is written only under a
  * generated name, and keeps nobody else waiting.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ it('keeps memory, other chats and the rest of the disk as they were, whatever fi
   const before = filesBeside(home);
   const [{ pid }, hold] = [parley(), Promise.withResolvers<void>()];
   const atRestMb = residentMb(pid, 'VmRSS');
-  // From here on VmHWM is the highest since now.
+  // Resets VmHWM, which is from now on the peak since this moment.
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
 
   const files = hostileFiles({ mark, home, hold: hold.promise });
@@ -40,14 +40,14 @@ it('keeps memory, other chats and the rest of the disk as they were, whatever fi
     const document = telegram.world.addFile({ ...file, mimeType: 'image/png' });
     telegram.userSends({ from: { id: 1001 + n, is_bot: false, first_name: `P${n}` }, document });
   }
-  // Some of them have no end, and stand still in the middle.
+  // Some of them never end, and have stalled in the middle.
   const waitedMs: number[] = [];
   for (const answers of [2, 3]) {
     const askedAt = performance.now();
     telegram.userSends({ from: bob, text: 'meanwhile' });
     await telegram.waitFor(() => telegram.botMessages(bob.id).length === answers);
     waitedMs.push(Math.round(performance.now() - askedAt));
-    // The second time they go on.
+    // Before the second answer they continue.
     hold.resolve();
   }
   await untilAtRest(dataDir, 63);
@@ -81,7 +81,7 @@ function residentMb(pid: number, which: 'VmRSS' | 'VmHWM'): number {
   return Number(new RegExp(`^${which}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024;
 }
 
-/** Every file of the installation but those that came with messages. */
+/** Returns every file of the installation except those that came with messages. */
 function filesBeside(home: string): readonly string[] {
   const names = readdirSync(home, { recursive: true }).map(String);
   return names.filter((name) => !name.startsWith('data/media')).sort();

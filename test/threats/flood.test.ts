@@ -1,4 +1,4 @@
-/** Threat 16: one sender who floods the queue delays nobody, fills no memory and is told once. */
+/** Threat 16: a sender who floods the queue delays nobody, fills no memory and is notified once. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, test } from 'vitest';
@@ -42,12 +42,12 @@ describe('one sender who floods the gateway (threat 16)', () => {
     let before = 0;
     let sent = 1;
     for (let tick = 0; tick < ticks; tick++) {
-      // By then everything has been in use once.
+      // By then everything has been used once.
       if (tick === ticks / 4) before = residentMb(parley().pid);
       for (let n = 0; n < perTick; n++) {
         telegram.userSends({ from: mallory, text: `flood ${++sent}` });
       }
-      // In turn: the long run asks more than one of them may in its minute.
+      // They take turns: the long run asks more questions than one person may ask per minute.
       const from = tick % 3 === 0 ? others[(tick / 3) % others.length] : undefined;
       if (from) {
         const text = `a question of ${from.first_name}, no. ${tick}.`;
@@ -55,11 +55,11 @@ describe('one sender who floods the gateway (threat 16)', () => {
         telegram.userSends({ from, text });
         sent += 1;
       }
-      // The pace of the flood itself.
+      // The rate of the flood itself.
       await pause(100);
     }
     await untilLedger(dataDir, sent);
-    // Everybody else is served while nothing of the flood is.
+    // Everybody else is answered while none of the flood is.
     await telegram.waitFor(() => asked.size === 0);
     gate.open();
     await untilAtRest(dataDir, sent);

@@ -1,4 +1,4 @@
-/** Threat 17: whatever ids a model makes up, the tools of a run that is not the owner's show its own session only. */
+/** Threat 17: whatever ids a model makes up, the tools of a run that isn't the owner's only show its own session. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -86,7 +86,7 @@ describe('the tools of a guest (threat 17)', () => {
   });
 });
 
-/** Real ids of others, and what a model may make of them. */
+/** Real ids of others, and variants that a model might make of them. */
 function guesses(others: readonly ClaimedRun[]): readonly unknown[] {
   const forms = [
     (run: ClaimedRun) => run.sessionId,
@@ -148,7 +148,7 @@ function toolsOf(
   return factories.flatMap((factory) => factory(toolRun) ?? []);
 }
 
-/** As the loop would: validated input, and a fault is told as text. */
+/** Runs a tool as the loop would: the input is validated, and a fault is returned as text. */
 async function use(tools: readonly Tool[], name: string, input: unknown): Promise<string> {
   const tool = tools.find((one) => one.name === name);
   if (!tool) throw new Error(`there is no tool ${name}`);

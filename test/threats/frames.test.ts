@@ -1,7 +1,7 @@
 /**
- * Threat 18 on the wire: whatever a client of the page's socket or of the terminal's sends, the gateway
- * goes on. The readers themselves are fuzzed in test/channel-kit/client-conversation.test.ts and, for the networks,
- * in test/channels: telegram/poll, discord/inbound, discord/gateway-frame and signal/inbound, with a million frames each.
+ * Threat 18 on the wire: whatever a client sends over the page's socket or the terminal's, the gateway keeps
+ * running. The readers themselves are fuzzed in test/channel-kit/client-conversation.test.ts and, for the networks, in
+ * test/channels: telegram/poll, discord/inbound, discord/gateway-frame and signal/inbound, with a million frames each.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
@@ -99,7 +99,7 @@ it('goes on whatever the clients of page and terminal send, and stores nothing i
 
 type Client = { send(frame: string): Promise<void>; close(): void; isOpen(): boolean };
 
-/** Sends frames, some at least, until the count or the time is reached; a client that is cut off comes back. */
+/** Sends frames until the count or the time is reached, at least a few; a client that is cut off reconnects. */
 async function pour(connect: () => Promise<Client>): Promise<void> {
   const until = performance.now() + budgetMs;
   let client = await connect();
@@ -149,7 +149,7 @@ function terminalClient({ dataDir }: Stage): Promise<Client> {
   });
 }
 
-/** Everything that was taken in has ended. */
+/** Waits until everything accepted has ended. */
 async function untilQuiet(dataDir: string): Promise<void> {
   const open = () =>
     readStore(dataDir, `select id from inbox where state <> 'ended'`).length +

@@ -1,16 +1,16 @@
 import { deflateRawSync, gzipSync } from 'node:zlib';
 import type { StoredFile } from '../platforms/telegram/types.ts';
 
-/** A file as somebody sends it; `statedBytes`, what its server announces of it. */
+/** A file as somebody sends it; `statedBytes` is the size that its server announces. */
 export type HostileFile = Omit<StoredFile, 'id' | 'path' | 'mimeType'>;
 
 const megabyte = 1_000_000;
-/** A bomb is small as it is sent; nothing may ever unpack it. */
+/** A bomb is small when it is sent; nothing may ever unpack it. */
 const zeros = Buffer.alloc(10 * megabyte);
 
 /**
- * What files have done to those who took them in, 60 of them. Some have no end: those wait at `hold` after their first
- * piece. `mark` stands in each name and path that points somewhere else, so that whatever follows one can be found.
+ * Files of kinds that have harmed their receivers, 60 of them. Some never end: those wait at `hold` after their first
+ * chunk. `mark` is in each name and path that points elsewhere, so that a write through one can be found.
  */
 export function hostileFiles({
   mark,
@@ -33,7 +33,7 @@ export function hostileFiles({
   ];
 }
 
-/** Those of `images` and `polyglots` that a model may be shown: small, and what they say they are. */
+/** How many of `images` and `polyglots` a model may be shown: small ones that are what they claim to be. */
 export const shownImages = 2;
 
 function file(name: string, content: string | Buffer): HostileFile {
@@ -54,7 +54,7 @@ function bombs(): Readonly<Record<string, Buffer>> {
   return {
     'nested like 42.zip': nested,
     'zeros.zip': flat,
-    // Members one behind the other: 10 GB of zeros.
+    // Concatenated members: 10 GB of zeros.
     'zeros.gz': Buffer.concat(Array.from({ length: 1000 }, () => gzip)).subarray(0, 900_000),
     'gzip in gzip.gz': gzipSync(gzipSync(gzip)),
     'words.docx': docx,
@@ -64,7 +64,7 @@ function bombs(): Readonly<Record<string, Buffer>> {
 
 type Entry = { readonly name: string; readonly bytes: Buffer };
 
-/** A ZIP of local headers, which is what one reads that trusts its beginning. */
+/** A ZIP of local headers only, which is what a reader sees that trusts the start of a file. */
 function zip(entries: readonly Entry[]): Buffer {
   const parts = entries.flatMap(({ name, bytes }) => {
     const packed = deflateRawSync(bytes);
@@ -95,7 +95,7 @@ function images(): Readonly<Record<string, Buffer>> {
     'head only.png': png(50_000, 50_000).subarray(0, 18),
     'huge.gif': Buffer.from('GIF89a\xff\xff\xff\xff\xf7\0\0', 'latin1'),
     'huge.jpg': Buffer.from('\xff\xd8\xff\xc0\0\x11\x08\xff\xff\xff\xff', 'latin1'),
-    // Segments without length, as many as fit: whoever steps by their lengths stands still.
+    // Segments without length, as many as fit: a reader that steps by their lengths never advances.
     'steps.jpg': Buffer.concat([Buffer.from('\xff\xd8', 'latin1'), Buffer.alloc(600_000, 0xff)]),
     'huge.webp': webp,
     'huge.bmp': bmp,
@@ -111,7 +111,7 @@ function png(width: number, height: number): Buffer {
   return head;
 }
 
-/** An XML entity that is ten of the one below, `depth` times over. */
+/** An XML entity that expands to ten of the one below, `depth` times over. */
 function laughs(depth: number): string {
   const levels = Array.from({ length: depth }, (_, n) => {
     const below = n === 0 ? 'ha' : `&l${n - 1};`;
@@ -146,7 +146,7 @@ function polyglots(): Readonly<Record<string, Buffer>> {
   };
 }
 
-/** Archives whose entries lead out. */
+/** Archives whose entries point outside. */
 function tars(mark: string, home: string): readonly Buffer[] {
   const entry = (name: string, type: string, target = '') => {
     const head = Buffer.alloc(1024);
@@ -166,7 +166,7 @@ function tars(mark: string, home: string): readonly Buffer[] {
   ];
 }
 
-/** Bodies that aren't what was announced, or never end. */
+/** Bodies that aren't what was announced, or that never end. */
 function* streams(hold: Promise<void>): Iterable<HostileFile> {
   const endless = (piece: Buffer) =>
     async function* () {

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { childrenOf } from '../e2e/process-tree.ts';
 
-/** Local addresses in /proc/net of sockets that anybody may write to: TCP that listens, and UDP that is bound to no peer. */
+/** Socket states in /proc/net that accept anybody's packets: listening TCP, and UDP that isn't connected to a peer. */
 const tables = { tcp: '0A', tcp6: '0A', udp: '07', udp6: '07' } as const;
 
-/** Where a process and those that it has started can be reached over a network, as `127.0.0.1:7411`. */
+/** Returns the addresses at which a process and its children can be reached over a network, as `127.0.0.1:7411`. */
 export function listenersOf(pid: number): readonly string[] {
   const own = new Set([pid, ...descendantsOf(pid)].flatMap(socketsOf));
   return Object.entries(tables).flatMap(([table, state]) =>
@@ -54,7 +54,7 @@ const scanner = `
       const [port, socket] = [next, connect({ host, port: next })];
       [next, busy] = [next + 1, busy + 1];
       socket.once('connect', () => { open.push(port); socket.destroy(); });
-      // A refusal; nothing else may look like one.
+      // A refusal; nothing else may be taken for one.
       socket.once('error', (error) => { if (error.code !== 'ECONNREFUSED') throw error; });
       socket.once('close', () => { busy -= 1; step(); });
     }
@@ -64,21 +64,21 @@ const scanner = `
 `;
 
 export type TwoNamespaces = {
-  /** The namespace to be scanned, for `ip netns exec`. */
+  /** The namespace to scan, for `ip netns exec`. */
   readonly inner: string;
-  /** The ports of the inner one that answer in the other, over IPv4 and over IPv6. */
+  /** Returns the ports of the inner namespace that answer in the outer one, over IPv4 and over IPv6. */
   scan(): Promise<readonly (readonly number[])[]>;
   remove(): Promise<void>;
 };
 
 const addresses = ['10.203.7.1', 'fd7a:7411::1'] as const;
 
-/** Two network namespaces joined by a pair of virtual cards; undefined where this machine allows none. */
+/** Two network namespaces joined by a pair of virtual interfaces; undefined where this machine doesn't allow any. */
 export async function twoNamespaces(): Promise<TwoNamespaces | undefined> {
   const [inner, outer] = [`parley-in-${process.pid}`, `parley-out-${process.pid}`];
   const ip = (line: string) => run('ip', line.split(' '));
   const remove = async () => {
-    // The pair of cards goes with either end.
+    // Deleting either end removes the pair.
     for (const name of [inner, outer]) await ip(`netns del ${name}`).catch(() => undefined);
   };
   try {
@@ -94,7 +94,7 @@ export async function twoNamespaces(): Promise<TwoNamespaces | undefined> {
     await ip(`-n ${outer} addr add 10.203.7.2/30 dev other`);
     await ip(`-n ${outer} addr add fd7a:7411::2/64 dev other nodad`);
   } catch {
-    // Not root, or no such program.
+    // Not root, or `ip` isn't installed.
     await remove();
     return undefined;
   }

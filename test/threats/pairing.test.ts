@@ -1,6 +1,6 @@
 /**
- * Threat 2: nobody finds a pairing code by trying, uses one twice, or pushes out another's request. The
- * store's own steps on a database file, with a clock that the test turns: hours of guessing take seconds.
+ * Threat 2: nobody finds a pairing code by guessing, uses one twice, or pushes out another's request. Runs the
+ * store's own steps on a database file, with a clock that the test controls: hours of guessing take seconds.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -45,14 +45,14 @@ describe('a pairing code', () => {
     for (let n = 0; n < guesses; n++) {
       clock.turn(20);
       if (n === guesses / 2) clock = await clock.restart();
-      // Whoever waits writes again, so that there is a code to be found at every moment.
+      // The waiting person writes again, so that there is a code to find at every moment.
       if (n % 100 === 0) code = (await askFor(clock, 'ann')) ?? code;
-      // Others take the places beside hers, and try to take hers.
+      // Others fill the places next to hers, and try to take hers.
       if (n % 100 === 0) await askFor(clock, `flood-${n}`);
       const { kind } = await approveIn(clock.tx(), newOneTimeCode());
       expect(kind).not.toBe('approved');
       if (kind === 'unknown') evaluated.push(clock.now());
-      // Even the right one is not looked at now.
+      // Now even the right code isn't checked.
       else if (n % 50 === 0) expect(await approveIn(clock.tx(), code)).toEqual({ kind: 'limited' });
     }
     expect(evaluated.length).toBeGreaterThan(guesses / 500);
@@ -60,7 +60,7 @@ describe('a pairing code', () => {
       const tenth = evaluated[n - attemptsPerMinute];
       if (tenth !== undefined) expect(at - tenth).toBeGreaterThanOrEqual(minute);
     }
-    // The code was there to be found: its owner may still use it.
+    // There was a code to find all along: its owner can still use it.
     clock.turn(minute);
     const last = (await askFor(clock, 'ann')) ?? code;
     expect(await approveIn(clock.tx(), last)).toMatchObject({ kind: 'approved', ref: 'test:ann' });
@@ -78,7 +78,7 @@ describe('a pairing code', () => {
     const kinds = new Set<ApprovalResult['kind']>();
     for (let n = 0; n < replays; n++) {
       if (n === replays / 2) clock = await clock.restart();
-      // Slowly enough that each of them is looked at.
+      // Slow enough that each of them is checked.
       clock.turn(minute / attemptsPerMinute + 1);
       kinds.add((await approveIn(clock.tx(), [used, expired, withdrawn][n % 3] ?? '')).kind);
     }
@@ -103,7 +103,7 @@ async function asked(clock: TurnedStore, peer: string): Promise<string> {
   return code;
 }
 
-/** The code that the peer is shown for a message now; undefined when there is none to be had. */
+/** Returns the code that the peer is shown for a message now; undefined if none is to be had. */
 async function askFor(clock: TurnedStore, peer: string): Promise<string | undefined> {
   const code = newOneTimeCode();
   const requested = await askIn(clock.tx(), { account, peer, code });
@@ -114,7 +114,7 @@ type TurnedStore = {
   now(): number;
   turn(ms: number): void;
   tx(): StepTx;
-  /** Closes the file and opens it again, at the same time of its clock. */
+  /** Closes the file and opens it again; its clock keeps its time. */
   restart(): Promise<TurnedStore>;
   people(): readonly string[];
   close(): void;
@@ -122,7 +122,7 @@ type TurnedStore = {
 
 async function openTurned(folder: string, at = Date.UTC(2026, 10, 20)): Promise<TurnedStore> {
   const connection = new BetterSqlite3(join(folder, 'parley.db'));
-  // Nothing here is about power cuts.
+  // Power cuts don't matter here.
   connection.pragma('synchronous = OFF');
   connection.pragma('journal_mode = WAL');
   await migrate(new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }) }));

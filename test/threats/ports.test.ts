@@ -1,6 +1,6 @@
 /**
- * Threat 15: a gateway with its own Redis is reached at the one port that was asked for, from nowhere else. Seen here
- * from another network namespace; in every run test/e2e/process-health.test.ts reads of each process what it listens on.
+ * Threat 15: a gateway with its own Redis can be reached at the configured port and nowhere else. Checked here from
+ * another network namespace; in every run test/e2e/process-health.test.ts reads what each process listens on.
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { startParley } from '../e2e/parley-process.ts';

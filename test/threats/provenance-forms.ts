@@ -1,6 +1,6 @@
 /**
- * Every way in which a network tells that words came to stand under somebody's name, as it sends them, read
- * by the channel's own mapping. What is right is written here, apart from the code: only `typed` is an order.
+ * Every way in which a network says how words came to be under somebody's name, as it sends them, read by the
+ * channel's own mapping. The expected result is written here, independently of the code: only `typed` is an order.
  */
 
 import { botOf as signalBot } from '../../channels/signal/ids.ts';
@@ -22,13 +22,13 @@ import {
 } from '../channels/discord/payloads.ts';
 
 export const roles = ['owner', 'user', 'guest', 'admin'] as const;
-/** `admin` administers the group in which they write; the others write directly. */
+/** `admin` administers the group they write in; the others write directly. */
 export type Role = (typeof roles)[number];
 
 export type Form = {
   readonly name: string;
   readonly isTyped: boolean;
-  /** What the network hands over for `text`, written in this way under the name of `role`. */
+  /** Returns what the network delivers for `text`, written in this form under the name of `role`. */
   read(text: string, role: Role): readonly InboundEnvelope[];
 };
 
@@ -242,7 +242,7 @@ function signal(): Network {
     (fields: (text: string) => object): Form['read'] =>
     (text, role) =>
       read(role, { dataMessage: content(role, { message: text, ...fields(text) }) });
-  // Whose name begins like the bot's, and goes on with an order.
+  // Somebody whose name begins like the bot's and continues with an order.
   const mention = { start: 0, length: 1, uuid: uuid(8) };
   const mentions = [mention, { start: 2, length: 1, uuid: bot.aci }];
   const data: Readers = {

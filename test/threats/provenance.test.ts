@@ -1,7 +1,7 @@
 /**
- * Threat 19: words that their sender did not write and send are data. Every way in which a network passes
- * words on, every command, every role: through the channel's own mapping and the real intake into a real
- * store, nothing of it is executed. The same words, typed, are the control.
+ * Threat 19: words that their sender didn't write and send are data. Every way in which a network passes words
+ * on, every command, every role: through the channel's own mapping and the real intake into a real store,
+ * none of it is executed. The same words, typed, are the control.
  */
 
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { openOwnStore } from '../support/own-store.ts';
 import { anAccessFixture, type Door } from './access-fixture.ts';
 import { type Form, type Network, openNetworks, type Role } from './provenance-forms.ts';
 
-/** Every chat command, with words that would make it act. */
+/** Every chat command, with arguments that would make it act. */
 const orders = {
   help: ['/help'],
   status: ['/status'],
@@ -100,12 +100,12 @@ function configFor({ channel, idOf, group }: Network): object {
   };
 }
 
-/** Right, apart from the code: only an owner is obeyed about pairing, answers questions and raises a budget. */
+/** The expected result, independently of the code: only an owner may pair, answer questions and raise a budget. */
 function isAllowed({ role, text }: Cell): boolean {
   return !/^\/(?:pair|approve|deny|budget gateway)/.test(text) || role === 'owner';
 }
 
-/** Sends them in one after the other, and gives those that were obeyed. */
+/** Sends them one after the other, and returns those that were obeyed. */
 async function play(door: Door, cells: readonly Cell[]): Promise<ReadonlySet<Cell>> {
   const events = cells.flatMap((cell) =>
     cell.form.read(cell.text, cell.role).map((envelope) => ({ cell, envelope: inDoor(door, envelope) })),
@@ -126,7 +126,7 @@ function inDoor<One extends Parameters<Door['accept']>[0][number]>(door: Door, e
   return { ...envelope, route: { ...envelope.route, account: accountId(door.bot) } };
 }
 
-/** What was said in answer to an order, or about one that was worded wrongly. */
+/** Returns the answers to orders, including those about an order with a mistake in it. */
 function answersOf(door: Door): readonly unknown[] {
   return door.rows(`select "content" from "outbox" where "key" like @account || ':%:answer'`);
 }

@@ -1,6 +1,6 @@
 /**
- * Threat 14: whoever can write to Redis can make Parley look, and nothing more. That its contents may
- * vanish at any time is proved in test/e2e/faults-redis.test.ts.
+ * Threat 14: whoever can write to Redis can make Parley check its lanes, and nothing else. That its contents
+ * may vanish at any time is proved in test/e2e/faults-redis.test.ts.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ describe('Redis as an attacker (threat 14)', () => {
     onTestFinished,
   }) => {
     const dataDir = aFolder(onTestFinished);
-    // Every other way to stand open: test/config/load-config.test.ts.
+    // The other ways of being open to others: test/config/load-config.test.ts.
     const start = startParley({ dataDir, env: { REDIS_URL: 'redis://10.255.255.1:6379' } });
     await expect(start).rejects.toThrow('points to another machine without a password');
   });
@@ -43,7 +43,7 @@ describe('Redis as an attacker (threat 14)', () => {
 
     const forged = await forge(redis.socketPath, String(laneKey));
     expect(forged).toBeGreaterThanOrEqual(1000 * forgeries);
-    // Behind everything forged: when this is answered, all of it has been looked at.
+    // Queued after everything forged: once this is answered, all of it has been processed.
     telegram.userSends({ from: ada, text: 'after' });
     await untilSaid(telegram, { chat: ada.id, text: 'You said: after' });
     await untilForgotten(redis.socketPath);
@@ -62,7 +62,7 @@ describe('Redis as an attacker (threat 14)', () => {
   });
 });
 
-/** Writes jobs as the queue's own client would, and others as only an intruder writes them. */
+/** Adds jobs as the queue's own client would, and others as only an intruder would write them. */
 async function forge(path: string, laneKey: string): Promise<number> {
   const redis = new Redis({ path, maxRetriesPerRequest: null });
   const [meta = ''] = await redis.keys('*:main:meta');
@@ -98,7 +98,7 @@ async function forge(path: string, laneKey: string): Promise<number> {
   return data.length + 100 * forgeries + 1;
 }
 
-/** Waits until nothing forged waits to be looked at. */
+/** Waits until no forged job is left in the queue. */
 async function untilForgotten(path: string): Promise<void> {
   const redis = new Redis({ path });
   const deadline = performance.now() + patienceMs;

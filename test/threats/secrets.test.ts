@@ -1,4 +1,4 @@
-/** Threat 7: secrets stay where they belong, also while everything that uses one fails. */
+/** Threat 7: secrets stay where they belong, even while everything that uses one fails. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -12,7 +12,7 @@ import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startOpenAiServer } from '../platforms/openai/server.ts';
 import { startTelegramServer } from '../platforms/telegram/server.ts';
 
-/** Nothing else looks like them, so one hit anywhere is a leak. */
+/** Nothing else looks like these, so a single hit anywhere is a leak. */
 const canaries = {
   telegramToken: '7000001:CANARY-telegram-token-0123456789abcdef',
   firstKey: 'sk-ant-CANARY-first-key+with/odd=signs-123456',
@@ -28,7 +28,7 @@ const canaries = {
   traceHeader: 'CANARY-header-of-traces-77',
 } as const;
 
-/** Beside Telegram and the model: what is refused, and what cannot be reached. */
+/** Besides Telegram and the model: services that refuse, and services that can't be reached. */
 const unwell = {
   env: {
     TELEGRAM_BOT_TOKEN_SECOND: canaries.secondBot,
@@ -74,7 +74,7 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
   const { url, signInLink, pid } = parley();
   const say = (text: string) => telegram.userSends({ from: ada, text });
 
-  // The model: the first key is refused, and the refusal repeats it; then both; then nobody answers.
+  // The model: the first key is refused, and the refusal repeats it; then both keys; then every call fails.
   const refused = {
     status: 401,
     errorType: 'authentication_error',
@@ -90,7 +90,7 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
   say('three');
   await telegram.waitFor(() => telegram.botMessages(ada.id).length >= 3);
 
-  // Telegram: every way a call can go wrong, with the address of the call in its text.
+  // Telegram: every way a call can go wrong, with the call's address in its text.
   model.script(() => ({ text: 'over a broken line' }));
   const description = `Not Found: ${telegram.apiRoot}/bot${canaries.telegramToken}/sendMessage`;
   telegram.fault({ kind: 'refuse', code: 500, description }, { method: 'sendMessage' });
@@ -131,7 +131,7 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
   expect(existsSync(join(dataDir, 'payloads.jsonl'))).toBe(true);
   const files = filesIn(dataDir).map((path) => ({ path, text: readFileSync(path, 'latin1') }));
   expect(files.flatMap(({ path, text }) => leaksIn(path, text))).toEqual([]);
-  // The browser alone keeps what it is signed in with.
+  // Only the browser keeps its session cookie.
   const [, cookie = 'no cookie'] = /set-cookie","[^"=]+=([^";]{20,});/.exec(answers.join('\n')) ?? [];
   expect(cookie).not.toBe('no cookie');
   expect(files.filter(({ text }) => text.includes(cookie)).map(({ path }) => path)).toEqual([]);
@@ -186,7 +186,7 @@ it.concurrent('tells why it does not start without the value that is wrong', { t
   expect(reason).not.toContain('CANARY');
 });
 
-/** Everything in it, as its own dump writes it. */
+/** Returns all of its contents, as Redis's own dump writes them. */
 async function readRedis(path: string): Promise<string> {
   const redis = new Redis({ path });
   const dumps = (await redis.keys('*')).map(async (key) => `${key} ${await redis.dumpBuffer(key)}`);
@@ -195,7 +195,7 @@ async function readRedis(path: string): Promise<string> {
   return kept;
 }
 
-/** Asks every kind of question, signed in and not, and collects heads and bodies. */
+/** Makes every kind of request, signed in and not, and collects headers and bodies. */
 async function knockOnEveryDoor(url: string, signInLink: string): Promise<readonly string[]> {
   const bearer = { authorization: `Bearer ${canaries.pageToken}` };
   const wrong = { authorization: 'Bearer wrong-token-wrong-token-wrong' };
@@ -230,14 +230,14 @@ async function knockOnEveryDoor(url: string, signInLink: string): Promise<readon
     const answer = await fetch(`${url}${path}`, { ...init, redirect: 'manual' });
     seen.push(JSON.stringify([...answer.headers]), await answer.text());
   }
-  // A gateway that waits to start signs nobody in.
+  // A gateway that is still waiting to start signs nobody in.
   if (signInLink === '') return seen;
   const signedIn = await fetch(signInLink, { redirect: 'manual' });
   seen.push(JSON.stringify([...signedIn.headers]), await signedIn.text());
   return seen;
 }
 
-/** Each canary in the spellings in which a value travels. */
+/** Finds each canary in the encodings in which a value travels. */
 function leaksIn(where: string, text: string): readonly string[] {
   return Object.entries(canaries).flatMap(([name, value]) =>
     spellings(value)
@@ -253,7 +253,7 @@ function spellings(value: string): readonly string[] {
       .slice(offset === 0 ? 0 : 4, -4),
   );
   const json = JSON.stringify(value).slice(1, -1);
-  // A half is as good as the whole to whoever finds it.
+  // To whoever finds it, half a secret is as good as all of it.
   return [
     ...new Set([
       value,
