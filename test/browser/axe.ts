@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 
 const source = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** Each rule of accessibility that the page breaks as it stands, and where. */
+/** Returns each accessibility rule that the page breaks in its current state, and where. */
 export async function axeViolations(page: Page): Promise<readonly string[]> {
   await page.evaluate(await readFile(source, 'utf8'));
   const found: unknown = await page.evaluate(

@@ -1,4 +1,4 @@
-// A page of another origin: tries every way a page can reach for the gateway, and writes what it got.
+// A page of another origin: it tries every way in which a page can reach the gateway, and writes down what it got.
 (async () => {
   const target = new URLSearchParams(location.search).get('target');
   const patienceMs = 4000;
@@ -21,7 +21,7 @@
       element.src = target + path;
       document.body.append(element);
     });
-  // A refused frame loads the browser's own error page, of an origin of its own: no names in it.
+  // A refused frame loads the browser's own error page, which has an opaque origin and no frames inside.
   const byFrame = (path) =>
     new Promise((resolve) => {
       const frame = document.createElement('iframe');

@@ -1,6 +1,6 @@
 /**
- * What a person can rely on in the page. Runs against whatever gateway stands behind the URL: the
- * scripted one here, the real one in the end-to-end suite.
+ * What a person can rely on in the page. Runs against any gateway behind the URL: the scripted one here,
+ * the real one in the end-to-end suite.
  */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -14,13 +14,13 @@ export type PageTarget = {
   close(): Promise<void>;
 };
 
-/** What to say to the gateway behind the page, and what to expect of it. */
+/** What to say to the gateway behind the page, and what to expect from it. */
 export type PageScript = {
   /** Answered by a text that matches `answer`. */
   readonly greeting: { readonly text: string; readonly answer: RegExp };
   /** Answered slowly, with a preview that matches, so that it can be steered or stopped. */
   readonly longTask: { readonly text: string; readonly preview: RegExp };
-  /** Said during the long task; what the agent says after taking it in. */
+  /** Said during the long task; `answer` matches what the agent says after reading it. */
   readonly steer: { readonly text: string; readonly answer: RegExp };
 };
 

@@ -132,7 +132,7 @@ describe('the page', () => {
     await page.goto(gateway.signInLink());
     const region = page.getByRole('status', { name: 'Needs your attention' });
     await region.getByText('carrier is down: no answer.').waitFor();
-    // The first one leaves a phone its room.
+    // Only the first one is shown, which leaves room on a phone.
     await region.getByRole('button', { name: 'and 1 more' }).click();
     expect(await region.getByText('<img src=x onerror=pwned()> is down.').count()).toBe(1);
     expect(await region.locator('img').count()).toBe(0);
@@ -150,7 +150,7 @@ describe('the page', () => {
     await page.goto(gateway.signInLink());
     const region = page.getByRole('status', { name: 'Needs your attention' });
     const approve = region.getByRole('button', { name: 'Approve: Eve is asking to write to me.' });
-    // Somebody decides elsewhere, which this page hasn't seen yet; then nobody hears the answer.
+    // The question is decided elsewhere and this page hasn't seen it yet; then the request with the answer fails.
     const asked1 = { notices: [], questions: gateway.questions };
     await page.route('**/api/notices', (route) => route.fulfill({ json: asked1 }));
     gateway.questions = [];
@@ -189,7 +189,7 @@ describe('the page', () => {
     const lane = { ...hostileLanes[0], state: 'idle', waiting: [], waitingCount: 0 };
     await page.route('**/api/lanes?*', (route) => {
       const asked = new URL(route.request().url()).searchParams;
-      // Nothing changes: who waits for it waits on.
+      // Nothing changes, so the long poll stays open.
       if (asked.has('since')) return;
       const isSecond = asked.get('after') === 'idle:first';
       const lanes = [{ ...lane, key: isSecond ? 'second' : 'first', title: undefined }];
@@ -387,7 +387,7 @@ describe('the page', () => {
     await page.getByRole('button', { name: 'Remove wrong.txt' }).click();
     expect((await (await dropped).response())?.status()).toBe(204);
 
-    // A waiting message is edited in between: the draft and its file are there again afterwards.
+    // A waiting message is edited in between: the draft and its file are back afterwards.
     const draft = () => page.inputValue('#composer');
     await page.fill('#composer', 'my draft');
     const waiting = {
@@ -463,7 +463,7 @@ describe('the page', () => {
     expect(got).toHaveLength(11);
     expect(got.filter((line) => !line.endsWith('nothing'))).toEqual([]);
     expect(gateway.session.stored).toHaveLength(stored);
-    // The hostile page's sign-outs changed nothing.
+    // The sign-outs of the hostile page changed nothing.
     await own.reload();
     await own.locator('.dot.open').first().waitFor();
     await context.close();
@@ -483,7 +483,7 @@ const hostileLanes = [...xssStrings, 'the last one'].map((text) => ({
   ],
 }));
 
-/** Another port of the same address: same site, other origin. */
+/** Serves the page from another port of the same address: same site, other origin. */
 async function serveHostilePage() {
   const script = await readFile(new URL('hostile-page.js', import.meta.url), 'utf8');
   const server = createServer((_request, response) =>

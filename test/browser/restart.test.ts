@@ -53,7 +53,7 @@ describe('a page whose gateway is killed', () => {
     await page.locator('.dot.lost, .dot.connecting').first().waitFor();
     await page.locator('.hint', { hasText: 'Connection lost' }).waitFor();
     await stop.waitFor({ state: 'detached' });
-    // Where the page does not look the run goes on, and ends.
+    // The run continues and ends where the page can't see it.
     const elsewhere = await start();
     const isOver = () => readStore(folder.path, `select 1 from inbox where outcome = 'answered'`).length > 0;
     await until(isOver, { what: 'the end of the run' });

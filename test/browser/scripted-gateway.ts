@@ -1,4 +1,4 @@
-/** The real server and the real channel, with the ports behind them played by a script. */
+/** The real server and the real channel, with a script behind their ports. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,9 +19,9 @@ import { patienceMs } from '../support/patience.ts';
 import { createSessionDouble, quietLog, type SessionDouble } from '../support/session-double.ts';
 
 type Owner = {
-  /** What the owner is told of, and asked. */
+  /** What the owner is notified of, and asked. */
   notices: readonly ShownAlert[];
-  /** What the owner may ask about single messages; a test says what there is. */
+  /** The messages the owner may ask about one by one; set by the test. */
   undelivered: readonly UndeliveredPart[];
   questions: readonly ShownQuestion[];
 };
@@ -33,7 +33,7 @@ export type ScriptedGateway = Owner & {
   /** Sends a part to the open pages. */
   deliver(content: OutboundContent): Promise<void>;
   signInLink(): string;
-  /** Cuts every socket off, lets `meanwhile` happen, and takes sockets again. */
+  /** Closes every socket, calls `meanwhile`, and accepts sockets again. */
   restartSockets(meanwhile: () => void): Promise<void>;
   close(): Promise<void>;
 };
@@ -139,7 +139,7 @@ const greeting: FormattedText = {
   spans: [{ kind: 'bold', start: 13, length: 4 }],
 };
 
-/** "long task" works until it is steered or stopped; everything else is answered at once. */
+/** "long task" works until it is steered or stopped; everything else is answered immediately. */
 function script(session: SessionDouble, deliver: (key: string, text: FormattedText) => Promise<void>) {
   let active: { readonly runId: string; readonly messageId: string } | undefined;
   let runs = 0;

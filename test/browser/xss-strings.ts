@@ -45,7 +45,7 @@ const plainStrings: readonly string[] = [
   '\u003cscript\u003epwned()\u003c/script\u003e',
 ];
 
-/** The same out of whatever stands around them, and past whoever looks for them by their letters. */
+/** The same texts, breaking out of whatever surrounds them or disguised to get past filters. */
 const disguises: readonly ((text: string) => string)[] = [
   (text) => `"'>${text}`,
   (text) => `</textarea></title></style></script>${text}`,
@@ -59,7 +59,7 @@ const disguises: readonly ((text: string) => string)[] = [
   (text) => text.replaceAll('<', '&#x3c;').replaceAll(':', '&colon;'),
 ];
 
-/** All of them in the long run, else those that are not disguised and a share of the others. */
+/** All of them in the long run; otherwise the plain ones and a share of the disguised ones. */
 export const xssStrings: readonly string[] = [
   ...plainStrings,
   ...shareOf([...new Set(plainStrings.flatMap((text) => disguises.map((disguise) => disguise(text))))], 40),
