@@ -9,7 +9,7 @@ import { renderSettings, settingsIn } from './settings-table.ts';
 
 const metricsIn = (text: string) => new Set(text.match(/parley_[a-z_]+[a-z]/g));
 
-/** Names that the code gives to metrics. */
+/** Returns the metric names used in the code. */
 function knownMetrics(): ReadonlySet<string> {
   const folder = 'src/server/metrics';
   const code = readdirSync(folder).map((name) => readFileSync(`${folder}/${name}`, 'utf8'));
@@ -58,14 +58,14 @@ it('offers JSON with every command of the command line that isn’t a conversati
   expect(without.toSorted()).toEqual(['chat', 'onboard', 'start']);
 });
 
-/** Commands below a group as `--help` lists them, those of groups inside included. */
+/** Returns the commands below a group as `--help` lists them, including those of nested groups. */
 async function commandsIn(group: readonly string[]): Promise<readonly string[]> {
   const names = await namesIn(group);
   const found: string[] = [];
   for (const name of names) {
     const words = [...group, name];
     const below = await commandsIn(words);
-    // A group of commands that is a command too takes options of its own.
+    // A group that is also a command takes its own options.
     if (below.length === 0 || name === 'agent') found.push(words.join(' '));
     found.push(...below);
   }

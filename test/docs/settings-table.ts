@@ -1,7 +1,7 @@
 import type { SettingsSchema } from '../../src/config/json-schema.ts';
 
 export type Setting = {
-  /** In the form people write: `agents[].tools.deny`, `models.<name>.window`. */
+  /** In the form in which people write it: `agents[].tools.deny`, `models.<name>.window`. */
   readonly path: string;
   readonly schema: SettingsSchema;
   /** Its own description, or that of the nearest enclosing group with one. */

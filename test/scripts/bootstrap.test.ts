@@ -29,10 +29,10 @@ function program(name: string, script = 'exit 0') {
   writeFileSync(join(root, 'path', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
 }
 
-/** Runs the script as a machine that has only the programs given above. */
+/** Runs the script on a machine that has only the programs given above. */
 function bootstrap(options: { redisUrl?: string; isForTests?: boolean; uid?: number } = {}) {
   const script = join(root, 'scripts', 'bootstrap.mjs');
-  // Nobody else may enter the folder of a clone that is only for a test: the script is told another user.
+  // The folder of a test clone is closed to other users, so the script is only told that it runs as another one.
   const user =
     options.uid === undefined
       ? []
@@ -215,7 +215,7 @@ describe('what only the tests need', () => {
 });
 
 describe.each(['start', 'run chat', 'test'])('npm %s', (command) => {
-  // No lock file: the install ends at once, without a network.
+  // There is no lock file, so the install ends immediately and without a network.
   it('makes the machine ready first, also where npm may run no other scripts', () => {
     rmSync(join(root, 'node_modules'), { recursive: true, force: true, maxRetries: 5 });
     rmSync(join(root, 'package-lock.json'));

@@ -42,7 +42,7 @@ const opener = `
 import { Worker } from 'node:worker_threads';
 export const openThread = () => new Worker(new URL('./writer-thread.ts', import.meta.url));`;
 
-/** What can go wrong in a bundle: a thread, a library that is required, what is loaded later, files beside it. */
+/** What can go wrong in a bundle: a thread, a library loaded by `require`, a dynamic import, files next to it. */
 const program = `
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -60,7 +60,7 @@ function write(path: string, text: string) {
 const bundle = (...args: string[]) =>
   spawnSync(process.execPath, ['scripts/bundle.mjs', ...args], { cwd: root, encoding: 'utf8' });
 
-/** What `parley` says there, and from which file it ran. */
+/** Returns what `parley` prints there, and which file it ran from. */
 function run() {
   const { stdout, stderr } = spawnSync(process.execPath, ['bin/parley.mjs'], { cwd: root, encoding: 'utf8' });
   if (stdout === '') throw new Error(stderr);
@@ -113,7 +113,7 @@ it('two builds at once leave one bundle, and one that was killed leaves none tha
   expect(builds().filter((name) => name === basename(bundleFolder(root)))).toHaveLength(1);
 });
 
-/** One build after the other, each of other sources. */
+/** Runs one build after the other, each from other sources. */
 function buildAnew(times: number) {
   for (let time = 0; time < times; time++) {
     write('src/later.ts', `export const two = ${'2'.repeat(time + 2)};`);

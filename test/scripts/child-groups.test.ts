@@ -21,7 +21,7 @@ it('ends what it runs with all that this has started', async () => {
   await groups.endAll();
 });
 
-/** A process that has ended counts as gone even before somebody has asked how. */
+/** A process that has ended counts as gone even before its exit status has been collected. */
 async function isRunning(pid: number): Promise<boolean> {
   const state = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   return state !== '' && !/\) Z /.test(state);

@@ -6,7 +6,7 @@ type Package = {
   readonly optionalDependencies?: Record<string, string>;
 };
 
-// An install leaves out what a registry does not have for other platforms; `npm ci` then refuses the file.
+// An install omits what a registry lacks for other platforms; `npm ci` then rejects the file.
 it('names every dependency of every package, those of other platforms included', () => {
   const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as { packages: Record<string, Package> };
   const missing = Object.entries(lock.packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
@@ -17,7 +17,7 @@ it('names every dependency of every package, those of other platforms included',
   expect(missing).toEqual([]);
 });
 
-/** Where Node.js looks for a package, seen from another. */
+/** Returns the places where Node.js looks for a package that another one requires. */
 function placesOf(path: string, name: string): readonly string[] {
   const outer = path.lastIndexOf('node_modules/');
   const here = `${path === '' ? '' : `${path}/`}node_modules/${name}`;

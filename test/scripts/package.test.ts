@@ -11,7 +11,7 @@ import { shareOf } from '../support/turn.ts';
 
 const run = promisify(execFile);
 
-/** As npm does, every third day: it takes 15 s to copy 400 MB. On the others the package finds its dependencies here. */
+/** Installs with npm every third day, as copying 400 MB takes 15 s; otherwise links this project's dependencies. */
 async function install(archive: string, home: string): Promise<void> {
   const [isNpmsTurn = false] = shareOf([true], 3);
   if (isNpmsTurn) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-/** All but two, which are figures. */
+/** All but two, which are figures rather than cases. */
 const numbers = [...range(1, 54), ...range(57, 68)];
 
 it('names for each of these pitfalls a test that exists', async () => {

@@ -46,7 +46,7 @@ describe('German', () => {
   });
 
   it('leaves no text in English', () => {
-    // Words that both languages have in common.
+    // Texts that are the same in both languages.
     const shared: readonly NoticeKey[] = ['itemLine', 'whoamiAgent'];
     const same = keys.filter((key) => german[key] === english[key] && !shared.includes(key));
     expect(same).toEqual([]);

@@ -25,7 +25,7 @@ it('names commands that exist: a clone has no `parley` on its path, all others n
   const found = files.flatMap(({ path, text }) =>
     text
       .split('\n')
-      // Comments may call the commands by their short name.
+      // Comments may use the short names of the commands.
       .filter((code) => !/^\s*(?:\/?\*|\/\/)/.test(code) && literal.test(code))
       .map((code) => `${path}: ${code.trim()}`),
   );
