@@ -8,7 +8,7 @@ const onboard = 'test/cli/onboard.test.ts';
 const pairCommand = 'test/inbound/pair-command.test.ts';
 const signIns = 'test/server/sign-ins.test.ts';
 
-/** Broken variants of who may write, and of who decides it. */
+/** Broken variants of access control, and of the code that decides it. */
 export const accessMutants: readonly Mutant[] = [
   {
     name: 'pairing code accepted twice',

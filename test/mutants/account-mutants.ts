@@ -2,7 +2,7 @@ import type { Mutant } from './mutants.ts';
 
 const metrics = 'test/server/metrics.test.ts';
 
-/** Broken variants of the account of every message, and of how the loss of the database is told. */
+/** Broken variants of the account kept of every message, and of how the loss of the database is reported. */
 export const accountMutants: readonly Mutant[] = [
   {
     name: 'a message without its row counted as on its way',

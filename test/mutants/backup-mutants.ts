@@ -6,7 +6,7 @@ const postgres = 'test/backup/postgres.test.ts';
 const upgrade = 'test/backup/upgrade.test.ts';
 const endPartsAfterRestore = 'test/store/delivery/end-parts-after-restore.test.ts';
 
-/** Of backups, restores and changes of the schema. */
+/** Broken variants of backups, restores and changes of the schema. */
 export const backupMutants: readonly Mutant[] = [
   {
     name: 'restore of an unchecked backup',

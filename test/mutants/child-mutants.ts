@@ -2,7 +2,7 @@ import type { Mutant } from './mutants.ts';
 
 const children = 'test/store/children/children.test.ts';
 
-/** Of sub-agents. */
+/** Broken variants of sub-agents. */
 export const childMutants: readonly Mutant[] = [
   {
     name: 'children counted before the lock',

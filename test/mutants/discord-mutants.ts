@@ -6,7 +6,7 @@ const backfill = 'test/channels/discord/backfill.test.ts';
 const sending = 'test/channels/discord/sending.test.ts';
 const interactions = 'test/channels/discord/interactions.test.ts';
 
-/** Broken variants of the channel whose gateway forgets, and whose history is read instead. */
+/** Broken variants of the channel whose gateway forgets events, so that its history is read instead. */
 export const discordMutants: readonly Mutant[] = [
   {
     name: 'each report of a guild is news',

@@ -1,4 +1,4 @@
-/** The way into a lane from inside Parley. */
+/** Broken variants of the way into a lane from inside Parley. */
 import type { Mutant } from './mutants.ts';
 
 const file = 'test/store/items/enqueue.test.ts';

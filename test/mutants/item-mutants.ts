@@ -1,4 +1,4 @@
-/** Broken variants of what people do to messages that wait, and of settings by level. */
+/** Broken variants of changes that people make to waiting messages, and of settings by level. */
 import type { Mutant } from './mutants.ts';
 
 const items = 'test/store/items/items.test.ts';

@@ -1,4 +1,4 @@
-/** Broken variants of linked accounts, of lanes that several conversations share, and of what is edited. */
+/** Broken variants of linked accounts, of lanes that several conversations share, and of edits. */
 import type { Mutant } from './mutants.ts';
 
 const links = 'test/inbound/link.test.ts';

@@ -1,4 +1,4 @@
-/** Broken variants of the order in which rows are locked, most of all by chat commands and presses. */
+/** Broken variants of the order in which rows are locked, especially by chat commands and button presses. */
 import type { Mutant } from './mutants.ts';
 
 const invariant = 'rows are locked in one order by every step';

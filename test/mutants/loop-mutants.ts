@@ -1,4 +1,4 @@
-/** Broken variants of what keeps the event loop free. */
+/** Broken variants of the code that keeps the event loop free. */
 import type { Mutant } from './mutants.ts';
 
 const formatter = 'test/replies/markdown-formatter.test.ts';

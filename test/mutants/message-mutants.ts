@@ -3,7 +3,7 @@ import type { Mutant } from './mutants.ts';
 const files = 'test/tools/message-files.test.ts';
 const targets = 'test/store/delivery/tool-target.test.ts';
 
-/** Of what the `message` tool does beyond sending a text. */
+/** Broken variants of what the `message` tool does besides sending text. */
 export const messageMutants: readonly Mutant[] = [
   {
     name: 'message of another conversation quoted',

@@ -1,4 +1,4 @@
-/** Broken variants of steer-backlog, notices, outcomes and of runs that a fault broke off. */
+/** Broken variants of steer-backlog, notices, outcomes, and of runs that a fault broke off. */
 import type { Mutant } from './mutants.ts';
 
 const kept = 'test/store/items/retained-steers.test.ts';

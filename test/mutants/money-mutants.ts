@@ -4,7 +4,7 @@ const ledger = 'test/store/money/model-calls.test.ts';
 const metering = 'test/models/metering.test.ts';
 const budgetPause = 'test/runs/budget-pause.test.ts';
 
-/** Of the ledger of model calls and of budgets. */
+/** Broken variants of the ledger of model calls and of budgets. */
 export const moneyMutants: readonly Mutant[] = [
   {
     name: 'a call that never left is summed up',

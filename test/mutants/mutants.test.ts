@@ -1,5 +1,5 @@
 /**
- * For each invariant a deliberately broken variant that the tests have to notice. A green suite says
+ * For each invariant a deliberately broken variant that the tests must notice. A green suite means
  * something only if it turns red when the code is wrong.
  */
 import { fileURLToPath } from 'node:url';
@@ -67,7 +67,7 @@ const chosen = shareOf(isLong ? mutants : mutants.filter(({ isSample }) => isSam
 );
 if (!isLong) console.info(`TEST_TURN=${turn}: ${chosen.map(({ name }) => name).join('; ')}`);
 const inTurn = createTurns(2);
-/** For all tests that notice something, one after the other. */
+/** For all tests that notice a variant, run one after the other. */
 const limitMs = 3_000_000;
 
 describe('a broken variant', () => {
@@ -84,7 +84,7 @@ describe('a broken variant', () => {
     expect(misfits).toEqual([]);
   });
 
-  // On every other run the tests that judge are part of that run themselves.
+  // In a normal run the tests that judge the variants are part of that same run.
   it.runIf(isLong)('starts from code that passes', { timeout: limitMs, concurrent: true }, () =>
     inTurn(async () => {
       await using tree = await copyWorkTree({ withPostgres: hasPostgres });
@@ -114,7 +114,7 @@ function editsOf({ edit, also = [] }: Mutant): readonly Edit[] {
   return [edit, ...also];
 }
 
-/** Lets `slots` tasks work at once: a run of tests is a process of its own and wants a core. */
+/** Lets `slots` tasks work at the same time: each runs tests in its own process, which wants a core. */
 function createTurns(slots: number) {
   let last = Array.from({ length: slots }, () => Promise.resolve());
   let next = 0;

@@ -1,23 +1,23 @@
-/** Deliberately broken variants of Parley, each with the test that has to notice. */
+/** Deliberately broken variants of Parley, each with the test that must notice it. */
 export type Mutant = {
   readonly name: string;
   /** What the variant breaks. */
   readonly invariant: string;
   readonly edit: Edit;
-  /** Further changes, for a variant that one change does not make. */
+  /** Further edits, for a variant that takes more than one. */
   readonly also?: readonly Edit[];
   readonly test: { readonly file: string; readonly name: string };
-  /** Run on every `npm test`; the others with PARLEY_LONG=1. */
+  /** Runs on every `npm test`; the others run with PARLEY_LONG=1. */
   readonly isSample?: boolean;
-  /** The test that notices runs on PostgreSQL only. */
+  /** The test that notices it only runs on PostgreSQL. */
   readonly needsPostgres?: boolean;
 };
 
 /**
- * One change of the source: `in` names a top-level declaration of src, channels or plugins, `find` matches exactly
+ * One change of the source: `in` names a top-level declaration of src, channels or plugins; `find` matches exactly
  * once within it, token by token, so layout, comments, trailing commas and the file don't matter. `$NAME` stands for
- * one identifier, `$$NAME` for any run of tokens that leaves brackets whole; both mean the same text wherever they
- * are repeated, in `replace` too. Keep `find` short and free of names that may change: it has to survive a refactor.
+ * one identifier, `$$NAME` for any run of tokens with balanced brackets; both mean the same text wherever they
+ * are repeated, also in `replace`. Keep `find` short and free of names that may change: it must survive a refactor.
  */
 export type Edit = { readonly in: string; readonly find: string; readonly replace: string };
 

@@ -1,6 +1,6 @@
 /**
- * Applies an edit where its pattern matches by syntax: token by token, inside one top-level declaration. Layout,
- * comments, trailing commas and the file that holds the declaration make no difference.
+ * Applies an edit where its pattern matches the syntax: token by token, inside one top-level declaration. Layout,
+ * comments, trailing commas and the declaration's file make no difference.
  */
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import jsTokens from 'js-tokens';
 import { parseSync } from 'rolldown/utils';
 import type { Edit } from './mutants.ts';
 
-/** Returns the text of each file that the edits change. Throws when one fits nowhere, or in two places. */
+/** Returns the text of each file that the edits change. Throws if one of them matches nowhere, or in two places. */
 export type Mutator = (edits: readonly Edit[]) => ReadonlyMap<string, string>;
 
 type Token = { readonly value: string; readonly start: number; readonly end: number };
@@ -20,7 +20,7 @@ type Place = {
 };
 type Bindings = ReadonlyMap<string, string>;
 type Statement = ReturnType<typeof parseSync>['program']['body'][number];
-/** A top-level declaration, from `start` to `end` of its file's text. */
+/** A top-level declaration, from `start` to `end` in the text of its file. */
 type Declaration = {
   readonly name: string;
   readonly file: string;
@@ -94,7 +94,7 @@ function namesOf(statement: Statement): readonly string[] {
   return declared && 'id' in declared && declared.id?.type === 'Identifier' ? [declared.id.name] : [];
 }
 
-/** Text inside templates, such as SQL, becomes tokens too. */
+/** Splits the code into tokens, including text inside templates, such as SQL. */
 function tokenize(text: string, start = 0): readonly Token[] {
   const tokens: Token[] = [];
   let at = start;
@@ -114,7 +114,7 @@ function tokenize(text: string, start = 0): readonly Token[] {
 type Subject = { readonly text: string; readonly tokens: readonly Token[] };
 type Match = { readonly end: number; readonly bound: Bindings };
 
-/** Matches the whole pattern from token `at` on. */
+/** Matches the complete pattern, starting at token `at`. */
 function matchAt(
   at: number,
   [wanted, ...rest]: readonly Token[],
@@ -137,7 +137,7 @@ function matchAt(
     return match;
   }
   if (value === token.value) return extendAnsweredRun(at + 1);
-  // A trailing comma comes and goes with the layout.
+  // A trailing comma depends on the layout.
   if (token.value === ',' && isCloser(tokens[at + 1])) return extendAnsweredRun(at + 1, [wanted, ...rest]);
   if (value === ',' && isCloser(token) && (!rest[0] || isCloser(rest[0]))) return extendAnsweredRun(at);
   return undefined;
@@ -147,7 +147,7 @@ function isCloser(token: Token | undefined): boolean {
   return token !== undefined && /^[)\]}]$/.test(token.value);
 }
 
-/** Returns where the token, or the whole pair of brackets, at `from` has ended; -1 at the end of what surrounds it. */
+/** Returns the index after the token, or after the pair of brackets, at `from`; -1 at the end of what encloses it. */
 function skipOne(tokens: readonly Token[], from: number): number {
   let depth = 0;
   for (let at = from; at < tokens.length; at++) {

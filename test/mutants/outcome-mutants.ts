@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Of what became of a message, and of what must not keep the next one from an answer. */
+/** Broken variants of message outcomes, and of what must not keep the next message from an answer. */
 export const outcomeMutants: readonly Mutant[] = [
   {
     name: 'owner not told why a group sees ⚠',

@@ -3,7 +3,7 @@ import type { Mutant } from './mutants.ts';
 const store = 'test/store/lanes/parked.test.ts';
 const runs = 'test/runs/parked.test.ts';
 
-/** Of runs that wait for an answer from outside. */
+/** Broken variants of runs that wait for an answer from outside. */
 export const parkedMutants: readonly Mutant[] = [
   {
     name: 'slot kept while parked',

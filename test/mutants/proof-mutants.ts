@@ -1,4 +1,4 @@
-/** Broken variants of the queue that only a race or a process that was away shows. */
+/** Broken variants of the queue that only a race or an unreachable process reveals. */
 import type { Mutant } from './mutants.ts';
 
 const endOfRun = {

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Broken variants of what keeps remote numbers and refusals from hurrying, stalling or ending a channel. */
+/** Broken variants of the code that keeps remote numbers and refusals from rushing, stalling or ending a channel. */
 export const remoteMutants: readonly Mutant[] = [
   {
     name: 'the clamp returns its input',

@@ -3,7 +3,7 @@ import type { Mutant } from './mutants.ts';
 const command = 'test/inbound/subagents-command.test.ts';
 const policy = 'test/subagents/tool-policy.test.ts';
 
-/** Of what a sub-agent may use, and of its silence. */
+/** Broken variants of what a sub-agent may use, and of its silence. */
 export const subagentMutants: readonly Mutant[] = [
   {
     name: 'profile of a sub-agent as it was asked for',

@@ -2,7 +2,7 @@ import type { Mutant } from './mutants.ts';
 
 const attachments = { file: 'test/threats/attachments.test.ts', name: 'keeps memory, other chats' };
 
-/** Broken variants of what keeps hostile files, orders and ports from doing harm. */
+/** Broken variants of the defenses against hostile files, orders and ports. */
 export const threatMutants: readonly Mutant[] = [
   {
     name: 'a file under its sender’s name',
@@ -32,7 +32,7 @@ export const threatMutants: readonly Mutant[] = [
       find: 'if (leastTrusted(config.run.authority, tool.authority) !== tool.authority) return denied;',
       replace: '',
     },
-    // Its tools are offered by rights as well.
+    // Tools are also offered by authority.
     also: [
       { in: 'toolsOf', find: '.filter(mayCause)', replace: '.filter((tool) => mayCause(tool) || true)' },
     ],

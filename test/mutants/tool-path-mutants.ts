@@ -2,7 +2,7 @@ import type { Mutant } from './mutants.ts';
 
 const resume = 'test/agent/resume.test.ts';
 
-/** Of the one way that every tool call goes, new or found after a crash. */
+/** Broken variants of the one path that every tool call takes, new or found after a crash. */
 export const toolPathMutants: readonly Mutant[] = [
   {
     name: 'permission skipped on resume',

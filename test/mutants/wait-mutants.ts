@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Broken variants of how long anything waits because somebody else says so, and of what says so. */
+/** Broken variants of waits whose length somebody else decides, and of what reports them. */
 export const waitMutants: readonly Mutant[] = [
   {
     name: 'a lane that waits for a slot for too long is given up',

@@ -18,18 +18,18 @@ const copied = [
   'vitest.config.ts',
 ];
 
-/** A copy of the sources in a folder of its own, so that what is broken there is broken nowhere else. */
+/** A copy of the sources in its own folder, so that a broken variant breaks nothing else. */
 export type WorkTree = AsyncDisposable & {
-  /** Throws when an edit doesn't fit exactly once: then the variant has to follow the code. */
+  /** Throws if an edit doesn't fit exactly once: then the variant must be adapted to the code. */
   edit(edits: readonly Edit[]): Promise<void>;
-  /** Runs the tests of these files whose names contain one of `names`. Throws when none ran: then nothing is judged. */
+  /** Runs the tests of these files whose names contain one of `names`. Throws if none ran, as nothing was judged. */
   test(tests: Tests): Promise<Verdict>;
 };
 
 export type Tests = {
   readonly files: readonly string[];
   readonly names: readonly string[];
-  /** What is not over by then counts as nothing at all, ms. */
+  /** A run that takes longer counts as no result at all, ms. */
   readonly limitMs?: number;
 };
 
@@ -81,8 +81,8 @@ type Report = {
 };
 
 /**
- * Counts a promise that was rejected behind the back of passing tests as a failure, for it turns `npm test` red:
- * then the run has failed and no test, and no file by not loading.
+ * Counts an unhandled rejection as a failure even if all tests pass, because it turns `npm test` red. It shows
+ * as a failed run without a failed test and without a file that didn't load.
  */
 export function readReport(report: string, code: number | null): Omit<Verdict, 'output'> {
   const parsed = JSON.parse(report) as Report;
@@ -91,13 +91,13 @@ export function readReport(report: string, code: number | null): Omit<Verdict, '
   return { passed, failed: isUnhandled ? 1 : failed };
 }
 
-/** Throws when no test ran: the code doesn't load, no test has such a name, or the run took too long. */
+/** Throws if no test ran: the code doesn't load, no test has such a name, or the run took too long. */
 export function assertJudged({ passed, failed, output }: Verdict, { files, names }: Tests): void {
   if (passed + failed > 0) return;
   throw new Error(`no test of ${files.join(', ')} named "${names.join('" or "')}" ran\n${output}`);
 }
 
-/** Resolves with what the tests printed, however they ended, and their exit code. */
+/** Resolves with the tests' output, however they ended, and their exit code. */
 function run(
   folder: string,
   { args, withPostgres, limitMs }: Omit<Order, keyof Tests> & { args: readonly string[]; limitMs: number },
@@ -112,9 +112,9 @@ function run(
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       CI: '1',
-      // A broken variant often shows as something that never comes.
+      // A broken variant often shows up as something that never happens.
       TEST_PATIENCE_MS: '10000',
-      // As many as find each of them, however slow the machine is.
+      // Enough to find each of them, however slow the machine is.
       QUEUE_SEQUENCES: '1000',
       QUEUE_SEED: '20261121',
       PROOF_PAUSES: '10',
