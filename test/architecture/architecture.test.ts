@@ -11,7 +11,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** A small project that breaks every rule once, to see that each rule can fail. */
+/** Creates a small project that breaks every rule once, to check that each rule can fail. */
 function brokenTree(): SourceTree {
   const root = mkdtempSync(join(tmpdir(), 'parley-architecture-'));
   folders.push(root);

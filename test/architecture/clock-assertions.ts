@@ -8,18 +8,18 @@ import {
 } from 'typescript/unstable/ast';
 import * as is from 'typescript/unstable/ast/is';
 
-/** Where a time is read; the second kind gives a length of time when it is given the reading before. */
+/** Calls that read a time; the second kind returns a duration if it is passed an earlier reading. */
 const clockCall = /^(?:performance\.now|Date\.now|process\.hrtime(?:\.bigint)?)$/;
 const cpuClockCall = /^process\.(?:thread)?[cC]puUsage$/;
 
 type Known = {
-  /** Hold a moment. */
+  /** Names of variables that hold a moment. */
   readonly moments: Set<string>;
-  /** Hold a length of time, or things that it went into. */
+  /** Names of variables that hold a duration, or something computed from one. */
   readonly durations: Set<string>;
 };
 
-/** The offsets at which `expect` is given how long something took, as far as one file tells. */
+/** Returns the offsets at which `expect` is passed a duration, as far as a single file shows. */
 export function findClockAssertions(file: SourceFile): readonly number[] {
   const known: Known = { moments: new Set(), durations: new Set() };
   for (let before = -1; before !== sizeOf(known); ) {
@@ -66,7 +66,7 @@ function learn(node: Node, known: Known): void {
   }
 }
 
-/** Of a function what it gives back, unless that is several things; anything else is itself. */
+/** Returns a function's results, except object literals; any other node is its own result. */
 function resultsOf(node: Node): readonly Node[] {
   if (!isFunction(node)) return [node];
   if (node.body === undefined) return [];
@@ -85,7 +85,7 @@ function isFunction(node: Node): node is FunctionDeclaration | FunctionExpressio
   return is.isFunctionDeclaration(node) || is.isFunctionExpression(node) || is.isArrowFunction(node);
 }
 
-/** What is written into a name makes it a moment or a duration. */
+/** Records the name as a moment or a duration, depending on what is assigned to it. */
 function note({ into, from }: { into: Node; from: Node }, known: Known): void {
   const names: string[] = [];
   walk(into, (node) => {

@@ -1,21 +1,21 @@
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
 import * as is from 'typescript/unstable/ast/is';
 
-/** A name that a file uses as that of a chat command, if there is such a command. */
+/** A name that a file uses as that of a chat command, if such a command exists. */
 export type CommandUse = { readonly name: string; readonly at: number };
 
-/** `/stop` as a person types it, in the source of a literal; not part of a path or an address. */
+/** `/stop` as a person types it, in the source of a literal; not part of a path or a URL. */
 const typed = /(?<![\w.:}/-])\\?\/([a-z]+)(?![\w/-])/g;
 
-/** An expression that is a command's name. */
+/** An expression whose value is a command's name. */
 const nameOfCommand = /\bcommand(?:\??\.name)?$|[cC]ommandName$/;
 
 /** A call that looks a command up by its name. */
 const lookUp = /\bcommand\w*\.(?:get|has)$/i;
 
 /**
- * Finds names used as those of chat commands. Most are ordinary words (`new`, `link`), so a string alone says
- * nothing: it counts if it has the slash, is compared with a command, or looks one up.
+ * Finds names used as those of chat commands. Most are ordinary words (`new`, `link`), so a string alone means
+ * nothing: it counts if it has the slash, is compared with a command, or is used to look one up.
  */
 export function findCommandUses(file: SourceFile): readonly CommandUse[] {
   const found: CommandUse[] = [];

@@ -9,7 +9,7 @@ const product = files.filter(({ path }) => /^(src|channels|plugins)\//.test(path
 
 describe('an export', () => {
   const promised = new Set([
-    // Spec 5: for whoever builds on the loop; a run calls `agentLoopResume`.
+    // Spec 5: an entry point for other programs that use the loop; a run calls `agentLoopResume`.
     'src/agent/loop.ts#agentLoop',
   ]);
 
@@ -76,7 +76,7 @@ describe('a type', () => {
 });
 
 describe('a setting', () => {
-  /** Read by the part of Parley that reads and checks settings itself, or by editors. */
+  /** Read by the part of Parley that reads and checks the settings, or by editors. */
   const readByConfig = new Set([
     '$schema',
     'allowInsecureRedis',
@@ -104,8 +104,8 @@ describe('a setting', () => {
   };
 
   /**
-   * Whether somebody reads `a.b.c`: as `b.c`, or as `c` where `a` is passed on whole. Passing on `a.b` counts for
-   * all of it: `lanes.concurrency`. Channels and plugins read what is theirs by schemas of their own.
+   * Says whether anything reads `a.b.c`: as `b.c`, or as `c` where all of `a` is passed on. Passing on `a.b` counts for
+   * everything in it, such as `lanes.concurrency`. Channels and plugins read their settings by their own schemas.
    */
   const createIsRead = (readers: readonly Pick<Names, 'members' | 'chains'>[]) => {
     const chains = readers.flatMap((file) => [...file.chains].map((chain) => `.${chain}.`));
@@ -130,7 +130,7 @@ describe('a setting', () => {
     expect(leaves.length).toBeGreaterThan(80);
     const isRead = createIsRead(product.filter(({ path }) => !path.startsWith('src/config/')));
     const unread = leaves.filter((leaf) => {
-      // What a channel takes beside that is its own.
+      // Any other keys of a channel belong to the channel.
       if (readByConfig.has(leaf) || /^channels\.\w+\.\*$/.test(leaf)) return false;
       return !isRead(leaf);
     });
@@ -153,7 +153,7 @@ describe('a setting', () => {
 });
 
 describe('a log event', () => {
-  /** Ends of what happened that are not "ed": other participles, and what goes with one. */
+  /** Endings for something that happened other than "ed": other participles, and words that go with one. */
   const irregular = /[-.](?:again|begun|died|found|held|kept|lost|over|read|stuck|taken|told|written)$/;
 
   it('is named for what happened: `noun.past-tense`, kebab-case', () => {

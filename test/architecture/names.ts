@@ -4,17 +4,17 @@ import * as is from 'typescript/unstable/ast/is';
 import { API } from 'typescript/unstable/sync';
 import { resolveImport } from './source-tree.ts';
 
-/** The names that a file declares for others, and those that it uses. */
+/** The names that a file exports, and those that it uses. */
 export type Names = {
   readonly path: string;
   readonly exported: readonly Export[];
-  /** `<file>#<name>` of what it imports from this project; `<file>#*` for all of it, `<file>#?` when loaded later. */
+  /** `<file>#<name>` of each import from this project; `<file>#*` for a whole module, `<file>#?` for a lazy import. */
   readonly imported: ReadonlySet<string>;
-  /** How often each identifier stands in it. */
+  /** How often each identifier occurs in it. */
   readonly identifiers: ReadonlyMap<string, number>;
   /** Members that it reads, as `x.name` or by destructuring. */
   readonly members: ReadonlySet<string>;
-  /** Whole chains of what it reads, `config.lanes.leaseMs`; `?` begins those of a destructured parameter. */
+  /** Complete chains that it reads, such as `config.lanes.leaseMs`; `?` starts those of a destructured parameter. */
   readonly chains: ReadonlySet<string>;
   /** Events that it logs. */
   readonly events: readonly string[];
@@ -24,7 +24,7 @@ export type Names = {
 
 export type Export = { readonly name: string; readonly isType: boolean };
 
-/** Reads the names of every file of the project of `<root>/tsconfig.json`. */
+/** Reads the names in every file of the project of `<root>/tsconfig.json`. */
 export function readNames(root: string): readonly Names[] {
   const api = new API({ cwd: root });
   try {
@@ -64,7 +64,7 @@ function namesOf(root: string, path: string, file: SourceFile): Names {
   return { path, exported, imported, identifiers, members, chains, events, types };
 }
 
-/** The chain that ends at this node, which is not the beginning of a longer one. */
+/** Returns the chain that ends at this node, unless it is the beginning of a longer one. */
 function chainsOf(node: Node): readonly string[] {
   if (is.isBindingElement(node)) {
     const isGroup = node.name !== undefined && is.isObjectBindingPattern(node.name);
@@ -120,7 +120,7 @@ function importsOf(root: string, path: string, node: Node): readonly string[] {
 
 const levels = new Set(['debug', 'info', 'warn', 'error']);
 
-/** The events that `log.warn({ … }, 'event')` may log; none for every other node. */
+/** Returns the events that `log.warn({ … }, 'event')` may log; none for any other node. */
 function eventsOf(node: Node): readonly string[] {
   if (!is.isCallExpression(node)) return [];
   const { expression } = node;

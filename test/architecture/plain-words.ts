@@ -31,7 +31,7 @@ const tops = /^(?:src|channels|plugins|bench|scripts)\//;
 /** Block comments, and each run of line comments. */
 const comments = /\/\*[\s\S]*?\*\/|^[ \t]*\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*|(?<=\s)\/\/ [^\n]*/gm;
 
-/** Comments and documents use the words of the glossary, not those they replaced. */
+/** Comments and documents use the words of the glossary, not those it replaced. */
 export const wordsArePlain: Rule = (tree) => [
   ...tree.modules
     .filter(({ path }) => tops.test(path))
@@ -43,7 +43,7 @@ export const wordsArePlain: Rule = (tree) => [
         ...findReplaced(path, comment.replace(/\n\s*(?:\*|\/\/) ?/g, ' ')),
       ]),
     ),
-  // Pitfalls quote names of tests.
+  // Pitfalls quote the names of tests.
   ...documentsOf(tree.root)
     .filter((document) => document !== 'docs/pitfalls.md')
     .flatMap((document) => {

@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Module, SourceTree } from './source-tree.ts';
 
-/** Looks at a tree and names what breaks the rule, one line each. */
+/** Examines a tree and returns what breaks the rule, one line each. */
 export type Rule = (tree: SourceTree) => readonly string[];
 
-/** `src/` from the ground up. An import may only go to what stands before, or stay in its folder. */
+/** The folders of `src/` from the bottom up. An import may only go to an earlier entry, or stay in its folder. */
 const order = [
   ['contracts'],
   ['channel-kit', 'texts'],
@@ -17,12 +17,12 @@ const order = [
   ['roles', 'gateway.ts', 'startup', 'main.ts'],
 ].flat();
 
-/** Folders that are imported by their alias of package.json, from wherever. */
+/** Folders that are always imported by their alias in package.json. */
 const aliased = new Set(['contracts', 'channel-kit']);
 
 /**
- * Folders that are ranked inside as well, from the ground up. A name is a sub-folder, or a file that lies
- * beside the sub-folders.
+ * Folders that are also ranked inside, from the bottom up. A name is a sub-folder, or a file next to
+ * the sub-folders.
  */
 const innerOrders: Readonly<Record<string, readonly string[]>> = {
   store: [
@@ -84,7 +84,7 @@ function placeOf(path: string, depth = 1): string {
 
 type StateColumns = { readonly columns: readonly string[]; readonly writer: string; readonly maker?: string };
 
-/** Columns that say what has become of a row, the one file that changes them, and the one that makes rows if another. */
+/** Columns that hold the state of a row, the one file that changes them, and the file that inserts rows if another. */
 const stateColumns: Readonly<Record<string, StateColumns>> = {
   accounts: { columns: ['epoch', 'holder', 'leaseUntil'], writer: 'src/store/processes/accounts.ts' },
   conversations: {
@@ -127,14 +127,14 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
   budgets: { columns: ['spent', 'reserved', 'raisedTo'], writer: 'src/store/money/budgets.ts' },
 };
 
-/** What writes to the table that its caller names, and what copies a whole database. */
+/** Files that write to whichever table the caller names, or copy a complete database. */
 const anyTable = [
   'src/store/base/insert-row.ts',
   'src/store/base/row-by-key.ts',
   'src/store/postgres/import-sqlite.ts',
 ];
 
-/** A promise that is kept in one place can be read there; in two, each breaks the other's. */
+/** A promise kept in one place can be checked there; with two writers, each can break the other's. */
 export const statesHaveOneWriter: Rule = (tree) =>
   tree.modules.filter(isIn('src')).flatMap(({ path, tableWrites }) =>
     tableWrites.flatMap(({ kind, line, table, columns }) => {
@@ -153,10 +153,10 @@ export const statesHaveOneWriter: Rule = (tree) =>
     }),
   );
 
-/** Names of columns that say what has become of a row, or who may change it. */
+/** Names of columns that hold the state of a row, or say who may change it. */
 const stateName = /(?:^|[a-z])(?:state|status|outcome|holder|epoch|leaseUntil|endedAt)$/i;
 
-/** A table that is added later has one writer too. */
+/** Every new table has to name its single writer too. */
 export const statesAreListed: Rule = (tree) => {
   const text = tree.modules
     .flatMap((module) => (/^src\/store\/base\/[\w-]*tables\.ts$/.test(module.path) ? module.text : []))
@@ -172,7 +172,7 @@ export const statesAreListed: Rule = (tree) => {
   });
 };
 
-/** Type imports count: what cannot be understood one by one cannot be changed one by one. */
+/** Type imports count too: modules that can't be understood one by one can't be changed one by one. */
 export const noCycles: Rule = (tree) =>
   findCycles(
     new Map(tree.modules.map(({ path, imports }) => [path, imports.flatMap(({ target }) => target ?? [])])),
@@ -196,8 +196,8 @@ function findCycles(targets: ReadonlyMap<string, Iterable<string>>): readonly st
 }
 
 /**
- * Each folder has an order inside, its sub-folders taken whole: a file may need a sub-folder, or one that it is
- * needed by, and never both.
+ * The members of each folder have an order, with sub-folders taken as a unit: a file may import from a sub-folder or be
+ * imported by it, but not both.
  */
 export const foldersAreRanked: Rule = (tree) => {
   const modules = tree.modules.filter(isIn('src', 'channels', 'plugins'));
@@ -230,7 +230,7 @@ export const channelsAndPluginsStandAlone: Rule = (tree) =>
       .map(({ target }) => `${module.path} imports ${target}`);
   });
 
-/** Names that are also ordinary words count only as `name:…` or where the value names a channel. */
+/** Channel names that are also ordinary words only count as `name:…` or where the value names a channel. */
 export const channelNamesStayOut: Rule = (tree) => {
   const names = foldersOf(tree, 'channels');
   const isAllowed = (path: string) => path === 'src/main.ts' || path.startsWith('src/config/');
@@ -262,7 +262,7 @@ export const commandNamesStayHome: Rule = ({ modules }) => {
     );
 };
 
-/** A reader of one folder should not have to open another to learn units, errors and sources. */
+/** Readers of one folder shouldn't have to open another to learn units, errors and sources. */
 export const sharedExportsAreDocumented: Rule = (tree) => {
   const shared = new Set(
     tree.modules
@@ -284,10 +284,10 @@ export const sharedExportsAreDocumented: Rule = (tree) => {
     );
 };
 
-/** The most words of a document, markup included. */
+/** The maximum number of words in a document, markup included. */
 const longest: Readonly<Record<string, number>> = { 'README.md': 900, 'ARCHITECTURE.md': 1800 };
 
-/** Both are read whole by a newcomer; detail belongs in docs. */
+/** Newcomers read both from start to end; details belong in docs. */
 export const documentsAreShort: Rule = ({ root }) =>
   Object.entries(longest).flatMap(([document, most]) => {
     const path = join(root, document);
@@ -319,7 +319,7 @@ export const adaptersHaveOneShape: Rule = (tree) =>
       .map((file) => `channels/${name}/${file} is missing`);
   });
 
-/** The environment has one reader; tests may set it, and may keep state between their hooks. */
+/** Only one file reads the environment. Tests may set it, and may keep state between their hooks. */
 export const noOddConstructs: Rule = (tree) =>
   tree.modules.flatMap((module) =>
     module.oddities
@@ -333,7 +333,7 @@ function isOddityAllowed(path: string, oddity: string): boolean {
   return oddity.endsWith('a module-level let') && !isProduct;
 }
 
-/** Files that make calls on a disk which the whole process waits for, and why that disk answers. */
+/** Files with disk calls that block the process, and why it is safe there to expect the disk to answer. */
 const blockingCalls: Readonly<Record<string, string>> = {
   'src/config/config-file.ts': 'a reload has the disk asked first',
   'src/config/env-files.ts': 'a reload has the disk asked first',
@@ -350,7 +350,7 @@ const blockingCalls: Readonly<Record<string, string>> = {
   'plugins/files/descriptor.ts': '/proc',
 };
 
-/** On a network drive that is gone, a call that isn't asynchronous never returns, and the process stands still. */
+/** On an unreachable network drive a synchronous call never returns, which stops the process. */
 export const diskCallsDontBlock: Rule = (tree) =>
   tree.modules
     .filter(isIn('src', 'channels', 'plugins'))
@@ -362,7 +362,7 @@ export const diskCallsDontBlock: Rule = (tree) =>
         .map((name) => `${path} imports ${name}; use node:fs/promises, through DiskCalls for a workspace`),
     );
 
-/** What a machine is busy with besides makes any such time longer, and a suite that depends on it is red elsewhere. */
+/** Other load on the machine lengthens any such time, so a suite that depends on one is red elsewhere. */
 export const nothingAssertsTime: Rule = (tree) =>
   tree.modules.flatMap(({ path, clockAssertions }) =>
     clockAssertions.map(
@@ -371,7 +371,7 @@ export const nothingAssertsTime: Rule = (tree) =>
     ),
   );
 
-/** What ends a wait after a time of its own, in the words that the tests have for it. */
+/** Forms in which tests give a wait its own time limit. */
 const ownWaits = [
   /\bdeadlineMs:? ?=? ?\d/,
   /\bpoll\(.*timeout: \d/,
@@ -380,7 +380,7 @@ const ownWaits = [
   /\buntil(?:AtRest|Said|Ledger)\(.*, \d{1,2}_?000\)/,
 ];
 
-/** A wait that is over before the patience of a test is a time that the test asserts. */
+/** A wait that ends before the general patience of the tests is in effect an assertion about time. */
 export const waitsHavePatience: Rule = (tree) =>
   tree.modules.flatMap(({ path, text }) =>
     path.startsWith('test/') && !path.startsWith('test/architecture/')
@@ -394,7 +394,7 @@ export const waitsHavePatience: Rule = (tree) =>
       : [],
   );
 
-/** fast-check fails a property whose time was over before its first case; `holds` always runs that one. */
+/** fast-check fails a property whose time is over before its first case; `holds` always runs the first case. */
 export const budgetsRunOnce: Rule = (tree) =>
   tree.modules
     .filter(({ path }) => path.startsWith('test/') && !path.startsWith('test/architecture/'))
@@ -402,7 +402,7 @@ export const budgetsRunOnce: Rule = (tree) =>
     .filter(({ text }) => text.includes('interruptAfterTimeLimit'))
     .map(({ path }) => `${path} gives fc.assert a time limit; use holds (test/support/holds.ts)`);
 
-/** Every path a document names in backticks or links to. */
+/** Every path that a document names in backticks or links to must exist. */
 export const documentedPathsExist: Rule = (tree) =>
   documentsOf(tree.root).flatMap((document) => {
     const text = readFileSync(join(tree.root, document), 'utf8').replace(/```[\s\S]*?```/g, '');
@@ -413,7 +413,7 @@ export const documentedPathsExist: Rule = (tree) =>
       .map((path) => `${document} names ${path}, which is not there`);
   });
 
-/** Every source file that a comment names. */
+/** Every source file that a comment names must exist. */
 export const commentedFilesExist: Rule = ({ modules }) => {
   const known = new Set(modules.map(({ path }) => basename(path)));
   return modules.filter(isIn('src', 'channels', 'plugins')).flatMap(({ path, text }) =>
@@ -424,7 +424,7 @@ export const commentedFilesExist: Rule = ({ modules }) => {
   );
 };
 
-/** Every document of the project, relative to `root`. */
+/** Returns every document of the project, relative to `root`. */
 export function documentsOf(root: string): readonly string[] {
   const inFolder = (folder: string) =>
     existsSync(join(root, folder))

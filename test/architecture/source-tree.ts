@@ -7,7 +7,7 @@ import { findClockAssertions } from './clock-assertions.ts';
 import { type CommandUse, findCommandUses } from './command-names.ts';
 import { findTableWrites, type TableWrite } from './table-writes.ts';
 
-/** What the rules look at: every TypeScript file of a project, as its own parser sees it. */
+/** The input of the rules: every TypeScript file of a project, as parsed by TypeScript itself. */
 export type SourceTree = { readonly root: string; readonly modules: readonly Module[] };
 
 export type Module = {
@@ -18,9 +18,9 @@ export type Module = {
   readonly imports: readonly Import[];
   readonly exports: readonly Export[];
   readonly functions: readonly FunctionSize[];
-  /** Text of string literals and template pieces. */
+  /** The texts of string literals and template pieces. */
   readonly strings: readonly string[];
-  /** Constructs this project does not use, each as "line: what". */
+  /** Constructs this project doesn't use, each as "line: name". */
   readonly oddities: readonly string[];
   /** Lines on which a test asserts how long something took. */
   readonly clockAssertions: readonly number[];
@@ -32,11 +32,11 @@ export type Import = {
   readonly specifier: string;
   /** The imported file of this project, relative to the root; undefined for packages and node: modules. */
   readonly target: string | undefined;
-  /** The names it imports, as the other file exports them; none for a whole module or an `import()`. */
+  /** The imported names, as the other file exports them; none for a complete module or an `import()`. */
   readonly names: readonly string[];
 };
 
-/** A declaration that a module exports. `isDocumented`: a doc comment stands right before it. */
+/** A declaration that a module exports. `isDocumented`: it has a doc comment. */
 export type Export = { readonly name: string; readonly line: number; readonly isDocumented: boolean };
 
 export type FunctionSize = { readonly name: string; readonly line: number; readonly lineCount: number };
@@ -88,7 +88,7 @@ function readModule(root: string, path: string, file: SourceFile): Module {
   };
   visit(file);
   for (const match of file.text.matchAll(/@ts-(?:ignore|nocheck|expect-error)|\bvi\.(?:do)?[mM]ock\(/g)) {
-    // This very rule names what it looks for.
+    // This rule itself names what it searches for.
     if (!path.startsWith('test/architecture/')) findings.oddities.push(`${lineAt(match.index)}: ${match[0]}`);
   }
   const clockAssertions = path.startsWith('test/') ? findClockAssertions(file).map(lineAt) : [];
@@ -112,7 +112,7 @@ function readImport(node: Node, onImport: (specifier: string, names: readonly st
   }
 }
 
-/** The names in the braces of an import or a re-export. */
+/** Returns the names in the braces of an import or a re-export. */
 function namesIn(node: Node): readonly string[] {
   const names: string[] = [];
   const visit = (inner: Node): void => {
@@ -146,7 +146,7 @@ function declaredNames(node: Node): readonly string[] {
   return isNamed && node.name !== undefined ? [node.name.text] : [];
 }
 
-/** The file of this project that an import names; undefined for packages and `node:` modules. */
+/** Returns the file of this project that an import names; undefined for packages and `node:` modules. */
 export function resolveImport(root: string, from: string, specifier: string): string | undefined {
   const [, folder, file] = /^#(contracts|channel-kit)\/(.*)$/.exec(specifier) ?? [];
   if (folder !== undefined) return `src/${folder}/${file}`;
@@ -179,7 +179,7 @@ function nameOddity(node: Node): string | undefined {
     case SyntaxKind.EnumDeclaration:
       return 'an enum';
     case SyntaxKind.ModuleDeclaration:
-      // `declare module 'x'` adds to a library's types; that is not a namespace.
+      // `declare module 'x'` extends a library's types and isn't a namespace.
       return is.isModuleDeclaration(node) && is.isStringLiteral(node.name) ? undefined : 'a namespace';
     case SyntaxKind.Decorator:
       return 'a decorator';
@@ -206,7 +206,7 @@ function isEnvironmentRead(node: Node): boolean {
   return is.isIdentifier(expression) && expression.text === 'process' && name.text === 'env';
 }
 
-/** Line numbers from 1, by binary search over the line starts. */
+/** Returns line numbers from 1, by binary search over the line starts. */
 function createLineFinder(text: string): (offset: number) => number {
   const starts = [0];
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);

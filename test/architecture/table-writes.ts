@@ -1,18 +1,18 @@
 import type { Node, SourceFile } from 'typescript/unstable/ast';
 import * as is from 'typescript/unstable/ast/is';
 
-/** A change of a table's rows, as it is written in the source. */
+/** A change of a table's rows, as written in the source. */
 export type TableWrite = {
   readonly kind: 'insert' | 'update' | 'delete';
   /** Offset in the file. */
   readonly at: number;
-  /** Undefined when no string literal names it. */
+  /** Undefined if no string literal names it. */
   readonly table: string | undefined;
-  /** Columns that an update sets; undefined when the expression does not show all of them. */
+  /** Columns that an update sets; undefined if the expression doesn't show all of them. */
   readonly columns: readonly string[] | undefined;
 };
 
-/** The methods of a query, and the functions that take the table after the transaction. */
+/** Query methods, and functions that take the transaction first and then the table. */
 const writers: Readonly<Record<string, TableWrite['kind']>> = {
   updateTable: 'update',
   insertInto: 'insert',
@@ -25,7 +25,7 @@ const writers: Readonly<Record<string, TableWrite['kind']>> = {
   changeRow: 'update',
 };
 
-/** Finds every insert, update and delete; an update with what the same chain of calls sets. Raw SQL counts. */
+/** Finds every insert, update and delete, with the columns that an update's call chain sets. Raw SQL counts. */
 export function findTableWrites(file: SourceFile): readonly TableWrite[] {
   const writes: TableWrite[] = [];
   const add = (
@@ -38,7 +38,7 @@ export function findTableWrites(file: SourceFile): readonly TableWrite[] {
     writes.push({
       kind,
       at: node.end,
-      // An alias is still the table: `inbox as i`.
+      // An aliased table is still that table: `inbox as i`.
       table: table !== undefined && is.isStringLiteral(table) ? table.text.split(' ')[0] : undefined,
       columns: setting.length === 0 ? undefined : joinColumns(setting.map(columnsOf)),
     });
@@ -61,7 +61,7 @@ export function findTableWrites(file: SourceFile): readonly TableWrite[] {
   return writes;
 }
 
-/** A table as raw SQL names it, below a schema or not; `${…}` is filled in later. */
+/** A table as raw SQL names it, with or without a schema; `${…}` is only known at run time. */
 const rawName = String.raw`(?:only\s+)?(?:"?\$\{[^}]*\}"?\.)?"?(\w+|\$\{[^}]*\})"?`;
 
 const rawWrites: readonly (readonly [TableWrite['kind'], RegExp])[] = [
@@ -70,7 +70,7 @@ const rawWrites: readonly (readonly [TableWrite['kind'], RegExp])[] = [
   ['delete', new RegExp(String.raw`\b(?:delete\s+from|truncate(?:\s+table)?)\s+${rawName}`, 'gi')],
 ];
 
-/** Undefined for a name that is filled in later. */
+/** Returns undefined for a name that is only known at run time. */
 function nameIn(raw: string | undefined): string | undefined {
   return raw?.startsWith('$') ? undefined : raw;
 }
@@ -79,7 +79,7 @@ function kindOf(name: string): TableWrite['kind'] | undefined {
   return Object.hasOwn(writers, name) ? writers[name] : undefined;
 }
 
-/** What a call hands to `set`; none when it is another call. */
+/** Returns what a call passes to `set`; nothing if it is another call. */
 function argumentOfSet(call: Node): readonly Node[] {
   if (!is.isCallExpression(call) || !is.isPropertyAccessExpression(call.expression)) return [];
   if (call.expression.name.text !== 'set') return [];
@@ -92,7 +92,7 @@ function joinColumns(each: readonly (readonly string[] | undefined)[]): readonly
   return known.length === each.length ? known.flat() : undefined;
 }
 
-/** The names of an object literal's members, also of one that a function returns. */
+/** Returns the member names of an object literal, or of one that a function returns. */
 function columnsOf(node: Node): readonly string[] | undefined {
   if (is.isArrowFunction(node)) return columnsOf(node.body);
   if (is.isParenthesizedExpression(node)) return columnsOf(node.expression);

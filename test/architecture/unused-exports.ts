@@ -1,12 +1,12 @@
 import type { Names } from './names.ts';
 
 const isProduct = ({ path }: Names) => /^(?:src|channels|plugins|bin|scripts)\//.test(path);
-/** Declarations of what is written in JavaScript, and what a generator wrote. */
+/** Declarations of JavaScript modules, and generated files. */
 const isForeign = ({ path }: Names) => /\.d\.m?ts$|\.generated\.ts$/.test(path);
 
 /**
- * Exports that no other file of the product imports, each as `<file>#<name>`. A value that its own file uses may
- * be exported for a test, and a type that it uses may have a name for its readers.
+ * Finds exports that no other file of the product imports, each as `<file>#<name>`. A value that its own file uses may
+ * be exported for a test, and a type that its own file uses may be exported for readers.
  */
 export function findUnusedExports(files: readonly Names[]): readonly string[] {
   const product = files.filter(isProduct);
