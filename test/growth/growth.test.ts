@@ -10,13 +10,13 @@ const isLong = process.env.PARLEY_LONG === '1';
 const seed = Number(process.env.PARLEY_SEED ?? Date.now() % 1_000_000);
 const generated = fc.sample(shapes, { numRuns: isLong ? 1_000 : 100, seed });
 const longest = isLong ? 64_000 : 4_000;
-/** As long as an answer of a model's may be, for what reads each of them: a small step shows only there. */
+/** As long as a model's answer may be, for the parsers that read one: small jumps in cost only show at this length. */
 const longestKnown = isLong ? 64_000 : 16_000;
 
-/** What the shapes of one kind may cost for one parser, ms of processor time; each run begins with others. */
+/** Budget for the shapes of one kind per parser, ms of processor time; each run starts with other shapes. */
 const budgetMs = isLong ? Number.POSITIVE_INFINITY : 120;
 
-/** The shapes for which twice the length takes more than three times as long. */
+/** Returns the shapes for which twice the length takes more than three times as long. */
 function steepShapes({ run, isSlow }: Parser, tried: readonly Shape[], length: number): readonly string[] {
   const steep: string[] = [];
   const before = process.cpuUsage();
@@ -33,7 +33,7 @@ function steepShapes({ run, isSlow }: Parser, tried: readonly Shape[], length: n
   return steep;
 }
 
-/** The same shapes, from another one on each time: whatever a budget leaves out, a later run begins with. */
+/** Rotates the shapes by the seed: a later run starts with those that the budget has left out. */
 function turned(all: readonly Shape[]): readonly Shape[] {
   const first = seed % all.length;
   return [...all.slice(first), ...all.slice(0, first)];
@@ -50,8 +50,8 @@ describe(`the time for a text twice as long (seed ${seed})`, () => {
   );
 
   it('is at most three times as long for ticks that nothing closes, each run longer than the one before', () => {
-    // A search for the end of each run takes the text's length to the power of 1.5: its length grows faster than the
-    // number that is doubled, so that this shows.
+    // Searching for the end of each run takes time proportional to the text's length to the power of 1.5. The length
+    // grows faster than the number that is doubled, so that this shows.
     const textOf = (size: number) =>
       `<${Array.from({ length: Math.floor(size ** (2 / 3)) }, (_, index) => '`'.repeat(index + 1)).join(' ')}`;
     expect(growthOf({ run: sanitizeOutbound, textOf }, 12_000).kind).not.toBe('steep');
@@ -70,7 +70,7 @@ describe(`the time for a text twice as long (seed ${seed})`, () => {
     },
   ])('would be noticed if it were more: $name', (parser) => {
     const shape = { prefix: '', unit: '\n', closing: '', suffix: '' };
-    // So long that no machine is too quick for it to be compared.
+    // Long enough that no machine is too fast for a comparison.
     expect(steepShapes(parser, [shape], longestKnown)).not.toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** What maps whole events, histories and documents of others; the registry of texts is `parsers.ts`. */
+/** Parsers of complete events, histories and documents from outside; those of texts are in `parsers.ts`. */
 
 import { boundProblem } from '#channel-kit/bounded-json.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
@@ -18,7 +18,7 @@ import { transcriptId } from '../../src/contracts/ids.ts';
 import { type AgentMessage, type MessagePart, textOf } from '../../src/contracts/message.ts';
 import type { Parser } from './parsers.ts';
 
-/** A value for each eight characters. */
+/** Makes one value for every eight characters. */
 function cut<T>(text: string, make: (piece: string, at: number) => T): readonly T[] {
   const made: T[] = [];
   for (let at = 0; at < text.length; at += 8) made.push(make(text.slice(at, at + 8), at));
@@ -40,11 +40,11 @@ const answers = (id: string): MessagePart => ({
   data: { tool_call_id: id, name: id, content: id, is_error: false },
 });
 
-/** One side says it all. */
+/** A history in which one side says everything. */
 const monologue = (role: 'user' | 'assistant', text: string) =>
   cut(text, (piece, at) => message(role, at, says(piece), ended));
 
-/** Calls, most of them under one id, each with its result. */
+/** A history of calls, most of them under one id, each with its result. */
 const workday = (text: string) =>
   cut(text, (piece, at) => [
     message('assistant', at, calls(piece), calls(`${piece}-`), ended),
@@ -113,7 +113,7 @@ function discordMessages(text: string): unknown {
   return parsed.success && discordText(parsed.data, '1200000000000000001', names);
 }
 
-/** The text itself is no JSON, as a rule, and then as a list of values, nested as deep as it is long. */
+/** Parses the text itself, which usually isn't JSON, then a list of values, and then brackets nested by its length. */
 function documents(text: string): void {
   for (const json of [
     text,
@@ -123,7 +123,7 @@ function documents(text: string): void {
     try {
       parseJson(json);
     } catch {
-      // Refused, in good time.
+      // Rejected in time.
     }
 }
 

@@ -31,11 +31,11 @@ import { shaping } from '../support/free-loop.ts';
 export type Parser = {
   readonly name: string;
   run(text: string): unknown;
-  /** Linear, but measured with half as long a text. */
+  /** Linear, but measured with texts of half the length. */
   readonly isSlow?: boolean;
 };
 
-/** Styles over every word, one in seven a link, as many as the text has words. */
+/** Styles every word, with one in seven a link, so there are as many spans as words. */
 function styled(text: string): FormattedText {
   const kinds = ['bold', 'italic', 'strikethrough', 'code', 'spoiler', 'quote'] as const;
   const spans: Span[] = [];
@@ -78,14 +78,14 @@ function draftText(text: string): void {
   draft.finish('end_turn', { time: 0 });
 }
 
-/** As servers send it that give calls no ids, and name a call with each piece of it. */
+/** In the form of servers that give calls no ids and repeat the call's name in each chunk. */
 function namedPieces(text: string): void {
   const calls = new ToolCallReader('x');
   for (let at = 0; at < text.length; at += 8)
     calls.read({ function: { name: 'x', arguments: `{"${text.slice(at, at + 8)}` } });
 }
 
-/** Thinking that never ends, piece by piece. */
+/** Thinking that never ends, chunk by chunk. */
 function splitThinking(text: string): void {
   const splitter = new ThinkingSplitter();
   splitter.take('<think>');
@@ -93,7 +93,7 @@ function splitThinking(text: string): void {
   splitter.rest();
 }
 
-/** Many calls of one id. */
+/** Many calls with one id. */
 function draftCalls(text: string): void {
   const draft = new AssistantDraft(transcriptId('x'), 0, new Set());
   const id = text.slice(0, 8);
@@ -129,10 +129,10 @@ function inbound(text: string): unknown {
   });
 }
 
-/** Far below every length that is compared: one chunk is a step's cost less than two. */
+/** Far below every compared length, so that one chunk more or less doesn't affect the comparison. */
 const longestChunk = 200;
 
-/** Everything that reads a text of somebody else's on the event loop. */
+/** Everything on the event loop that reads text from outside. */
 export const parsers: readonly Parser[] = [
   { name: 'stripControls', run: stripControls },
   { name: 'stripControlsStreaming', run: stripControlsStreaming },

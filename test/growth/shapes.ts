@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 
-/** A text that can be made as long as one likes: a unit again and again, or nested. */
+/** A text that can be made arbitrarily long, by repeating or nesting a unit. */
 export type Shape = {
   readonly prefix: string;
   readonly unit: string;
-  /** What closes each unit again, when they lie in one another. */
+  /** Closes each unit again if they are nested. */
   readonly closing: string;
   readonly suffix: string;
 };
@@ -30,7 +30,7 @@ export const shapes: fc.Arbitrary<Shape> = fc.record({
   suffix: run(3),
 });
 
-/** Each of these has held up a parser somewhere. */
+/** Each of these has blocked some parser before. */
 export const knownShapes: readonly Shape[] = [
   '_a*',
   'www.a_',
