@@ -1,6 +1,6 @@
 import { dropSpares } from '../store/spare-databases.ts';
 
-/** After all tests: what they have left on a PostgreSQL that isn't gone with them. */
+/** Runs after all tests: drops the databases they left on a PostgreSQL server that outlives them. */
 export async function teardown(): Promise<void> {
   const server = process.env.PARLEY_TEST_DATABASE_URL;
   if (server !== undefined) await dropSpares(server);

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 
-/** `interruptAfterTimeLimit` is in ms, of the long run, and ends the search, not the test. */
+/** `interruptAfterTimeLimit` is for the long run, in ms, and ends the search, not the test. */
 type Budget<T> = Omit<fc.Parameters<T>, 'markInterruptAsFailure' | 'reporter' | 'asyncReporter'>;
 
 /**
- * How much of its time a property has. In the first part of it nearly all is found that is ever found; the rest is for
- * the long run, and for the judges of broken variants.
+ * The share of its time that a property gets. Nearly all failures that are ever found show up in the first part; the
+ * rest is for the long run, and for judging broken variants.
  */
 const share = Number(process.env.PROPERTY_SHARE ?? (process.env.PARLEY_LONG === '1' ? 1 : 0.4));
 
 /**
- * `fc.assert` within a time budget. The first case runs whatever the time: fast-check calls a property
- * that a busy machine held up before its first case a failure.
+ * Runs `fc.assert` within a time budget. The first case runs regardless of the time, because fast-check reports a
+ * property as failed if a busy machine delayed it past its limit before the first case.
  */
 export function holds<T>(property: fc.IAsyncProperty<T>, budget: Budget<T>): Promise<void>;
 export function holds<T>(property: fc.IProperty<T>, budget: Budget<T>): void;
@@ -40,8 +40,8 @@ export function holds<T>(
 }
 
 /**
- * Returns what waits for the end of the last case: fast-check turns away from the one in which the time is over, which
- * would go on beside the next test, on databases that are gone.
+ * Returns a function that waits for the end of the last case: fast-check abandons the case during which the time runs
+ * out, and it would continue during the next test, on databases that are gone.
  */
 function followCases<T>(property: fc.IAsyncProperty<T>): () => Promise<unknown> {
   const run = property.run.bind(property);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Store } from '../../src/store/base/command.ts';
 import { openStore } from './open-store.ts';
 
-/** A real SQLite store of the test's own, opened when it is first used: most servers of tests never do. */
+/** A real SQLite store owned by the test, opened on first use: most test servers never use it. */
 export function lazyStore(): Pick<Store, 'read' | 'write' | 'writeAlong'> & { close(): Promise<void> } {
   let opening: Promise<{ readonly store: Store; readonly dir: string }> | undefined;
   const open = async () => {

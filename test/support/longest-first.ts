@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** What takes a minute or more, or needs the most processes, longest first: begun last it would end alone. */
+/** Files that take a minute or more, or the most processes, longest first: started last, one would end alone. */
 const long = [
   'test/mutants/mutants.test.ts',
   'test/e2e/kill-matrix.test.ts',

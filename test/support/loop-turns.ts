@@ -1,10 +1,10 @@
-/** Holds the event loop for longer than one may without a turn for others. */
+/** Blocks the event loop for longer than code may without yielding. */
 export function holdLoop(): void {
   const until = performance.now() + 12;
   while (performance.now() < until) Math.sqrt(until);
 }
 
-/** Counts the turns of the event loop, however long each takes. */
+/** Counts the turns of the event loop, however long each one takes. */
 export function countTurns() {
   let turns = 0;
   let isOver = false;

@@ -10,8 +10,8 @@ import { noticesFor } from '../../src/texts/notices.ts';
 type Connection = InstanceType<typeof BetterSqlite3>;
 
 /**
- * A store on SQLite in memory and in this thread, with no transaction around a step. Its statements come from
- * `prepare`, which sees the text of each once and may wrap it; the migration's do not.
+ * A store on SQLite in memory and in this thread, without a transaction around a step. Its statements come from
+ * `prepare`, which sees each statement's text once and may wrap it; those of the migration don't.
  */
 export async function openMemoryStore(
   prepareWith: (sqlite: Connection) => (text: string) => unknown,

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 
 /**
- * A folder of the test's own; it goes with the test, after all that the test has opened in it since. Tests that run
- * beside each other hand in their own `onTestFinished`.
+ * Creates a folder for the test. It is removed when the test ends, after everything opened in it since has closed.
+ * Concurrent tests pass in their own `onTestFinished`.
  */
 export function aFolder(onEnd: (remove: () => void) => void = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'parley-test-'));
@@ -13,7 +13,7 @@ export function aFolder(onEnd: (remove: () => void) => void = onTestFinished): s
   return folder;
 }
 
-/** A folder for the tests of one `describe`, there from the first to the last of them. */
+/** A folder for the tests of one `describe`, which exists from the first to the last of them. */
 export function sharedFolder(): () => string {
   let folder = '';
   beforeAll(() => {

@@ -3,7 +3,7 @@ import type { Store } from '../../src/store/base/command.ts';
 import { openStore } from './open-store.ts';
 import { aFolder, sharedFolder } from './own-folder.ts';
 
-/** A SQLite store of the test's own, closed when it ends, and its folder. */
+/** A SQLite store owned by the test, closed when the test ends, and its folder. */
 export async function aStore(): Promise<{ readonly store: Store; readonly dataDir: string }> {
   const dataDir = aFolder();
   const store = await openStore({ kind: 'sqlite', dataDir });
@@ -11,7 +11,7 @@ export async function aStore(): Promise<{ readonly store: Store; readonly dataDi
   return { store, dataDir };
 }
 
-/** A SQLite store for the tests of one `describe`, opened before the first and gone after the last of them. */
+/** A SQLite store for the tests of one `describe`, opened before the first and closed after the last of them. */
 export function openOwnStore(dataDir = sharedFolder()): () => Store {
   let opened: Store | undefined;
   beforeAll(async () => {

@@ -3,5 +3,5 @@ import { patienceMs } from './patience.ts';
 
 const { waitFor } = vi;
 
-/** Without a limit of its own `vi.waitFor` would give up after a second, which a loaded machine may take. */
+/** By default `vi.waitFor` gives up after a second, which a loaded machine may need. */
 vi.waitFor = (callback, options) => waitFor(callback, options ?? { timeout: patienceMs, interval: 20 });

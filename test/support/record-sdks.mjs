@@ -1,5 +1,5 @@
-// For `node --import`: writes down which SDKs of models a process loads, into the file that the query of this module
-// names. A chunk of the bundle tells by its text which packages it holds.
+// For `node --import`: records which model SDKs a process loads, in the file that this module's query
+// names. The text of a bundle chunk shows which packages it contains.
 import { appendFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 

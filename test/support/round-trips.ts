@@ -1,8 +1,8 @@
 import { Socket } from 'node:net';
 
 /**
- * Counts how often this process has written to PostgreSQL while `act` runs, which is once for all that a step asks for
- * in one go: its round trips. Nothing else in the process may write to a socket meanwhile.
+ * Counts how often this process writes to PostgreSQL while `act` runs. A step's pipelined statements share one write,
+ * so this is the number of round trips. Nothing else in the process may write to a socket meanwhile.
  */
 export async function countRoundTrips(act: () => Promise<unknown>): Promise<number> {
   const { prototype } = Socket;

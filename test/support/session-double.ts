@@ -1,6 +1,6 @@
 /**
- * Plays the gateway behind a session-bound channel: the two ports such a channel sees, kept in
- * memory and driven by the test. It answers nothing by itself except through `onMessage`.
+ * Plays the gateway behind a session-bound channel: the two ports that such a channel sees, kept in
+ * memory and driven by the test. It answers nothing on its own except through `onMessage`.
  */
 import { type Acceptance, type KnownOutcome, reasonOf } from '#contracts/acceptance.ts';
 import type { Intake } from '#contracts/channel.ts';
@@ -14,19 +14,19 @@ import type { TimelineActivity, TimelineEvent, TimelineItem, TimelineReader } fr
 export type SessionDouble = {
   readonly intake: Intake;
   readonly timeline: TimelineReader;
-  /** Every event that was stored, once each, in the order of storing. */
+  /** Every stored event, once each, in the order of storing. */
   readonly stored: readonly InboundEnvelope[];
   /** Decides what becomes of a new event; undefined accepts it. */
   decide: (envelope: InboundEnvelope) => Acceptance | undefined;
   /** Called for each newly stored event. */
   onStored: (envelope: InboundEnvelope) => void;
-  /** While true, `accept` and `read` reject as they do when the store is away. */
+  /** While true, `accept` and `read` reject as they do when the store is unreachable. */
   isAway: boolean;
-  /** What goes on, as the store has it. */
+  /** The current activity, as the store reports it. */
   standing: TimelineActivity;
   /** The session that every route leads to. */
   sessionName: string;
-  /** How many watchers there are. */
+  /** Returns the number of watchers. */
   readonly watching: () => number;
   say(route: ReplyRoute, item: Partial<TimelineItem> & { readonly text: string }): TimelineItem;
   setState(messageId: string, state: string): void;

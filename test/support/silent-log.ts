@@ -1,6 +1,6 @@
 import type { Log } from '../../src/contracts/log.ts';
 
-/** For tests that read states, not lines. */
+/** For tests that check states, not log lines. */
 export const silentLog: Log = {
   debug: () => undefined,
   info: () => undefined,

@@ -1,21 +1,21 @@
 import type { Clock } from '#contracts/clock.ts';
 
-/** Time that passes only when a test lets it: minutes cost nothing, and every wait can be counted. */
+/** Time that passes only when a test lets it, so that minutes cost nothing and every wait can be counted. */
 export interface SteppedClock extends Clock {
-  /** Every wait that was asked for, in ms, oldest first. */
+  /** Every requested wait, in ms, oldest first. */
   readonly waits: readonly number[];
-  /** Lets time pass, each wait ending in its turn; what it leads to is done before the next one ends. */
+  /** Lets time pass. The waits end in order, and the work that each one triggers is done before the next one ends. */
   advance(ms: number): Promise<void>;
-  /** Lets time pass until the probe holds, one wait after the other, with a moment for what is under way outside. */
+  /** Lets time pass wait by wait until the probe holds, with a moment in between for work outside this thread. */
   until(probe: () => boolean): Promise<void>;
 }
 
-/** Enough for a call to a local server, as a rule; when it is not, time only passes a little sooner. */
+/** Usually enough for a call to a local server; if it isn't, time only passes a little sooner. */
 const momentMs = 8;
 
 type Sleeper = { readonly at: number; readonly wake: () => void };
 
-/** `settled`: resolves once the work that a wait leads to has been done, for work that leaves this thread. */
+/** `settled`: resolves once the work triggered by a wait is done, for work that leaves this thread. */
 export function createSteppedClock(settled: () => Promise<void> = turns): SteppedClock {
   const waits: number[] = [];
   const sleepers = new Set<Sleeper>();
@@ -59,7 +59,7 @@ export function createSteppedClock(settled: () => Promise<void> = turns): Steppe
   };
 }
 
-/** Whatever hangs on promises alone has had its turn. */
+/** Lets everything run that depends on promises alone. */
 export async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

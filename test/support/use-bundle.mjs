@@ -1,5 +1,5 @@
-// For `node --import`, which worker threads follow too: the threads of Parley are read from the bundle that the
-// query of this module names. They know nothing of the process's environment.
+// For `node --import`, which also applies to worker threads: Parley's threads are read from the bundle that this
+// module's query names. They can't see the environment of the process.
 import { registerHooks } from 'node:module';
 
 const { searchParams } = new URL(import.meta.url);

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { JsonMarks } from '#channel-kit/json-marks.ts';
 
-/** How often JSON.parse was called since, its longest text, and the most values in one; until the end of the test. */
+/** Tracks JSON.parse until the end of the test: the number of calls, the longest text, and the most values in one. */
 export function watchParsing(): { bytes: number; marks: number; times: number } {
   const most = { bytes: 0, marks: 0, times: 0 };
   const parse = JSON.parse;

@@ -1,6 +1,6 @@
 /**
- * Properties try lists and texts as long as their `maxLength` says. Without this, fast-check makes none of more than
- * ten elements, and what takes a dozen steps to go wrong is never found.
+ * Makes properties try lists and texts up to their full `maxLength`. By default fast-check generates at most ten
+ * elements, so it never finds faults that take a dozen steps.
  */
 import fc from 'fast-check';
 
