@@ -9,7 +9,7 @@ export type RunningServer = {
   readonly url: string;
   readonly port: number;
   readonly token: string;
-  /** A cookie header of a signed-in browser. */
+  /** Returns the cookie header of a signed-in browser. */
   signIn(userAgent?: string): Promise<string>;
 };
 
@@ -57,7 +57,7 @@ export type Answer = {
   readonly body: string;
 };
 
-/** A plain request that can carry any Host and Origin, which `fetch` cannot. */
+/** Sends a plain request with any Host and Origin, which `fetch` doesn't allow. */
 export function send(options: {
   readonly port: number;
   readonly path: string;

@@ -51,7 +51,7 @@ describe('the limiter of wrong tokens', () => {
     await Promise.all(Array.from({ length: 9 }, () => tryFrom('a')));
     expect(asked).toBe(1);
     for (let i = 0; i < 200; i++) await tryFrom(`s${i}`);
-    // The first address was forgotten, so its row is asked for again.
+    // The first address was forgotten, so its row is read again.
     await tryFrom('a');
     expect(asked).toBe(202);
   });

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { closeSocket, createClientSocket } from '../../src/server/client-socket.ts';
 
-/** Both ends of a connection. */
+/** Returns both ends of a connection. */
 async function aConnection(): Promise<{ readonly socket: WebSocket; readonly client: WebSocket }> {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => void server.close());

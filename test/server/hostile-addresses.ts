@@ -1,4 +1,4 @@
-/** Spellings of an address that are not the one the page is served under, nor `parley.home:8443`; 60 of them. */
+/** Spellings of an address that match neither the page's own nor `parley.home:8443`; 60 of them. */
 export const hostileHosts = (port: number): readonly string[] => [
   'evil.example',
   `evil.example:${port}`,
@@ -62,7 +62,7 @@ export const hostileHosts = (port: number): readonly string[] => [
   `parley.home.evil.example:8443`,
 ];
 
-/** Origins that are not the page's own, for a request under its own name; 60 of them. */
+/** Origins other than the page's own, for a request under its own name; 60 of them. */
 export const hostileOrigins = (port: number): readonly string[] => [
   'null',
   'NULL',

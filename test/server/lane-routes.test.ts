@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const { server } of running.splice(0)) await server.close();
 });
 
-/** A server whose lanes and queue write down what they are asked. */
+/** A server whose lanes and queue record the requests they get. */
 async function aLaneServer(over: Partial<OwnerLanes> = {}) {
   const asked: unknown[] = [];
   const next: LanePlace = { group: 'idle', key: 'main:a:b:dm:c' };

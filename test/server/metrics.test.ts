@@ -119,11 +119,11 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     await sql(child.insert);
     expect(await orphans()).toBe(0);
     await worker.answer(parent, 'hello');
-    // It will tell the lane, which is there.
+    // It will report to the lane, which still exists.
     expect(await orphans()).toBe(0);
     await sql(`update "lanes" set "sessionId" = 'another' where "key" = '${parent.laneKey}'`);
     expect(await orphans()).toBe(1);
-    // It is being stopped, and has some seconds for it.
+    // It is being stopped, and has some seconds to end.
     await sql(`update "children" set "stopAt" = ${Date.now() + 10_000} where "id" = '${child.id}'`);
     expect(await orphans()).toBe(0);
     await sql(`update "children" set "stopAt" = ${Date.now() - 10_000} where "id" = '${child.id}'`);
@@ -147,7 +147,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
   });
 
   it('count a long history in slices, and what is new in it the next time', async () => {
-    // By a clock that stands still no count takes long, and none is shown twice.
+    // With a fixed clock no count takes long, and none is served from the cache.
     const now = Date.now();
     const clock = { ...systemClock, now: () => now };
     const metrics = createMetrics({ store: open(), clock, ...freeLoop, isRedisReady: () => true });
@@ -168,7 +168,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     expect(await counted()).toEqual({ accepted: before + 5000, silent: 5000 });
     await say();
     expect(await counted()).toEqual({ accepted: before + 5001, silent: 5000 });
-    // As an operator changes what was over long ago.
+    // Simulates an operator who changes something that ended long ago.
     await sql(`update "inbox" set "outcome" = 'failed' where "id" = '${prefix}-7'`);
     for (let slices = 0; slices < 8; slices++) await counted();
     expect(await counted()).toEqual({ accepted: before + 5001, silent: 4999 });
@@ -252,7 +252,7 @@ it('are not even loaded before somebody asks for them', () => {
   expect(JSON.parse(stdout)).toEqual([false, true]);
 });
 
-/** Metrics of a process whose every read of the store throws. */
+/** Metrics of a process in which every read of the store throws. */
 function metricsWhile(fault: Error, isRedisReady: boolean) {
   // Metrics only read.
   const store = { read: () => Promise.reject(fault) } as never;

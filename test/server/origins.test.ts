@@ -10,7 +10,7 @@ import { hostileHosts, hostileOrigins } from './hostile-addresses.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 
-/** Beside the routes that the API's own description names: those it doesn't, and those of parts that this server lacks. */
+/** Routes in addition to those of the API's own description: undocumented ones, and ones for parts not present here. */
 const otherRoutes = [
   ...['/', '/openapi.json', '/page/main.js', '/signin?code=x', '/unknown', '/channels/post/chat'],
   ...['/api/notices', '/api/why?id=x', '/api/outbox', '/api/agent/wait?runId=x', 'POST /api/agent'],
@@ -37,7 +37,7 @@ describe('host and origin', () => {
   const refusal =
     /^\{"error":\{"code":"(?:host_not_allowed","text":"Parley doesn't answer to .*|origin_not_allowed")\}\}$/;
 
-  /** What is asked under the nth form: every route in the long run, else four, others under the next form. */
+  /** Returns the routes to request for the nth form: all in the long run, otherwise four, with others for the next. */
   const routesFor = (n: number) =>
     isLong ? routes : Array.from({ length: 4 }, (_, k) => routes[(n * 4 + k) % routes.length] ?? '/');
 
@@ -58,7 +58,7 @@ describe('host and origin', () => {
         expect(answer.body).toMatch(refusal);
       }
     }
-    // Nothing of it was done: nobody is signed out.
+    // None of it had an effect: nobody is signed out.
     expect((await ask('/api/status', {})).status).toBe(200);
   };
 
@@ -199,7 +199,7 @@ describe('open sockets', () => {
     await send({ port: running.port, path: '/api/sign-out', method: 'POST', headers, body: '{}' });
     await revokedEnds;
     expect(kept.readyState).toBe(WebSocket.OPEN);
-    // A client that never answers a close is ended by force.
+    // A client that never answers a close is disconnected by force.
     kept.pause();
     await running.server.close();
     kept.terminate();
@@ -224,7 +224,7 @@ async function describedRoutes({ port }: RunningServer, cookie: string): Promise
   );
 }
 
-/** The status of an upgrade request with exactly these headers. */
+/** Returns the status of an upgrade request with exactly these headers. */
 function upgrade(
   port: number,
   headers: Record<string, string>,

@@ -15,7 +15,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
   const token = randomBytes(24).toString('base64url');
   const running: RunningServer[] = [];
   const closers: (() => Promise<void>)[] = [];
-  /** One more server on the database, as another process or the next start would be. */
+  /** Starts another server on the database, like another process or the next start. */
   const start = async (deps: Parameters<typeof aServer>[0] = {}) => {
     const server = await aServer({ token, store: store(), ...deps });
     server.server.routesFor(channelId('post')).socket('chat', () => undefined);
@@ -29,7 +29,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     await beside.sql('delete from lockouts');
   });
 
-  /** The same cookie under the name that the server expects. */
+  /** Returns the same cookie under the name that the server expects. */
   const cookieAt = ({ port }: RunningServer, cookie: string) =>
     `parley-${port}=${cookie.slice(cookie.indexOf('=') + 1)}`;
   const get = (at: RunningServer, path: string, cookie: string) =>
@@ -178,7 +178,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     expect((await get(server, '/api/status', known)).status).toBe(200);
     const refused = await get(server, '/api/status', unused);
     expect([refused.status, JSON.parse(refused.body).error.code]).toEqual([503, 'store_unavailable']);
-    // A sign-out that can't be stored holds here at once, and everywhere as soon as it can be.
+    // A sign-out that can't be stored takes effect here immediately, and everywhere as soon as it can be.
     expect((await post(server, '/api/sign-out', { cookie: known })).status).not.toBe(204);
     expect((await get(server, '/api/status', known)).status).toBe(503);
     isAway = false;
@@ -202,7 +202,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     const second = await start(behind);
     expect((await guess(second, '192.0.2.7')).status).toBe(429);
     expect((await guess(second, '192.0.2.7', token)).status).toBe(200);
-    // Without a trusted proxy nobody's word about an address counts.
+    // Without a trusted proxy no claim about an address counts.
     const third = await start();
     for (let i = 0; i < 10; i++) expect((await guess(third, `192.0.2.${i}`)).status).toBe(401);
     expect((await guess(third, '192.0.2.200')).status).toBe(429);

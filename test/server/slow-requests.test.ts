@@ -50,9 +50,9 @@ describe('a request that is only half sent', () => {
 
   it.each(sentHalf)('is cut: %s', async (_what, sent) => {
     const { socket, ended } = open(sent);
-    // One byte now and then, as a slow attacker sends them, buys no time.
+    // Sending one byte now and then, as a slow attacker does, buys no extra time.
     const dribble = setInterval(() => socket.write(sent === '' ? '' : 'a'), 40);
-    // That it ends at all is what counts: nothing was left that would end it later.
+    // All that matters is that it ends, because nothing else would end it later.
     await ended;
     clearInterval(dribble);
   });
@@ -65,7 +65,7 @@ describe('a request that is only half sent', () => {
     });
     const file = open(halfFile(running.token));
     await begun.promise;
-    // What begins later is cut, so the file has had longer than anything else.
+    // A request that began later is cut off, so the file has had longer than any other request.
     await open(halfSignIn).ended;
     file.socket.write('rest');
     expect(await file.ended).toContain('halfrest');

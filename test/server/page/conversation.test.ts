@@ -145,7 +145,7 @@ describe('the conversation of the page', () => {
       );
     for (const reason of ['late', 'foreign', 'unknown'])
       expect(shown(reason)).toEqual(['hi', 'Already approved by Ann.', 'hello']);
-    // The message that asked is edited to say it.
+    // The message with the question is edited to show the decision.
     for (const reason of ['approved', 'denied']) expect(shown(reason)).toEqual(['hi', 'hello']);
   });
 

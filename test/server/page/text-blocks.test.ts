@@ -20,7 +20,7 @@ const { readBlocks, readTable } = await pageModule<{
   readTable(code: string): readonly (readonly string[])[] | undefined;
 }>('text-blocks.js');
 
-/** What is shown, as nested arrays: text for a paragraph, a mark and its items for a list. */
+/** Returns what is shown, as nested arrays: text for a paragraph, a mark and its items for a list. */
 function shown(text: string): unknown {
   const ofList = ({ isOrdered, first, items }: List): unknown => [
     isOrdered ? first : '•',
