@@ -1,7 +1,7 @@
 /**
- * Makes a backup, restores one or changes the schema, and is killed at the nth operation on files, behind a step that has a
- * name, or in the change. With PostgreSQL it can also be killed before and after each write to the server or to one of its
- * programs.
+ * Makes a backup, restores one or changes the schema, and is killed at the nth file operation, after a named step,
+ * or in the middle of the change. With PostgreSQL it can also be killed before and after each write to the server or to
+ * one of its programs.
  */
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -16,11 +16,11 @@ const count = () => {
   if (operations === Number(killAt)) die();
 };
 
-/** By name, the end of what the operation writes or names. */
+/** For each named step, how the text or path that it writes ends. */
 const ends: Readonly<Record<string, string>> = {
-  // Of a backup: everything but its name.
+  // Of a backup: everything but its final name.
   described: '/manifest.json',
-  // Of a restore: the plan, the word to the database, the first entry in its place.
+  // Of a restore: the plan, the commit in the database, the first entry moved into place.
   planned: '/plan.json',
   committing: 'commit;\n',
   moved: '/token',
@@ -48,7 +48,7 @@ if (databaseUrl !== undefined) {
     return isBelow;
   });
 }
-// Modules that are loaded after this get the counting ones.
+// Modules loaded from now on get the counting functions.
 syncBuiltinESMExports();
 
 if (act === 'backup') {

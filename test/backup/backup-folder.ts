@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest';
 import { openStore } from '../support/open-store.ts';
 import { aFolder } from '../support/own-folder.ts';
 
-/** A data folder as a gateway leaves it: database, token and a picture, all in the state that `name` names. */
+/** Creates a data folder as a gateway leaves it: database, token and a picture, all in the state called `name`. */
 export async function aDataFolder(name = 'first'): Promise<string> {
   const dataDir = aFolder();
   await (await openStore({ kind: 'sqlite', dataDir })).close();
@@ -18,7 +18,7 @@ export async function aDataFolder(name = 'first'): Promise<string> {
   return dataDir;
 }
 
-/** Brings database and files into one state. */
+/** Puts database and files into one state. */
 export function setState(dataDir: string, name: string): void {
   runSql(dataDir, `insert or replace into lockouts (source, until) values ('${name}', 1)`);
   runSql(dataDir, `delete from lockouts where source <> '${name}'`);
@@ -26,7 +26,7 @@ export function setState(dataDir: string, name: string): void {
   writeFileSync(join(dataDir, 'media/2026/picture'), name);
 }
 
-/** The state that each part of the folder is in. */
+/** Returns the state of each part of the folder. */
 export function stateOf(dataDir: string): readonly string[] {
   const read = (path: string) => readFileSync(join(dataDir, path), 'utf8');
   const [row] = readSql(dataDir, 'select source from lockouts') as readonly { source: string }[];
@@ -46,7 +46,7 @@ export function readSql(dataDir: string, sql: string, file = 'parley.db'): reado
   return rows;
 }
 
-/** Acts once on each of the paths, right after its kind was read. */
+/** Acts once on each of the paths, right after its kind has been read. */
 export function onceSeen(paths: readonly string[], act: (path: string) => Promise<unknown>): void {
   const { lstat } = fs;
   const become = (reader: unknown) => {
@@ -62,7 +62,7 @@ export function onceSeen(paths: readonly string[], act: (path: string) => Promis
   onTestFinished(() => become(lstat));
 }
 
-/** Pairs that a copy of the database has the half of only. */
+/** Returns pairs of which a copy of the database has only one half. */
 export function tornPairs(dataDir: string): readonly unknown[] {
   return readSql(
     dataDir,
@@ -85,8 +85,8 @@ export async function underLoad(dataDir: string): Promise<ChildProcess> {
 }
 
 /**
- * Runs the deed in a process of its own, which is killed once `killWhen` has resolved; the number of its operations, or
- * undefined when it was killed.
+ * Performs the action in its own process, which is killed once `killWhen` has resolved. Returns the number of its
+ * operations, or undefined if it was killed.
  */
 export async function actAndDie(
   args: readonly string[],
@@ -97,7 +97,7 @@ export async function actAndDie(
   child.on('message', (message) => {
     operations = (message as { operations: number }).operations;
   });
-  // A message may still be on its way when its sender has ended.
+  // A message may still be in transit after its sender has ended.
   const gone = Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
   if (killWhen !== undefined) await killWhen().finally(() => child.kill('SIGKILL'));
   const [[code, signal]] = await gone;

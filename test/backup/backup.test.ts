@@ -95,7 +95,7 @@ it('never copies itself: a place in the data folder is refused, also behind a li
 
 it('brings everything back, keeps what it replaces, and that can be brought back too', async () => {
   const dataDir = await aDataFolder('first');
-  // To a disk that is away.
+  // Points to a disk that isn't mounted.
   const link = join(dataDir, 'workspace');
   symlinkSync('/nowhere/first', link);
   const backup = await makeBackup({ dataDir, settings: [] });
@@ -196,7 +196,7 @@ it('is restored whole or not at all, whenever the restore is killed', async () =
   expect([...seen].sort()).toEqual(['first', 'second']);
 });
 
-/** Every operation, or some from the beginning to the end. */
+/** Every operation, or some spread from the first to the last. */
 function momentsOf(operations: number): readonly number[] {
   const all = Array.from({ length: operations }, (_, index) => index + 1);
   const step = Math.ceil(operations / 4);

@@ -1,6 +1,6 @@
 /**
- * Kills of backup and restore on PostgreSQL. The backups are made beside a gateway at work, and one is brought back.
- * `PARLEY_LONG=1` kills at every step, and at moments nobody chose.
+ * Kills of backup and restore on PostgreSQL. The backups are made while a gateway is working, and one is restored.
+ * `PARLEY_LONG=1` kills at every step, and at random moments.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const config = {
   queue: { dm: { mode: 'followup', cap: 200 } },
   rateLimit: { perSenderPerMinute: 100_000 },
 };
-/** Between an answer and the next question, ms: many kills take long. */
+/** Time between an answer and the next question, ms: many kills take long. */
 const restMs = isLong ? 500 : 50;
 
 type Moment = string | { readonly afterMs: number };
@@ -56,7 +56,7 @@ describe.skipIf(databaseServer === undefined)('beside a gateway at work on Postg
 
     await killRestores(installation, { backup, other });
 
-    // The last one is continued by the start itself.
+    // The last restore is continued by the start itself.
     await mark('second');
     await installation.die('restore', 'moved', backup.path);
     expect(isRestoreUnfinished(dataDir)).toBe(true);
@@ -70,7 +70,7 @@ describe.skipIf(databaseServer === undefined)('beside a gateway at work on Postg
     const said = load.talkers.flatMap((person) => person.standing().slice(before.get(person)));
     const missing = open.filter((question) => !said.includes(answerTo(question)));
     expect(missing.filter((question) => !unknown.includes(question))).toEqual([]);
-    // Nothing that was answered then is answered again.
+    // Nothing that had already been answered is answered again.
     expect(said.toSorted()).toEqual(
       [...new Set(open)]
         .filter((question) => !missing.includes(question))
@@ -82,7 +82,7 @@ describe.skipIf(databaseServer === undefined)('beside a gateway at work on Postg
 
 type Backups = { readonly backup: FoundBackup; readonly other: FoundBackup };
 
-/** After each kill database and files are of one state, whatever is called next. */
+/** After each kill database and files have the same state, whatever is called next. */
 async function killRestores(installation: Installation, { backup, other }: Backups): Promise<void> {
   const { dataDir, url, act, mark, marks, die } = installation;
   const restoring = (from: FoundBackup) => () =>
@@ -110,7 +110,7 @@ async function killRestores(installation: Installation, { backup, other }: Backu
 
 type Installation = Awaited<ReturnType<typeof anInstallation>>;
 
-/** A gateway on a database of its own, and both in one state, which `mark` names. */
+/** A gateway on its own database, both in one state, which `mark` sets by name. */
 async function anInstallation() {
   const { url, read } = await makeDatabase(onTestFinished);
   const gateway = await startTelegramGateway({ config, env: { DATABASE_URL: url } }, onTestFinished);
@@ -130,7 +130,7 @@ async function anInstallation() {
       return [row?.source, mark === token ? mark : `${mark} and ${token}`];
     },
     backUp: () => makeBackup({ dataDir, databaseUrl: url, settings: [] }),
-    /** As the command does it: what was interrupted is ended first. */
+    /** Acts as the command does: an interrupted restore is finished first. */
     act: async (deed: () => Promise<unknown>) => {
       const end = async () => void (await finishRestore({ dataDir, databaseUrl: url }));
       const lock = await lockDataFolder(dataDir, 'exclusive', end);
@@ -151,7 +151,7 @@ async function anInstallation() {
   };
 }
 
-/** Everybody asks the next question once the last one is answered. */
+/** Everybody asks the next question once the previous one has been answered. */
 function beginLoad(talkers: readonly Person[]) {
   const asked: { readonly person: number; readonly question: string }[] = [];
   const ending = new AbortController();
@@ -167,7 +167,7 @@ function beginLoad(talkers: readonly Person[]) {
     }
   };
   const talks = talkers.map((talker, index) => talk(talker, people[index] ?? 0));
-  // A failure is met at the end of the load.
+  // A failure surfaces at the end of the load.
   for (const one of talks) one.catch(() => undefined);
   return {
     ...{ asked, talkers },
@@ -178,7 +178,7 @@ function beginLoad(talkers: readonly Person[]) {
   };
 }
 
-/** Returns how many whole backups there are; each of them is as its manifest says. */
+/** Returns how many complete backups exist; each of them matches its manifest. */
 async function killBackups({ die, dataDir }: Installation): Promise<number> {
   const steps = isLong ? stepsOf((await die('backup', '0')) ?? 0) : [];
   for (const moment of [...steps, 'described', ...randomMoments()]) {

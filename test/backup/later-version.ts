@@ -1,4 +1,4 @@
-/** A version of Parley after this one: nothing has been released, so its step of the schema is made up. */
+/** A version of Parley after this one. Nothing has been released yet, so its schema change is made up. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { workerData } from 'node:worker_threads';
@@ -9,14 +9,14 @@ import { migrations } from '../../src/store/migrate.ts';
 import { openConfiguredStore } from '../../src/store/open-configured.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 
-/** A file of this name in the data folder: the writer thread sees nothing of the environment. */
+/** A file with this name in the data folder is the signal, because the writer thread can't see the environment. */
 export const dieInChange = 'die-in-change';
 
 const addNotes: Migration = {
   up: async (db) => {
     await db.schema.createTable('notes').addColumn('id', 'text').execute();
     await db.schema.alterTable('boots').addColumn('note', 'text').execute();
-    // Killed here, half of the step was done.
+    // If it is killed here, half of the change is done.
     if (existsSync(join(dirname(String(workerData?.file)), dieInChange)))
       process.kill(process.pid, 'SIGKILL');
     await db.schema.createIndex('notesId').on('notes').column('id').execute();
@@ -30,7 +30,7 @@ export function laterProgram(): StoreSetup {
   return { ...storeSetup(noticesFor('en')), writer, migrations: { ...migrations, [laterStep]: addNotes } };
 }
 
-/** Opens the folder's database as the later version does. */
+/** Opens the folder's database as the later version would. */
 export function openLater(dataDir: string, onBackup?: (path: string) => void): Promise<Store> {
   return openConfiguredStore({ config: { dataDir }, setup: laterProgram(), ...(onBackup && { onBackup }) });
 }

@@ -1,4 +1,4 @@
-/** Writes pairs of rows, each in one commit, until it is killed: half a pair in a copy is a torn copy. */
+/** Writes pairs of rows, each in one commit, until it is killed: half a pair in a copy means a torn copy. */
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 

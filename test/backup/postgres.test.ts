@@ -32,7 +32,7 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     const { keptSchema } = await restoreBackup({ dataDir, databaseUrl: url, backup });
     expect(await sources()).toEqual(['first', 'umlaut ä ☃']);
     expect(await read(`select source from ${keptSchema}.lockouts`)).toEqual([{ source: 'second' }]);
-    // The schema is whole, and the next start learns of the restore, whatever data folder it has.
+    // The schema is complete, and the next start learns of the restore, whatever its data folder.
     const store = await openStore({ kind: 'postgres', url, poolSize: 1 });
     expect(await store.write(endPartsAfterRestore, {})).toEqual({ madeAt: backup.manifest.madeAt, parts: 0 });
     await store.close();
@@ -89,7 +89,7 @@ half\t1`;
 
     theDumpEnds(`touch "$0.ran"; exec cat`);
     await actAndDie(['restore', dataDir, '0', path, url], async () => {
-      // Until it reads the dump, the restore wants nobody else in the database.
+      // Until it reads the dump, the restore requires that nobody else uses the database.
       await expect.poll(() => existsSync(`${tool}.ran`)).toBe(true);
       await expect.poll(inUse).toMatchObject([{ query: expect.stringMatching(/^copy /) }]);
     });

@@ -16,7 +16,7 @@ it('backs up before it changes the schema; the version before reads the result, 
   await (await openLater(dataDir, (path) => made.push(path))).close();
   expect(steps(dataDir)).toEqual([first, { name: laterStep }]);
   expect(made).toEqual([expect.stringContaining('before-0002-add-notes-')]);
-  // Up to date: nothing changes, so nothing is kept.
+  // Already up to date: nothing changes, so no backup is made.
   await (await openLater(dataDir, (path) => made.push(path))).close();
   expect(made).toHaveLength(1);
 
