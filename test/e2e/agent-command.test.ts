@@ -26,7 +26,7 @@ describeRow('parley agent', (atEnd) => {
     expect(nobody).toMatchObject({ code: 1, stderr: 'There is no agent nobody.\n' });
     const long = await agent('--message', 'x'.repeat(16_001));
     expect(long.code).toBe(1);
-    expect(long.stderr).toContain('at most 16000');
+    expect(long.stderr).toContain('the limit is 16000');
     expect(readStore(dataDir, 'select id from inbox')).toEqual([]);
   });
 

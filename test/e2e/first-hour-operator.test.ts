@@ -33,7 +33,7 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   const [own = '127.0.0.1'] = ownAddresses('0.0.0.0');
   expect(await statusOf(`${own}:${port}`)).toBe(200);
   const phone = phoneAddress('0.0.0.0', port);
-  const wayForPhone = phone === undefined ? 'On a phone, write this machine' : `same network:\n\n  ${phone}/`;
+  const wayForPhone = phone === undefined ? 'On a phone, use this machine' : `same network:\n\n  ${phone}/`;
   expect((await parley('signin')).stdout).toContain(wayForPhone);
   expect(await statusOf('parley.home')).toBe(421);
   await home.write('parley.config.json', '{ "allowedHosts": ["parley.home"], "port": 1, /* later */ }');
@@ -58,7 +58,7 @@ test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, 
   await ask(home, 'question-1');
   const backup = await parley('backup');
   expect(backup).toMatchObject({ code: 0, stdout: expect.stringContaining('read back') });
-  const [, name = ''] = / restore (\S+)/.exec(backup.stdout) ?? [];
+  const [, name = ''] = /parley.mjs restore (\S+)/.exec(backup.stdout) ?? [];
   await ask(home, 'question-2');
   expect((await parley('restore', name)).stderr).toContain(`in use by process ${gateway.pid}`);
   await gateway.kill();
