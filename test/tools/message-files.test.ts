@@ -77,8 +77,8 @@ describe.runIf(process.platform === 'linux')('files that a message takes along',
       ['link.txt', 'symbolic link'],
       ['hard.txt', 'hard links'],
       ['empty', 'is a folder'],
-      ['missing.txt', 'does not exist'],
-      ['large.bin', 'at most 100 are read'],
+      ['missing.txt', "doesn't exist"],
+      ['large.bin', 'the limit is 100'],
       ['empty.txt', 'is empty'],
     ] as const)
       await expect(send({ text: 'hi', files: ['notes.txt', path] }), path).rejects.toThrow(problem);

@@ -72,7 +72,7 @@ describe('what was said while Parley was down', () => {
     await second.intake.waitFor(() => second.intake.batches.length === 1);
     await second.adapter.stop();
     expect(second.intake.gaps).toEqual([
-      { conversation: dm.id, since, code: 'too-old', reason: expect.stringContaining('too long') },
+      { conversation: dm.id, since, code: 'too-old', reason: expect.stringContaining('too old') },
     ]);
     server.people.sends({ from: ada, text: 'two' });
     const { intake } = await begin(second.intake.restarted(), again);

@@ -423,7 +423,7 @@ describe('threat 18: untrusted JSON', () => {
       expect(intake.unreadable.map(({ eventKey }) => eventKey)).toEqual([`unreadable:${id}`]);
       expect(told).toContainEqual({
         eventKey: `unreadable:${id}`,
-        problem: expect.stringMatching(/^(longer|of more|nested)/),
+        problem: expect.stringMatching(/^(longer|more than|nested)/),
       });
       expect(most.bytes).toBeLessThanOrEqual(textBound.bytes);
       expect(most.marks).toBeLessThanOrEqual(textBound.marks);

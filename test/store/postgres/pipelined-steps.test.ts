@@ -102,7 +102,7 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
       await insertRow(tx, 'anchors', row(account));
       await sql`select ${{ not: 'a text' }}`.execute(tx.db);
     });
-    await expect(refused).rejects.toThrow('texts and numbers');
+    await expect(refused).rejects.toThrow('texts or numbers');
     expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toEqual([]);
   });
 
