@@ -31,6 +31,7 @@ export class Contacts {
     { now, log }: { readonly now: string; readonly log: Log },
   ): Promise<Contacts> {
     // The file doesn't exist before the first start on this data folder.
+    // The file doesn't exist before the first start on this data folder.
     const known = parse(await readFile(path, 'utf8').catch(() => ''));
     const contacts = new Contacts(path, log, { ...known, since: known.since ?? now });
     if (known.since === undefined) await contacts.#append(`since ${now}`);

@@ -21,7 +21,7 @@ export const outcomeMutants: readonly Mutant[] = [
     },
   },
   {
-    name: 'run timeout told as any failure',
+    name: 'a run timeout reported like any other failure',
     invariant: 'a program learns from the code alone that a run had no more time',
     edit: { in: 'errorCodeOf', find: "reason === runTimeout ? 'run_timeout' : outcome", replace: 'outcome' },
     test: {
