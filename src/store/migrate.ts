@@ -1,14 +1,28 @@
-import { type Kysely, sql } from 'kysely';
-import { type Migration, Migrator } from 'kysely/migration';
+import { type Kysely, SqliteAdapter, sql } from 'kysely';
+import { Migrator } from 'kysely/migration';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { Alteration, SchemaSteps } from './base/schema-step.ts';
 import type { Tables } from './base/tables.ts';
-import * as schema from './migrations/0001-schema.ts';
+import { firstTables } from './migrations/0001-schema.ts';
+import {
+  type AskCatalogue,
+  compareCatalogue,
+  type Differences,
+  fingerprintOf,
+  readCatalogue,
+} from './migrations/catalogue.ts';
+import { applyStep, declareSteps, remakeIndex } from './migrations/notation.ts';
 
 /**
- * The schema's migrations by name, in order. A step named `NNNN-add-…` only adds (tables, indexes, columns that may
- * stay empty or have a default), so that the previous version can use the result.
+ * The schema's steps by name, in order (docs/new-schema-step.md). A step named `NNNN-add-…` only adds (tables, indexes,
+ * columns that may stay empty or have a default), so that the previous version can use the result. A released step
+ * never changes.
  */
-export const migrations: Readonly<Record<string, Migration>> = { '0001-schema': schema };
+export const migrations: SchemaSteps = declareSteps({
+  // Released with 0.2.0.
+  '0001-schema': { adds: { tables: firstTables }, fingerprint: 'fb48c22094bd7c3b' },
+});
 
 /** Names of the migrations, in order. */
 export const migrationNames: readonly string[] = Object.keys(migrations);
@@ -19,30 +33,95 @@ export function onlyAdds(step: string): boolean {
 }
 
 /**
- * Brings the schema up to date, under the migrator's own lock. Throws `store_unavailable`, also when a version unknown
- * to this one has changed the database, unless that version has only added to it.
+ * Brings the schema up to date, under the migrator's own lock, if it is what the steps that the database has taken
+ * make. Throws `store_unavailable` if it isn't, also when a version unknown to this one has changed the database, unless
+ * that version has only added to it.
  */
 export async function migrate(db: Kysely<Tables>, steps = migrations): Promise<void> {
   const names = Object.keys(steps);
   const taken = await readTakenSteps(db);
   const unknown = taken.filter((name) => !names.includes(name) && !onlyAdds(name));
+  if (unknown.length > 0) throw madeByAnother(unknown);
+  const { misfits, indexes } = await findDifferences(db, { steps, taken });
+  if (misfits.length > 0) throw misfit(misfits);
+  for (const index of indexes) await remakeIndex(alterationOn(db), index);
   // The migrator itself refuses a database with any step that it doesn't know.
-  if (unknown.length === 0 && names.every((name) => taken.includes(name))) return;
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...steps }) } });
-  const { error } = await migrator.migrateToLatest();
+  if (names.every((name) => taken.includes(name))) return;
+  const provider = {
+    getMigrations: async () =>
+      Object.fromEntries(
+        Object.entries(steps).map(([name, step]) => [
+          name,
+          { up: (on: Kysely<unknown>) => applyStep(alterationOn(on), step) },
+        ]),
+      ),
+  };
+  const { error } = await new Migrator({ db, provider }).migrateToLatest();
   if (error === undefined) return;
-  if (unknown.length > 0)
-    throw new ParleyError(
-      'store_unavailable',
-      `Another version of Parley made this database (${unknown.join(', ')}). Start that version, or use another data folder or database.`,
-      { cause: error },
-    );
   const reason = error instanceof Error ? error.message : String(error);
   throw new ParleyError(
     'store_unavailable',
     `The database schema could not be brought up to date: ${reason}`,
     { cause: error },
   );
+}
+
+/** Compares a database's own catalogue with what the steps that it has taken make. Nothing fits less before the first. */
+export async function differencesOf(
+  ask: AskCatalogue,
+  dialect: 'sqlite' | 'postgres',
+  { steps = migrations, taken }: { readonly steps?: SchemaSteps; readonly taken: readonly string[] },
+): Promise<Differences> {
+  const known = Object.entries(steps).flatMap(([name, step]) => (taken.includes(name) ? [step] : []));
+  const last = known.at(-1);
+  if (!last) return { misfits: [], indexes: [] };
+  const adds = known.map((step) => step.adds);
+  const found = await readCatalogue(ask, dialect, adds);
+  if (fingerprintOf(found) === last.fingerprint) return { misfits: [], indexes: [] };
+  return compareCatalogue(found, { steps: adds, mayHaveMore: taken.some((name) => !(name in steps)) });
+}
+
+/** The owner's text about a schema that no released version has made. */
+export function describeMisfits(misfits: readonly string[]): string {
+  const shown = misfits.slice(0, 4);
+  const rest = misfits.length - shown.length;
+  return `${shown.join('; ')}${rest === 0 ? '' : `; and ${rest} more`}`;
+}
+
+/** The advice that goes with it. */
+export const misfitAdvice = `Nothing was changed. Either a version from before the release made it, or something other than Parley has altered it. Start the version that you ran before to export what you need (${parleyCommand} sessions export), or begin with a new data folder (PARLEY_DATA_DIR) or database (DATABASE_URL): see docs/backup.md.`;
+
+function alterationOn(db: Pick<Kysely<unknown>, 'getExecutor'>): Alteration {
+  return {
+    dialect: dialectOf(db),
+    run: async (statement) => void (await sql.raw(statement).execute(db)),
+  };
+}
+
+function dialectOf(db: Pick<Kysely<unknown>, 'getExecutor'>): 'sqlite' | 'postgres' {
+  return db.getExecutor().adapter instanceof SqliteAdapter ? 'sqlite' : 'postgres';
+}
+
+function misfit(misfits: readonly string[]): ParleyError {
+  return new ParleyError(
+    'store_unavailable',
+    `The database's schema isn't the one this version of Parley works with: ${describeMisfits(misfits)}. ${misfitAdvice}`,
+  );
+}
+
+function madeByAnother(steps: readonly string[]): ParleyError {
+  return new ParleyError(
+    'store_unavailable',
+    `Another version of Parley made this database (${steps.join(', ')}). Start that version, or use another data folder or database.`,
+  );
+}
+
+async function findDifferences(
+  db: Kysely<Tables>,
+  applied: { readonly steps: SchemaSteps; readonly taken: readonly string[] },
+): Promise<Differences> {
+  const ask = async (query: string) => (await sql.raw<Record<string, unknown>>(query).execute(db)).rows;
+  return differencesOf(ask, dialectOf(db), applied);
 }
 
 /** Reads the steps that this database has taken; none when it has no record of them. */

@@ -13,6 +13,8 @@ export type StoreReport =
       readonly pending: readonly string[];
       /** Migrations of another version of Parley that this one can't work with. */
       readonly unknown: readonly string[];
+      /** Findings in its schema that this version can't work with; empty while steps are unknown. */
+      readonly misfits: readonly string[];
       /** Models that have refused tools, `provider/model`, and when each last did so, ms since the epoch. */
       readonly withoutTools: ReadonlyMap<string, number>;
     };

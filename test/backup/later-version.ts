@@ -1,10 +1,10 @@
-/** A version of Parley after this one. Nothing has been released yet, so its schema change is made up. */
+/** A version of Parley after this one. Its schema change is made up. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { workerData } from 'node:worker_threads';
-import type { Migration } from 'kysely/migration';
 import { storeSetup } from '../../src/steps.ts';
 import type { Store, StoreSetup } from '../../src/store/base/command.ts';
+import type { SchemaStep } from '../../src/store/base/schema-step.ts';
 import { migrations } from '../../src/store/migrate.ts';
 import { openConfiguredStore } from '../../src/store/open-configured.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
@@ -12,14 +12,20 @@ import { noticesFor } from '../../src/texts/notices.ts';
 /** A file with this name in the data folder is the signal, because the writer thread can't see the environment. */
 export const dieInChange = 'die-in-change';
 
-const addNotes: Migration = {
-  up: async (db) => {
-    await db.schema.createTable('notes').addColumn('id', 'text').execute();
-    await db.schema.alterTable('boots').addColumn('note', 'text').execute();
-    // If it is killed here, half of the change is done.
+const addNotes: SchemaStep = {
+  adds: {
+    tables: {
+      notes: { columns: { id: 'text not null' }, key: ['id'], indexes: { notesId: { on: ['id'] } } },
+    },
+    columns: { boots: { note: 'text' } },
+    indexes: { boots: { bootsNote: { on: ['note'], where: '"note" is not null' } } },
+  },
+  fingerprint: 'made up',
+  fill: async ({ run }) => {
+    await run(`update boots set note = 'before'`);
+    // If it is killed here, the change is made but not committed.
     if (existsSync(join(dirname(String(workerData?.file)), dieInChange)))
       process.kill(process.pid, 'SIGKILL');
-    await db.schema.createIndex('notesId').on('notes').column('id').execute();
   },
 };
 

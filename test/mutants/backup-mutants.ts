@@ -4,10 +4,23 @@ const backups = 'test/backup/backup.test.ts';
 const kills = 'test/backup/kills-postgres.test.ts';
 const postgres = 'test/backup/postgres.test.ts';
 const upgrade = 'test/backup/upgrade.test.ts';
+const schema = 'test/store/schema.test.ts';
 const endPartsAfterRestore = 'test/store/delivery/end-parts-after-restore.test.ts';
 
 /** Broken variants of backups, restores and changes of the schema. */
 export const backupMutants: readonly Mutant[] = [
+  {
+    name: 'a schema that nobody compares',
+    invariant: 'no start works with a schema that its steps have not made',
+    edit: { in: 'migrate', find: 'misfits.length > 0', replace: 'false' },
+    test: { file: schema, name: 'is refused with a missing table' },
+  },
+  {
+    name: 'a later version that may have taken away',
+    invariant: 'a later version may have added to the schema, and nothing else',
+    edit: { in: 'compareCatalogue', find: 'of expected)', replace: 'of mayHaveMore ? [] : expected)' },
+    test: { file: schema, name: 'may have more in it once a later version' },
+  },
   {
     name: 'restore of an unchecked backup',
     invariant: 'only a backup whose files are as they were written replaces anything',

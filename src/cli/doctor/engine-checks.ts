@@ -4,6 +4,7 @@ import { namedModels } from '../../config/model-settings.ts';
 import { findRedisServer, inspectRedis } from '../../redis/inspect-redis.ts';
 import { installCommand, isRecentEnough } from '../../redis/server-process.ts';
 import { inspectStore } from '../../store/inspect-store.ts';
+import { describeMisfits, misfitAdvice } from '../../store/migrate.ts';
 import type { StoreReport } from '../../store/store-report.ts';
 import { warnOfUnpriced } from '../unpriced-models.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
@@ -96,12 +97,18 @@ function judgeStore({ databaseUrl }: Config, report: StoreReport): DoctorCheck {
         `stop Parley, then restore a backup: ${parleyCommand} restore`,
       );
     case 'found': {
-      const { detail, pending, unknown } = report;
+      const { detail, pending, unknown, misfits } = report;
       if (unknown.length > 0)
         return failed(
           name,
           `${detail} was used by another version of Parley (${unknown.join(', ')})`,
           'start that version, or use another data folder or database',
+        );
+      if (misfits.length > 0)
+        return failed(
+          name,
+          `${detail} has a schema that this version can't work with: ${describeMisfits(misfits)}`,
+          misfitAdvice,
         );
       const next = pending.length === 0 ? '' : `; the next start updates its schema`;
       return ok(name, `${detail}, intact${next}`);

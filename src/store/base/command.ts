@@ -1,10 +1,10 @@
 import type { Kysely, Selectable } from 'kysely';
-import type { Migration } from 'kysely/migration';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { RunKind } from '#contracts/run-kind.ts';
 import type { Notices } from '../../texts/notices.ts';
 import type { Effects } from './effects.ts';
 import type { LaneSpec } from './lane-spec.ts';
+import type { SchemaSteps } from './schema-step.ts';
 import type { LanesTable, Tables } from './tables.ts';
 
 /** One open transaction, or one read of the last commit. */
@@ -100,7 +100,7 @@ export type StoreProgram = {
   readonly steps: readonly StoreCommand<never, unknown>[];
   readonly chatCommands: ReadonlyMap<string, CommandStep>;
   /** Schema migrations by name, in order. Default: this version's. */
-  readonly migrations?: Readonly<Record<string, Migration>>;
+  readonly migrations?: SchemaSteps;
 };
 
 /** Passed to the store by the layers above when it opens. */

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { differencesOf } from '../migrate.ts';
 import { compareSteps, type StoreReport, toolRefusals } from '../store-report.ts';
 
 const timeoutMs = 5_000;
@@ -15,8 +16,12 @@ export async function inspectPostgres(url: string): Promise<StoreReport> {
     await client.connect();
     const version = await client.query<{ server_version: string }>('show server_version');
     const detail = `PostgreSQL ${version.rows[0]?.server_version ?? 'of unknown version'}`;
-    const steps = compareSteps(await appliedSteps(client));
-    return { kind: 'found', detail, ...steps, withoutTools: await readRefusals(client, steps.pending) };
+    const taken = await appliedSteps(client);
+    const steps = compareSteps(taken);
+    const ask = async (query: string) => (await client.query<Record<string, unknown>>(query)).rows;
+    const { misfits } = await differencesOf(ask, 'postgres', { taken });
+    const withoutTools = misfits.length > 0 ? new Map() : await readRefusals(client, steps.pending);
+    return { kind: 'found', detail, ...steps, misfits, withoutTools };
   } catch (error) {
     return { kind: 'unreachable', reason: error instanceof Error ? error.message : String(error) };
   } finally {

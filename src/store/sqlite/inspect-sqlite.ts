@@ -1,17 +1,23 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { readSteps } from '../../backup/sqlite-snapshot.ts';
+import { differencesOf } from '../migrate.ts';
 import { compareSteps, type StoreReport, toolRefusals } from '../store-report.ts';
 import { errorOf, faultOf } from './fault-of.ts';
 
 /** Inspects the file. Reads every page once, which takes seconds per gigabyte. */
-export function inspectSqlite(file: string): StoreReport {
+export async function inspectSqlite(file: string): Promise<StoreReport> {
   let connection: BetterSqlite3.Database | undefined;
   try {
-    connection = new BetterSqlite3(file, { readonly: true });
+    const open = new BetterSqlite3(file, { readonly: true });
+    connection = open;
     const [first] = connection.pragma('quick_check(1)') as readonly { readonly quick_check: string }[];
     if (first?.quick_check !== 'ok') return { kind: 'damaged', reason: first?.quick_check ?? 'no answer' };
-    const steps = compareSteps(readSteps(connection));
-    return { kind: 'found', detail: file, ...steps, withoutTools: refusalsIn(connection, steps.pending) };
+    const taken = readSteps(connection);
+    const steps = compareSteps(taken);
+    const ask = (query: string) => open.prepare<[], Record<string, unknown>>(query).all();
+    const { misfits } = await differencesOf(ask, 'sqlite', { taken });
+    const withoutTools = misfits.length > 0 ? new Map() : refusalsIn(connection, steps.pending);
+    return { kind: 'found', detail: file, ...steps, misfits, withoutTools };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';

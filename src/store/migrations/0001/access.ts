@@ -1,19 +1,7 @@
-import { bigint, integer, type SchemaOf, text, textOrNull } from './notation.ts';
+import { bigint, integer, type SchemaOf, text, textOrNull } from '../notation.ts';
 
 /** People, links between their accounts, and signed-in browsers. */
-export const accessTables: SchemaOf<
-  | 'approvals'
-  | 'people'
-  | 'pairings'
-  | 'pairingTries'
-  | 'leftFiles'
-  | 'links'
-  | 'laneAliases'
-  | 'linkCodes'
-  | 'linkGuesses'
-  | 'signIns'
-  | 'lockouts'
-> = {
+export const accessTables = {
   approvals: {
     columns: {
       id: text,
@@ -119,4 +107,16 @@ export const accessTables: SchemaOf<
     columns: { source: text, until: bigint },
     key: ['source'],
   },
-};
+} satisfies SchemaOf<
+  | 'approvals'
+  | 'people'
+  | 'pairings'
+  | 'pairingTries'
+  | 'leftFiles'
+  | 'links'
+  | 'laneAliases'
+  | 'linkCodes'
+  | 'linkGuesses'
+  | 'signIns'
+  | 'lockouts'
+>;

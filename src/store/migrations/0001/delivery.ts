@@ -1,7 +1,7 @@
-import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from './notation.ts';
+import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from '../notation.ts';
 
 /** Conversations, their parts in delivery, and alerts for the owner. */
-export const deliveryTables: SchemaOf<'conversations' | 'outbox' | 'receipts' | 'ownerNotices'> = {
+export const deliveryTables = {
   conversations: {
     columns: {
       key: text,
@@ -80,4 +80,4 @@ export const deliveryTables: SchemaOf<'conversations' | 'outbox' | 'receipts' | 
       ownerNoticesPending: { on: ['raisedAt'], where: `"isPending" = 1` },
     },
   },
-};
+} satisfies SchemaOf<'conversations' | 'outbox' | 'receipts' | 'ownerNotices'>;

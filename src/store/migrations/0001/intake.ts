@@ -1,9 +1,7 @@
-import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from './notation.ts';
+import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from '../notation.ts';
 
 /** Processes and restores, and the tables that intake writes: arrived events and what became of them. */
-export const intakeTables: SchemaOf<
-  'boots' | 'restores' | 'accounts' | 'anchors' | 'ledger' | 'inbox' | 'itemChanges' | 'groupContext'
-> = {
+export const intakeTables = {
   boots: {
     columns: { id: text, folder: text, startedAt: bigint, role: text },
     key: ['id'],
@@ -113,4 +111,6 @@ export const intakeTables: SchemaOf<
       groupContextMessage: { on: ['conversationKey', 'messageId'], where: `"messageId" is not null` },
     },
   },
-};
+} satisfies SchemaOf<
+  'boots' | 'restores' | 'accounts' | 'anchors' | 'ledger' | 'inbox' | 'itemChanges' | 'groupContext'
+>;

@@ -1,19 +1,7 @@
-import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from './notation.ts';
+import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from '../notation.ts';
 
 /** Lanes with their sessions, their runs and the runs' calls, and sub-agents. */
-export const laneTables: SchemaOf<
-  | 'lanes'
-  | 'laneClasses'
-  | 'sessions'
-  | 'transcript'
-  | 'runs'
-  | 'toolCalls'
-  | 'modelCalls'
-  | 'sessionUsage'
-  | 'budgets'
-  | 'children'
-  | 'trees'
-> = {
+export const laneTables = {
   lanes: {
     columns: {
       key: text,
@@ -247,4 +235,16 @@ export const laneTables: SchemaOf<
     },
     key: ['id'],
   },
-};
+} satisfies SchemaOf<
+  | 'lanes'
+  | 'laneClasses'
+  | 'sessions'
+  | 'transcript'
+  | 'runs'
+  | 'toolCalls'
+  | 'modelCalls'
+  | 'sessionUsage'
+  | 'budgets'
+  | 'children'
+  | 'trees'
+>;
