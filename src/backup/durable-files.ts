@@ -74,6 +74,29 @@ export async function describeFile(path: string, base: string): Promise<CopiedFi
   return { path: relative(base, path), bytes, sha256: hash.digest('hex') };
 }
 
+/** The files of a folder and its folders, and its links with what each leads to; paths are relative to it. */
+export type FolderContent = {
+  readonly files: ReadonlySet<string>;
+  readonly links: ReadonlyMap<string, string>;
+};
+
+/** Lists everything in a folder, without following links. */
+export async function readContent(root: string): Promise<FolderContent> {
+  const files = new Set<string>();
+  const links = new Map<string, string>();
+  const folders = [root];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const name of await readdir(folder)) {
+      const path = join(folder, name);
+      const found = await lstat(path);
+      if (found.isDirectory()) folders.push(path);
+      else if (found.isSymbolicLink()) links.set(relative(root, path), await readlink(path));
+      else files.add(relative(root, path));
+    }
+  }
+  return { files, links };
+}
+
 /** Makes renames and new files in the folder survive a power failure. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path);

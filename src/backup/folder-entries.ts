@@ -1,14 +1,19 @@
 import { readdir } from 'node:fs/promises';
 
-/** Entries of the data folder that belong to running processes, to the database, or to backups themselves. */
+/** Entries of the data folder that belong to running processes, the database, the log, or to backups themselves. */
 const own =
-  /^(?:parley\.(?:db(?:-(?:wal|shm|journal))?|lock|pid)|processes|redis|backups|\.restore|replaced-.*|\.room-.*|\.parley-doctor-.*)$/;
+  /^(?:parley\.(?:db(?:-(?:wal|shm|journal))?|lock|pid)|processes|redis|logs|backups|\.restore|replaced-.*|\.room-.*|\.parley-doctor-.*)$/;
+
+/** Says whether an entry of the data folder is never part of a backup. */
+export function isOwnEntry(name: string): boolean {
+  return own.test(name);
+}
 
 /**
  * Lists the entries that a backup copies in addition to the database: token, media, workspaces, the channels' files.
  */
 export async function entriesToKeep(dataDir: string): Promise<readonly string[]> {
-  return (await readdir(dataDir)).filter((name) => !own.test(name)).sort();
+  return (await readdir(dataDir)).filter((name) => !isOwnEntry(name)).sort();
 }
 
 /** Files of the SQLite database in the data folder. */

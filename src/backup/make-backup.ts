@@ -2,7 +2,7 @@ import { mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { type CopiedFile, copyTree, describeFile, syncFolder } from './durable-files.ts';
+import { type CopiedFile, copyTree, describeFile, readContent, syncFolder } from './durable-files.ts';
 import { entriesToKeep } from './folder-entries.ts';
 import { backupsIn, beginBackup, type DatabaseRecord, type FoundBackup, timeName } from './manifest.ts';
 import { dumpPostgres } from './postgres-tools.ts';
@@ -48,10 +48,12 @@ export async function makeBackup(options: BackupOptions): Promise<FoundBackup> {
       files.push(...copied);
     }
     await Promise.all(['folder', 'settings'].map((name) => syncFolder(join(draft.path, name))));
+    const { links } = await readContent(draft.path);
     if ((await seenUndisturbed(dataDir)) !== seen) throw interfering(dataDir);
     const manifest = {
       ...{ format: 1 as const, kind: 'backup' as const, madeAt: now.toISOString(), database },
       ...{ entries: [...entries], files, settings: kept },
+      links: [...links].map(([path, target]) => ({ path, target })),
     };
     return { path: await draft.finish(manifest), manifest };
   } catch (error) {

@@ -28,6 +28,8 @@ const schema = z.object({
   entries: z.array(z.string()),
   /** Regular files of the backup with size and SHA-256; empty for a state that was moved aside. */
   files: z.array(z.object({ path: z.string(), bytes: z.number(), sha256: z.string() })),
+  /** Links of the backup and where each leads; absent in backups of before 0.3. */
+  links: z.array(z.object({ path: z.string(), target: z.string() })).exactOptional(),
   /** Settings from outside the data folder: where each was, and its file in the backup. */
   settings: z.array(z.object({ from: z.string(), file: z.string() })),
 });
@@ -39,7 +41,7 @@ export type DatabaseRecord = z.infer<typeof database>;
 /** A restore as recorded in the restored database; `madeAt` is the backup's. */
 export type RestoreNote = { readonly id: string; readonly madeAt: string };
 
-const fileName = 'manifest.json';
+export const manifestName = 'manifest.json';
 const unfinished = '.unfinished';
 
 /** Returns the default folder for backups. */
@@ -74,7 +76,7 @@ export async function beginBackup(parent: string, name: string): Promise<BackupD
 /** Writes the manifest into a folder and flushes both. */
 export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
   const text = `${JSON.stringify(manifest, undefined, 1)}\n`;
-  await writeFile(join(folder, fileName), text, { mode: 0o600, flush: true });
+  await writeFile(join(folder, manifestName), text, { mode: 0o600, flush: true });
   await syncFolder(folder);
 }
 
@@ -82,7 +84,7 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
 export async function readManifest(folder: string): Promise<Manifest | undefined> {
   try {
     // Parley wrote it, and its size depends on the number of files: a limit could make a backup impossible to restore.
-    return schema.safeParse(JSON.parse(await readFile(join(folder, fileName), 'utf8'))).data;
+    return schema.safeParse(JSON.parse(await readFile(join(folder, manifestName), 'utf8'))).data;
   } catch {
     return undefined;
   }

@@ -7,10 +7,10 @@
 
 import { lstatSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { copyTree, describeFile, syncFolder } from './durable-files.ts';
+import { copyTree, syncFolder } from './durable-files.ts';
 import { databaseFiles } from './folder-entries.ts';
 import { type FoundBackup, type Manifest, type RestoreNote, timeName, writeManifest } from './manifest.ts';
 import { restorePostgres } from './postgres-restore.ts';
@@ -25,18 +25,7 @@ import {
   writePlan,
 } from './restore-plan.ts';
 import { describeSqlite, noteRestore } from './sqlite-snapshot.ts';
-
-/** Compares every file of a backup with its manifest. Throws ParleyError naming the file that differs. */
-export async function verifyBackup({ path, manifest }: FoundBackup): Promise<void> {
-  for (const { path: file, bytes, sha256 } of manifest.files) {
-    const found = await describeFile(join(path, file), path).catch(() => undefined);
-    if (found?.bytes !== bytes || found.sha256 !== sha256)
-      throw new ParleyError(
-        'invalid_input',
-        `${join(path, file)} ${found ? 'was changed' : 'is missing'}: this backup can't be trusted. Nothing was replaced.`,
-      );
-  }
-}
+import { verifyBackup } from './verify-backup.ts';
 
 export type RestoreOptions = {
   readonly dataDir: string;
@@ -61,6 +50,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
       'invalid_input',
       "A replaced PostgreSQL state is a schema of its database (\\dn in psql); this command can't restore it.",
     );
+  refuseForeignState(backup, dataDir);
   await verifyBackup(backup);
   const staging = stagingIn(dataDir);
   await rm(staging, { recursive: true, force: true });
@@ -118,6 +108,15 @@ function checkDatabase(file: string, { kind, database }: Manifest): void {
       'invalid_input',
       `The backup's table ${lacking[0]?.[0]} is missing rows. Nothing was replaced.`,
     );
+}
+
+/** A state that was moved aside has no list of files, so only the folder's own is trusted. */
+function refuseForeignState({ path, manifest }: FoundBackup, dataDir: string): void {
+  if (manifest.kind !== 'replaced' || dirname(resolve(path)) === resolve(dataDir)) return;
+  throw new ParleyError(
+    'invalid_input',
+    `${path} was moved aside by a restore, and is only accepted in the data folder. Move it to ${dataDir} first.`,
+  );
 }
 
 function refuseOtherKind({ database }: Manifest, databaseUrl: string | undefined): void {

@@ -1,6 +1,7 @@
 /**
- * Decides which `Host` and `Origin` a request may carry. The comparison is exact: another spelling of the
- * same address (trailing dot, `127.1`, mapped IPv6) is another host, so a rebinding name never matches.
+ * Decides which `Host` and `Origin` a request may carry. Only the case of a host's letters is ignored (RFC 9110):
+ * another spelling of the same address (trailing dot, `127.1`, mapped IPv6) is another host, so a rebinding name never
+ * matches.
  */
 export type AllowedOrigins = {
   /** True when the request's Host header names this server. */
@@ -30,11 +31,17 @@ export function allowedOrigins({ port, configured, own }: OriginSettings): Allow
   const loopback = new Set(loopbackNames.map((name) => `${name}${suffix}`));
   const further = new Set(configured.map((host) => host.toLowerCase()));
   const isFurther = (host: string) => further.has(host) || further.has(host.replace(/:[1-9]\d{0,4}$/, ''));
-  const isOwn = (host: string) => loopback.has(host) || own().some((name) => host === `${name}${suffix}`);
+  const isOwn = (host: string) =>
+    loopback.has(host) || own().some((name) => host === `${name.toLowerCase()}${suffix}`);
   return {
-    hasHost: (host) => host !== undefined && (isFurther(host) || isOwn(host)),
-    isSameOrigin: (origin, host) =>
-      (origin === `http://${host}` && (isFurther(host) || isOwn(host))) ||
-      (origin === `https://${host}` && isFurther(host)),
+    hasHost: (host) => host !== undefined && (isFurther(host.toLowerCase()) || isOwn(host.toLowerCase())),
+    isSameOrigin: (origin, host) => {
+      // Browsers write an origin in lower case; anything else isn't from one.
+      const name = host.toLowerCase();
+      return (
+        (origin === `http://${name}` && (isFurther(name) || isOwn(name))) ||
+        (origin === `https://${name}` && isFurther(name))
+      );
+    },
   };
 }

@@ -68,6 +68,8 @@ export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
   app.get('/signin', { config: { access: 'public', call: 'none' } }, async (request, reply) => {
     const query = linkQuery.safeParse(request.query);
     if (!query.success) return reply.redirect('/#link-not-valid', 303);
+    // Link previews and scanners look at the head only; that must not use the link up.
+    if (request.method === 'HEAD') return reply.send();
     const { code } = query.data;
     const found: { code?: RedeemedCode | undefined } = {};
     const attempt = await deps.limiter.attempt(deps.sourceOf(request), () => {

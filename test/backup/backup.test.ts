@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -12,10 +13,17 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { makeBackup } from '../../src/backup/make-backup.ts';
-import { backupsIn, listBackups, readManifest, writeManifest } from '../../src/backup/manifest.ts';
-import { finishRestore, restoreBackup, verifyBackup } from '../../src/backup/restore.ts';
+import {
+  backupsIn,
+  listBackups,
+  type Manifest,
+  readManifest,
+  writeManifest,
+} from '../../src/backup/manifest.ts';
+import { finishRestore, restoreBackup } from '../../src/backup/restore.ts';
+import { verifyBackup } from '../../src/backup/verify-backup.ts';
 import { lockDataFolder } from '../../src/processes/folder-lock.ts';
 import { endPartsAfterRestore } from '../../src/store/delivery/end-parts-after-restore.ts';
 import { openStore } from '../support/open-store.ts';
@@ -137,6 +145,90 @@ it('replaces nothing by a backup that was changed', async () => {
   await expect(restoreBackup({ dataDir, backup, databaseUrl: 'postgres://nowhere/x' })).rejects.toThrow(
     'backup of sqlite',
   );
+});
+
+describe('a backup that somebody else could have changed', () => {
+  /** Changes the files, or returns another manifest. */
+  type Change = (path: string, manifest: Manifest) => unknown;
+  const changes: readonly (readonly [string, Change, RegExp])[] = [
+    [
+      'an entry above the data folder',
+      (_, m) => ({ ...m, entries: ['../parley-evil'] }),
+      /never in a backup/,
+    ],
+    ['an absolute entry', (_, m) => ({ ...m, entries: ['/tmp/parley-evil'] }), /never in a backup/],
+    [
+      'an entry in a folder of another',
+      (_, m) => ({ ...m, entries: ['media/../../x'] }),
+      /never in a backup/,
+    ],
+    ['an entry that is the folder itself', (_, m) => ({ ...m, entries: ['.'] }), /never in a backup/],
+    [
+      "an entry among Parley's own files",
+      (_, m) => ({ ...m, entries: ['parley.lock'] }),
+      /never in a backup/,
+    ],
+    [
+      'a file above the backup',
+      (_, m) => ({ ...m, files: [...m.files, { path: '../token', bytes: 0, sha256: '' }] }),
+      /outside the backup/,
+    ],
+    [
+      'a database above the backup',
+      (_, m) => ({ ...m, database: { ...m.database, file: '../other.db' } }),
+      /outside the backup/,
+    ],
+    [
+      'a file that the list lacks',
+      (path) => writeFileSync(join(path, 'folder/media/new'), ''),
+      /list of files/,
+    ],
+    ['a log of the database', (path) => writeFileSync(join(path, 'parley.db-wal'), ''), /list of files/],
+    [
+      'a link that the list lacks',
+      (path) => symlinkSync('/etc', join(path, 'folder/media/etc')),
+      /list of links/,
+    ],
+    [
+      'a link in place of a folder',
+      (path) => {
+        renameSync(join(path, 'folder/media/2026'), `${path}-2026`);
+        symlinkSync(`${path}-2026`, join(path, 'folder/media/2026'));
+      },
+      /list of links/,
+    ],
+    [
+      'a link that leads out, in a backup without a list of links',
+      (path, { links: _, ...older }) => {
+        symlinkSync('../../../..', join(path, 'folder/media/out'));
+        return older;
+      },
+      /leads out of the backup/,
+    ],
+    [
+      'a state moved aside by another folder',
+      (_, m) => ({ ...m, kind: 'replaced' }),
+      /only accepted in the data/,
+    ],
+  ];
+  it.each(changes)('is refused for %s, and replaces nothing', async (_name, change, problem) => {
+    const dataDir = await aDataFolder();
+    const { path, manifest } = await makeBackup({ dataDir, settings: [] });
+    const changed = (change(path, manifest) ?? manifest) as Manifest;
+    setState(dataDir, 'second');
+    const restored = restoreBackup({ dataDir, backup: { path, manifest: changed } });
+    await expect(restored).rejects.toThrow(problem);
+    expect(stateOf(dataDir)).toEqual(['second', 'second', 'second']);
+  });
+
+  it('is accepted without a list of links if its links stay inside', async () => {
+    const dataDir = await aDataFolder();
+    symlinkSync('picture', join(dataDir, 'media/2026/link'));
+    const { path, manifest } = await makeBackup({ dataDir, settings: [] });
+    const { links: _, ...older } = manifest;
+    await restoreBackup({ dataDir, backup: { path, manifest: older } });
+    expect(readlinkSync(join(dataDir, 'media/2026/link'))).toBe('picture');
+  });
 });
 
 it('is made of one state only: neither while a restore is unfinished, nor when one came between', async () => {

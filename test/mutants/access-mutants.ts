@@ -11,6 +11,12 @@ const signIns = 'test/server/sign-ins.test.ts';
 /** Broken variants of access control, and of the code that decides it. */
 export const accessMutants: readonly Mutant[] = [
   {
+    name: 'HEAD spends a sign-in link',
+    invariant: 'a sign-in link opens one session, for the browser that opens it',
+    edit: { in: 'mountSignIn', find: "if (request.method === 'HEAD') return reply.send();", replace: '' },
+    test: { file: signIns, name: 'keeps a sign-in link valid after a HEAD request' },
+  },
+  {
     name: 'pairing code accepted twice',
     invariant: 'a pairing code lets one person in, once',
     edit: {

@@ -24,9 +24,21 @@ export const backupMutants: readonly Mutant[] = [
   {
     name: 'restore of an unchecked backup',
     invariant: 'only a backup whose files are as they were written replaces anything',
-    edit: { in: 'verifyBackup', find: 'found.sha256 !== sha256', replace: 'false' },
+    edit: { in: 'verifyBackup', find: 'copy.sha256 !== sha256', replace: 'false' },
     test: { file: backups, name: 'replaces nothing by a backup that was changed' },
     isSample: true,
+  },
+  {
+    name: 'restore of files that nobody listed',
+    invariant: 'a restore brings back only what its backup lists',
+    edit: { in: 'refuseStrangers', find: '!listed.has(file)', replace: 'false' },
+    test: { file: backups, name: 'is refused for a file that the list lacks, and replaces nothing' },
+  },
+  {
+    name: 'restore of an entry outside the data folder',
+    invariant: 'a restore writes nothing outside the data folder',
+    edit: { in: 'refuseUnsafeNames', find: '!isInside(name) || /[\\\\/]/.test(name) || ', replace: '' },
+    test: { file: backups, name: 'is refused for an entry above the data folder, and replaces nothing' },
   },
   {
     name: 'restore of a dump without an end',

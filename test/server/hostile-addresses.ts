@@ -8,7 +8,7 @@ export const hostileHosts = (port: number): readonly string[] => [
   `127.0.0.1:${port + 1}`,
   `127.0.0.1.:${port}`,
   `localhost.:${port}`,
-  `LOCALHOST:${port}`,
+  `LOCALHOSTS:${port}`,
   `127.1:${port}`,
   `127.0.1:${port}`,
   `127.0.0.2:${port}`,

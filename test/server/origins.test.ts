@@ -70,6 +70,13 @@ describe('host and origin', () => {
     refusesAll('origin', hostileOrigins(running.port), 403),
   );
 
+  it('ignores the case of letters in its own names and in configured ones', async () => {
+    for (const host of [`LocalHost:${running.port}`, 'Parley.HOME:8443']) {
+      const answer = await ask('/api/status', { host, origin: `http://${host.toLowerCase()}` });
+      expect([answer.status, host]).toEqual([200, host]);
+    }
+  });
+
   it('opens no socket for another host or origin, or for a cookie without an origin', async () => {
     const own = running.url;
     const cases = [

@@ -60,6 +60,15 @@ describeEachDatabase('sign-ins', (store, beside) => {
       socket.on('error', reject);
     });
 
+  it('keeps a sign-in link valid after a HEAD request, which scanners and previews send', async () => {
+    const server = await start();
+    const path = pathOf(server.server.signInLink());
+    const headers = { host: `127.0.0.1:${server.port}` };
+    const looked = await send({ port: server.port, path, method: 'HEAD', headers });
+    expect([looked.status, looked.headers['set-cookie']]).toEqual([200, undefined]);
+    expect((await send({ port: server.port, path, headers })).headers.location).toBe('/');
+  });
+
   it('outlive a restart, and so does a sign-out', async () => {
     const first = await start();
     const [left, kept] = [await first.signIn(), await first.signIn()];
