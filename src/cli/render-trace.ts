@@ -45,11 +45,13 @@ function nameOf(asked: TraceSubject): string {
   }
 }
 
-function eventFact({ kind, outcome, reason, account, eventKey, at }: EventFacts): Fact {
+function eventFact({ kind, outcome, reason, account, eventKey, at, detail }: EventFacts): Fact {
   const name = eventKey.startsWith(`${kind}:`) ? eventKey : `${eventKey} (${kind})`;
   const words = reason === undefined ? undefined : reasonWords(outcome, reason);
   const why = reason === undefined ? '' : ` (${reason})${words === undefined ? '' : `: ${words}`}`;
-  return { at, text: `event ${name} reached ${account}: ${outcome}${why}` };
+  const what =
+    detail === undefined ? '' : outcome === 'refused' ? `: ${detail}` : `; unknown content: ${detail}`;
+  return { at, text: `event ${name} reached ${account}: ${outcome}${why}${what}` };
 }
 
 function runFacts(run: RunFacts): readonly Fact[] {

@@ -2,20 +2,35 @@
 export type AttachmentRef = {
   /** The platform's handle, opaque to core; the channel's `media.fetch` reads it. */
   readonly ref: string;
+  /** Equal for equal files, on networks whose `ref` differs from one event to the next; otherwise `ref` is compared. */
+  readonly fileId?: string;
   readonly kind: 'image' | 'audio' | 'voice' | 'video' | 'file';
   readonly name?: string;
   /** The sender's claim. Core sniffs the bytes and trusts only them. */
   readonly mimeType?: string;
   readonly sizeBytes?: number;
+  /** Its sender allowed one look: it is removed with the end of the turn that shows it. */
+  readonly isViewOnce?: true;
 };
 
 /** A fetched attachment: its bytes are at `path` in the media folder, which may be moved with the data folder. */
-export type StoredAttachment =
+export type StoredAttachment = {
+  /** Describes the message it came with, if that isn't the one it was fetched with: a quoted or an earlier one. */
+  readonly of?: string;
+} & (
   | {
       readonly kind: 'stored';
       readonly path: string;
       readonly mimeType: string;
       readonly sizeBytes: number;
       readonly name: string;
+      readonly isViewOnce?: true;
     }
-  | { readonly kind: 'missing'; readonly name: string; readonly reason: string };
+  | { readonly kind: 'missing'; readonly name: string; readonly reason: string }
+);
+
+/** Says whether two lists name the same files in the same order. */
+export function isSameFiles(a: readonly AttachmentRef[], b: readonly AttachmentRef[]): boolean {
+  const idOf = ({ fileId, ref }: AttachmentRef) => fileId ?? ref;
+  return a.length === b.length && a.every((file, index) => b[index] && idOf(file) === idOf(b[index]));
+}

@@ -12,7 +12,7 @@ import type {
 } from './channel-abilities.ts';
 import type { Clock } from './clock.ts';
 import type { InboundEnvelope } from './envelope.ts';
-import type { AccountId, ChannelId, ConversationId, EventKey } from './ids.ts';
+import type { AccountId, ChannelId, ConversationId, EventKey, MessageId } from './ids.ts';
 import type { Log } from './log.ts';
 import type { Outbound, SendResult } from './outbound.ts';
 import type { RouteHost } from './route-host.ts';
@@ -175,6 +175,8 @@ export type InboundBatch = {
     readonly eventKey: EventKey;
     readonly raw: string;
     readonly problem: string;
+    /** The message's id, if that could be read; people find the event under it. */
+    readonly messageId?: MessageId;
   }[];
   /** The platform's read position after this batch; absent: unchanged. */
   readonly cursor?: string;

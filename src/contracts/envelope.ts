@@ -59,14 +59,32 @@ export type InboundEvent =
   | { readonly kind: 'migrated'; readonly to: ConversationId }
   /** The bot was blocked or removed (`isMember: false`), or admitted again. */
   | { readonly kind: 'membership'; readonly isMember: boolean }
-  /** An event Parley doesn't know. Recorded and refused: unknown is denied. */
-  | { readonly kind: 'unsupported'; readonly name: string };
+  /**
+   * An event Parley doesn't act on, such as a pin. Recorded and refused under `name`, and found by the id of its
+   * message, if it has one.
+   */
+  | { readonly kind: 'unsupported'; readonly name: string; readonly messageId?: MessageId };
+
+/** Content of a message, of a quoted one, or of an edited one. */
+export type InboundWords = {
+  /** The words as written; only these can be a command or a mention. */
+  readonly text: string;
+  /**
+   * A line each for content other than written words, such as a poll with its options, a contact, a place or an embed.
+   * Always data: never read as a command or a mention.
+   */
+  readonly described?: readonly string[];
+  /**
+   * Names of the fields that this version of Parley doesn't know. They count only if the message has no other content:
+   * then the model, the sender and `why` are told which they were. Core bounds and cleans them.
+   */
+  readonly unknownFields?: readonly string[];
+};
 
 /** A new message. */
-export type InboundMessage = {
+export type InboundMessage = InboundWords & {
   readonly kind: 'message';
   readonly messageId: MessageId;
-  readonly text: string;
   readonly provenance: Provenance;
   readonly attachments: readonly AttachmentRef[];
   /** A native mention of the bot, or a command addressed to it by name. */
@@ -75,7 +93,7 @@ export type InboundMessage = {
   readonly repliesToBot: boolean;
   /** The message it replies to, if the network doesn't name its author; core knows the bot's own messages. */
   readonly repliesTo?: MessageId;
-  readonly quote?: { readonly messageId: MessageId; readonly author: string; readonly text: string };
+  readonly quote?: InboundQuote;
   /** The original author's label on a forwarded text. Untrusted, and never used to tell that it was forwarded. */
   readonly forwardedFrom?: string;
   /** Parts of one album have the same id and are joined. */
@@ -84,12 +102,25 @@ export type InboundMessage = {
   readonly mayContinue?: boolean;
 };
 
-export type InboundEdit = {
+/** The message that another one quotes. */
+export type InboundQuote = InboundWords & {
+  readonly messageId?: MessageId;
+  /** The name of its author, for display. */
+  readonly author?: string;
+  /** Its files, or their previews; fetched with those of the message that quotes it. */
+  readonly attachments?: readonly AttachmentRef[];
+};
+
+/**
+ * The new version of a message, complete. One without any content never erases the earlier version: Parley keeps that,
+ * and notes that the message was edited in a way that it can't read.
+ */
+export type InboundEdit = InboundWords & {
   readonly kind: 'edit';
   readonly messageId: MessageId;
-  /** The full new text. */
-  readonly text: string;
   readonly provenance: Provenance;
+  /** All files of the new version; absent if the network doesn't say. */
+  readonly attachments?: readonly AttachmentRef[];
 };
 
 export type InboundDelete = {

@@ -99,17 +99,19 @@ async function fetchAll(deps: FetchDeps, inboxId: string, signal: AbortSignal): 
   const stored: StoredAttachment[] = [];
   for (const [index, ref] of pending.attachments.entries()) {
     const { sender } = pending;
-    stored.push(
+    const file =
       index < mostFiles
         ? await fetchWithin(deps, { inboxId, sender, media, ref, signal })
-        : missing(ref, fillNotice(deps.texts.fileTooMany, { count: mostFiles })),
-    );
+        : missing(ref, fillNotice(deps.texts.fileTooMany, { count: mostFiles }));
+    stored.push(ref.of === undefined ? file : { ...file, of: ref.of });
   }
   if (signal.aborted) return;
-  deps.start(await deps.store.write(storeFetched, { inboxId, stored, joinMs: deps.joinMs() }));
+  const { attachments } = pending;
+  const fetched = { inboxId, attachments, stored, joinMs: deps.joinMs() };
+  deps.start(await deps.store.write(storeFetched, fetched));
   deps.probe.reach('fetched');
   // Also the files that couldn't be fetched, since nothing tries them again.
-  for (const ref of pending.attachments) await release(deps, { inboxId, media, ref, signal });
+  for (const ref of attachments) await release(deps, { inboxId, media, ref, signal });
 }
 
 type FetchRequest = {
@@ -198,7 +200,8 @@ async function fetchOne(
     };
     await pipeline(Readable.from(counted()), createWriteStream(partial, { mode: 0o600 }), { signal });
     await rename(partial, whole);
-    return { kind: 'stored', path, mimeType: sniffType(head), sizeBytes, name };
+    const file = { kind: 'stored', path, mimeType: sniffType(head), sizeBytes, name } as const;
+    return ref.isViewOnce ? { ...file, isViewOnce: true } : file;
   } catch (error) {
     await rm(partial, { force: true });
     throw error;

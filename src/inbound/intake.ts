@@ -276,19 +276,22 @@ async function acceptWithRetry(
     }
   }
   const raw = JSON.stringify(envelope);
-  const unreadable = unreadableProposal(one.receiving, { eventKey: envelope.eventKey, raw });
+  const { eventKey, event } = envelope;
+  const named = 'messageId' in event && event.messageId !== undefined ? { messageId: event.messageId } : {};
+  const unreadable = unreadableProposal(one.receiving, { eventKey, raw, ...named });
   return store(deps, one, { proposals: [unreadable], links: undefined });
 }
 
 function unreadableProposal(
   { account }: IntakeAccount,
-  { eventKey, raw }: Pick<NonNullable<InboundBatch['unreadable']>[number], 'eventKey' | 'raw'>,
+  { eventKey, raw, messageId }: Omit<NonNullable<InboundBatch['unreadable']>[number], 'problem'>,
 ): Proposal {
   return {
     eventKey,
     kind: 'unreadable',
     conversationKey: account,
     senderId: '',
+    ...(messageId !== undefined && { messageId }),
     raw: raw.slice(0, maxRaw).toWellFormed(),
     decision: { kind: 'refuse', reason: 'unreadable' },
   };

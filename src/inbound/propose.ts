@@ -29,12 +29,13 @@ import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { type AccessDecision, authorise, authorityOf, isOwnerBy } from './authorise.ts';
+import { hasContent, shownText, unreadFields } from './inbound-content.ts';
 import { type InboundPolicy, type QueuePlace, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
 import { laneAddress } from './lane-address.ts';
 import { passesMentionGate } from './mention-gate.ts';
 import { readOrder } from './own-words.ts';
 import { keptEdit, pairingRequest } from './pairing.ts';
-import { contentOf, decideDelete, decideEdit, promptOf, reactionOf } from './stored-content.ts';
+import { contentOf, decideDelete, decideEdit, promptOf, reactionOf, unreadNotice } from './stored-content.ts';
 
 export type Arrival = {
   readonly envelope: InboundEnvelope;
@@ -69,11 +70,7 @@ export type CommandArrival = {
 export function propose(gate: InboundPolicy, arrival: Arrival): ProposeResult {
   const { envelope } = arrival;
   const event = eventOf(arrival);
-  const asProposal = (decision: Decision): ProposeResult => ({
-    kind: 'proposal',
-    proposal: { ...event, decision },
-  });
-
+  const asProposal = proposalOf(event);
   if (envelope.event.kind === 'button') return asProposal(proposePress(gate, arrival, envelope.event.data));
   const access = authoriseMoved(gate, arrival);
   if (access.kind === 'ignored') return asProposal({ kind: 'ignore', reason: access.reason });
@@ -110,6 +107,10 @@ export function propose(gate: InboundPolicy, arrival: Arrival): ProposeResult {
     default:
       return envelope.event satisfies never;
   }
+}
+
+function proposalOf(event: Omit<Proposal, 'decision'>) {
+  return (decision: Decision): ProposeResult => ({ kind: 'proposal', proposal: { ...event, decision } });
 }
 
 /** Authorises an event. A group whose id has changed may be listed under its first or its current id. */
@@ -162,11 +163,7 @@ function proposeMessage(
 ): ProposeResult {
   const { envelope, now } = arrival;
   const { route } = envelope;
-  const asProposal = (decision: Decision): ProposeResult => ({
-    kind: 'proposal',
-    proposal: { ...event, decision },
-  });
-
+  const asProposal = proposalOf(event);
   const [sender, at] = countedAs(envelope, now);
   // Messages between people in a group are counted separately, without a notice.
   const isHeard = isAddressed(gate, arrival, message);
@@ -184,9 +181,12 @@ function proposeMessage(
   const command = readCommand(gate, { arrival, event, authority });
   if (command === 'for-other-bot') return asProposal({ kind: 'ignore', reason: 'for-other-bot' });
   if (command) return { kind: 'command', command };
-  if (message.text.trim() === '' && message.attachments.length === 0)
-    return asProposal({ kind: 'ignore', reason: 'empty' });
-  return asProposal({ kind: 'accept', item: newItem(gate, { arrival, event, authority, message }) });
+  const fields = unreadFields(message);
+  if (fields.length === 0 && !hasContent(message)) return asProposal({ kind: 'ignore', reason: 'empty' });
+  const item = newItem(gate, { arrival, event, authority, message });
+  if (fields.length === 0) return asProposal({ kind: 'accept', item });
+  const notice = unreadNotice(gate, envelope, { fields, messageId: message.messageId });
+  return asProposal({ kind: 'accept', item, notice });
 }
 
 function isAddressed(gate: InboundPolicy, arrival: Arrival, message: InboundMessage): boolean {
@@ -342,7 +342,7 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
     return { kind: 'refuse', reason, kept: 'deleted' };
   if (reason === 'dm-not-paired' && event.kind === 'edit') {
     const edit = decideEdit({ gate, envelope, authority: 'member', event });
-    return { kind: 'refuse', reason, kept: keptEdit(edit) };
+    return { kind: 'refuse', reason, ...(edit.kind === 'edit' && { kept: keptEdit(edit) }) };
   }
   // A sender without an id can't be notified, and nothing could be done for them.
   if (event.kind !== 'message' || sender.id === '' || envelope.chat.kind !== 'dm')
@@ -350,8 +350,7 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
   const typed = readOrder(event, { name: arrival.botName });
   const isStart = typed?.command.name === start.name && isWithinRate(gate, envelope, now);
   if (reason === 'dm-not-paired') {
-    const isText = typed === undefined && (event.text.trim() !== '' || event.attachments.length > 0);
-    const message = isText ? keptMessage(gate, arrival, event) : undefined;
+    const message = typed === undefined && hasContent(event) ? keptMessage(gate, arrival, event) : undefined;
     return pairingRequest(gate, envelope, { message, isStart });
   }
   const id = platformRef(route.channel, sender.id);
@@ -389,9 +388,11 @@ function eventOf({ envelope, standing }: Arrival): Omit<Proposal, 'decision'> {
     senderId: sender.id,
     standing,
   };
-  if (!('messageId' in event)) return base;
-  const { messageId } = event;
-  if (!('text' in event)) return { ...base, messageId };
+  const named = 'messageId' in event && event.messageId !== undefined ? { messageId: event.messageId } : {};
+  if (event.kind === 'unsupported') return { ...base, ...named, detail: event.name };
+  if (event.kind !== 'message' && event.kind !== 'edit') return { ...base, ...named };
   const { sentAt } = envelope;
-  return { ...base, messageId, fingerprint: fingerprintOf({ eventKey, sentAt, text: event.text }) };
+  const fields = unreadFields(event);
+  const fingerprint = fingerprintOf({ eventKey, sentAt, text: shownText(event) });
+  return { ...base, ...named, fingerprint, ...(fields.length > 0 && { detail: fields.join(', ') }) };
 }

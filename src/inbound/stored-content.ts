@@ -1,13 +1,18 @@
 /** A message's stored content, and its text for the model. */
-import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
+import type { AttachmentRef } from '#contracts/attachment.ts';
+import type { InboundEnvelope, InboundMessage, InboundQuote, InboundWords } from '#contracts/envelope.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { isTyped } from '#contracts/provenance.ts';
-import { renderInbound, renderQuote } from '../replies/untrusted.ts';
-import type { InboxContent } from '../store/base/json.ts';
+import { type QuotedText, renderInbound, renderOther, renderQuote } from '../replies/untrusted.ts';
+import { conversationKeyOf } from '../store/base/conversation-key.ts';
+import type { InboxContent, IncomingFile } from '../store/base/json.ts';
+import { fileLine } from '../store/base/one-line.ts';
 import { newRowId } from '../store/base/row-id.ts';
-import type { Decision, EditDecision } from '../store/intake/proposal.ts';
+import type { Decision, EditDecision, Notice, UnreadEditDecision } from '../store/intake/proposal.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
+import { fillNotice } from '../texts/notices.ts';
 import { newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
+import { describedLines, hasContent, shownText, unreadFields } from './inbound-content.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
 
 /** A message without any content, to be completed by the caller. */
@@ -23,14 +28,20 @@ export const emptyMessage: InboundMessage = {
 
 export function contentOf(envelope: InboundEnvelope, message: InboundMessage): InboxContent {
   const { sender, sentAt } = envelope;
+  const { quote } = message;
+  const unknownFields = unreadFields(message);
+  const tail = isTyped(message) ? renderOther(otherIn(message)) : '';
+  const text = shownText(message);
   return {
-    text: message.text,
-    prompt: message.text,
+    text,
+    prompt: text,
     sender: { id: sender.id, name: sender.name },
     sentAt,
-    ...(message.quote && { lead: renderQuote(message.quote) }),
+    ...(quote && { lead: renderQuote(quotedIn(quote)) }),
+    ...(tail !== '' && { tail }),
+    ...(unknownFields.length > 0 && { unknownFields }),
     ...(!isTyped(message) && { provenance: message.provenance }),
-    attachments: message.attachments,
+    attachments: [...message.attachments, ...quotedFiles(quote)],
   };
 }
 
@@ -46,14 +57,31 @@ export function promptOf(
 ): string {
   return renderInbound({
     text: message.text,
+    ...otherIn(message),
     sender: { name: envelope.sender.name, authority },
     sentAt: envelope.sentAt,
     isGroup: envelope.chat.kind === 'group',
-    ...(message.quote && { quote: message.quote }),
+    ...(message.quote && { quote: quotedIn(message.quote) }),
     ...(!isTyped(message) && { dataAbout: describeData(message) }),
     attachments: [],
     timeZone,
   });
+}
+
+function otherIn(content: InboundWords & { readonly attachments?: readonly AttachmentRef[] }) {
+  return { described: describedLines(content), unreadFields: unreadFields(content) };
+}
+
+function quotedIn(quote: InboundQuote): QuotedText {
+  const { author = '', text, attachments = [] } = quote;
+  return { author, text, ...otherIn(quote), files: attachments.map(fileLine) };
+}
+
+/** The files of a quoted message are fetched with the one that quotes it, and shown as the quoted message's. */
+function quotedFiles(quote: InboundQuote | undefined): readonly IncomingFile[] {
+  const by = cleanLabel(quote?.author ?? '');
+  const of = by === '' ? 'the quoted message' : `the quoted message by ${by}`;
+  return (quote?.attachments ?? []).map((file) => ({ ...file, of }));
 }
 
 type Origin = Pick<InboundMessage, 'provenance' | 'forwardedFrom'>;
@@ -88,18 +116,75 @@ type ChangeEvent<Kind> = {
   readonly event: Extract<InboundEnvelope['event'], { kind: Kind }>;
 };
 
-export function decideEdit({ gate, envelope, authority, event }: ChangeEvent<'edit'>): EditDecision {
-  const { text, provenance } = event;
+export function decideEdit({
+  gate,
+  envelope,
+  authority,
+  event,
+}: ChangeEvent<'edit'>): EditDecision | UnreadEditDecision {
+  if (!hasContent(event)) return decideUnreadEdit({ gate, envelope, event });
+  const { attachments, provenance } = event;
   const name = nameOf(envelope);
-  const promptFor = (origin: Origin) =>
-    promptOf(gate, { envelope, authority, message: { ...emptyMessage, text, ...origin } });
+  const promptFor = (origin: Origin) => {
+    const { kind: _, ...words } = event;
+    return promptOf(gate, {
+      envelope,
+      authority,
+      message: { ...emptyMessage, ...words, attachments: attachments ?? [], ...origin },
+    });
+  };
+  const text = shownText(event);
+  const now = [text, ...(attachments ?? []).map(fileLine)].filter((line) => line !== '').join('\n');
+  const tail = isTyped(event) ? renderOther(otherIn(event)) : '';
   return {
     kind: 'edit',
     text,
     prompt: promptFor({ provenance }),
     ...(isTyped(event) ? { dataPrompt: promptFor({ provenance: 'unknown' }) } : { provenance }),
-    note: `${name} edited an earlier message. It now reads:\n${wrapUntrusted(text, `edited by ${name}`, newDelimiter())}`,
+    ...(tail !== '' && { tail }),
+    ...(attachments && { attachments }),
+    note: `${name} edited an earlier message. It now reads:\n${wrapUntrusted(now, `edited by ${name}`, newDelimiter())}`,
     newId: newRowId(),
+  };
+}
+
+/** An edit without any content that Parley can read changes no words: the earlier ones stay, with a remark. */
+function decideUnreadEdit({
+  gate,
+  envelope,
+  event,
+}: Omit<ChangeEvent<'edit'>, 'authority'>): UnreadEditDecision {
+  const fields = unreadFields(event);
+  const about = fields.length === 0 ? '' : ` (unknown content: ${fields.join(', ')})`;
+  const remark = `(${nameOf(envelope)} has edited this message since, in a way that Parley can't read${about}. This is the earlier version.)`;
+  return {
+    kind: 'unread-edit',
+    remark,
+    note: `${nameOf(envelope)} edited an earlier message in a way that Parley can't read${about}.`,
+    ...(fields.length > 0 && {
+      notice: unreadNotice(gate, envelope, { fields, messageId: event.messageId, isEdit: true }),
+    }),
+    newId: newRowId(),
+  };
+}
+
+type Unread = {
+  readonly fields: readonly string[];
+  readonly messageId: string;
+  readonly isEdit?: true;
+};
+
+/** Tells a sender that a message or an edit couldn't be read; once per message. */
+export function unreadNotice(
+  { notices }: Pick<InboundPolicy, 'notices'>,
+  { route }: InboundEnvelope,
+  { fields, messageId, isEdit }: Unread,
+): Notice {
+  const text = isEdit ? notices.editUnread : notices.messageUnread;
+  return {
+    route,
+    text: fillNotice(text, { kinds: fields.join(', ') }),
+    onceKey: `${conversationKeyOf(route)}/${messageId}:unread`,
   };
 }
 

@@ -218,6 +218,10 @@ export const english = {
   groupAnswerHere: 'Answer here',
   groupAdmitted: 'I now answer here when I’m mentioned. Enabled by {by}; /activation off takes that back.',
   rateLimited: 'That’s too many messages at once. Please wait {seconds} s.',
+  messageUnread:
+    'I couldn’t read that message: it’s a kind I don’t know yet ({kinds}). Please send it as text.',
+  editUnread:
+    'I couldn’t read your edit: it’s a kind I don’t know yet ({kinds}). I’m keeping the earlier text.',
   fileTooLarge: 'it’s larger than {size} MB',
   fileTooMany: 'I accept {count} files per message',
   fileOverLimit: 'I accept {size} MB of files an hour from one person',

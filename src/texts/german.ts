@@ -226,6 +226,10 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   groupAdmitted:
     'Ich antworte hier jetzt, wenn ich erwähnt werde. Freigeschaltet von {by}; /activation off nimmt das zurück.',
   rateLimited: 'Das sind zu viele Nachrichten auf einmal. Bitte warte {seconds} s.',
+  messageUnread:
+    'Ich konnte diese Nachricht nicht lesen: Ihre Art kenne ich noch nicht ({kinds}). Bitte schick sie als Text.',
+  editUnread:
+    'Ich konnte deine Änderung nicht lesen: Ihre Art kenne ich noch nicht ({kinds}). Ich behalte den früheren Text.',
   fileTooLarge: 'größer als {size} MB',
   fileTooMany: 'ich nehme {count} Dateien einer Nachricht',
   fileOverLimit: 'ich nehme {size} MB an Dateien pro Stunde von einer Person',

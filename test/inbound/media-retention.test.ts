@@ -48,7 +48,7 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
       const name = await put(newMediaName(item.id), days);
       const file = { path: name, mimeType: 'application/pdf', sizeBytes: 5, name: 'a.pdf' };
       const stored = [{ kind: 'stored', ...file }] as const;
-      await open().write(storeFetched, { inboxId: item.id, stored, joinMs: 0 });
+      await open().write(storeFetched, { inboxId: item.id, attachments, stored, joinMs: 0 });
       return { id: item.id, name, path: join(mediaDir, name), laneKey: aLane(conversation).key };
     };
     const take = async (days: number) => {

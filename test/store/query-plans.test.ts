@@ -239,7 +239,7 @@ it('joins the parts of an album, and closes one that nobody addressed, without r
   const item = { id: crypto.randomUUID(), content: { ...content, attachments: [photo] } };
   await worker.accept(saying('look', { item: { ...item, bundle: { name: 'album:1', windowMs: 0 } } }));
   asked.clear();
-  await store.write(storeFetched, { inboxId: item.id, stored: [], joinMs: 0 });
+  await store.write(storeFetched, { inboxId: item.id, attachments: [photo], stored: [], joinMs: 0 });
   await store.write(closeBundles, { laneKeys: [laneKey], limit: 1 });
   const plans = [...asked].flatMap(planOf).filter((detail) => detail.includes('inbox'));
   expect(plans.length).toBeGreaterThan(2);

@@ -23,9 +23,13 @@ export type InboxContent = {
   readonly sentAt: number;
   /** The quote as the model reads it; an edit changes only the text after it. */
   readonly lead?: string;
+  /** Content other than words as the model reads it, after the text; a change of the words keeps it. */
+  readonly tail?: string;
+  /** The only content of a message that can't be read: names of fields. */
+  readonly unknownFields?: readonly string[];
   /** Absent: the sender's own words. */
   readonly provenance?: Provenance;
-  readonly attachments: readonly AttachmentRef[];
+  readonly attachments: readonly IncomingFile[];
   readonly stored?: readonly StoredAttachment[];
   /** Set when this isn't a plain message: it corrects an earlier one, or is a reaction. */
   readonly note?: { readonly kind: 'correction' | 'reaction'; readonly of: string };
@@ -37,6 +41,9 @@ export type InboxContent = {
     readonly abortsRun?: true;
   };
 };
+
+/** A file to fetch with a message. `of` describes the message it belongs to, if that is a quoted or an earlier one. */
+export type IncomingFile = AttachmentRef & { readonly of?: string };
 
 /** An edit of the message that another part became; its platform id is looked up when the edit is claimed. */
 export type PartEdit = {

@@ -1,3 +1,4 @@
+import type { AttachmentRef } from '#contracts/attachment.ts';
 import { cleanLabel } from '../../texts/clean-untrusted.ts';
 import type { InboxContent } from './json.ts';
 
@@ -16,4 +17,17 @@ export function excerptOf(text: string): string {
 export function summaryLineOf({ prompt, attachments }: Pick<InboxContent, 'prompt' | 'attachments'>): string {
   const files = attachments.map(({ name, kind }) => `[attachment ${cleanLabel(name ?? kind)}, left out]`);
   return [oneLine(prompt), ...files].filter((part) => part !== '').join(' ');
+}
+
+const fileKinds = {
+  image: 'picture',
+  audio: 'audio file',
+  voice: 'voice message',
+  video: 'video',
+  file: 'file',
+};
+
+/** Names a file that isn't shown, on a line of its own. */
+export function fileLine({ kind, name = '' }: AttachmentRef): string {
+  return `[${[fileKinds[kind], cleanLabel(name)].join(' ').trim()}]`;
 }

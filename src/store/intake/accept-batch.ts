@@ -23,7 +23,7 @@ import { proveLinks } from '../links/read-links.ts';
 import type { AcceptEventInput } from './accept-input.ts';
 import { acceptItem } from './accept-item.ts';
 import { moveAnchors } from './anchors.ts';
-import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
+import { applyDelete, applyEdit, applyReaction, applyUnreadEdit } from './apply-change.ts';
 import { applyCommand } from './apply-command.ts';
 import { changeMembership, migrateConversation } from './change-conversation.ts';
 import { changeKept } from './change-kept.ts';
@@ -31,7 +31,7 @@ import { readChangedLanes } from './changed-lanes.ts';
 import { isOtherEvent } from './fingerprint.ts';
 import { readLaneViews } from './lane-views.ts';
 import { lockAhead } from './lock-ahead.ts';
-import type { AcceptInput, AcceptOutput, Proposal } from './proposal.ts';
+import type { AcceptInput, AcceptOutput, Notice, Proposal } from './proposal.ts';
 
 export type AcceptAndClaim = AcceptInput & {
   /** Absent if the process has no free slot, or doesn't work lanes at all. */
@@ -111,13 +111,25 @@ function conversationsOf({ proposals }: AcceptInput): readonly string[] {
 }
 
 /**
- * Returns the conversations in which a refusal is explained. Their lanes stay unlocked, since locking them would block
+ * Returns the conversations in which a refusal, or what couldn't be read, is explained. Their lanes stay unlocked, since locking them would block
  * other steps.
  */
 function conversationsTold({ proposals }: AcceptInput): readonly string[] {
   return proposals.flatMap(({ decision }) =>
-    decision.kind === 'refuse' && decision.notice ? [conversationKeyOf(decision.notice.route)] : [],
+    'notice' in decision && decision.notice ? [conversationKeyOf(decision.notice.route)] : [],
   );
+}
+
+/** Sends the notice of a decision, if it has one. */
+async function notify(
+  tx: Tx,
+  { input, proposal, effects }: AcceptEventInput,
+  notice: Notice | undefined,
+): Promise<void> {
+  if (!notice) return;
+  const { route, text, onceKey } = notice;
+  const key = `${input.account}:${onceKey ?? proposal.eventKey}:refused`;
+  effects.deliveries.push(await insertNotice(tx, { key, route, text }));
 }
 
 /** Returns the conversations that the bot has left: everything waiting there ends. */
@@ -180,7 +192,7 @@ async function acceptOnce(tx: StepTx, accepting: AcceptEventInput, known: KnownE
     laneKey: acceptance.kind === 'accepted' ? acceptance.sessionKey : null,
     conversationKey: proposal.conversationKey,
     messageId: proposal.messageId ?? null,
-    raw: proposal.raw ?? null,
+    raw: proposal.raw ?? proposal.detail ?? null,
     fingerprint,
     at: tx.now,
   });
@@ -208,21 +220,20 @@ const knownEvents = prepared((db, of: QueryParams<{ account: string; eventKeys: 
 );
 
 async function applyDecision(tx: StepTx, accepting: AcceptEventInput): Promise<Acceptance> {
-  const { proposal, input, effects, views } = accepting;
+  const { proposal, effects, views } = accepting;
   const { decision } = proposal;
   if (decision.kind === 'command') await views.reach(tx, proposal.conversationKey);
   switch (decision.kind) {
-    case 'accept':
-      return acceptItem(tx, accepting, decision.item);
+    case 'accept': {
+      const acceptance = await acceptItem(tx, accepting, decision.item);
+      if (acceptance.kind === 'accepted') await notify(tx, accepting, decision.notice);
+      return acceptance;
+    }
     case 'ignore':
       return { kind: 'ignored', reason: decision.reason };
     case 'refuse': {
       if (decision.kept) await changeKept(tx, accepting, decision.kept);
-      if (decision.notice) {
-        const { route, text, onceKey } = decision.notice;
-        const key = `${input.account}:${onceKey ?? proposal.eventKey}:refused`;
-        effects.deliveries.push(await insertNotice(tx, { key, route, text }));
-      }
+      await notify(tx, accepting, decision.notice);
       return { kind: 'refused', reason: decision.reason };
     }
     case 'pair':
@@ -238,6 +249,12 @@ async function applyDecision(tx: StepTx, accepting: AcceptEventInput): Promise<A
       return applyCommand(tx, accepting, decision);
     case 'edit':
       return applyEdit(tx, accepting, decision);
+    case 'unread-edit': {
+      const acceptance = await applyUnreadEdit(tx, accepting, decision);
+      if (acceptance.kind === 'noted' && acceptance.effect !== 'context-replaced')
+        await notify(tx, accepting, decision.notice);
+      return acceptance;
+    }
     case 'delete':
       return applyDelete(tx, accepting, decision);
     case 'reaction':

@@ -11,7 +11,7 @@ import { isOpenItem } from '../base/index-predicates.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import { readLiveChildren } from '../children/child-rows.ts';
 import { enforceCap } from '../items/enforce-cap.ts';
-import { type PlacedItem, placeItem } from '../items/enqueue-item.ts';
+import { fetchWaitMs, type PlacedItem, placeItem } from '../items/enqueue-item.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';
 import type { OpenItem } from '../items/open-items.ts';
 import { openHeld } from '../rows/item-states.ts';
@@ -20,9 +20,6 @@ import { followConfiguration } from '../rows/lane-settings.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import type { AcceptEventInput } from './accept-input.ts';
 import type { LaneViews } from './lane-views.ts';
-
-/** The longest a lane waits for a file before it continues without it, ms. */
-const fetchWaitMs = 20_000;
 
 export async function acceptItem(
   tx: StepTx,

@@ -5,7 +5,9 @@
  */
 
 import type { Acceptance } from '#contracts/acceptance.ts';
+import { type AttachmentRef, isSameFiles } from '#contracts/attachment.ts';
 import type { StepTx, Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import { oneLine, summaryLineOf } from '../base/one-line.ts';
 import { changeRow, readRow } from '../base/row-by-key.ts';
@@ -17,15 +19,15 @@ import {
   isInActiveRun,
   type LockedItem,
   withdrawCorrections,
-  withQuotePrefix,
 } from '../items/corrections.ts';
+import { fetchWaitMs } from '../items/enqueue-item.ts';
 import { reviveSummary } from '../items/revive-summary.ts';
 import { appendNote } from '../rows/append-transcript.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import type { AcceptEventInput } from './accept-input.ts';
-import type { Decision, EditDecision } from './proposal.ts';
+import type { Decision, EditDecision, UnreadEditDecision } from './proposal.ts';
 
 type DeleteDecision = Extract<Decision, { kind: 'delete' }>;
 type ReactionDecision = Extract<Decision, { kind: 'reaction' }>;
@@ -35,20 +37,25 @@ export async function applyEdit(
   accepting: AcceptEventInput,
   edit: EditDecision,
 ): Promise<Acceptance> {
-  const { text } = edit;
+  const { text, newId } = edit;
   const found = await findMessage(tx, accepting);
-  if (!found) return editContext(tx, accepting, edit);
+  if (!found) return editContext(tx, accepting, (content) => withNewText(content, edit).changed);
   const { row } = found;
   if (row.senderId !== accepting.proposal.senderId) return { kind: 'ignored', reason: 'not-the-author' };
   const content = json.content(row.content);
-  const { words, changed } = withNewText(content, edit);
-  if (content.text === text) return { kind: 'ignored', reason: 'unchanged' };
+  const { words, changed, files } = withNewText(content, edit);
+  if (content.text === text && files === undefined) return { kind: 'ignored', reason: 'unchanged' };
   // A lane command's text can't be edited.
   if (row.kind === 'command') return { kind: 'noted', effect: 'command-kept' };
   await changeRow(tx, 'inbox', row.id, { content: JSON.stringify(changed) });
-  if (row.state === 'held' || row.state === 'waiting') return { kind: 'noted', effect: 'replaced' };
+  const { effects } = accepting;
+  if (row.state === 'held' || row.state === 'waiting') {
+    if (files !== undefined)
+      await fetchAnew(tx, found, { isFetching: changed.attachments.length > 0, effects });
+    return { kind: 'noted', effect: 'replaced' };
+  }
   if (await canBeCorrected(tx, found)) {
-    await correct(tx, { found, text, prompt: words, newId: edit.newId, effects: accepting.effects });
+    await correct(tx, { found, text, prompt: words, newId, effects, ...(files && { files }) });
     return { kind: 'noted', effect: 'steered' };
   }
   if (await changeSummary(tx, found, summaryLineOf(changed))) return { kind: 'noted', effect: 'replaced' };
@@ -57,15 +64,83 @@ export async function applyEdit(
   return { kind: 'noted', effect: 'after-run' };
 }
 
+/** Fetches the files of a waiting message's new version; a held one's are fetched once it is opened. */
+async function fetchAnew(
+  tx: Tx,
+  { row }: LockedItem,
+  { isFetching, effects }: { readonly isFetching: boolean; readonly effects: Effects },
+): Promise<void> {
+  const dueAt = isFetching && row.state === 'waiting' ? tx.now + fetchWaitMs : row.dueAt;
+  await changeRow(tx, 'inbox', row.id, { isFetching: isFetching ? 1 : 0, dueAt });
+  if (isFetching && row.state === 'waiting') effects.fetches.push(row.id);
+}
+
 /**
- * Returns the new words and the content with them. Another person's words remain data after any edit; the sender's own
- * become data once an edit makes them another's.
+ * Returns the new words, the new files if they differ from the earlier ones, and the content with both. Another
+ * person's words remain data after any edit; the sender's own become data once an edit makes them another's.
  */
 export function withNewText(content: InboxContent, edit: EditDecision) {
   const { text, provenance = content.provenance } = edit;
   const words = content.provenance === undefined ? edit.prompt : (edit.dataPrompt ?? edit.prompt);
-  const prompt = withQuotePrefix(content, words);
-  return { words, changed: { ...content, text, prompt, ...(provenance && { provenance }) } };
+  const { tail: _, unknownFields: __, ...rest } = content;
+  const own = content.attachments.filter(({ of }) => of === undefined);
+  const files = edit.attachments && !isSameFiles(edit.attachments, own) ? edit.attachments : undefined;
+  const prompt = [content.lead ?? '', words].filter((piece) => piece !== '').join('\n');
+  const changed: InboxContent = {
+    ...(files ? withNewFiles(rest, files) : rest),
+    ...{ text, prompt },
+    ...(edit.tail !== undefined && { tail: edit.tail }),
+    ...(provenance && { provenance }),
+  };
+  return { words, changed, files };
+}
+
+/** The files of a quoted message stay. All are fetched again, since the earlier ones may have been given up. */
+function withNewFiles(
+  { stored: _, ...content }: InboxContent,
+  files: readonly AttachmentRef[],
+): InboxContent {
+  const others = content.attachments.filter(({ of }) => of !== undefined);
+  return { ...content, attachments: [...files, ...others] };
+}
+
+/**
+ * Keeps the earlier version of a message whose edit can't be read, and remarks on the edit wherever that version is
+ * still to be read. An active run that has read the message is told, and a finished one's transcript has a note.
+ */
+export async function applyUnreadEdit(
+  tx: Tx,
+  accepting: AcceptEventInput,
+  edit: UnreadEditDecision,
+): Promise<Acceptance> {
+  const found = await findMessage(tx, accepting);
+  const remarked = (content: InboxContent) => withRemark(content, edit.remark);
+  if (!found) return editContext(tx, accepting, remarked);
+  const { row } = found;
+  if (row.senderId !== accepting.proposal.senderId) return { kind: 'ignored', reason: 'not-the-author' };
+  if (row.kind === 'command') return { kind: 'noted', effect: 'command-kept' };
+  const content = json.content(row.content);
+  const changed = remarked(content);
+  if (row.state === 'held' || row.state === 'waiting') {
+    await changeRow(tx, 'inbox', row.id, { content: JSON.stringify(changed) });
+    return { kind: 'noted', effect: 'remarked' };
+  }
+  if (await canBeCorrected(tx, found)) {
+    const { newId, note: prompt } = edit;
+    await correct(tx, { found, text: content.text, prompt, newId, effects: accepting.effects });
+    return { kind: 'noted', effect: 'steered' };
+  }
+  if (await changeSummary(tx, found, summaryLineOf(changed))) return { kind: 'noted', effect: 'remarked' };
+  if (row.transcriptId === null) return { kind: 'noted', effect: 'ended' };
+  await noteAfterRun(tx, row.transcriptId, edit.note);
+  return { kind: 'noted', effect: 'after-run' };
+}
+
+/** Adds a remark after the message once, however often it is edited. */
+function withRemark(content: InboxContent, remark: string): InboxContent {
+  if (content.prompt.endsWith(remark)) return content;
+  const after = (text: string) => [text, remark].filter((piece) => piece !== '').join('\n');
+  return { ...content, prompt: after(content.prompt), tail: after(content.tail ?? '') };
 }
 
 export async function applyDelete(
@@ -179,14 +254,18 @@ async function findMessage(tx: Tx, { proposal }: AcceptEventInput): Promise<Lock
   return lane && row ? { row, lane } : undefined;
 }
 
-async function editContext(tx: Tx, accepting: AcceptEventInput, edit: EditDecision): Promise<Acceptance> {
+async function editContext(
+  tx: Tx,
+  accepting: AcceptEventInput,
+  change: (content: InboxContent) => InboxContent,
+): Promise<Acceptance> {
   const row = await findContext(tx, accepting);
   if (!row) return { kind: 'ignored', reason: 'unknown-message' };
   const content = json.content(row.content);
   if (content.sender.id !== accepting.proposal.senderId) return { kind: 'ignored', reason: 'not-the-author' };
   await tx.db
     .updateTable('groupContext')
-    .set({ content: JSON.stringify(withNewText(content, edit).changed) })
+    .set({ content: JSON.stringify(change(content)) })
     .where('laneKey', '=', row.laneKey)
     .where('seq', '=', row.seq)
     .execute();

@@ -2,7 +2,12 @@ import type { NotNull } from 'kysely';
 import type { Tx } from '../base/command.ts';
 import type { Proposal } from './proposal.ts';
 
-const changes: ReadonlySet<Proposal['decision']['kind']> = new Set(['edit', 'delete', 'reaction']);
+const changes: ReadonlySet<Proposal['decision']['kind']> = new Set([
+  'edit',
+  'unread-edit',
+  'delete',
+  'reaction',
+]);
 
 /**
  * Reads the keys of the lanes whose messages these events change, so that a batch locks them in order with its other

@@ -1,9 +1,9 @@
-import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
+import { type AttachmentRef, isSameFiles, type StoredAttachment } from '#contracts/attachment.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isFetchingItem, isOpenItem } from '../base/index-predicates.ts';
-import { json } from '../base/json.ts';
+import { type IncomingFile, json } from '../base/json.ts';
 import { changeRow, findRow } from '../base/row-by-key.ts';
 import { lockLane } from '../rows/lane-row.ts';
 
@@ -12,7 +12,7 @@ export type PendingFetch = {
   readonly route: ReplyRoute;
   /** The sender's network and id there. */
   readonly sender: string;
-  readonly attachments: readonly AttachmentRef[];
+  readonly attachments: readonly IncomingFile[];
 };
 
 /** Reads an item's attachments that still need fetching; undefined if there are none or nothing awaits them. */
@@ -34,6 +34,8 @@ export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingF
 
 export type FetchedInput = {
   readonly inboxId: string;
+  /** The files as `readPendingFetch` returned them: an edit may have replaced them since. */
+  readonly attachments: readonly AttachmentRef[];
   readonly stored: readonly StoredAttachment[];
   /** How long the message waits, from its arrival, for the rest of its album, ms. */
   readonly joinMs: number;
@@ -42,7 +44,7 @@ export type FetchedInput = {
 /** Step 2, fetch: the files are on disk (or given up), so the message becomes due. Repeating it changes nothing. */
 export const storeFetched: StoreCommand<FetchedInput, Effects> = {
   name: 'storeFetched',
-  run: async (tx, { inboxId, stored, joinMs }) => {
+  run: async (tx, { inboxId, attachments, stored, joinMs }) => {
     const effects = noEffects();
     const seen = await findRow(tx, 'inbox', inboxId, ['laneKey']);
     if (!seen) return effects;
@@ -54,6 +56,9 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
       .where('isFetching', '=', 1)
       .executeTakeFirst();
     if (!lane || !row) return effects;
+    const content = json.content(row.content);
+    // The sweep has the new version's files fetched.
+    if (!isSameFiles(content.attachments, attachments)) return effects;
     const siblings =
       row.bundle === null
         ? []
@@ -69,8 +74,11 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
     const joinUntil =
       row.bundle === null ? tx.now : Math.max(row.createdAt + joinMs, ...siblings.map((s) => s.dueAt));
     const dueAt = Math.max(tx.now, joinUntil);
-    const content = JSON.stringify({ ...json.content(row.content), stored });
-    await changeRow(tx, 'inbox', inboxId, { content, isFetching: 0, dueAt });
+    await changeRow(tx, 'inbox', inboxId, {
+      content: JSON.stringify({ ...content, stored }),
+      isFetching: 0,
+      dueAt,
+    });
     effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: dueAt - tx.now });
     if (lane.runId !== null) effects.arrivals.push(lane.key);
     return effects;

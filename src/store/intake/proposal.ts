@@ -1,4 +1,5 @@
 import type { Acceptance, IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
+import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { Provenance } from '#contracts/provenance.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { GroupRequest } from '../access/admit-group.ts';
@@ -25,6 +26,8 @@ export type Proposal = {
   readonly standing?: SenderRole;
   /** The original event, if it couldn't be parsed; stored so that nothing is lost. */
   readonly raw?: string;
+  /** Names what the event had instead of content that Parley can read, for `why`. */
+  readonly detail?: string;
   /** Fingerprint of a message or an edit: `fingerprintOf`. */
   readonly fingerprint?: string;
   readonly decision: Decision;
@@ -32,7 +35,8 @@ export type Proposal = {
 
 /** Intake's decision about one event. */
 export type Decision =
-  | { readonly kind: 'accept'; readonly item: NewItem }
+  /** `notice` is sent only if the message is accepted, not if it is only remembered. */
+  | { readonly kind: 'accept'; readonly item: NewItem; readonly notice?: Notice }
   | { readonly kind: 'ignore'; readonly reason: IgnoreReason }
   | {
       readonly kind: 'refuse';
@@ -56,6 +60,7 @@ export type Decision =
       readonly route: ReplyRoute;
     }
   | EditDecision
+  | UnreadEditDecision
   /**
    * `{message}` in a note stands for the message that it is about. `isVouched`: the network itself removed the message;
    * otherwise only its own sender may delete it. `route`: where a stop is offered.
@@ -74,14 +79,30 @@ export type EditDecision = {
   readonly dataPrompt?: string;
   /** Origin of the new words; absent if the sender typed them. */
   readonly provenance?: Provenance;
+  /** Content other than words as the model reads it, which `prompt` already contains. */
+  readonly tail?: string;
+  /** All files of the new version; absent: they stay. */
+  readonly attachments?: readonly AttachmentRef[];
   /** Note for the transcript, once the message has been answered. */
   readonly note: string;
+  readonly newId: string;
+};
+
+/** An edit that can't be read: the earlier version stays. */
+export type UnreadEditDecision = {
+  readonly kind: 'unread-edit';
+  /** Follows the earlier version wherever that is still to be read. */
+  readonly remark: string;
+  /** Note for the transcript, once the message has been answered. */
+  readonly note: string;
+  readonly notice?: Notice;
   readonly newId: string;
 };
 
 /** Change to the message kept for a stranger until their approval, if the event is about that message. */
 export type KeptChange = EditDecision | 'deleted';
 
+/** A text that a sender is sent because of an event. */
 export type Notice = {
   readonly route: ReplyRoute;
   readonly text: string;

@@ -4,6 +4,7 @@
  */
 
 import type { Selectable } from 'kysely';
+import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { type InboxContent, json } from '../base/json.ts';
@@ -11,16 +12,16 @@ import { changeRow } from '../base/row-by-key.ts';
 import type { InboxTable } from '../base/tables.ts';
 import { endItems } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
-import { type PlacedItem, placeItem } from './enqueue-item.ts';
+import { fetchWaitMs, type PlacedItem, placeItem } from './enqueue-item.ts';
 import { dropRetained } from './retained-steers.ts';
 import { isCorrectionOf, readWaiting, type WaitingRow } from './waiting-rows.ts';
 
 /** A message in its current state, and its lane, whose lock the caller holds. */
 export type LockedItem = { readonly row: Selectable<InboxTable>; readonly lane: Lane };
 
-/** Returns the message's new text with its quote before it. */
-export function withQuotePrefix({ lead }: InboxContent, prompt: string): string {
-  return lead === undefined ? prompt : `${lead}\n${prompt}`;
+/** Returns the message's new text between its quote and its content other than words. */
+export function withOtherContent({ lead = '', tail = '' }: InboxContent, prompt: string): string {
+  return [lead, prompt, tail].filter((piece) => piece !== '').join('\n');
 }
 
 /** Says whether the active run has read the message, even if the run has already answered it and continues. */
@@ -36,6 +37,8 @@ type CorrectionInput = {
   readonly found: LockedItem;
   readonly text: string;
   readonly prompt: string;
+  /** The new version's files, if they differ from those that the run has read. */
+  readonly files?: readonly AttachmentRef[];
   readonly newId: string;
   readonly effects: Effects;
 };
@@ -43,7 +46,7 @@ type CorrectionInput = {
 /** Sends the run a correction. The newest wording counts, so an unread correction is replaced. */
 export async function correct(
   tx: Tx,
-  { found, text, prompt, newId, effects }: CorrectionInput,
+  { found, text, prompt, files, newId, effects }: CorrectionInput,
 ): Promise<void> {
   const { row, lane } = found;
   const { attachments: _, stored: __, ...rest } = json.content(row.content);
@@ -51,13 +54,25 @@ export async function correct(
     ...rest,
     text,
     prompt: markCorrection(prompt),
-    attachments: [],
+    attachments: files ?? [],
     sentAt: tx.now,
     note: { kind: 'correction', of: row.messageId ?? row.id },
   };
   const [unread] = await correctionsOf(tx, found);
+  const isFetching = corrected.attachments.length > 0;
+  const dueAt = isFetching ? tx.now + fetchWaitMs : tx.now;
+  if (unread && files === undefined) {
+    // The unread correction's own files are still the newest.
+    const { attachments, stored } = unread.content;
+    const content = { ...corrected, attachments, ...(stored && { stored }) };
+    await changeRow(tx, 'inbox', unread.id, { content: JSON.stringify(content) });
+    effects.arrivals.push(lane.key);
+    return;
+  }
   if (unread) {
-    await changeRow(tx, 'inbox', unread.id, { content: JSON.stringify(corrected) });
+    const content = JSON.stringify(corrected);
+    await changeRow(tx, 'inbox', unread.id, { content, isFetching: isFetching ? 1 : 0, dueAt });
+    if (isFetching) effects.fetches.push(unread.id);
     effects.arrivals.push(lane.key);
     return;
   }
@@ -70,8 +85,8 @@ export async function correct(
     content: corrected,
     bundle: null,
     isHeld: false,
-    isFetching: false,
-    dueAt: tx.now,
+    isFetching,
+    dueAt,
   };
   await placeItem(tx, lane, correction, effects);
 }

@@ -5,7 +5,7 @@ import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { oneLine, summaryLineOf } from '../base/one-line.ts';
 import type { Lane } from '../rows/lane-row.ts';
-import { canBeCorrected, changeSummary, correct, markCorrection, withQuotePrefix } from './corrections.ts';
+import { canBeCorrected, changeSummary, correct, markCorrection, withOtherContent } from './corrections.ts';
 import {
   findItem,
   type ItemAsked,
@@ -52,7 +52,7 @@ type RewordInput = { readonly row: ItemRow; readonly words: NewWords; readonly e
 async function reword(tx: Tx, lane: Lane, { row, words, effects }: RewordInput): Promise<ItemChangeResult> {
   const { text, newId } = words;
   const content = json.content(row.content);
-  const prompt = withQuotePrefix(content, words.prompt);
+  const prompt = withOtherContent(content, words.prompt);
   const isCorrection = content.note?.kind === 'correction';
   const reworded = { ...content, text, prompt: isCorrection ? markCorrection(prompt) : prompt };
   const excerpt = oneLine(text);

@@ -21,6 +21,9 @@ import { senderRef } from './item-change.ts';
 import { putNewestAhead } from './put-ahead.ts';
 import { dropRetained } from './retained-steers.ts';
 
+/** The longest a lane waits for a file before it continues without it, ms. */
+export const fetchWaitMs = 20_000;
+
 /** An item that Parley itself puts into a lane. */
 export type InnerItem = {
   readonly id: string;

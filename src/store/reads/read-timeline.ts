@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { json } from '../base/json.ts';
+import { type InboxContent, json } from '../base/json.ts';
 import { findRow } from '../base/row-by-key.ts';
 import { type AnswerRef, readSteps } from './read-steps.ts';
 
@@ -58,13 +58,19 @@ async function readSaid(
       messageId: row.messageId ?? row.id,
       channel: json.route(row.route).channel,
       text: content.text,
-      ...(content.attachments.length > 0 && {
-        files: content.stored?.map(storedLabel) ?? content.attachments.map(({ name, kind }) => name ?? kind),
-      }),
+      ...filesOf(content),
       state:
         row.outcome === 'answered' && onTheirWay.has(row.answer) ? 'delivering' : (row.outcome ?? row.state),
     };
   });
+}
+
+/** Returns the labels of a message's own files; those of a quoted message aren't its own. */
+function filesOf({ attachments, stored }: InboxContent) {
+  const isOwn = ({ of }: { readonly of?: string }) => of === undefined;
+  const own = attachments.filter(isOwn);
+  if (own.length === 0) return {};
+  return { files: stored?.filter(isOwn).map(storedLabel) ?? own.map(({ name, kind }) => name ?? kind) };
 }
 
 function storedLabel(file: StoredAttachment): string {

@@ -191,6 +191,7 @@ const mostEvents = 50;
 export type EventFacts = ReturnType<typeof eventOf>;
 
 function eventOf(row: Selectable<LedgerTable>) {
-  const { inboxId: _, laneKey: __, raw: ___, fingerprint: ____, ...event } = withoutNulls(row);
-  return event;
+  const { inboxId: _, laneKey: __, raw, fingerprint: ___, ...event } = withoutNulls(row);
+  // An event that couldn't be parsed is stored as it came, which `why` doesn't show.
+  return { ...event, detail: event.reason === 'unreadable' ? undefined : raw };
 }
