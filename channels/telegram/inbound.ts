@@ -14,10 +14,11 @@ import type { InboundBatch } from '#contracts/channel.ts';
 import type { Chat, InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { conversationId, type EventKey, messageId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { TelegramChat } from './fields.ts';
 import { type Bot, telegram } from './ids.ts';
-import { isServiceMessage, nameOfContent, readContent, textOf } from './message-content.ts';
+import { fateIn, fateOf, refusalOf, smallKinds, updateKinds } from './inventory.ts';
+import { hasContent, readMessageContent } from './message-content.ts';
 import { anonymousSender, chatOf, senderOf } from './people.ts';
-import { provenanceOf } from './provenance.ts';
 import {
   callbackSchema,
   type Message,
@@ -26,7 +27,6 @@ import {
   type Reaction,
   reactionUpdateSchema,
   stopSchema,
-  type TelegramChat,
 } from './update-schema.ts';
 
 /** Always listed, because without a list the server keeps its previous setting. */
@@ -113,8 +113,10 @@ function mapUpdate(update: unknown, bot: Bot, receivedAt: number): readonly Inbo
 
 /** Returns the update's kind; a new field next to a known kind must not hide it. */
 function kindOf(update: object): string {
-  const known = allowedUpdates.find((kind) => Object.hasOwn(update, kind));
-  return known ?? Object.keys(update).find((key) => key !== 'update_id') ?? 'empty';
+  const has = (kind: string) => (update as Record<string, unknown>)[kind] != null;
+  const known = allowedUpdates.find(has) ?? allowedUpdates.find((kind) => Object.hasOwn(update, kind));
+  const others = Object.keys(update).filter((key) => key !== 'update_id');
+  return known ?? others.find(has) ?? others[0] ?? 'empty';
 }
 
 type Context = { readonly bot: Bot; readonly receivedAt: number; readonly updateId: number };
@@ -124,41 +126,85 @@ function readMessage(body: unknown, context: Context): InboundEnvelope {
   const message = messageSchema.parse(body);
   const migration = readMigration(message, bot);
   if (migration !== undefined) return migration;
-  const isReadable = !isServiceMessage(message) && isOrdinary(message);
-  const event: InboundEvent = isReadable
-    ? readContent(message, bot)
-    : unsupported(nameOfContent(message, body));
+  const event = readContentEvent(message, body, bot);
   // An ephemeral message has no id of its own (0), so its update id identifies it.
   const number = message.message_id === 0 ? `update-${context.updateId}` : message.message_id;
-  const eventKey = keyOf(isReadable ? 'message' : 'service', message.chat.id, number);
+  const eventKey = keyOf(event.kind === 'message' ? 'message' : 'service', message.chat.id, number);
   return envelopeOf(message, { bot, event, eventKey, sentAt: message.date * 1000 });
 }
 
-/** Says whether Parley can answer: not in a channel or its direct messages, nor to a message shown to one person. */
-function isOrdinary(message: Message): boolean {
-  return message.chat.type !== 'channel' && !message.chat.is_direct_messages && message.message_id !== 0;
+/** Reads the message. Without any content, it is refused by the name of its first field that isn't read. */
+function readContentEvent(message: Message, body: unknown, bot: Bot): InboundEvent {
+  const elsewhere = unansweredPlace(message);
+  if (elsewhere !== undefined) return refused(elsewhere, message);
+  const content = readMessageContent(message, body, bot);
+  if (hasContent(content)) return content;
+  const service = presentFields(body).find((field) => fateOf(field)?.startsWith('refused: '));
+  if (service !== undefined) return refused(`${service}: ${refusalOf(fateOf(service)) ?? ''}`, message);
+  return content.unknownFields === undefined ? refused('message: it has no content', message) : content;
+}
+
+function presentFields(body: unknown): readonly string[] {
+  if (typeof body !== 'object' || body === null) return [];
+  return Object.entries(body).flatMap(([field, value]) => (value == null ? [] : [field]));
+}
+
+function refused(name: string, message: { readonly message_id: number }): InboundEvent {
+  return unsupported(
+    name,
+    message.message_id === 0 ? {} : { messageId: messageId(String(message.message_id)) },
+  );
+}
+
+/** Says why Parley can't answer there: in a channel or its direct messages, or a message shown to one person. */
+function unansweredPlace({ chat, message_id: id }: Message): string | undefined {
+  if (chat.is_direct_messages) return 'direct_messages: direct messages of channels aren’t answered';
+  if (id === 0) return 'ephemeral_message: messages that only one person sees aren’t answered';
+  return chat.type === 'channel' ? `channel: ${refusalOf(smallKinds.chat.channel)}` : undefined;
 }
 
 function readEdit(body: unknown, { bot, updateId }: Context): InboundEnvelope {
   const message = messageSchema.parse(body);
   const editedAt = message.edit_date ?? message.date;
-  const text = textOf(message);
-  // A moving location is edited every few seconds, for hours; its last position is an edit like any other.
-  const isMoving = message.location?.live_period != null;
-  const event: InboundEvent =
-    isOrdinary(message) && !isMoving
-      ? {
-          kind: 'edit',
-          messageId: messageId(String(message.message_id)),
-          text,
-          provenance: provenanceOf(message),
-        }
-      : unsupported(isMoving ? 'live_location' : 'edited_message');
-  // Two edits within one second share their date, so the text tells them apart.
-  const version = createHash('sha256').update(text).digest('hex').slice(0, 12);
+  const event = readEditEvent(message, body, bot);
+  // Two edits within one second share their date, so the content tells them apart.
+  const version = createHash('sha256').update(versionOf(event)).digest('hex').slice(0, 12);
   const number = message.message_id === 0 ? `update-${updateId}` : message.message_id;
   const eventKey = keyOf('edit', message.chat.id, number, editedAt, version);
   return envelopeOf(message, { bot, event, eventKey, sentAt: editedAt * 1000 });
+}
+
+function readEditEvent(message: Message, body: unknown, bot: Bot): InboundEvent {
+  const elsewhere = unansweredPlace(message);
+  if (elsewhere !== undefined) return refused(elsewhere, message);
+  // A moving location is edited every few seconds, for hours; its last position is an edit like any other.
+  if (message.location?.live_period != null)
+    return refused('live_location: only the last position of a moving location is read', message);
+  const {
+    messageId: id,
+    provenance,
+    attachments,
+    text,
+    shown,
+    described,
+    unknownFields,
+  } = readMessageContent(message, body, bot);
+  return {
+    kind: 'edit',
+    messageId: id,
+    text,
+    ...(shown !== undefined && { shown }),
+    ...(described && { described }),
+    ...(unknownFields && { unknownFields }),
+    provenance,
+    attachments,
+  };
+}
+
+function versionOf(event: InboundEvent): string {
+  if (event.kind !== 'edit') return event.kind;
+  const { text, shown = text, described = [], attachments = [] } = event;
+  return [shown, ...described, ...attachments.map(({ fileId, ref }) => fileId ?? ref)].join('\n');
 }
 
 function readButton(body: unknown, { bot, receivedAt }: Context): InboundEnvelope {
@@ -166,7 +212,7 @@ function readButton(body: unknown, { bot, receivedAt }: Context): InboundEnvelop
   const isReadable = message !== undefined && data !== undefined && message.chat.type !== 'channel';
   const event: InboundEvent = isReadable
     ? { kind: 'button', messageId: messageId(String(message.message_id)), data }
-    : unsupported('callback_query');
+    : unsupported(`callback_query: ${pressRefusal(body)}`);
   return {
     eventKey: keyOf('button', id),
     sentAt: receivedAt,
@@ -177,10 +223,15 @@ function readButton(body: unknown, { bot, receivedAt }: Context): InboundEnvelop
   };
 }
 
+function pressRefusal(body: unknown): string {
+  const reasons = presentFields(body).flatMap((field) => refusalOf(fateIn(smallKinds.press, field)) ?? []);
+  return reasons[0] ?? 'it names no message or no button';
+}
+
 /** Returns the id of the query by which a press is answered; undefined for any other event. */
 export function callbackOf({ event, eventKey }: InboundEnvelope): string | undefined {
   const isPress =
-    event.kind === 'button' || (event.kind === 'unsupported' && event.name === 'callback_query');
+    event.kind === 'button' || (event.kind === 'unsupported' && event.name.startsWith('callback_query'));
   return isPress ? /^button:(\d{1,128})$/.exec(eventKey)?.[1] : undefined;
 }
 
@@ -189,8 +240,8 @@ function readReactions(body: unknown, { bot, updateId }: Context): readonly Inbo
   const update = reactionUpdateSchema.parse(body);
   const { chat, date, user, actor_chat: actorChat } = update;
   const sender = user === undefined ? anonymousSender(actorChat ?? chat, chat) : senderOf(user, bot);
-  const before = update.old_reaction.map(emojiOf);
-  const after = update.new_reaction.map(emojiOf);
+  const before = (update.old_reaction ?? []).map(emojiOf);
+  const after = (update.new_reaction ?? []).map(emojiOf);
   const changes = [
     ...before.filter((emoji) => !after.includes(emoji)).map((emoji) => ({ emoji, isRemoved: true })),
     ...after.filter((emoji) => !before.includes(emoji)).map((emoji) => ({ emoji, isRemoved: false })),
@@ -198,7 +249,13 @@ function readReactions(body: unknown, { bot, updateId }: Context): readonly Inbo
   const target = { message_id: update.message_id };
   const common = { sentAt: date * 1000, route: routeOf(bot, chat.id, target), chat: chatOf(chat), sender };
   if (changes.length === 0 || chat.type === 'channel') {
-    return [{ ...common, eventKey: keyOf('update', updateId), event: unsupported('message_reaction') }];
+    return [
+      {
+        ...common,
+        eventKey: keyOf('update', updateId),
+        event: unsupported('message_reaction: nothing has changed in it'),
+      },
+    ];
   }
   // The same person may add it, remove it and add it again within one second.
   const about = [chat.id, update.message_id, sender.id, date, updateId] as const;
@@ -215,22 +272,25 @@ function emojiOf(reaction: Reaction): string {
 
 function readMembership(body: unknown, { bot, updateId }: Context): InboundEnvelope {
   const { chat, from, date, new_chat_member: now } = membershipSchema.parse(body);
-  const isGone = now.status === 'left' || now.status === 'kicked';
-  const isMember = !isGone && (now.status !== 'restricted' || now.is_member !== false);
+  const isGone = now?.status === 'left' || now?.status === 'kicked';
+  const isMember = !isGone && (now?.status !== 'restricted' || now.is_member !== false);
   return {
-    eventKey: keyOf('membership', chat.id, date, now.status, updateId),
+    eventKey: keyOf('membership', chat.id, date, now?.status ?? '', updateId),
     sentAt: date * 1000,
     route: routeOf(bot, chat.id),
     chat: chatOf(chat),
     sender: senderOf(from, bot),
-    event: chat.type === 'channel' ? unsupported('my_chat_member') : { kind: 'membership', isMember },
+    event:
+      now === undefined || chat.type === 'channel'
+        ? unsupported(`my_chat_member: ${refusalOf(smallKinds.chat.channel)}`)
+        : { kind: 'membership', isMember },
   };
 }
 
 /** Telegram doesn't say who pressed Stop, but drafts only exist in private chats. */
 function readStop(body: unknown, { bot, receivedAt, updateId }: Context): InboundEnvelope {
   const { chat, message_thread_id: topic, draft_id: draft } = stopSchema.parse(body);
-  const { first_name = '', last_name, username } = chat;
+  const { first_name, last_name, username } = chat;
   return {
     eventKey: keyOf('stop', chat.id, draft, updateId),
     sentAt: receivedAt,
@@ -241,7 +301,10 @@ function readStop(body: unknown, { bot, receivedAt, updateId }: Context): Inboun
     ),
     chat: chatOf(chat),
     sender: senderOf({ id: chat.id, is_bot: false, first_name, last_name, username }, bot),
-    event: chat.type === 'private' ? { kind: 'stop' } : unsupported('stopped_message_generation'),
+    event:
+      chat.type === 'private'
+        ? { kind: 'stop' }
+        : unsupported('stopped_message_generation: drafts are only in private chats'),
   };
 }
 
@@ -263,7 +326,8 @@ function readMigration(message: Message, bot: Bot): InboundEnvelope | undefined 
 
 /** Reads an update kind that Parley didn't ask for: from before the list last changed, or new. */
 function readUnknown(kind: string, body: unknown, { bot, receivedAt, updateId }: Context): InboundEnvelope {
-  const event = unsupported(kind);
+  const reason = refusalOf(fateIn(updateKinds, kind)) ?? 'this version of Parley doesn’t know it';
+  const event = unsupported(`${kind}: ${reason}`);
   const message = messageSchema.safeParse(body);
   if (message.success && message.data.message_id !== 0) {
     const { chat, message_id: number, date, edit_date: edited = 0 } = message.data;

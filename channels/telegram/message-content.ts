@@ -1,139 +1,203 @@
+/** The content of a message, of the one it quotes, and of an edit: words, other content, files. Pure. */
 import { cleanText } from '#channel-kit/clean-text.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
-import type { InboundMessage } from '#contracts/envelope.ts';
+import type { InboundMessage, InboundQuote, InboundWords } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';
+import type { Content, Media, PollMedia } from './content-schema.ts';
+import { originSchema } from './content-schema.ts';
+import { linesOf, taskName } from './describe.ts';
+import { renderEntities } from './entity-text.ts';
+import type { Entity, TelegramFile } from './fields.ts';
 import type { Bot } from './ids.ts';
+import { externalReplyFields, fateIn, fateOf } from './inventory.ts';
+import { callsBot, type Mention, mentionsIn, namesBot } from './mentions.ts';
 import { nameOf, originName } from './people.ts';
 import { provenanceOf } from './provenance.ts';
-import type { Entity, Message, QuotedMessage, TelegramFile } from './update-schema.ts';
+import { type RichContent, readRichMessage } from './rich-message.ts';
+import type { ExternalReply, Message, QuotedMessage } from './update-schema.ts';
 
 /** A text this long may continue in the next message: clients split at 4096 characters, some earlier, at a word. */
 const mayContinueFrom = 4000;
 
-/** Fields that aren't the content of a message; the first other field gives a service message its name. */
-const commonFields = new Set(
-  'message_id message_thread_id is_topic_message from sender_chat sender_boost_count sender_business_bot sender_tag date chat edit_date author_signature reply_to_message external_reply quote forward_origin forward_date forward_from forward_from_chat forward_from_message_id forward_sender_name forward_signature is_automatic_forward via_bot has_protected_content is_from_offline link_preview_options reply_markup media_group_id effect_id direct_messages_topic business_connection_id receiver_user ephemeral_message_id'.split(
-    ' ',
-  ),
-);
+/** The content of a message, or of a quoted one. */
+export type ReadContent = InboundWords & { readonly attachments: readonly AttachmentRef[] };
 
-/** Says whether it is a service message, or content that Parley doesn't use: joins, pins, polls, new topics … */
-export function isServiceMessage(message: Message): boolean {
-  return textSource(message) === undefined && attachmentsOf(message).length === 0;
+/** Says whether there is anything to read. */
+export function hasContent({ text, described = [], attachments }: ReadContent): boolean {
+  return text.trim() !== '' || described.length > 0 || attachments.length > 0;
 }
 
-/** Returns the name of an unsupported message: the field of its content, or its kind of chat. */
-export function nameOfContent(message: Message, body: unknown): string {
-  if (message.chat.is_direct_messages) return 'direct_messages';
-  if (message.message_id === 0) return 'ephemeral_message';
-  const fields = typeof body === 'object' && body !== null ? Object.keys(body) : [];
-  return fields.find((field) => !commonFields.has(field)) ?? 'message';
-}
-
-export function readContent(message: Message, bot: Bot): InboundMessage {
-  const quote = quoteOf(message);
+/** `body` is the message as it arrived, from which fields are named that can't be read. */
+export function readMessageContent(message: Message, body: unknown, bot: Bot): InboundMessage {
+  const { content, mentions, beginsInQuotation } = readWords(message, body);
+  const entities = message.entities ?? message.caption_entities ?? [];
+  const written = message.text ?? message.caption ?? '';
   const { forward_origin: origin, media_group_id: album } = message;
+  const quote = quoteOf(message, body);
   return {
+    ...content,
     kind: 'message',
     messageId: messageId(String(message.message_id)),
-    text: textOf(message),
-    provenance: provenanceOf(message),
-    attachments: attachmentsOf(message),
-    mentionsBot: mentions(message, bot),
+    provenance: provenanceOf(message, { beginsInQuotation }),
+    mentionsBot: mentions.some((one) => callsBot(one, bot)) || namesBot(written, entities, bot),
     repliesToBot: answeredMessage(message)?.from?.id === bot.id,
-    ...(quote === undefined ? {} : { quote }),
-    ...(origin === undefined ? {} : { forwardedFrom: originName(origin) }),
-    ...(album === undefined ? {} : { album }),
+    ...(quote && { quote }),
+    ...(origin != null && { forwardedFrom: originName(originSchema.catch({ type: '' }).parse(origin)) }),
+    ...(album !== undefined && { album }),
     ...((message.text?.length ?? 0) >= mayContinueFrom ? { mayContinue: true } : {}),
   };
 }
 
-/** Returns the text or caption as written; for a sticker or a place, a text that represents it. */
-export function textOf(message: Message): string {
-  return cleanText(textSource(message) ?? '');
+type Words = {
+  readonly content: ReadContent;
+  readonly mentions: readonly Mention[];
+  readonly beginsInQuotation: boolean;
+};
+
+/** Reads words, other content and files of a message, or of one that it quotes. */
+function readWords(message: Content, body: unknown, fate = fateOf): Words {
+  const rich = readRichMessage(message.rich_message);
+  const written = message.text ?? message.caption;
+  const marks: readonly Entity[] = message.entities ?? message.caption_entities ?? [];
+  const text = cleanText(written ?? rich?.text ?? '');
+  const shown = cleanText(rich?.shown ?? renderEntities(text, marks));
+  const described = [...stickerLine(message), ...linesOf(message)];
+  const unknownFields = unreadFieldsOf(body, fate);
+  return {
+    content: {
+      text,
+      ...(shown !== text && { shown }),
+      ...(described.length > 0 && { described }),
+      attachments: filesOf(message, rich),
+      ...(unknownFields.length > 0 && { unknownFields }),
+    },
+    mentions: [...mentionsIn(text, marks), ...(rich?.mentions ?? [])],
+    beginsInQuotation: rich?.beginsInQuotation ?? beginsInQuotation(text, marks),
+  };
 }
 
-function textSource({
-  text,
-  caption,
-  sticker,
-  venue,
-  location,
-}: Message | QuotedMessage): string | undefined {
-  if (text !== undefined || caption !== undefined) return text ?? caption;
-  if (sticker !== undefined) return sticker.emoji;
-  if (venue !== undefined) return `📍 ${venue.title}, ${venue.address}`;
-  if (location !== undefined) return `📍 ${location.latitude}, ${location.longitude}`;
-  return undefined;
+const quotations = new Set(['blockquote', 'expandable_blockquote']);
+
+function beginsInQuotation(text: string, marks: readonly Entity[]): boolean {
+  const first = text.search(/\S/);
+  return marks.some(
+    ({ type, offset, length }) => quotations.has(type) && offset <= first && first < offset + length,
+  );
 }
 
-/** Telegram itself marks at most 100. */
-const mostEntities = 200;
-
-function entitiesOf({ entities, caption_entities: inCaption }: Message): readonly Entity[] {
-  return (entities ?? inCaption ?? []).slice(0, mostEntities);
-}
-
-/** User names and commands have at most 32 characters each; a longer mark is neither. */
-const longestMark = 80;
-
-/** Says whether the bot is mentioned. Offsets are UTF-16 code units, as JavaScript counts. User names ignore case. */
-function mentions(message: Message, bot: Bot): boolean {
-  const text = message.text ?? message.caption ?? '';
-  return entitiesOf(message).some((entity) => {
-    const end = entity.offset + Math.min(entity.length, longestMark);
-    const marked = text.slice(entity.offset, end).trim();
-    if (entity.type === 'mention') return bot.username !== '' && isSameName(marked, `@${bot.username}`);
-    if (entity.type === 'text_mention') return entity.user?.id === bot.id;
-    return entity.type === 'bot_command' && addresses(marked, bot);
+/** Names the fields that nobody knows, and those with content that can't be read. */
+function unreadFieldsOf(body: unknown, fateFor: typeof fateOf): readonly string[] {
+  if (typeof body !== 'object' || body === null) return [];
+  return Object.entries(body).flatMap(([field, value]) => {
+    const fate = fateFor(field);
+    if (value === null || value === undefined || value === '') return [];
+    if (fate === undefined) return [field];
+    const isContent = fate === 'text' || fate === 'line' || fate === 'media';
+    return isContent && typeof value !== 'string' ? [field] : [];
   });
 }
 
-function addresses(command: string, bot: Bot): boolean {
-  const at = command.indexOf('@');
-  return at > 0 && bot.username !== '' && isSameName(command.slice(at + 1), bot.username);
-}
-
-function isSameName(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
+function stickerLine({ sticker }: Content): readonly string[] {
+  if (sticker === undefined) return [];
+  const { emoji = '', set_name: set } = sticker;
+  return [
+    `[Sticker: ${[emoji, set && `from “${cleanText(set)}”`].filter(Boolean).join(' ') || 'without emoji'}]`,
+  ];
 }
 
 /** In a topic, every message "answers" the one that opened it, which a bot may have sent; that isn't a reply. */
 function answeredMessage({ reply_to_message: answered }: Message): QuotedMessage | undefined {
-  return answered?.forum_topic_created === undefined ? answered : undefined;
+  return answered?.forum_topic_created ? undefined : answered;
 }
 
-function quoteOf(message: Message): InboundMessage['quote'] | undefined {
+function quoteOf(message: Message, body: unknown): InboundQuote | undefined {
   const answered = answeredMessage(message);
-  const chosen = message.quote?.text;
-  if (answered !== undefined) {
-    const author = answered.sender_chat ?? answered.from;
-    return {
-      messageId: messageId(String(answered.message_id)),
-      author: author === undefined ? '' : nameOf(author),
-      text: cleanText(chosen ?? textSource(answered) ?? ''),
-    };
-  }
-  const { external_reply: external } = message;
-  if (external === undefined || chosen === undefined) return undefined;
+  if (answered !== undefined) return quotedMessage(message, answered, memberOf(body, 'reply_to_message'));
+  const { external_reply: external, reply_to_story: story, quote } = message;
+  if (external !== undefined) return quotedElsewhere(message, external, memberOf(body, 'external_reply'));
+  if (story !== undefined)
+    return { ...(story.chat && { author: nameOf(story.chat) }), text: '', described: ['[Story]'] };
+  return quote?.text === undefined ? undefined : { text: '', ...chosenWords(message) };
+}
+
+function quotedMessage(message: Message, answered: QuotedMessage, body: unknown): InboundQuote {
+  const author = answered.sender_chat ?? answered.from;
+  const { content } = readWords({ ...answered, reply_markup: undefined }, body);
   return {
-    messageId: messageId(String(external.message_id ?? 0)),
-    author: originName(external.origin),
-    text: cleanText(chosen),
+    messageId: messageId(String(answered.message_id)),
+    author: author === undefined ? '' : nameOf(author),
+    ...withoutEmpty(content),
+    ...chosenWords(message),
+    ...withLines(content.described, chosenPart(message, answered)),
   };
 }
 
-function attachmentsOf(message: Message): readonly AttachmentRef[] {
-  // An animation comes with a copy of itself as a document, for older clients.
-  const document = message.animation === undefined ? message.document : undefined;
-  const still = message.sticker?.is_animated || message.sticker?.is_video ? undefined : message.sticker;
+/** The text of a message in another chat is only known as far as the sender has chosen it. */
+function quotedElsewhere(message: Message, external: ExternalReply, body: unknown): InboundQuote {
+  const { content } = readWords(external, body, (field) => fateIn(externalReplyFields, field));
+  return {
+    ...(external.message_id !== undefined && { messageId: messageId(String(external.message_id)) }),
+    author: external.origin === undefined ? '' : originName(external.origin),
+    ...withoutEmpty(content),
+    ...chosenWords(message),
+    ...(hasContent(content) || message.quote?.text ? {} : { described: ['[A message in another chat]'] }),
+  };
+}
+
+function withoutEmpty({ attachments, ...words }: ReadContent): Omit<InboundQuote, 'messageId' | 'author'> {
+  return { ...words, ...(attachments.length > 0 && { attachments }) };
+}
+
+/** Returns the passage that the sender has chosen of the quoted message. */
+function chosenWords({ quote }: Message): Pick<InboundWords, 'text' | 'shown'> | undefined {
+  if (quote?.text === undefined) return undefined;
+  const text = cleanText(quote.text);
+  return { text, shown: cleanText(renderEntities(text, quote.entities)) };
+}
+
+/** Names the task or the option that is answered, where a reply is to one of a list. */
+function chosenPart(message: Message, { checklist, poll }: QuotedMessage): string | undefined {
+  const { reply_to_checklist_task_id: task, reply_to_poll_option_id: option } = message;
+  if (task !== undefined) return `[About the task: ${taskName(checklist, task)}]`;
+  if (option === undefined) return undefined;
+  const text = poll?.options?.find(({ persistent_id: id }) => id === option)?.text;
+  return `[About the option: ${text ?? 'unknown'}]`;
+}
+
+function withLines(lines: readonly string[] = [], more: string | undefined): Pick<InboundWords, 'described'> {
+  return more === undefined ? {} : { described: [...lines, more] };
+}
+
+function memberOf(body: unknown, field: string): unknown {
+  return typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[field] : undefined;
+}
+
+function filesOf(message: Content, rich: RichContent | undefined): readonly AttachmentRef[] {
+  const { poll, paid_media: paid } = message;
+  const ofPoll = [poll?.media, ...(poll?.options ?? []).map(({ media }) => media), poll?.explanation_media];
+  const all: readonly (Media | PollMedia)[] = [
+    message,
+    ...ofPoll,
+    ...(paid?.paid_media ?? []),
+    ...(rich?.media ?? []),
+  ];
+  return all.flatMap((media) => (media === undefined ? [] : attachmentsOf(media)));
+}
+
+function attachmentsOf(media: Media): readonly AttachmentRef[] {
+  // An animation comes with a copy of itself as a document, and a live photo as a photo, for older clients.
+  const document = media.animation === undefined ? media.document : undefined;
+  const photo = largest(media.photo) ?? largest(media.live_photo?.photo);
+  const moving = photo === undefined ? media.live_photo : undefined;
+  const still = media.sticker?.is_animated || media.sticker?.is_video ? undefined : media.sticker;
   return [
-    attachment('image', largest(message.photo), 'image/jpeg'),
-    attachment('voice', message.voice, 'audio/ogg'),
-    attachment('audio', message.audio),
-    attachment('video', message.video),
-    attachment('video', message.video_note, 'video/mp4'),
-    attachment('video', message.animation),
+    attachment('image', photo, 'image/jpeg'),
+    attachment('video', moving, 'video/mp4'),
+    attachment('voice', media.voice, 'audio/ogg'),
+    attachment('audio', media.audio && { ...media.audio, file_name: audioName(media.audio) }),
+    attachment('video', media.video),
+    attachment('video', media.video_note, 'video/mp4'),
+    attachment('video', media.animation),
     attachment('image', still, 'image/webp'),
     attachment('file', document),
   ].flatMap((one) => (one === undefined ? [] : [one]));
@@ -142,6 +206,10 @@ function attachmentsOf(message: Message): readonly AttachmentRef[] {
 /** Telegram lists the sizes of a photo; the last one is the largest. */
 function largest(sizes: readonly TelegramFile[] | undefined): TelegramFile | undefined {
   return sizes?.at(-1);
+}
+
+function audioName({ file_name: file, performer, title }: NonNullable<Media['audio']>): string | undefined {
+  return file ?? ([performer, title].filter(Boolean).join(' – ') || undefined);
 }
 
 function attachment(
@@ -153,6 +221,7 @@ function attachment(
   const mimeType = file.mime_type ?? usualType;
   return {
     ref: file.file_id,
+    ...(file.file_unique_id !== undefined && { fileId: file.file_unique_id }),
     kind: kind === 'file' && mimeType?.startsWith('image/') ? 'image' : kind,
     ...(file.file_name === undefined ? {} : { name: cleanText(file.file_name) }),
     ...(mimeType === undefined ? {} : { mimeType }),

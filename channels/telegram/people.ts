@@ -1,8 +1,9 @@
 import { cleanText } from '#channel-kit/clean-text.ts';
 import type { Chat, Sender } from '#contracts/envelope.ts';
 import { peerId } from '#contracts/ids.ts';
+import type { Origin } from './content-schema.ts';
+import type { TelegramChat, User } from './fields.ts';
 import type { Bot } from './ids.ts';
-import type { Origin, TelegramChat, User } from './update-schema.ts';
 
 export function senderOf(user: User, bot: Bot): Sender {
   return {
@@ -39,7 +40,9 @@ export function originName(origin: Origin): string {
   return speaker === undefined ? cleanText(hidden ?? origin.type) : nameOf(speaker);
 }
 
-type NameFields = Partial<Pick<TelegramChat, 'title' | 'first_name' | 'last_name' | 'username'>>;
+type NameFields = {
+  readonly [Field in 'title' | 'first_name' | 'last_name' | 'username']?: string | undefined;
+};
 
 export function nameOf({ title, first_name: first, last_name: last, username }: NameFields): string {
   const full = title ?? [first, last].filter(Boolean).join(' ');

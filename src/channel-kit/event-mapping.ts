@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEvent, Sender } from '#contracts/envelope.ts';
-import { type EventKey, eventKey, peerId } from '#contracts/ids.ts';
+import { type EventKey, eventKey, type MessageId, peerId } from '#contracts/ids.ts';
 import { cleanText } from './clean-text.ts';
 
 /** The sender of an event that names none. No allow-list can contain it. */
@@ -18,9 +18,9 @@ export function keyOf(kind: string, ...parts: readonly (string | number)[]): Eve
   return eventKey(cleanText([kind, ...parts].join(':')));
 }
 
-/** Creates an event that Parley recognises but ignores. */
-export function unsupported(name: string): InboundEvent {
-  return { kind: 'unsupported', name: cleanText(name).slice(0, 64) };
+/** Creates an event that Parley recognises but ignores. `name` may give a reason: `pinned_message: pins aren’t read`. */
+export function unsupported(name: string, of: { readonly messageId?: MessageId } = {}): InboundEvent {
+  return { kind: 'unsupported', name: cleanText(name).slice(0, 160), ...of };
 }
 
 /** Returns the kind of a file other than a voice message, by its media type. */

@@ -70,6 +70,11 @@ export type InboundWords = {
   /** The words as written; only these can be a command or a mention. */
   readonly text: string;
   /**
+   * The words as the model and people read them, if they differ: Markdown with the addresses behind links, code and
+   * quotations. Never read as a command or a mention.
+   */
+  readonly shown?: string;
+  /**
    * A line each for content other than written words, such as a poll with its options, a contact, a place or an embed.
    * Always data: never read as a command or a mention.
    */

@@ -47,9 +47,14 @@ export function unreadFields(content: Content): readonly string[] {
   return named.length === 0 ? ['?'] : named;
 }
 
+/** Returns the words as they are read, with their formatting. */
+export function readableWords({ text, shown = text }: InboundWords): string {
+  return shown;
+}
+
 /** Returns the content as people see it in lists and on the page. */
 export function shownText(content: Content): string {
   const fields = unreadFields(content);
   if (fields.length > 0) return `[${fields.join(', ')}]`;
-  return [content.text, ...describedLines(content)].filter((line) => line !== '').join('\n');
+  return [readableWords(content), ...describedLines(content)].filter((line) => line !== '').join('\n');
 }

@@ -12,7 +12,7 @@ import type { Decision, EditDecision, Notice, UnreadEditDecision } from '../stor
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
-import { describedLines, hasContent, shownText, unreadFields } from './inbound-content.ts';
+import { describedLines, hasContent, readableWords, shownText, unreadFields } from './inbound-content.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
 
 /** A message without any content, to be completed by the caller. */
@@ -56,7 +56,7 @@ export function promptOf(
   { envelope, authority, message }: PromptInput,
 ): string {
   return renderInbound({
-    text: message.text,
+    text: readableWords(message),
     ...otherIn(message),
     sender: { name: envelope.sender.name, authority },
     sentAt: envelope.sentAt,
@@ -73,8 +73,8 @@ function otherIn(content: InboundWords & { readonly attachments?: readonly Attac
 }
 
 function quotedIn(quote: InboundQuote): QuotedText {
-  const { author = '', text, attachments = [] } = quote;
-  return { author, text, ...otherIn(quote), files: attachments.map(fileLine) };
+  const { author = '', attachments = [] } = quote;
+  return { author, text: readableWords(quote), ...otherIn(quote), files: attachments.map(fileLine) };
 }
 
 /** The files of a quoted message are fetched with the one that quotes it, and shown as the quoted message's. */

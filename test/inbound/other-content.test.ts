@@ -70,6 +70,24 @@ describeEachDatabase('content other than words', (open) => {
     );
   });
 
+  it('shows the model words with their formatting, and reads commands from the words as written', async () => {
+    const { town, ann } = aTown();
+    const shown = 'read [this](https://example.org/stop)';
+    const quote = { author: 'Bea', text: 'there', shown: '**there**' };
+    const accepted = await town.send(ann, aMessage({ text: 'read this', shown, quote }));
+    const laneKey = town.laneOf(accepted);
+    await town.worker.claimRun(laneKey);
+    expect(await lastText(laneKey)).toMatch(
+      /quote from Bea>>>\n\*\*there\*\*\n[\s\S]+\nread \[this\]\(https:\/\/example\.org\/stop\)$/,
+    );
+    expect(await town.send(ann, aMessage({ text: 'read', shown: '/stop' }))).toMatchObject({
+      kind: 'accepted',
+    });
+    expect(await town.send(ann, aMessage({ text: '/stop', shown: 'read' }))).toMatchObject({
+      kind: 'command',
+    });
+  });
+
   it.each(['/stop', '/new', '@bot', 'bot, please'])(
     'is neither a command nor a mention when it reads like “%s”',
     async (line) => {
