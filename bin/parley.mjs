@@ -7,24 +7,24 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleFolder } from './bundle.mjs';
 import { nodeEnvironment, nodeFlags } from './node-settings.mjs';
+import { isNewEnough, oldestNode, refuseOldNode } from './node-version.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const bundle = join(bundleFolder(root), 'main.mjs');
 const main = existsSync(bundle) ? bundle : join(root, 'src', 'main.ts');
-const isNewEnough = Number(process.versions.node.split('.')[0]) >= 24;
 // The path in a clone or below a package, then the path next to a package.
 const bundled = ['node_modules/.bin/node', '../.bin/node']
   .map((path) => join(root, path))
   .find((path) => existsSync(path));
 
-if (!isNewEnough && bundled === undefined) {
-  const isClone = existsSync(join(root, 'src'));
-  const todo = isClone ? 'Run "npm ci" in its folder' : 'Install Node.js 24';
-  console.error(`Parley needs Node.js 24 or newer; this is ${process.version}. ${todo} first.`);
+const isClone = existsSync(join(root, 'src'));
+const problem = findProblem();
+if (problem !== undefined) {
+  console.error(problem);
   process.exit(1);
 }
 
-const node = isNewEnough ? process.execPath : bundled;
+const node = isNewEnough() ? process.execPath : bundled;
 const args = [...nodeFlags, main, ...process.argv.slice(2)];
 const env = { ...nodeEnvironment(root), ...process.env };
 if (typeof process.execve === 'function') {
@@ -36,3 +36,18 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2']) process.on(sign
 child.on('exit', (code, signal) => {
   process.exitCode = code ?? (signal === null ? 1 : 128);
 });
+
+/** Returns what has to be done before any command can run. */
+function findProblem() {
+  const isReady = isNewEnough() || bundled !== undefined;
+  if (isClone && (!isReady || !existsSync(join(root, 'node_modules', 'commander'))))
+    return (
+      refuseOldNode() ??
+      `Parley isn't installed yet: its dependencies are missing. Install them, then run this again:\n\n  node ${join(root, 'scripts', 'bootstrap.mjs')}\n`
+    );
+  if (isReady) return undefined;
+  return (
+    refuseOldNode() ??
+    `Parley needs Node.js ${oldestNode} or newer; this is ${process.versions.node}. Install it again with its optional dependencies, which include one.`
+  );
+}

@@ -17,6 +17,7 @@ import {
 import { delimiter, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bundleFolder } from '../bin/bundle.mjs';
+import { bundledPlatforms, isNewEnough, refuseOldNode } from '../bin/node-version.mjs';
 
 /** Required programs: how to detect each, and its package by package manager. */
 const requirements = {
@@ -78,18 +79,6 @@ function hasRedisUrl({ root, environment }) {
   return Boolean(url) || [root, ...(dataDir ? [dataDir] : [])].some((folder) => sets(join(folder, '.env')));
 }
 
-/** The platforms for which the dependencies include a Node.js (package.json, optionalDependencies). */
-const bundledPlatforms = ['linux-x64', 'linux-arm64'];
-
-export function refuseOldNode(host = process) {
-  if (Number(host.versions.node.split('.')[0]) >= 24) return undefined;
-  const platform = `${host.platform}-${host.arch}`;
-  const isMusl = host.platform === 'linux' && existsSync('/etc/alpine-release');
-  if (bundledPlatforms.includes(platform) && !isMusl) return undefined;
-  const where = isMusl ? `${platform} with musl` : platform;
-  return `Parley needs Node.js 24 or newer; this is ${host.versions.node}, and none is bundled for ${where}. Install Node.js 24 and run this again.`;
-}
-
 function installDependencies(root, isForTests) {
   if (areDependenciesCurrent(root, isForTests) && hasNode(root)) return undefined;
   say('Installing the dependencies (once; about a minute)');
@@ -110,10 +99,7 @@ function installDependencies(root, isForTests) {
 
 /** False when this Node.js is too old and the bundled one was dropped while a newer one ran here. */
 function hasNode(root) {
-  return (
-    Number(process.versions.node.split('.')[0]) >= 24 ||
-    existsSync(join(root, 'node_modules', '.bin', 'node'))
-  );
+  return isNewEnough() || existsSync(join(root, 'node_modules', '.bin', 'node'));
 }
 
 /** Sources, headers and binaries for other systems, which no start reads: 100 MB of what npm installs. */
@@ -133,7 +119,7 @@ function dropUnread(root) {
   for (const name of existsSync(builds) ? readdirSync(builds) : [])
     if (!name.startsWith(process.platform) || !name.includes(process.arch))
       drop('better-sqlite3', 'prebuilds', name);
-  if (Number(process.versions.node.split('.')[0]) < 24) return;
+  if (!isNewEnough()) return;
   for (const platform of bundledPlatforms) drop(`node-${platform}`);
   drop('.bin', 'node');
 }

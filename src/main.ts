@@ -46,7 +46,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exitCode = 1;
 });
 
-const { runCommandLine } = await import('./cli/command-line.ts');
+const { runCommandLine } = await import('./cli/command-line.ts').catch(refuseMissingPackage);
 const code = await runCommandLine(process.argv.slice(2), {
   chatSocket: 'channels/terminal/terminal.sock',
   parts: { channels, plugins },
@@ -60,3 +60,12 @@ const code = await runCommandLine(process.argv.slice(2), {
 });
 // Unless a failed output has already set it.
 process.exitCode ||= code;
+
+/** After an update, a package may be missing until the next install. */
+function refuseMissingPackage(error: unknown): never {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
+  process.stderr.write(
+    `A dependency is missing, as after an update: ${error.message.split('\n')[0]}\nInstall it: node scripts/bootstrap.mjs\n`,
+  );
+  process.exit(1);
+}

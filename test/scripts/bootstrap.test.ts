@@ -229,3 +229,51 @@ describe.each(['start', 'run chat', 'test'])('npm %s', (command) => {
     expect(status).toBe(1);
   });
 });
+
+describe('an older Node.js', () => {
+  /** Runs a script of the installation as if by another version, on another platform and with other variables. */
+  const runAs = (version: string, script: string, { platform = 'linux', env = {} } = {}) => {
+    const versions = `{...process.versions,node:'${version}'}`;
+    const fake = `Object.defineProperty(process,'versions',{value:${versions}});Object.defineProperty(process,'platform',{value:'${platform}'})`;
+    const args = ['--import', `data:text/javascript,${fake}`, join(root, script), 'doctor'];
+    const { status, stderr } = spawnSync(process.execPath, args, {
+      encoding: 'utf8',
+      env: { PATH: join(root, 'path'), ...env },
+    });
+    return { status, stderr };
+  };
+  const cases: readonly (readonly [string, { platform?: string; env?: Record<string, string> }, string])[] = [
+    ['18.20.8', {}, 'sudo npx --yes n 24'],
+    ['18.20.8', { env: { NVM_DIR: '/home/ann/.nvm' } }, 'nvm install 24'],
+    ['22.3.0', { platform: 'darwin' }, 'brew install node@24'],
+    ['23.11.1', { platform: 'win32' }, 'winget install OpenJS.NodeJS.LTS'],
+    ['18.0.0', { env: { VOLTA_HOME: '/home/ann/.volta' } }, 'volta install node@24'],
+  ];
+
+  it.each(cases)(
+    '%s is refused with the command that helps, before anything is installed',
+    (version, place, command) => {
+      program('npm', npmRan);
+      program('redis-server');
+      rmSync(join(root, 'node_modules'), { recursive: true });
+      mkdirSync(join(root, 'src'));
+      for (const script of ['scripts/bootstrap.mjs', 'bin/parley.mjs']) {
+        const { status, stderr } = runAs(version, script, place);
+        expect([script, status]).toEqual([script, 1]);
+        expect(stderr).toContain(`this is ${version}`);
+        expect(stderr).toContain(`\n\n  ${command}`);
+        expect(stderr).not.toContain('npm ci');
+      }
+      expect(existsSync(join(root, 'node_modules'))).toBe(false);
+    },
+  );
+
+  it('is told how to install Parley when it can, as is one that could run it', () => {
+    mkdirSync(join(root, 'src'));
+    for (const version of ['20.0.0', '22.3.0', process.versions.node]) {
+      const { status, stderr } = runAs(version, 'bin/parley.mjs');
+      expect([version, status]).toEqual([version, 1]);
+      expect(stderr).toContain(`node ${join(root, 'scripts/bootstrap.mjs')}`);
+    }
+  });
+});
