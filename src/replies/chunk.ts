@@ -96,7 +96,7 @@ class SpanCursor {
     for (const span of this.#until(end)) {
       const from = Math.max(span.start, start);
       const to = Math.min(span.start + span.length, end);
-      if (to > from) spans.push({ ...span, start: from - start, length: to - from });
+      if (to > from) spans.push(clipSpan(span, from - start, to - from));
     }
     return { text: this.text.slice(start, end), spans };
   }
@@ -117,6 +117,14 @@ class SpanCursor {
       yield span;
     }
   }
+}
+
+/** A table that is cut is only shown as text. */
+function clipSpan(span: Span, start: number, length: number): Span {
+  if (span.kind !== 'code-block' || span.table === undefined || length === span.length)
+    return { ...span, start, length };
+  const { table: _, ...block } = span;
+  return { ...block, start, length };
 }
 
 function findCut(from: SpanCursor, start: number, maxLength: number): Cut {

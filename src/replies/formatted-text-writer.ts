@@ -1,7 +1,11 @@
 import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { PlainSpanKind, Span } from '#contracts/span.ts';
+import type { PlainSpanKind, Span, SpanTable } from '#contracts/span.ts';
 
-type Mark = PlainSpanKind | { readonly link: string } | { readonly codeBlock: string | undefined };
+type Mark =
+  | PlainSpanKind
+  | { readonly heading: number }
+  | { readonly link: string }
+  | { readonly codeBlock: string | undefined; readonly table?: SpanTable | undefined };
 type Open = { readonly mark: Mark; readonly start: number };
 
 /**
@@ -63,14 +67,17 @@ export class FormattedTextWriter {
     if (length <= 0) return;
     if (typeof mark === 'string') this.#spans.push({ kind: mark, start, length });
     else if ('link' in mark) this.#spans.push({ kind: 'link', start, length, url: mark.link });
+    else if ('heading' in mark) this.#spans.push({ kind: 'bold', start, length, level: mark.heading });
     else {
       const language = mark.codeBlock === undefined ? {} : { language: mark.codeBlock };
-      this.#spans.push({ kind: 'code-block', start, length, ...language });
+      const table = mark.table === undefined ? {} : { table: mark.table };
+      this.#spans.push({ kind: 'code-block', start, length, ...language, ...table });
     }
   }
 }
 
 function forbids(outer: Mark, inner: Mark): boolean {
+  if (typeof outer !== 'string' && 'heading' in outer) return forbids('bold', inner);
   if (typeof outer === 'string') return outer === inner || outer === 'code';
   if ('codeBlock' in outer) return true;
   // A link may contain emphasis, but not code, which would split it, nor another link.

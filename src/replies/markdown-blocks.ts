@@ -1,7 +1,8 @@
 import type { BlockContent, Code, DefinitionContent, List, ListItem, Root, RootContent } from 'mdast';
 import type { FormattedTextWriter } from './formatted-text-writer.ts';
+import { showLiterals } from './literal-text.ts';
 import { writeInline } from './markdown-inline.ts';
-import { tableText } from './markdown-table.ts';
+import { writeTable } from './markdown-table.ts';
 
 type Block = Root['children'][number] | BlockContent | DefinitionContent | RootContent;
 type Level = { readonly depth: number };
@@ -22,7 +23,7 @@ function writeBlock(writer: FormattedTextWriter, block: Block, level: Level): vo
       writeInline(writer, block.children);
       break;
     case 'heading':
-      writer.marked('bold', () => writeInline(writer, block.children));
+      writer.marked({ heading: block.depth }, () => writeInline(writer, block.children));
       break;
     case 'blockquote':
       writer.marked('quote', () => writeBlocks(writer, block.children, level));
@@ -34,7 +35,7 @@ function writeBlock(writer: FormattedTextWriter, block: Block, level: Level): vo
       writeList(writer, block, level);
       break;
     case 'table':
-      writer.marked({ codeBlock: undefined }, () => writer.writeRaw(tableText(block)));
+      writeTable(writer, block);
       break;
     case 'thematicBreak':
       writer.write('———');
@@ -73,9 +74,10 @@ function writeItem(
 
 /** Uses a fence's info string as the language if it is one plain word, and otherwise keeps it as a first line. */
 function writeCode(writer: FormattedTextWriter, { lang, meta, value }: Code): void {
-  const info = [lang, meta].filter((word) => typeof word === 'string' && word !== '').join(' ');
+  const info = showLiterals([lang, meta].filter((word) => typeof word === 'string' && word !== '').join(' '));
   const isLanguage = value !== '' && /^[\w+#.-]{1,32}$/.test(info);
   writer.marked({ codeBlock: isLanguage ? info : undefined }, () => {
-    writer.writeRaw(isLanguage || info === '' ? value : `${info}\n${value}`.trimEnd());
+    const code = showLiterals(value);
+    writer.writeRaw(isLanguage || info === '' ? code : `${info}\n${code}`.trimEnd());
   });
 }

@@ -1,6 +1,7 @@
 import type { PhrasingContent, RootContent } from 'mdast';
 import type { FormattedTextWriter } from './formatted-text-writer.ts';
 import { isHonestLink } from './link-safety.ts';
+import { showLiterals } from './literal-text.ts';
 
 type Inline = PhrasingContent | RootContent;
 
@@ -11,7 +12,7 @@ export function writeInline(writer: FormattedTextWriter, nodes: readonly Inline[
 }
 
 /** Returns the visible text of inline content, without its marks. */
-export function plainOf(nodes: readonly Inline[]): string {
+function plainOf(nodes: readonly Inline[]): string {
   return nodes.map(plainNode).join('');
 }
 
@@ -30,16 +31,16 @@ function writeNode(writer: FormattedTextWriter, node: Inline): void {
       writer.marked('strikethrough', () => writeInline(writer, node.children));
       break;
     case 'inlineCode':
-      writer.marked('code', () => writer.writeRaw(node.value));
+      writer.marked('code', () => writer.writeRaw(showLiterals(node.value)));
       break;
     case 'break':
       writer.write('\n');
       break;
     case 'link':
-      writeLink(writer, node.url, node.children);
+      writeLink(writer, showLiterals(node.url), node.children);
       break;
     case 'image':
-      writeLink(writer, node.url, [{ type: 'text', value: node.alt ?? '' }]);
+      writeLink(writer, showLiterals(node.url), [{ type: 'text', value: node.alt ?? '' }]);
       break;
     default:
       writer.write(plainNode(node));
@@ -62,16 +63,16 @@ function writeLink(writer: FormattedTextWriter, url: string, label: readonly Inl
 function writeText(writer: FormattedTextWriter, text: string): void {
   let at = 0;
   for (const match of text.matchAll(SPOILER)) {
-    writer.write(text.slice(at, match.index));
-    writer.marked('spoiler', () => writer.write(match[1] ?? ''));
+    writer.write(showLiterals(text.slice(at, match.index)));
+    writer.marked('spoiler', () => writer.write(showLiterals(match[1] ?? '')));
     at = match.index + match[0].length;
   }
-  writer.write(text.slice(at));
+  writer.write(showLiterals(text.slice(at)));
 }
 
 function plainNode(node: Inline): string {
   if ('children' in node) return plainOf(node.children);
-  if (node.type === 'image') return node.alt ?? node.url;
+  if (node.type === 'image') return showLiterals(node.alt ?? node.url);
   if (node.type === 'break') return '\n';
-  return 'value' in node ? node.value : '';
+  return 'value' in node ? showLiterals(node.value) : '';
 }

@@ -8,6 +8,7 @@ import type { Root } from 'mdast';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import { FormattedTextWriter } from './formatted-text-writer.ts';
+import { hideLiterals } from './literal-text.ts';
 import { writeBlocks } from './markdown-blocks.ts';
 
 /** A text without any of these needs no parsing: it is shown unchanged, including its paragraph breaks. */
@@ -39,10 +40,12 @@ export function isQuickToParse(markdown: string): boolean {
 /** Formats a text. Never throws: text that the parser can't handle is shown as written. */
 export function formatMarkdown(markdown: string): FormattedText {
   const text = markdown.trim();
-  if (!MARKUP.test(text) || isHostile(text)) return plainText(text);
+  if (!MARKUP.test(text) || text.length > LONGEST_PARSED) return plainText(text);
   try {
+    const hidden = hideLiterals(markdown.trimEnd());
+    if (TOO_DEEP.test(hidden.replace(RULES, ''))) return plainText(text);
     const writer = new FormattedTextWriter();
-    writeBlocks(writer, parse(markdown.trimEnd()).children);
+    writeBlocks(writer, parse(hidden).children);
     return writer.finish();
   } catch {
     // The nesting is too deep for the parser's recursion; the reader loses the formatting, not the answer.
@@ -50,15 +53,15 @@ export function formatMarkdown(markdown: string): FormattedText {
   }
 }
 
-function isHostile(text: string): boolean {
-  return text.length > LONGEST_PARSED || TOO_DEEP.test(text.replace(RULES, ''));
-}
-
 function parse(markdown: string): Root {
-  const { fromMarkdown, gfm, gfmFromMarkdown } = loadParser();
+  const { fromMarkdown, gfm, gfmFromMarkdown, cjkFriendlyExtension, gfmStrikethroughCjkFriendly } =
+    loadParser();
   return fromMarkdown(markdown, {
     extensions: [
       gfm({ singleTilde: false }),
+      // Without these, emphasis doesn't end between punctuation and a Chinese, Japanese or Korean character.
+      cjkFriendlyExtension(),
+      gfmStrikethroughCjkFriendly({ singleTilde: false }),
       {
         disable: { null: ['htmlFlow', 'htmlText', 'definition', 'gfmFootnoteCall', 'gfmFootnoteDefinition'] },
       },
@@ -76,5 +79,9 @@ function loadParser() {
   const { fromMarkdown } = require('mdast-util-from-markdown') as typeof import('mdast-util-from-markdown');
   const { gfm } = require('micromark-extension-gfm') as typeof import('micromark-extension-gfm');
   const { gfmFromMarkdown } = require('mdast-util-gfm') as typeof import('mdast-util-gfm');
-  return { fromMarkdown, gfm, gfmFromMarkdown };
+  const { cjkFriendlyExtension } =
+    require('micromark-extension-cjk-friendly') as typeof import('micromark-extension-cjk-friendly');
+  const { gfmStrikethroughCjkFriendly } =
+    require('micromark-extension-cjk-friendly-gfm-strikethrough') as typeof import('micromark-extension-cjk-friendly-gfm-strikethrough');
+  return { fromMarkdown, gfm, gfmFromMarkdown, cjkFriendlyExtension, gfmStrikethroughCjkFriendly };
 }

@@ -33,6 +33,16 @@ describe('chunkFormatted', () => {
     expect(cut(text, maxLength)).toEqual(expected);
   });
 
+  it('keeps the cells of a table for the page only where the table is whole', () => {
+    const rows = ['| a |', '|---|', ...Array.from({ length: 8 }, (_, row) => `| row ${row} |`)].join('\n');
+    const drawn = (maxLength: number) =>
+      chunkFormatted(formatMarkdown(rows), { maxLength }).map(({ spans }) =>
+        spans.map((span) => span.kind === 'code-block' && span.table !== undefined),
+      );
+    expect(drawn(500)).toEqual([[true]]);
+    expect(drawn(40)).toEqual([[false], [false]]);
+  });
+
   it('prefers a paragraph to a line, a line to a sentence, a sentence to a word', () => {
     const text = 'Aaaa bbbb.\n\nCccc dddd.\nEeee ffff. Gggg hhhh';
     expect(cut(text, 40)[0]).toBe('Aaaa bbbb.');

@@ -60,12 +60,45 @@ describe('formatMarkdown', () => {
     expect(spansOf(markdown)).toEqual(spans);
   });
 
-  it('draws a table as aligned monospace text', () => {
+  it('draws a table as aligned monospace text, and keeps its cells for the page', () => {
     const markdown = '| Name | Size |\n|:--|--:|\n| **a** | 1 |\n| 好的 | 200 |';
+    const cell = (text: string) => ({ text, spans: [] });
+    const bold = { text: 'a', spans: [{ kind: 'bold', start: 0, length: 1 }] };
+    const rows = [
+      [cell('Name'), cell('Size')],
+      [bold, cell('1')],
+      [cell('好的'), cell('200')],
+    ];
+    const table = { align: ['left', 'right'], rows, notes: 0 };
     expect(formatMarkdown(markdown)).toEqual({
       text: 'Name  Size\n────  ────\na        1\n好的   200',
-      spans: [{ kind: 'code-block', start: 0, length: 41 }],
+      spans: [{ kind: 'code-block', start: 0, length: 41, table }],
     });
+  });
+
+  // After reports on skoropadas/telegramify-markdown, hummingbot/condor and telegramdesktop.
+  it.each([
+    ['[notes](https://x.example/a)', 'notes [1]', '[1] https://x.example/a'],
+    ['**[notes](https://x.example/a)** and *more*', 'notes [1] and more', '[1] https://x.example/a'],
+    ['https://x.example/a/long/path/to/it', 'x.example [1]', '[1] https://x.example/a/long/path/to/it'],
+    ['https://x.example/a', 'https://x.example/a', undefined],
+    ['<a@b.example>', 'a@b.example', undefined],
+    ['![cat](https://x.example/c.png)', 'cat [1]', '[1] https://x.example/c.png'],
+    ['[you](tg://user?id=1)', 'you (tg://user?id=1)', undefined],
+    ['5<br>6<BR />7', '5\n6\n7', undefined],
+    ['`<br>`', '<br>', undefined],
+  ])('keeps the address and the lines of %j in a cell of a table', (cell, shown, note) => {
+    const { text, spans } = formatMarkdown(`| T |\n|---|\n| ${cell} |`);
+    const [, , ...rest] = text.split('\n');
+    expect(rest.join('\n')).toBe(note === undefined ? shown : `${shown}\n${note}`);
+    const links = spans.flatMap((span) => (span.kind === 'link' ? [`[1] ${span.url}`] : []));
+    expect(links).toEqual(note === undefined ? [] : [note]);
+  });
+
+  it('lists an address once that several cells link to', () => {
+    const [a, b] = ['https://x.example/a', 'https://x.example/b'];
+    const { text } = formatMarkdown(`| T |\n|---|\n| [1st](${a}) |\n| [2nd](${b}) [3rd](${a}) |`);
+    expect(text.split('\n').slice(2)).toEqual(['1st [1]', '2nd [2] 3rd [1]', `[1] ${a}`, `[2] ${b}`]);
   });
 
   it.each([
