@@ -28,6 +28,7 @@ import { remoteMutants } from './remote-mutants.ts';
 import { roleMutants } from './role-mutants.ts';
 import { signalMutants } from './signal-mutants.ts';
 import { subagentMutants } from './subagent-mutants.ts';
+import { telegramMutants } from './telegram-mutants.ts';
 import { threatMutants } from './threat-mutants.ts';
 import { toolPathMutants } from './tool-path-mutants.ts';
 import { waitMutants } from './wait-mutants.ts';
@@ -52,6 +53,7 @@ const mutants = [
   ...remoteMutants,
   ...roleMutants,
   ...signalMutants,
+  ...telegramMutants,
   ...proofMutants,
   ...waitMutants,
   ...loopMutants,

@@ -288,10 +288,18 @@ describe('edits', () => {
     expect(envelope.eventKey).not.toBe(readMessage({}).eventKey);
   });
 
-  it('within one second differ by their text', () => {
+  it('within one second differ by their text and their files', () => {
     const key = (text: string) => read('edited_message', aMessage({ text, edit_date: 7 })).eventKey;
     expect(key('one')).not.toBe(key('two'));
     expect(key('one')).toBe(key('one'));
+    const photo = (id: string) => [{ file_id: `${id}-now`, file_unique_id: id }];
+    const ofPhoto = (id: string, ref = '') => {
+      const sizes = photo(id).map((size) => ({ ...size, file_id: size.file_id + ref }));
+      return read('edited_message', aMessage({ text: undefined, photo: sizes, edit_date: 7 })).eventKey;
+    };
+    expect(ofPhoto('a')).not.toBe(ofPhoto('b'));
+    // A file's reference may change; the file doesn't.
+    expect(ofPhoto('a')).toBe(ofPhoto('a', 'later'));
   });
 
   it('of a location are taken when it stands still, not while it moves', () => {

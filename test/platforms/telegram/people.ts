@@ -88,9 +88,16 @@ export class People {
     );
   }
 
-  edits(edit: { readonly chat: number; readonly messageId: number; readonly text: string }): StandingMessage {
+  /** `fields`: further fields of the message as it reads now, such as `rich_message`. */
+  edits(edit: {
+    readonly chat: number;
+    readonly messageId: number;
+    readonly text?: string;
+    readonly fields?: Readonly<Record<string, unknown>>;
+  }): StandingMessage {
     const state = this.#deps.world.state(edit.chat);
-    const after = this.#deps.world.edit(state, edit.messageId, edit.text, findEntities(edit.text));
+    const { text = '', fields = {} } = edit;
+    const after = this.#deps.world.edit(state, edit.messageId, text, findEntities(text), fields);
     if (this.#reachesBot(state, after.message)) this.#push('edited_message', after.message);
     return after;
   }

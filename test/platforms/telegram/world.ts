@@ -165,13 +165,13 @@ export class World {
     return standing;
   }
 
-  /** `fields` contains the keyboard; without one the message loses its keyboard. */
+  /** `fields` contains the keyboard, without which the message loses it, and further fields of the new version. */
   edit(
     state: ChatState,
     messageId: number,
     text: string,
     entities: readonly TgEntity[],
-    fields: Pick<TgMessage, 'reply_markup'> = {},
+    fields: Readonly<Record<string, unknown>> = {},
   ): StandingMessage {
     const before = state.messages.get(messageId);
     if (before === undefined) throw badRequest('message to edit not found');

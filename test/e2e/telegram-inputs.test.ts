@@ -1,0 +1,170 @@
+/** Messages that used to vanish or to lose their content, through a running gateway to the model. */
+import { describe, test } from 'vitest';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { shareGateway, type Talk } from './shared-gateway.ts';
+import { until } from './until.ts';
+
+const [editor, commenter] = [590, 591];
+const followup = { mode: 'followup' };
+const conversations = { [`telegram:${editor}`]: followup, [`telegram:${commenter}`]: followup };
+const aTalk = shareGateway({ config: { queue: { conversations } } });
+
+const onePixel = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+);
+const paragraph = (text: unknown) => ({ type: 'paragraph', text });
+const richly = (...blocks: readonly unknown[]) => ({ rich_message: { blocks } });
+
+function textsIn({ messages }: Pick<WireBody, 'messages'>): string {
+  return messages.flatMap((message) => blocksOf(message).map(({ text = '' }) => text)).join('\n');
+}
+const lastOf = (talk: Talk) => talk.requests().at(-1)?.body ?? { messages: [], model: '', max_tokens: 1 };
+const readLast = (talk: Talk) => textsIn(lastOf(talk));
+const imagesIn = ({ messages }: WireBody) =>
+  messages.flatMap((message) => blocksOf(message)).filter(({ type }) => type === 'image').length;
+
+/** Sends a message of these fields, waits for the answer, and returns everything that the model was shown. */
+async function ask(talk: Talk, fields: Readonly<Record<string, unknown>>, text = ''): Promise<string> {
+  talk.script((_body, count) => ({ text: `Answer ${count}.` }));
+  talk.telegram.userSends({ from: talk.from, text, fields });
+  await talk.untilSaid('Answer 1.');
+  return readLast(talk);
+}
+
+describe.concurrent('on Telegram', () => {
+  test('a rich message reaches the model as Markdown', async ({ expect }) => {
+    const talk = aTalk();
+    const heading = { type: 'heading', text: `List ${talk.mark}`, size: 2 };
+    const read = await ask(talk, richly(heading, paragraph(['buy ', { type: 'bold', text: 'lemons' }])));
+    expect(read).toContain(`## List ${talk.mark}\n\nbuy **lemons**`);
+  });
+
+  test('a waiting message that is edited to a rich one is read as it reads now', async ({ expect }) => {
+    const talk = aTalk('direct', editor);
+    const { telegram, chat } = talk;
+    const gate = createGate();
+    talk.script((_body, count) => ({ text: `Answer ${count}.`, ...(count === 1 && { hold: { gate } }) }));
+    talk.says(`A slow question, ${talk.mark}.`);
+    await gate.reached;
+    const waiting = talk.says('buy milk');
+    await talk.untilHeard();
+    telegram.people.edits({ chat, messageId: waiting.messageId, fields: richly(paragraph('buy oat milk')) });
+    await talk.untilHeard();
+    expect(talk.rows('inbox', 'content').at(-1)?.content).toContain('"text":"buy oat milk"');
+    gate.open();
+    await talk.untilSaid('Answer 2.');
+    expect(readLast(talk)).toContain('buy oat milk');
+    expect(readLast(talk)).not.toContain('buy milk');
+  });
+
+  test('an edit that nobody can read leaves what was said, and its sender is told', async ({ expect }) => {
+    const talk = aTalk('direct', commenter);
+    const { telegram, chat } = talk;
+    const gate = createGate();
+    talk.script((_body, count) => ({ text: `Answer ${count}.`, ...(count === 1 && { hold: { gate } }) }));
+    talk.says(`A slow question, ${talk.mark}.`);
+    await gate.reached;
+    const waiting = talk.says('buy milk');
+    await talk.untilHeard();
+    telegram.people.edits({ chat, messageId: waiting.messageId, fields: { hologram: { size: 3 } } });
+    await talk.untilSaid(/hologram/);
+    gate.open();
+    await talk.untilSaid('Answer 2.');
+    expect(readLast(talk)).toContain('buy milk');
+  });
+
+  test('the address behind a word reaches the model beside it', async ({ expect }) => {
+    const talk = aTalk();
+    const text = `Read this ${talk.mark}`;
+    const entities = [{ type: 'text_link', offset: 5, length: 4, url: 'https://example.org/a?id=42' }];
+    expect(await ask(talk, { entities }, text)).toContain('Read [this](https://example.org/a?id=42) ');
+  });
+
+  test.for([
+    ['a poll', { poll: { question: 'Pizza or pasta?', options: [{ text: 'Pizza' }, { text: 'Pasta' }] } }],
+    ['a contact', { contact: { phone_number: '+15550100', first_name: 'Carla' } }],
+    ['a die', { dice: { emoji: '🎲', value: 4 } }],
+  ] as const)('%s reaches the model in a line that is no order', async ([, fields], { expect }) => {
+    const talk = aTalk();
+    talk.script((_body, count) => ({ text: `Answer ${count}.` }));
+    talk.says(`Look at this, ${talk.mark}.`);
+    await talk.untilSaid('Answer 1.');
+    talk.telegram.userSends({ from: talk.from, fields });
+    await talk.untilSaid('Answer 2.');
+    expect(readLast(talk)).toMatch(
+      /<<<untrusted [^>]*>>>\n\[(?:Poll: Pizza or pasta\?; 1\) Pizza|Contact: Carla|Dice: 🎲)/,
+    );
+  });
+
+  test('the picture that somebody asks about reaches the model, also in a group that it never saw', async ({
+    expect,
+  }) => {
+    const talk = aTalk('group');
+    const { telegram, chat, from, mark } = talk;
+    talk.script((_body, count) => ({ text: `Answer ${count}.` }));
+    const file = telegram.world.addFile({ name: 'p.png', mimeType: 'image/png', bytes: onePixel });
+    const state = telegram.world.state(chat);
+    const bea = { id: 801, is_bot: false, first_name: 'Bea' };
+    const photo = [
+      { file_id: file.id, file_unique_id: 'u1', width: 1, height: 1, file_size: file.sizeBytes },
+    ];
+    const before = telegram.world.add(state, { from: bea, fields: { photo } });
+    telegram.userSends({
+      chat,
+      from,
+      replyTo: before.messageId,
+      text: `@ParleyTestBot what is this, ${mark}?`,
+    });
+    await talk.untilSaid('Answer 1.');
+    expect(imagesIn(lastOf(talk))).toBe(1);
+    expect(readLast(talk)).toMatch(/quote from Bea/);
+  });
+
+  test('a picture without words is remembered until somebody in the group calls the bot', async ({
+    expect,
+  }) => {
+    const talk = aTalk('group');
+    const { telegram, chat, from, mark } = talk;
+    talk.script((_body, count) => ({ text: `Answer ${count}.` }));
+    const photo = telegram.world.addFile({ name: 'p.png', mimeType: 'image/png', bytes: onePixel });
+    telegram.userSends({ chat, from, photo });
+    telegram.userSends({ chat, from, fields: { dice: { emoji: '🎲', value: 4 } } });
+    telegram.userSends({ chat, from, text: `@ParleyTestBot what did I send, ${mark}?` });
+    await talk.untilSaid('Answer 1.');
+    expect(readLast(talk)).toContain('[Dice: 🎲 shows 4]');
+    expect(readLast(talk)).toContain('[picture]');
+  });
+
+  test('a comment and the post that it is about are one turn', async ({ expect }) => {
+    const talk = aTalk();
+    const { telegram, from, mark } = talk;
+    talk.script((_body, count) => ({ text: `Answer ${count}.` }));
+    const forward_origin = {
+      type: 'channel',
+      date: 1,
+      chat: { id: -1007, type: 'channel', title: 'News' },
+      message_id: 9,
+    };
+    talk.says(`What do you think about this, ${mark}?`);
+    telegram.userSends({ from, text: 'Cheese prices doubled', fields: { forward_origin } });
+    await talk.untilSaid('Answer 1.');
+    await talk.untilAtRest(2);
+    expect(talk.requests()).toHaveLength(1);
+    expect(readLast(talk)).toMatch(/forwarded from News>>>\nCheese prices doubled/);
+  });
+
+  test('a message of a kind that nobody knows is reported to the model and to its sender', async ({
+    expect,
+  }) => {
+    const talk = aTalk();
+    talk.script((_body, count) => ({ text: `Answer ${count}.` }));
+    talk.says(`Look at this, ${talk.mark}.`);
+    await talk.untilSaid('Answer 1.');
+    talk.telegram.userSends({ from: talk.from, fields: { hologram: { size: 3 } } });
+    await talk.untilSaid('Answer 2.');
+    await until(() => talk.said().some((text) => text.includes('hologram')), { what: 'the notice' });
+    expect(readLast(talk)).toContain('hologram');
+  });
+});

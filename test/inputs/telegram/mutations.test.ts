@@ -1,0 +1,173 @@
+/** However the fields of an update change, the update leaves a trace: words, files, an event, or a refusal by name. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { InboundEvent } from '#contracts/envelope.ts';
+import { botOf } from '../../../channels/telegram/ids.ts';
+import { readBatch } from '../../../channels/telegram/inbound.ts';
+import { messageFields } from '../../../channels/telegram/inventory.ts';
+import { holds } from '../../support/holds.ts';
+import { events } from './events.ts';
+import { lines } from './lines.ts';
+import { media } from './media.ts';
+import { quotes } from './quotes.ts';
+import { richMessages } from './rich.ts';
+import { aMessage, type MessageFields } from './telegram-input.ts';
+import { words } from './words.ts';
+
+const bot = botOf({ id: 700, username: 'ParleyBot' });
+const inputs = [...words, ...richMessages, ...media, ...lines, ...quotes, ...events];
+const read = (update: unknown) => readBatch([update], bot, 1_800_000_000_000);
+
+/** Says what became of the update; undefined if nothing did. */
+function fateOf(update: unknown): string | undefined {
+  const { events: read1, unreadable } = read(update);
+  const [envelope] = read1;
+  if (envelope !== undefined) return traceOf(envelope.event);
+  return unreadable[0] && `unreadable: ${unreadable[0].problem}`;
+}
+
+function traceOf(event: InboundEvent): string | undefined {
+  if (event.kind === 'unsupported') return /^\S+: \S/.test(event.name) ? event.name : undefined;
+  if (event.kind === 'edit') return 'edit';
+  if (event.kind !== 'message') return event.kind;
+  const { text, described = [], attachments, unknownFields = [] } = event;
+  const hasContent = text !== '' || described.length > 0 || attachments.length > 0;
+  return hasContent || unknownFields.length > 0 ? 'message' : undefined;
+}
+
+type Fields = Record<string, unknown>;
+
+/** Everything that may happen to one member of an object. */
+const changes: Readonly<Record<string, (at: Fields, key: string) => void>> = {
+  null: (at, key) => {
+    at[key] = null;
+  },
+  absent: (at, key) => {
+    delete at[key];
+  },
+  renamed: (at, key) => {
+    at[`${key}_2031`] = at[key];
+    delete at[key];
+  },
+  moved: (at, key) => {
+    at.moved_2031 = { [key]: at[key] };
+    delete at[key];
+  },
+  'of another type': (at, key) => {
+    at[key] = typeof at[key] === 'string' ? 17 : 'seventeen';
+  },
+  'in a list': (at, key) => {
+    at[key] = [at[key]];
+  },
+  'beside an unknown field': (at) => {
+    at.added_2031 = { text: 'new' };
+  },
+};
+
+/** Every object inside a value, with the paths to it. */
+function objectsIn(value: unknown): readonly Fields[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inside = Object.values(value).flatMap(objectsIn);
+  return Array.isArray(value) ? inside : [value as Fields, ...inside];
+}
+
+describe('an update of Telegram', () => {
+  it.each(Object.entries(changes))('leaves a trace when any one of its members is %s', (_, change) => {
+    const lost: string[] = [];
+    for (const { name, update } of inputs) {
+      const places = objectsIn(structuredClone(update)).flatMap((object, place) =>
+        Object.keys(object).map((key) => ({ place, key })),
+      );
+      for (const { place, key } of places) {
+        const changed = structuredClone(update) as Fields;
+        const object = objectsIn(changed)[place];
+        if (object === undefined || object === changed) continue;
+        change(object, key);
+        if (fateOf(changed) === undefined) lost.push(`${name}: ${key}`);
+      }
+    }
+    expect(lost).toEqual([]);
+  });
+
+  it('is only refused as unreadable for an id that decides about access, identity or a migration', () => {
+    const ids = new Set(['message_id', 'chat', 'id', 'from', 'draft_id', 'migrate_to_chat_id']);
+    const odd: string[] = [];
+    for (const { name, update } of inputs) {
+      for (const change of ['null', 'absent', 'of another type', 'in a list']) {
+        const body = Object.values(update)[1] as Fields;
+        for (const key of Object.keys(body).filter((one) => !ids.has(one))) {
+          const changed = structuredClone(update) as Fields;
+          changes[change]?.(Object.values(changed)[1] as Fields, key);
+          if (fateOf(changed)?.startsWith('unreadable')) odd.push(`${name}: ${key} ${change}`);
+        }
+      }
+    }
+    expect(odd.filter((one) => !/: sender_chat /.test(one))).toEqual([]);
+  });
+
+  it('is never read as words of the stand-in account when the chat that speaks is broken', () => {
+    const standIn = { id: 1_087_968_824, is_bot: true, first_name: 'Group' };
+    for (const sender_chat of [{}, 'x', [], { id: 'x' }, { title: 'News' }, 17]) {
+      const batch = read({ update_id: 1, message: aMessage({ from: standIn, sender_chat, text: '/stop' }) });
+      expect([batch.events.length, batch.unreadable.length]).toEqual([0, 1]);
+    }
+  });
+
+  it('leaves a trace for any combination of known content fields with unknown ones', () => {
+    const pieces: readonly MessageFields[] = inputs.flatMap(({ update }) => {
+      const { message_id: _, date: __, chat: ___, from: ____, ...fields } = (update.message ?? {}) as Fields;
+      return Object.entries(fields)
+        .filter(([field, value]) => value !== null && ['text', 'line', 'media'].includes(fateIn(field)))
+        .map(([field, value]) => ({ [field]: value }));
+    });
+    // JSON with such keys is refused as a whole.
+    const value = fc
+      .jsonValue()
+      .filter((json) => !/"(?:__proto__|constructor|prototype)":/.test(JSON.stringify(json)));
+    const unknown = fc.dictionary(fc.stringMatching(/^[a-z_]{3,20}_2031$/), value, { maxKeys: 4 });
+    const property = fc.property(fc.subarray([...pieces], { maxLength: 8 }), unknown, (known, added) => {
+      const body = aMessage(Object.assign({}, added, ...known));
+      const { event } = read({ update_id: 1, message: body }).events[0] ?? {};
+      const hasUnknown = Object.values(added).some((value) => value !== null && value !== '');
+      const isEmpty = known.length === 0 && !hasUnknown;
+      expect(event && traceOf(event)).toEqual(isEmpty ? expect.stringMatching(/^message: /) : 'message');
+    });
+    holds(property, { numRuns: 2000, interruptAfterTimeLimit: 5000 });
+  });
+
+  it('is read in a time that is linear in its size, however it is nested', () => {
+    const deep = (depth: number): unknown =>
+      depth === 0 ? 'x' : { type: 'bold', text: [deep(depth - 1), 'y'] };
+    const quoted = (depth: number): unknown =>
+      depth === 0
+        ? { type: 'paragraph', text: 'z\n'.repeat(5000) }
+        : { type: 'blockquote', blocks: [quoted(depth - 1)] };
+    const entities = Array.from({ length: 4000 }, (_, offset) => ({
+      type: ['blockquote', 'bold', 'pre', 'text_link'][offset % 4],
+      offset: offset % 50,
+      length: 4000,
+      url: `https://example.org/${'a'.repeat(2000)}`,
+    }));
+    for (const fields of [
+      {
+        rich_message: { blocks: Array.from({ length: 500 }, () => ({ type: 'paragraph', text: deep(20) })) },
+      },
+      { rich_message: { blocks: [quoted(20)] } },
+      {
+        rich_message: {
+          blocks: Array.from({ length: 30_000 }, () => ({ type: 'list', items: [{ label: '•' }] })),
+        },
+      },
+      { text: 'x\n'.repeat(2048), entities },
+    ]) {
+      const event = read({ update_id: 1, message: aMessage(fields) }).events[0]?.event;
+      const { text = '', shown = '' } = event?.kind === 'message' ? event : {};
+      expect(text.length).toBeLessThanOrEqual(65_536);
+      expect(shown.length).toBeLessThanOrEqual(200_000);
+    }
+  });
+});
+
+function fateIn(field: string): string {
+  return (messageFields as Readonly<Record<string, string>>)[field] ?? '';
+}
