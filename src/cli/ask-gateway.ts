@@ -31,6 +31,29 @@ const noticesSchema = z.object({
   notices: z.array(z.object({ id: z.string(), text: z.string(), since: z.number() }).loose()),
 });
 
+const lanesSchema = z.object({
+  lanes: z.array(
+    z.object({
+      key: z.string(),
+      title: z.string().exactOptional(),
+      state: z.string(),
+      run: z
+        .object({
+          id: z.string(),
+          ageMs: z.number(),
+          waitsFor: z.string().exactOptional(),
+          isStopping: z.boolean(),
+        })
+        .exactOptional(),
+      waitingCount: z.number(),
+    }),
+  ),
+  next: z.string().exactOptional(),
+});
+
+/** A lane with a run or waiting messages. */
+export type AskedLane = z.infer<typeof lanesSchema>['lanes'][number];
+
 /** Codes with which a gateway rejects a request. */
 const refusalCodes = [
   'wrong_token',
@@ -44,6 +67,7 @@ const refusalCodes = [
 type RefusalCode = (typeof refusalCodes)[number];
 const refusalSchema = z.object({ error: z.object({ code: z.enum(refusalCodes) }) });
 
+/** The answer of `/api/status`, with the notices if they could be read. */
 export type AskedStatus = z.infer<typeof statusSchema> & Partial<z.infer<typeof noticesSchema>>;
 
 export type GatewayAnswer =
@@ -116,6 +140,27 @@ async function askConfigured({ host, port }: Config): Promise<GatewayAnswer | un
   const { components = [] } = readySchema.safeParse(answer.body).data ?? {};
   const reasons = components.flatMap(({ state, reason }) => (state === 'down' ? [reason] : []));
   return { kind: 'unproven', url, httpStatus: answer.httpStatus, reasons };
+}
+
+/** How many pages of 25 lanes are asked for. */
+const maxPages = 20;
+
+/** Returns the lanes that are busy, according to a running gateway; undefined if it can't say. */
+export async function askBusyLanes(config: Config, url: string): Promise<readonly AskedLane[] | undefined> {
+  const token = await tokenOf(config);
+  const busy: AskedLane[] = [];
+  let after = '';
+  for (let page = 0; page < maxPages; page++) {
+    const answer = await ask(`${url}/api/lanes${after}`, token);
+    const found = answer.kind === 'answer' ? lanesSchema.safeParse(answer.body).data : undefined;
+    if (found === undefined) return undefined;
+    const { lanes, next } = found;
+    busy.push(...lanes.filter(({ run, waitingCount }) => run !== undefined || waitingCount > 0));
+    // Idle lanes come last.
+    if (!next?.startsWith('busy:')) return busy;
+    after = `?after=${encodeURIComponent(next)}`;
+  }
+  return busy;
 }
 
 export type RunningGateway = Extract<GatewayAnswer, { kind: 'running' }>;

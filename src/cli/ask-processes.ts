@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { localTime } from '../logging/time-text.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 
 const downSchema = z.object({
@@ -45,7 +46,7 @@ export function processLines({ role, pid, url, health, down }: ProcessHealth): r
 
 /** Returns `telegram is down since …, next try …: reason`. */
 export function downText({ name, reason, since, nextTryAt }: ProcessHealth['down'][number]): string {
-  const from = since === undefined ? '' : ` since ${since}`;
-  const next = nextTryAt === undefined ? '' : `, next try ${nextTryAt}`;
+  const from = since === undefined ? '' : ` since ${localTime(Date.parse(since))}`;
+  const next = nextTryAt === undefined ? '' : `, next try ${localTime(Date.parse(nextTryAt))}`;
   return `${name} is down${from}${next}: ${reason}`;
 }

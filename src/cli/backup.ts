@@ -9,6 +9,7 @@ import { isRestoreUnfinished } from '../backup/restore-plan.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { workspacesOutside } from '../config/workspace-rules.ts';
+import { localTime } from '../logging/time-text.ts';
 import { lockDataFolder } from '../processes/folder-lock.ts';
 import { storeSetup } from '../steps.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
@@ -176,5 +177,5 @@ function describe(backup: FoundBackup): string {
   const { kind, madeAt, database, files } = backup.manifest;
   const size =
     files.length === 0 ? '' : `, ${files.length} files, ${(sizeOf(backup) / 1e6).toFixed(1)} MB, read back`;
-  return `${kinds[kind]} of ${madeAt.slice(0, 19).replace('T', ' ')} UTC (${database.kind}${size})`;
+  return `${kinds[kind]} of ${localTime(Date.parse(madeAt))} (${database.kind}${size})`;
 }

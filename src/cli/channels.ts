@@ -9,13 +9,14 @@ import { askGateway, wordsWithoutGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 import type { CommandOutput } from './print.ts';
 import { renderQrCode } from './qr-code.ts';
+import { configForReading } from './readable-config.ts';
 import { withAdapter } from './with-adapter.ts';
 
 type ShownChannel = { readonly id: string; readonly state: string; readonly detail: string };
 
 /** Shows the channels as the gateway reports them, or as they are configured when it isn't running. */
 export async function showChannels(channels: readonly ChannelEntry[]): Promise<CommandOutput> {
-  const config = loadConfig();
+  const config = configForReading();
   const answer = await askGateway(config);
   const isRunning = answer.kind === 'running';
   const shown = isRunning ? answer.status.channels : configuredAccounts(channels, config).map(asConfigured);

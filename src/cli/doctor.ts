@@ -1,5 +1,6 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Config } from '../config/config.ts';
-import { loadConfig } from '../config/load-config.ts';
+import { loadReadableConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createRedactor, stripText } from '../logging/redaction.ts';
 import { findDisagreements } from './agree-with-processes.ts';
@@ -7,7 +8,7 @@ import { type ConfiguredParts, checkConfig } from './config-check.ts';
 import { checkChannels } from './doctor/channel-checks.ts';
 import { type DoctorCheck, failed, ok, renderChecks } from './doctor/check.ts';
 import { checkPrices, checkRedis, checkStore } from './doctor/engine-checks.ts';
-import { askAboutParts, checkEnvironment } from './doctor/environment-checks.ts';
+import { askAboutParts, askRunningGateway, checkEnvironment } from './doctor/environment-checks.ts';
 import { checkFolder, checkNode, checkPort } from './doctor/host-checks.ts';
 import { checkModels } from './doctor/model-checks.ts';
 import { checkProcesses } from './doctor/process-checks.ts';
@@ -42,9 +43,14 @@ type DoctorFindings = { readonly checks: readonly DoctorCheck[]; readonly config
 async function examine(parts: ConfiguredParts, fixes: boolean): Promise<DoctorFindings> {
   const node = checkNode();
   const read = await readConfiguration(parts);
-  // All other checks depend on the configuration.
+  // All other checks depend on where the data is.
   if (read.config === undefined) return { checks: [node, read.check] };
   const { config } = read;
+  if (read.check.result === 'failed') {
+    const found = [checkFolder(config, { fixes }), checkPort(config), checkProcesses(config)];
+    const rest = await Promise.all([...found, askRunningGateway(config)]);
+    return { config, checks: [node, read.check, ...rest.flat()] };
+  }
   const differing = await findDisagreements(config);
   const isOtherwise = differing.some(({ lacking }) => lacking.length > 0);
   const rest = await Promise.all([
@@ -64,12 +70,17 @@ async function readConfiguration(
   parts: ConfiguredParts,
 ): Promise<{ readonly check: DoctorCheck; readonly config?: Config }> {
   const name = 'config';
+  const fix = `fix the problems listed above; to see whether any are left: ${parleyCommand} config check`;
+  const inWords = (error: unknown) => (error instanceof Error ? error.message : String(error));
   try {
-    const config = loadConfig();
-    await checkConfig(config, parts);
-    return { check: ok(name, settingsSources(config)), config };
+    const { config, problem } = loadReadableConfig();
+    if (problem !== undefined) return { check: failed(name, problem, fix), config };
+    const detail = await checkConfig(config, parts).then(() => undefined, inWords);
+    return {
+      check: detail === undefined ? ok(name, settingsSources(config)) : failed(name, detail, fix),
+      config,
+    };
   } catch (error) {
-    const detail = error instanceof Error ? error.message : String(error);
-    return { check: failed(name, detail, 'fix the problems listed above') };
+    return { check: failed(name, inWords(error), fix) };
   }
 }

@@ -12,6 +12,7 @@ import { newRowId } from '../store/base/row-id.ts';
 import { readChatLinks, removeLink } from '../store/links/operate-links.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { CommandOutput } from './print.ts';
+import { configForReading } from './readable-config.ts';
 import { withStore } from './with-store.ts';
 
 /** How many accounts are read from the store. */
@@ -21,7 +22,7 @@ type LinkedPerson = { readonly identity: string; readonly accounts: readonly Lin
 
 /** Lists everyone who has several accounts, and who linked each. */
 export async function listLinks(): Promise<CommandOutput> {
-  const config = loadConfig();
+  const config = configForReading();
   const configured = identityLinksFrom(config.identityLinks);
   const people = await withStore((store) => readPeople(store, configured), config);
   const texts = noticesFor(config.language, config.texts);

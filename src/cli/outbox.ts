@@ -9,11 +9,12 @@ import {
   type UndeliveredPart,
 } from '../store/delivery/operator-actions.ts';
 import type { CommandOutput } from './print.ts';
+import { configForReading } from './readable-config.ts';
 import { withStore } from './with-store.ts';
 
 /** Lists undelivered parts. */
 export async function listUndelivered(): Promise<CommandOutput> {
-  const parts = await withStore((store) => store.read(readUndelivered, { limit: 200 }));
+  const parts = await withStore((store) => store.read(readUndelivered, { limit: 200 }), configForReading());
   const lines = parts.length === 0 ? ['No undelivered messages.'] : parts.map(lineOf);
   return { result: parts, lines };
 }

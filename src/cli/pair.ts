@@ -8,11 +8,12 @@ import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/o
 import { personLabel } from '../store/access/person-label.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { CommandOutput } from './print.ts';
+import { configForReading } from './readable-config.ts';
 import { withStore } from './with-store.ts';
 
 /** Lists pending requests and approvals. */
 export async function listAccess(): Promise<CommandOutput> {
-  const config = loadConfig();
+  const config = configForReading();
   const list = await withStore((store) => store.read(readAccess, { limit: 1000 }), config);
   const texts = noticesFor(config.language, config.texts);
   return { result: list, lines: describeAccess(list, Date.now(), texts).split('\n') };

@@ -11,6 +11,7 @@ import { changeQueuedItem, type ItemOrder } from '../server/change-queued-item.t
 import { readQueuedItems } from '../store/reads/read-waiting-items.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { CommandOutput } from './print.ts';
+import { configForReading } from './readable-config.ts';
 import { withStore } from './with-store.ts';
 
 /** How many waiting messages a list shows. */
@@ -18,7 +19,7 @@ const listed = 500;
 
 /** Lists the waiting messages of all conversations. */
 export async function listQueue(): Promise<CommandOutput> {
-  const config = loadConfig();
+  const config = configForReading();
   const items = await withStore((store) => store.read(readQueuedItems, { limit: listed }), config);
   const texts = noticesFor(config.language, config.texts);
   const lines = items.map((item) => {

@@ -2,7 +2,7 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { TranscriptMessage } from '#contracts/message.ts';
 import { stripText } from '../logging/redaction.ts';
-import { timeText } from '../logging/time-text.ts';
+import { localTime } from '../logging/time-text.ts';
 import type { Store } from '../store/base/command.ts';
 import {
   findSession,
@@ -12,7 +12,9 @@ import {
   type SessionReport,
 } from '../store/reads/read-session-reports.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
+import { cleanLabel } from '../texts/clean-untrusted.ts';
 import type { CommandOutput } from './print.ts';
+import { configForReading } from './readable-config.ts';
 import { transcriptLine } from './transcript-line.ts';
 import { withStore } from './with-store.ts';
 
@@ -23,14 +25,17 @@ const pageSize = 200;
 
 /** Lists the most recently used conversations. */
 export async function listSessions(): Promise<CommandOutput> {
-  const sessions = await withStore((store) => store.read(readSessionReports, { limit: listed }));
+  const sessions = await withStore(
+    (store) => store.read(readSessionReports, { limit: listed }),
+    configForReading(),
+  );
   const lines = sessions.length === 0 ? ['No conversations yet.'] : sessions.map(lineOf);
   return { result: sessions, lines };
 }
 
 /** Shows a conversation. `id`: the session's id or the beginning of it, or a session key. */
 export async function showSession(id: string): Promise<CommandOutput> {
-  const session = await withStore((store) => findOne(store, id));
+  const session = await withStore((store) => findOne(store, id), configForReading());
   return { result: session, lines: describe(session) };
 }
 
@@ -39,7 +44,7 @@ export async function exportSession(id: string): Promise<CommandOutput> {
   const { session, messages } = await withStore(async (store) => {
     const found = await findOne(store, id);
     return { session: found, messages: await readWhole(store, found.id) };
-  });
+  }, configForReading());
   const lines = [...describe(session), ...messages.map(transcriptLine)];
   return { result: { ...session, messages }, lines };
 }
@@ -67,7 +72,7 @@ function describe(session: SessionDetails): readonly string[] {
   return [
     lineOf(session),
     `  ${session.key}`,
-    `  from ${timeText(session.createdAt)} to ${timeText(session.updatedAt)}`,
+    `  from ${localTime(session.createdAt)} to ${localTime(session.updatedAt)}`,
     ...session.usage.map(usageLine),
     ...(session.summary === undefined ? [] : [`  summary: ${session.summary}`]),
   ];
@@ -76,6 +81,7 @@ function describe(session: SessionDetails): readonly string[] {
 function lineOf(session: SessionReport): string {
   const { id, title, key, agentId, messageCount, tokens, cost, isSummarised, endedAt } = session;
   const facts = [
+    ...(session.lastSender === undefined ? [] : [describeSender(session.lastSender)]),
     `agent ${agentId}`,
     `messages: ${messageCount}`,
     `tokens: ${tokens.prompt + tokens.completion}`,
@@ -83,7 +89,13 @@ function lineOf(session: SessionReport): string {
     ...(isSummarised ? ['summarised'] : []),
     ...(endedAt === undefined ? [] : ['ended']),
   ];
-  return `${id}  ${title === undefined ? key : `“${title}”`}  ${facts.join(', ')}`;
+  return `${id}  ${localTime(session.updatedAt)}  ${title === undefined ? key : `“${title}”`}  ${facts.join(', ')}`;
+}
+
+/** Returns `Ann on telegram (telegram:301)`; a name can be anything, so the reference is always there. */
+function describeSender({ network, ref, name }: NonNullable<SessionReport['lastSender']>): string {
+  const shown = cleanLabel(name);
+  return shown === '' ? ref : `${shown} on ${network} (${ref})`;
 }
 
 function usageLine({ purpose, calls, promptTokens, completionTokens, cost }: PurposeUsage): string {

@@ -1,19 +1,21 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { localTime } from '../logging/time-text.ts';
 import { issuerOf } from '../server/sign-ins.ts';
 import { endSignIns, readSignIns } from '../store/sign-ins/sign-ins.ts';
 import { tokenOf } from './ask-gateway.ts';
 import type { CommandOutput } from './print.ts';
+import { configForReading } from './readable-config.ts';
 import { withStore } from './with-store.ts';
 
 /** Lists the browsers signed in with this data folder's token. */
 export async function listSignIns(): Promise<CommandOutput> {
-  const config = loadConfig();
+  const config = configForReading();
   const issuer = issuerOf(await tokenOf(config));
   const signIns = await withStore((store) => store.read(readSignIns, { issuer, at: Date.now() }), config);
   const lines = signIns.map(({ id, browser, createdAt, lastSeenAt }) =>
-    [id, browser, `signed in ${timeOf(createdAt)}`, `last seen ${timeOf(lastSeenAt)}`].join('  '),
+    [id, browser, `signed in ${localTime(createdAt)}`, `last seen ${localTime(lastSeenAt)}`].join('  '),
   );
   return { result: signIns, lines: lines.length === 0 ? ['No browser is signed in.'] : lines };
 }
@@ -42,8 +44,4 @@ export async function endBrowsers(which: {
   }
   const what = ended.length === 1 ? '1 browser' : `${ended.length} browsers`;
   return { result: { ended }, lines: [`Signed ${what} out.`] };
-}
-
-function timeOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 }

@@ -1,39 +1,81 @@
-import { loadConfig } from '../config/load-config.ts';
-import { timeText } from '../logging/time-text.ts';
-import { type AskedStatus, askGateway, type RunningGateway, requireRunning } from './ask-gateway.ts';
+import { localTime } from '../logging/time-text.ts';
+import {
+  type AskedLane,
+  type AskedStatus,
+  askBusyLanes,
+  askGateway,
+  type RunningGateway,
+  requireRunning,
+} from './ask-gateway.ts';
 import { askProcesses, processLines } from './ask-processes.ts';
 import type { CommandOutput } from './print.ts';
+import { configForReading } from './readable-config.ts';
 
 /**
  * Shows the state of the gateway on this data folder and of the other processes, and the owner's alerts. If only
  * workers run, shows theirs.
  */
 export async function showStatus(): Promise<CommandOutput> {
-  const config = loadConfig();
+  const config = configForReading();
   const answer = await askGateway(config);
   const gateway = answer.kind === 'away' && answer.hasWorkers ? undefined : requireRunning(answer, config);
   const processes = await askProcesses(config.dataDir);
   const others = processes.filter(({ url }) => url !== gateway?.url).flatMap(processLines);
-  const lines =
-    gateway === undefined
-      ? [`No gateway is running on ${config.dataDir}, only workers.`, ...others]
-      : gatewayLines(gateway, others);
-  return { result: { ...gateway?.status, processes }, lines };
+  if (gateway === undefined) {
+    const lines = [`No gateway is running on ${config.dataDir}, only workers.`, ...others];
+    return { result: { processes }, lines };
+  }
+  const lanes = await askBusyLanes(config, gateway.url);
+  return {
+    result: { ...gateway.status, processes, ...(lanes && { lanes }) },
+    lines: gatewayLines(gateway, [...laneLines(lanes), ...others]),
+  };
 }
 
 function gatewayLines({ url, status }: RunningGateway, others: readonly string[]): readonly string[] {
   const { version, model, startedAt, channels, problems, notices = [] } = status;
   return [
-    `Parley ${version} at ${url}, since ${timeText(startedAt)}, model ${model.name}`,
+    `Parley ${version} at ${url}, since ${localTime(startedAt)}, model ${model.name}`,
     ...channels.map(channelLine),
     ...others,
     ...problems.map(({ text }) => `! ${text}`),
-    ...notices.map(({ text, since }) => `! ${text} (since ${timeText(since)})`),
+    ...notices.map(({ text, since }) => `! ${text} (since ${localTime(since)})`),
   ];
 }
 
+/** How many conversations are listed one by one. */
+const listed = 20;
+
+/** Returns the runs and waiting messages: the totals, then each conversation. */
+function laneLines(lanes: readonly AskedLane[] | undefined): readonly string[] {
+  if (lanes === undefined) return [];
+  const runs = lanes.filter(({ run }) => run !== undefined).length;
+  const waiting = lanes.reduce((sum, { waitingCount }) => sum + waitingCount, 0);
+  const more = lanes.length - listed;
+  return [
+    `  runs: ${runs}, waiting messages: ${waiting}`,
+    ...lanes.slice(0, listed).map(laneLine),
+    ...(more > 0 ? [`    and ${more} more conversations`] : []),
+  ];
+}
+
+function laneLine({ key, title, state, run, waitingCount }: AskedLane): string {
+  const facts = [
+    ...(run === undefined ? [state] : [`run ${run.id} for ${secondsText(run.ageMs)}`]),
+    ...(run?.waitsFor === undefined ? [] : [`waits for ${run.waitsFor}`]),
+    ...(run?.isStopping === true ? ['stopping'] : []),
+    ...(waitingCount === 0 ? [] : [`waiting messages: ${waitingCount}`]),
+  ];
+  return `    ${title === undefined ? key : `“${title}”`}: ${facts.join(', ')}`;
+}
+
+function secondsText(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+}
+
 function channelLine({ id, state, detail, since, nextTryAt }: AskedStatus['channels'][number]): string {
-  const from = since === undefined ? '' : `, since ${timeText(since)}`;
-  const next = nextTryAt === undefined ? '' : `, next try ${timeText(nextTryAt)}`;
+  const from = since === undefined ? '' : `, since ${localTime(since)}`;
+  const next = nextTryAt === undefined ? '' : `, next try ${localTime(nextTryAt)}`;
   return `  ${id.padEnd(10)} ${state} (${detail})${from}${next}`;
 }

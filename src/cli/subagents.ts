@@ -2,7 +2,7 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { ChildRecord } from '#contracts/child.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { stripText } from '../logging/redaction.ts';
-import { timeText } from '../logging/time-text.ts';
+import { localTime } from '../logging/time-text.ts';
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { type SteerResult, steerChild, stopChild } from '../store/children/operate-child.ts';
@@ -10,6 +10,7 @@ import { findChild, readChildren } from '../store/children/read-children.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 import { durationOf } from './child-lines.ts';
 import type { CommandOutput } from './print.ts';
+import { configForReading } from './readable-config.ts';
 import { transcriptLine } from './transcript-line.ts';
 import { withStore } from './with-store.ts';
 
@@ -20,7 +21,7 @@ const logged = 200;
 
 /** Lists the newest sub-agents. */
 export async function listSubagents(): Promise<CommandOutput> {
-  const children = await withStore((store) => store.read(readChildren, { limit: known }));
+  const children = await withStore((store) => store.read(readChildren, { limit: known }), configForReading());
   const lines = children.length === 0 ? ['No sub-agents.'] : children.map(lineOf);
   return { result: children, lines };
 }
@@ -31,11 +32,11 @@ export async function showSubagent(id: string): Promise<CommandOutput> {
     const found = await findOne(store, id);
     // Lists don't include results.
     return (await store.read(findChild, { childId: found.id })) ?? found;
-  });
+  }, configForReading());
   const lines = [
     lineOf(child),
     `  agent ${child.agentId}, parent session ${child.parentSessionId}, tree ${child.treeId}`,
-    `  spawned ${timeText(child.createdAt)}, lane ${child.laneKey}`,
+    `  spawned ${localTime(child.createdAt)}, lane ${child.laneKey}`,
     `  task: ${child.task}`,
     ...(child.result === undefined ? [] : [`  result (told: ${child.told}): ${child.result}`]),
   ];
@@ -47,7 +48,7 @@ export async function showSubagentLog(id: string): Promise<CommandOutput> {
   const messages = await withStore(async (store) => {
     const { sessionId } = await findOne(store, id);
     return store.read(readTranscriptPage, { sessionId, limit: logged });
-  });
+  }, configForReading());
   const lines = messages.map(transcriptLine);
   return { result: messages, lines: lines.length === 0 ? ['Nothing yet.'] : lines };
 }

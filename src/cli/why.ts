@@ -1,10 +1,10 @@
 import { ParleyError } from '#contracts/errors.ts';
-import { loadConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createRedactor, stripText } from '../logging/redaction.ts';
-import { timeText } from '../logging/time-text.ts';
+import { localTime } from '../logging/time-text.ts';
 import { readWhy } from '../store/reads/why/read-why.ts';
 import type { ExitCode } from './exit-code.ts';
+import { configForReading } from './readable-config.ts';
 import { renderRecord } from './render-record.ts';
 import { renderTrace } from './render-trace.ts';
 import { withStore } from './with-store.ts';
@@ -25,7 +25,7 @@ Sign-ins that have ended and processes that are gone leave no record.`;
  * else that Parley gives an id. Throws `invalid_input` for an unknown id.
  */
 export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<ExitCode> {
-  const config = loadConfig();
+  const config = configForReading();
   const why = await withStore((store) => store.read(readWhy, { id, withExcerpts: withText }), config);
   const { redact } = createRedactor(secretsOf(config));
   switch (why.kind) {
@@ -36,7 +36,7 @@ export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<Exit
       print(asJson ? JSON.stringify(why.record, undefined, 2) : renderRecord(why.record), redact);
       return 0;
     case 'several': {
-      const lines = why.candidates.map(({ name, what, at }) => `  ${name}  ${what} ${timeText(at)}`);
+      const lines = why.candidates.map(({ name, what, at }) => `  ${name}  ${what} ${localTime(at)}`);
       throw new ParleyError(
         'invalid_input',
         `${id} has several meanings. Give one of these ids:\n${stripText(lines.join('\n'))}`,

@@ -11,6 +11,8 @@ export type ConfigFile = {
   readonly path?: string;
   readonly content: Readonly<Record<string, unknown>>;
   readonly problems: readonly Problem[];
+  /** Only for a file that isn't valid JSON: settings that could be read on their own. */
+  readonly places?: Readonly<Record<string, unknown>>;
 };
 
 /** Returns the path of the configuration file: the one in PARLEY_CONFIG, or else in the installation's home. */
@@ -34,9 +36,9 @@ export function readConfigFile(named: string | undefined, home: string): ConfigF
 }
 
 function parseText(text: string, path: string): Omit<ConfigFile, 'path'> {
+  // Comments are replaced by white space, so that the parser reports the right line.
+  const plain = stripJsonComments(text, { trailingCommas: true });
   try {
-    // Comments are replaced by white space, so that the parser reports the right line.
-    const plain = stripJsonComments(text, { trailingCommas: true });
     const content = parseJson(plain);
     if (typeof content !== 'object' || content === null || Array.isArray(content)) {
       return { content: {}, problems: [{ where: path, what: "isn't a JSON object; write { … }" }] };
@@ -46,17 +48,47 @@ function parseText(text: string, path: string): Omit<ConfigFile, 'path'> {
   } catch (error) {
     return {
       content: {},
-      problems: [{ where: path, what: `isn't valid JSON${positionOf(error, text)}; fix it there` }],
+      problems: [{ where: path, what: `isn't valid JSON${positionOf(error, plain)}; fix it there` }],
+      places: placesIn(text),
     };
   }
 }
 
-/** Returns only the position from the parser's message, because its quote may contain a secret. */
+/** Finds the data folder and the address in a text that isn't valid JSON, so that commands still find the gateway. */
+function placesIn(text: string): Readonly<Record<string, unknown>> {
+  const [, dataDir] = /^[\s{,]*"dataDir"\s*:\s*"([^"\\]+)"/m.exec(text) ?? [];
+  const [, host] = /^[\s{,]*"host"\s*:\s*"([^"\\]+)"/m.exec(text) ?? [];
+  const [, port] = /^[\s{,]*"port"\s*:\s*(\d{1,5})/m.exec(text) ?? [];
+  return { ...(dataDir && { dataDir }), ...(host && { host }), ...(port && { port: Number(port) }) };
+}
+
+/**
+ * Returns only the position of the fault, because the parser's quote may contain a secret. Where its message has no
+ * position, the fault is where the longest beginning ends that could still be continued.
+ */
 function positionOf(error: unknown, text: string): string {
   const [, position] = /at position (\d+)/.exec(String(error)) ?? [];
-  if (position === undefined) return '';
-  const before = text.slice(0, Number(position)).split('\n');
+  // Valid, but too deep or too large.
+  if (position === undefined && couldGoOn(text)) return '';
+  let good = Number(position ?? 0);
+  for (let bad = position === undefined ? text.length : good; good < bad; ) {
+    const middle = Math.ceil((good + bad) / 2);
+    if (couldGoOn(text.slice(0, middle))) good = middle;
+    else bad = middle - 1;
+  }
+  const before = text.slice(0, good).split('\n');
   return ` at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+}
+
+/** Says whether JSON that begins like this is valid, or only lacks its end. */
+function couldGoOn(beginning: string): boolean {
+  try {
+    JSON.parse(beginning);
+    return true;
+  } catch (error) {
+    const [, position] = /at position (\d+)/.exec(String(error)) ?? [];
+    return /end of JSON|Unterminated/.test(String(error)) || Number(position) >= beginning.length;
+  }
 }
 
 /** Finds duplicate names: the parser keeps the last value, so the earlier one would silently have no effect. */

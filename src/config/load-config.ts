@@ -1,6 +1,7 @@
 // Builds one immutable Config from defaults < file < environment. All problems are reported together;
 // nothing is guessed, and unknown names are errors.
 import { dirname, resolve } from 'node:path';
+import { ParleyError } from '#contracts/errors.ts';
 import { agentId } from '#contracts/ids.ts';
 import { type ChannelAccounts, readChannelAccounts } from './channel-accounts.ts';
 import type { AgentSettings, Config, HiddenSetting } from './config.ts';
@@ -30,7 +31,52 @@ import { findWorkspaceProblems } from './workspace-rules.ts';
  */
 export function loadConfig(given?: Environment, home: string = homeFolder()): Config {
   const environment = given ?? readSurroundings(home);
-  const file = readConfigFile(environment.values.PARLEY_CONFIG, home);
+  return buildFrom(readConfigFile(environment.values.PARLEY_CONFIG, home), environment, home);
+}
+
+/** A configuration to read with; `problem`: what is wrong with the real one, whose other settings are defaults here. */
+export type ReadableConfig = { readonly config: Config; readonly problem?: string };
+
+/**
+ * Does the same as `loadConfig` for a command that only reads: an invalid configuration is reduced to what says where
+ * the data and the gateway are. Throws `config_invalid` if even that isn't valid.
+ */
+export function loadReadableConfig(given?: Environment, home: string = homeFolder()): ReadableConfig {
+  const environment = given ?? readSurroundings(home);
+  try {
+    return { config: loadConfig(environment, home) };
+  } catch (error) {
+    if (!(error instanceof ParleyError) || error.code !== 'config_invalid') throw error;
+    const config =
+      reduced(environment, home, [...dataPlaces, ...addresses]) ?? reduced(environment, home, dataPlaces);
+    if (config === undefined) throw error;
+    return { config, problem: error.message };
+  }
+}
+
+/** The settings and variables that say where the data is, and those that say where the gateway listens. */
+const dataPlaces = ['dataDir', 'PARLEY_DATA_DIR', 'PARLEY_TOKEN', 'DATABASE_URL'];
+const addresses = ['host', 'port', 'PARLEY_HOST', 'PARLEY_PORT'];
+
+/** Returns the configuration with defaults in place of all settings but the given ones; undefined if one is invalid. */
+function reduced(environment: Environment, home: string, names: readonly string[]): Config | undefined {
+  const only = (settings: Readonly<Record<string, unknown>>) =>
+    Object.fromEntries(Object.entries(settings).filter(([name]) => names.includes(name)));
+  const { path, content, places } = readConfigFile(environment.values.PARLEY_CONFIG, home);
+  const file = {
+    content: only({ ...places, ...content }),
+    problems: [],
+    ...(path !== undefined && { path }),
+  };
+  try {
+    const values: Environment['values'] = only(environment.values);
+    return buildFrom(file, { values, unknown: [], files: environment.files ?? [] }, home);
+  } catch {
+    return undefined;
+  }
+}
+
+function buildFrom(file: ConfigFile, environment: Environment, home: string): Config {
   const overlaid = overlayEnvironment(file.content, environment);
   const credentials = readCredentials(environment, {
     allowInsecureRedis: file.content.allowInsecureRedis === true,

@@ -13,3 +13,12 @@ export function timeText(at: unknown): string {
 export function minuteText(at: unknown): string {
   return timeText(at).replace(/^(\S+)T(\d\d:\d\d):.*Z$/, '$1 $2 UTC');
 }
+
+/** Formats a time for people at this machine, in its time zone: `2026-11-22 12:28`. Never throws either. */
+export function localTime(at: unknown): string {
+  if (typeof at !== 'number' || Math.abs(at) > latest) return timeText(at);
+  const time = new Date(at);
+  const two = (part: number) => String(part).padStart(2, '0');
+  const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-');
+  return `${day} ${two(time.getHours())}:${two(time.getMinutes())}`;
+}

@@ -15,11 +15,13 @@ it('lists conversations by their titles and shows one with what it was spent on'
   const run = await worker.claimRun(aLane('one').key);
   await worker.answer(run, 'Mine.', { modelCalls: [counted(run)] });
   const line = (name: string, cost: string) =>
-    `${run.sessionId}  ${name}  agent main, messages: 2, tokens: 150, cost $${cost}\n`;
-  expect((await sessions('list')).stdout).toBe(line(run.laneKey, '0.0001'));
+    new RegExp(
+      `^${run.sessionId}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d  ${name}  ann on test \\(test:ann\\), agent main, messages: 2, tokens: 150, cost \\$${cost}\n`,
+    );
+  expect((await sessions('list')).stdout).toMatch(line(run.laneKey, '0.0001'));
   await worker.answer(await worker.claimRun(titleLaneOf(run.sessionId)), 'Green boats', { parts: [] });
   const shown = (await sessions('show', run.sessionId.slice(0, 8))).stdout;
-  expect(shown).toContain(line('“Green boats”', '0.0001').trim());
+  expect(shown).toMatch(line('“Green boats”', '0.0001'));
   expect(shown).toContain('  turn: calls 1, tokens 120 in, 30 out, cost $0.0001');
   const [listed] = JSON.parse((await sessions('list', '--json')).stdout);
   expect(listed).toMatchObject({ title: 'Green boats', tokens: { prompt: 120, completion: 30 } });

@@ -100,3 +100,61 @@ it('reloads the workers where no gateway runs', async () => {
   });
   await told;
 });
+
+it('shows runs and waiting messages, and answers although the configuration file is broken', async () => {
+  const folder = aFolder();
+  const lane = {
+    key: 'main:bot:test:dm:ann',
+    class: 'main',
+    agentId: 'main',
+    mode: 'steer',
+    waiting: [],
+    title: undefined,
+  };
+  const run = { id: 'run-1', kind: 'turn', ageMs: 12_000, isStopping: false };
+  const { server, url } = await aServer({
+    token,
+    lanes: {
+      setMode: async () => false,
+      list: async () => ({
+        version: 1,
+        lanes: [
+          { ...lane, title: 'Green boats', state: 'active', run, waitingCount: 2 },
+          { ...lane, key: 'main:bot:test:dm:bea', state: 'due', waitingCount: 1 },
+          { ...lane, key: 'main:bot:test:dm:cy', state: 'idle', waitingCount: 0 },
+        ],
+      }),
+    },
+  });
+  onTestFinished(server.close);
+  onTestFinished(await publishAddress(folder, { url }));
+  const file = join(folder, 'broken.json');
+  await writeFile(file, '{\n  "model": "demo"\n  "agents": [\n');
+  const env = { PARLEY_DATA_DIR: folder, PARLEY_CONFIG: file, PARLEY_PORT: '0', PARLEY_TOKEN: token };
+  const { code, stdout, stderr } = await runParley(['status'], env);
+  expect(code).toBe(0);
+  expect(stdout).toContain('  runs: 1, waiting messages: 3\n');
+  expect(stdout).toContain('    “Green boats”: run run-1 for 12 s, waiting messages: 2\n');
+  expect(stdout).toContain('    main:bot:test:dm:bea: due, waiting messages: 1\n');
+  expect(stderr).toContain("broken.json: isn't valid JSON at line 3");
+  expect(JSON.parse((await runParley(['status', '--json'], env)).stdout).lanes).toHaveLength(2);
+
+  const doctor = await runParley(['doctor'], env);
+  expect(doctor.code).toBe(1);
+  expect(doctor.stdout).toContain("isn't valid JSON at line 3");
+  expect(doctor.stdout).toContain(`gateway ${process.pid}`);
+});
+
+it('finds the data folder that a broken configuration file names', async () => {
+  const folder = aFolder();
+  const file = join(folder, 'broken.json');
+  await writeFile(file, `{\n  "dataDir": "elsewhere",\n  "port": 1,\n  "model": demo }`);
+  for (const command of ['status', 'sessions list', 'pair list', 'queue list', 'outbox list', 'why x']) {
+    const { code, stderr } = await runParley(command.split(' '), { PARLEY_CONFIG: file });
+    expect([command, code]).toEqual([command, 1]);
+    expect(stderr).toContain("isn't valid JSON at line 4");
+    expect(stderr).toContain(join(folder, 'elsewhere'));
+  }
+  const changes = await runParley(['pair', 'approve', 'ABCD2345'], { PARLEY_CONFIG: file });
+  expect(changes.stderr).not.toContain('elsewhere');
+});

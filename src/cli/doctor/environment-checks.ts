@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { homeFolder } from '../../config/environment.ts';
 import type { Disagreement } from '../agree-with-processes.ts';
-import { askGateway } from '../ask-gateway.ts';
+import { type AskedStatus, askGateway } from '../ask-gateway.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
 /** Checks whether this command sees the same variables as the running processes. */
@@ -31,7 +31,16 @@ export async function askAboutParts(config: Config): Promise<readonly DoctorChec
         'run this command in its environment',
       ),
     ];
-  const { model, channels, problems } = answer.status;
+  return partChecks(answer.status);
+}
+
+/** Asks the running gateway, if there is one: a broken configuration file only matters at its next start. */
+export async function askRunningGateway(config: Config): Promise<readonly DoctorCheck[]> {
+  const answer = await askGateway(config);
+  return answer.kind === 'running' ? partChecks(answer.status) : [];
+}
+
+function partChecks({ model, channels, problems }: AskedStatus): readonly DoctorCheck[] {
   return [
     model.isDemo
       ? warning('model', 'the demo model', 'set ANTHROPIC_API_KEY or OPENAI_API_KEY where the gateway runs')

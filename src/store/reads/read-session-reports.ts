@@ -1,12 +1,20 @@
 import { type SqlBool, sql } from 'kysely';
 import { textOf } from '#contracts/message.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
 import { type RowOf, withoutNulls } from '../base/without-nulls.ts';
+import { senderRef } from '../items/item-change.ts';
 import { titleSessionOf } from '../lanes/titles.ts';
 import { readContext } from './read-transcript.ts';
 
 /** A conversation as shown in lists; times in ms. The cost, in micro-dollars, includes its title and sub-agents. */
-export type SessionReport = ReturnType<typeof reportOf>;
+export type SessionReport = ReturnType<typeof reportOf> & {
+  /** Who wrote last, and on which network; absent if only programs wrote, or nothing is kept of it. */
+  readonly lastSender?: LastSender;
+};
+
+/** `ref`: `channel:peer`. The name is the person's own choice and proves nothing. */
+type LastSender = { readonly network: string; readonly ref: string; readonly name: string };
 
 /** Reads the most recently updated conversations, newest first, without sub-agents' sessions. */
 export const readSessionReports: StoreQuery<{ readonly limit: number }, readonly SessionReport[]> = {
@@ -14,7 +22,8 @@ export const readSessionReports: StoreQuery<{ readonly limit: number }, readonly
   run: async (tx, { limit }) => {
     const rows = await conversations(tx).orderBy('updatedAt', 'desc').limit(limit).execute();
     const usage = await usageOf(tx, rows);
-    return rows.map((row) => reportOf(row, usage.get(row.id)));
+    const senders = await lastSendersOf(tx, rows);
+    return rows.map((row) => ({ ...reportOf(row, usage.get(row.id)), ...senders.get(row.key) }));
   },
 };
 
@@ -52,9 +61,10 @@ export const findSession: StoreQuery<{ readonly idOrKey: string }, FoundSession>
     if (other !== undefined) return { kind: 'several' };
     const { summary } = await readContext.run(tx, { sessionId: row.id });
     const usage = (await usageOf(tx, [row])).get(row.id) ?? [];
+    const sender = (await lastSendersOf(tx, [row])).get(row.key);
     return {
       kind: 'found',
-      session: { ...reportOf(row, usage), usage, summary: summary && textOf(summary.parts) },
+      session: { ...reportOf(row, usage), ...sender, usage, summary: summary && textOf(summary.parts) },
     };
   },
 };
@@ -82,6 +92,33 @@ function reportOf(row: Row, usage: readonly PurposeUsage[] = []) {
     /** Whether a summary replaces its beginning. */
     isSummarised: summaryMessageId !== undefined,
   };
+}
+
+/** Reads by session key who wrote last in each conversation. */
+async function lastSendersOf(tx: Tx, rows: readonly Row[]) {
+  const keys = [...new Set(rows.map(({ key }) => key))];
+  if (keys.length === 0) return new Map<string, { readonly lastSender: LastSender }>();
+  const latest = tx.db
+    .selectFrom('inbox')
+    .select(['laneKey', (eb) => eb.fn.max('seq').as('seq')])
+    .where('laneKey', 'in', keys)
+    .where('senderId', '<>', '')
+    .groupBy('laneKey')
+    .as('latest');
+  const found = await tx.db
+    .selectFrom('inbox')
+    .innerJoin(latest, (join) =>
+      join.onRef('latest.laneKey', '=', 'inbox.laneKey').onRef('latest.seq', '=', 'inbox.seq'),
+    )
+    .select(['inbox.laneKey', 'inbox.account', 'inbox.senderId', 'inbox.content'])
+    .execute();
+  return new Map(
+    found.map(({ laneKey, content, ...row }) => {
+      const ref = senderRef(row);
+      const lastSender = { network: ref.split(':')[0] ?? ref, ref, name: json.content(content).sender.name };
+      return [laneKey, { lastSender }] as const;
+    }),
+  );
 }
 
 /** Reads the usage of sessions by id, including that of their titles. */
