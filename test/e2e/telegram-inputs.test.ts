@@ -137,6 +137,25 @@ describe.concurrent('on Telegram', () => {
     expect(readLast(talk)).toContain('[picture]');
   });
 
+  test('every picture of an album keeps its own words', async ({ expect }) => {
+    const talk = aTalk();
+    const { telegram, from, mark } = talk;
+    talk.script((_body, count) => ({ text: `Answer ${count}.` }));
+    const send = (text: string) =>
+      telegram.userSends({
+        from,
+        text,
+        photo: telegram.world.addFile({ name: 'p.png', mimeType: 'image/png', bytes: onePixel }),
+        album: '139',
+      });
+    send(`before ${mark}`);
+    send('');
+    send('after');
+    await talk.untilSaid('Answer 1.');
+    expect(imagesIn(lastOf(talk))).toBe(3);
+    expect(readLast(talk)).toMatch(/before no\d+[\s\S]*after/);
+  });
+
   test('a comment and the post that it is about are one turn', async ({ expect }) => {
     const talk = aTalk();
     const { telegram, from, mark } = talk;

@@ -60,6 +60,12 @@ export const events: readonly TelegramInput[] = [
   }),
   service('a refund', 'refunded_payment', { currency: 'XTR', total_amount: 1 }),
   refused(
+    'somebody who joined, as older servers report it three times',
+    'home-assistant/core#68250',
+    groupMessage({ new_chat_participant: bea, new_chat_member: bea, new_chat_members: [bea] }),
+    'new_chat_participant: reports about members',
+  ),
+  refused(
     'a message without anything in it',
     'aiogram test_message.py, TEST_MESSAGE_UNKNOWN',
     message({}),

@@ -240,6 +240,49 @@ export const words: readonly TelegramInput[] = [
     },
   },
   {
+    name: 'a link after emoji, whose places are counted in UTF-16',
+    shape: 'LonamiWebs/Telethon#4557; telegraf/telegraf#1109',
+    update: message({
+      text: '👨‍💻🇺🇸 see notes 😆',
+      entities: [mark('text_link', '👨‍💻🇺🇸 see notes 😆', 'notes', { url: 'https://example.org/n' })],
+    }),
+    read: {
+      event: 'message',
+      text: '👨‍💻🇺🇸 see notes 😆',
+      shown: '👨‍💻🇺🇸 see [notes](https://example.org/n) 😆',
+    },
+  },
+  {
+    name: 'a link whose address contains the name of the bot calls nobody',
+    shape: 'openclaw/openclaw#114493, mentions made up by rendered addresses',
+    update: groupMessage({
+      text: 'see this',
+      entities: [mark('text_link', 'see this', 'this', { url: 'https://example.org/ @ParleyBot /stop' })],
+    }),
+    read: {
+      event: 'message',
+      text: 'see this',
+      shown: 'see [this](https://example.org/%20@ParleyBot%20/stop)',
+    },
+  },
+  {
+    name: 'a post of the channel that a discussion group belongs to',
+    shape: 'openclaw/openclaw#34309, is_automatic_forward by 777000',
+    update: groupMessage({
+      text: 'New cheese',
+      from: { id: 777000, is_bot: false, first_name: 'Telegram' },
+      sender_chat: { id: -1007, type: 'channel', title: 'News' },
+      is_automatic_forward: true,
+      forward_origin: {
+        type: 'channel',
+        date: 1,
+        chat: { id: -1007, type: 'channel', title: 'News' },
+        message_id: 9,
+      },
+    }),
+    read: { event: 'message', origin: 'channel-post', text: 'New cheese' },
+  },
+  {
     name: 'a comment',
     shape: 'NousResearch/hermes-agent#81368, a short comment and the post it is about',
     update: message({ text: 'what do you think about this?' }),
