@@ -104,8 +104,11 @@ const wordless: ReadonlySet<string> = new Set([
 ]);
 
 const paragraph: Block = ({ text }, reader) => reader.inline(text);
-const quotation: Block = (node, reader) =>
-  reader.isPlain ? bodyOf(node, reader) : quoteBlock(joinLines(bodyOf(node, reader), credit(node, reader)));
+const quotation: Block = (node, reader) => {
+  if (reader.isPlain) return bodyOf(node, reader);
+  const words = joinLines(bodyOf(node, reader), credit(node, reader));
+  return reader.marked(quoteBlock(words), words);
+};
 const album: Block = (node, reader) => joinLines(reader.blocks(node.blocks), captionOf(node, reader));
 
 const blocks = {
@@ -176,8 +179,8 @@ function listItem(item: Node, reader: RichReader): string {
   const label = stringOf(item.label);
   const box = item.has_checkbox === true ? `[${item.is_checked === true ? 'x' : ' '}] ` : '';
   const bullet = /^[\p{L}\p{N}]/u.test(label) ? label : '-';
-  const body = joinLines(reader.inline(item.text), reader.blocks(item.blocks, '\n')).replaceAll('\n', '\n  ');
-  return `${bullet} ${box}${body}`;
+  const body = joinLines(reader.inline(item.text), reader.blocks(item.blocks, '\n'));
+  return `${bullet} ${box}${reader.marked(body.replaceAll('\n', '\n  '), body)}`;
 }
 
 function table(node: Node, reader: RichReader): string {
@@ -260,6 +263,12 @@ class RichReader {
       this.media.push(media);
   }
 
+  /** Counts what marks add to words, and leaves marks out beyond the limit. */
+  marked(marked: string, words: string): string {
+    this.#chars += Math.max(0, marked.length - words.length);
+    return this.#chars > limits.chars * 2 ? words : marked;
+  }
+
   #block(block: unknown): string {
     if (!this.#count()) return '';
     if (typeof block === 'string' || Array.isArray(block)) return this.inline(block);
@@ -278,7 +287,7 @@ class RichReader {
     this.#mention(node, words);
     return this.isPlain && !wordless.has(stringOf(node.type))
       ? words
-      : this.#mark(render(node, words, this), words);
+      : this.marked(render(node, words, this), words);
   }
 
   /** Keeps all text inside a node of a kind that nobody knows yet, and its files. */
@@ -308,12 +317,6 @@ class RichReader {
     const left = Math.max(0, limits.chars * 2 - this.#chars);
     this.#chars += words.length;
     return words.slice(0, left);
-  }
-
-  /** Counts what marks add to words, and leaves marks out beyond the limit. */
-  #mark(marked: string, words: string): string {
-    this.#chars += Math.max(0, marked.length - words.length);
-    return this.#chars > limits.chars * 2 ? words : marked;
   }
 
   #count(): boolean {

@@ -96,7 +96,21 @@ function telegramUpdates(text: string): unknown {
       entities,
     },
   });
-  return readBatch([update(1), update(2), ...cut(text, (piece) => piece)], telegramMe, 1);
+  const types = ['bold', 'blockquote', 'text_link', 'pre'];
+  const marks = cut(text, (piece, offset) => ({
+    type: types[(offset / 8) % 4],
+    offset,
+    length: text.length,
+    url: piece,
+  }));
+  const marked = { ...update(3).message, entities: marks };
+  const blocks = cut(text, (piece) => ({
+    type: 'list',
+    items: [{ label: piece, blocks: [{ type: 'code', text }] }],
+  }));
+  const rich = { ...update(4).message, text: undefined, rich_message: { blocks: blocks.slice(0, 8) } };
+  const more = [marked, rich].map((message, index) => ({ update_id: 3 + index, message }));
+  return readBatch([update(1), update(2), ...more, ...cut(text, (piece) => piece)], telegramMe, 1);
 }
 
 function discordMessages(text: string): unknown {

@@ -90,8 +90,43 @@ function telegram(): Network {
   };
   const origin = forwards.user;
   const quotation = (text: string) => [{ type: 'blockquote', offset: 0, length: text.length }];
-  const typed: Readers = { 'typed text': says(() => ({})), 'own caption': captioned({}) };
+  /** Messages that have no text of their own. */
+  const wordless =
+    (fields: (text: string) => object): Form['read'] =>
+    (text, role) =>
+      update('message', body(role, fields(text)));
+  const paragraph = (text: unknown) => ({ type: 'paragraph', text });
+  const richly = (...blocks: readonly unknown[]) => ({ rich_message: { blocks } });
+  const typed: Readers = {
+    'typed text': says(() => ({})),
+    'own caption': captioned({}),
+    'own rich message': wordless((text) => richly(paragraph({ type: 'bold', text }))),
+    'text with a masked link': says((text) => ({
+      entities: [{ type: 'text_link', offset: 0, length: text.length, url: 'https://example.org' }],
+    })),
+  };
   const data: Readers = {
+    'forward of a rich message': wordless((text) => ({ ...richly(paragraph(text)), forward_origin: origin })),
+    'rich message through an inline bot': wordless((text) => ({
+      ...richly(paragraph(text)),
+      via_bot: helper,
+    })),
+    'rich quotation': wordless((text) => richly({ type: 'blockquote', blocks: [paragraph(text)] })),
+    'address behind a link': quoting((text) => ({
+      entities: [{ type: 'text_link', offset: 0, length: 4, url: text }],
+    })),
+    'address in a rich message': wordless((text) =>
+      richly(paragraph({ type: 'url', text: 'look', url: text })),
+    ),
+    'question of a poll': wordless((text) => ({ poll: { question: text, options: [{ text }] } })),
+    'name of a contact': wordless((text) => ({ contact: { first_name: text, phone_number: text } })),
+    'title of a checklist': wordless((text) => ({ checklist: { title: text, tasks: [{ id: 1, text }] } })),
+    'note on a gift': wordless((text) => ({ gift: { gift: { star_count: 1 }, text } })),
+    'data of a web app': wordless((text) => ({ web_app_data: { data: text, button_text: text } })),
+    'name of an unknown field': wordless((text) => ({ [text.trim()]: { text } })),
+    'quoted rich message': quoting((text) => ({
+      reply_to_message: { message_id: 3, date: 1, chat: group, from: stranger, ...richly(paragraph(text)) },
+    })),
     ...Object.fromEntries(
       Object.entries(forwards).map(([kind, forward_origin]) => [
         `forward of a ${kind}`,
