@@ -19,6 +19,8 @@ export interface PreviewText {
   reset(): void;
   /** Returns the text to show now; undefined while nothing may be shown. Computed on each call, so call it when due. */
   now(): FormattedText | undefined;
+  /** Says whether `now` is part of an answer, not progress lines. */
+  isAnswer(): boolean;
 }
 
 const PROGRESS_LINES = 3;
@@ -56,6 +58,7 @@ export function createPreviewText(options: {
       if (head !== undefined) return head;
       return progress.length > 0 ? headOf(plainText(progress.join('\n')), capabilities.text) : undefined;
     },
+    isAnswer: () => answer.head() !== undefined,
   };
 }
 
@@ -88,6 +91,16 @@ function createAnswerHead(context: SilenceContext, limits: Capabilities['text'])
       return head;
     },
   };
+}
+
+/** Returns a shown text with `mark` below it, as one message. */
+export function markStopped(shown: FormattedText, mark: string, limits: Capabilities['text']): FormattedText {
+  const below = `\n\n${mark}`;
+  const marked = { text: shown.text + below, spans: shown.spans };
+  if (nativeLength(marked, limits) <= limits.maxLength) return marked;
+  const maxLength = limits.maxLength - below.length - ELLIPSIS.length;
+  const head = chunkFormatted(shown, { ...limits, maxLength })[0] ?? plainText('');
+  return { text: head.text + ELLIPSIS + below, spans: head.spans };
 }
 
 /** Returns the beginning of a text longer than one message; the final answer's first part replaces it. */

@@ -49,7 +49,7 @@ export function answerParts(
   return [{ ...first, content }, ...rest];
 }
 
-export function removePreview(route: ReplyRoute, standing: LivePreview): RoutedPart {
+function removePreview(route: ReplyRoute, standing: LivePreview): RoutedPart {
   return { route, content: { kind: 'delete', messageId: platformId(standing) }, purpose: 'notice' };
 }
 

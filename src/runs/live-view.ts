@@ -2,7 +2,7 @@
  * A run's live display: the typing indicator and a preview of the answer. Both end with the run, whatever happens. Best
  * effort: the outbox delivers what counts.
  */
-import type { Capabilities } from '#contracts/capabilities.ts';
+import type { Capabilities, PreviewStyle } from '#contracts/capabilities.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
@@ -21,6 +21,8 @@ export interface LiveView {
   isShown(): boolean;
   /** Call it when the model has ended: waits for the call in flight and returns the shown message, if any. */
   finishPreview(): Promise<LivePreview | undefined>;
+  /** Returns the part of an unfinished answer that people see; undefined if they see none. */
+  shownAnswer(): FormattedText | undefined;
   /** Call it when the answer so far is discarded and written again. */
   anew(): void;
   /** Call it when a new answer begins; the last one has taken over the preview message. */
@@ -53,6 +55,7 @@ export function createNoopView(standing?: LivePreview, findLost?: FindLostPrevie
     toolStarted: () => undefined,
     anew: () => undefined,
     isShown: () => left !== undefined || lost !== undefined,
+    shownAnswer: () => undefined,
     finishPreview: async () => {
       left ??= await lost?.();
       lost = undefined;
@@ -79,9 +82,10 @@ class RunView implements LiveView {
   readonly #text: PreviewText;
   readonly #surface: PreviewSurface;
   readonly #intervalMs: number;
-  readonly #isShowing: boolean;
+  readonly #style: PreviewStyle;
   #lastAt: number | undefined;
   #shown = '';
+  #shownAnswer: FormattedText | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The call in flight, if any; text written meanwhile is shown by the next call. */
   #inFlight: Promise<void> | undefined;
@@ -95,7 +99,7 @@ class RunView implements LiveView {
     this.#text = createPreviewText({ context: 'announce', capabilities });
     this.#surface = createPreviewSurface(options, style, this.#ended.signal);
     this.#intervalMs = capabilities.previewIntervalMs[chatKind];
-    this.#isShowing = style !== 'none';
+    this.#style = style;
   }
 
   begin(): void {
@@ -129,10 +133,15 @@ class RunView implements LiveView {
     return this.#surface.standing();
   }
 
+  shownAnswer(): FormattedText | undefined {
+    return this.#style === 'draft' || this.#surface.standing() ? this.#shownAnswer : undefined;
+  }
+
   next(): void {
     this.#surface.reset();
     this.#text.reset();
     this.#shown = '';
+    this.#shownAnswer = undefined;
     this.#isSettled = false;
   }
 
@@ -144,7 +153,7 @@ class RunView implements LiveView {
   }
 
   #schedule(): void {
-    if (!this.#isShowing || this.#isSettled || this.#timer || this.#inFlight) return;
+    if (this.#style === 'none' || this.#isSettled || this.#timer || this.#inFlight) return;
     if (this.#ended.signal.aborted) return;
     this.#timer = setTimeout(() => this.#show(), Math.max(0, this.#dueAt() - this.#options.clock.now()));
   }
@@ -168,7 +177,9 @@ class RunView implements LiveView {
 
   async #call(text: FormattedText): Promise<void> {
     try {
-      if (!(await this.#surface.show(text))) this.#shown = '';
+      const answer = this.#text.isAnswer() ? text : undefined;
+      if (await this.#surface.show(text)) this.#shownAnswer = answer;
+      else this.#shown = '';
     } catch (error) {
       this.#options.log.debug({ error }, 'preview.failed');
     }

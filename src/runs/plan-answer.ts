@@ -1,11 +1,13 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
 import { type AgentMessage, finishReasonOf, textOf } from '#contracts/message.ts';
 import type { ModelFailure } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
+import { markStopped } from '../replies/preview.ts';
 import {
   decideReply,
   planReply,
@@ -18,9 +20,10 @@ import type { SilenceContext } from '../replies/silence-grammar.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { RoutedPart } from '../store/lanes/commit-answer.ts';
+import type { LivePreview } from '../store/lanes/recover-run.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { StopReason } from './active-runs.ts';
-import { answerParts } from './answer-parts.ts';
+import { answerParts, previewRoute } from './answer-parts.ts';
 import { endNotice } from './end-notice.ts';
 
 /** The setting in which an answer or the end of a run is shown. */
@@ -82,19 +85,51 @@ export type EndOutcome = {
   readonly parts: readonly RoutedPart[];
 };
 
-/** Plans the end of a run without an answer. A run that a person stopped ends without a notice; any other has one. */
+/** The cause of an end, and the part of the answer that people have seen. */
+type RunEnd = {
+  readonly stop: StopReason | undefined;
+  readonly failure: ModelFailure | undefined;
+  /** The part of its answer that people see. */
+  readonly shown: FormattedText | undefined;
+  readonly standing: LivePreview | undefined;
+};
+
+/**
+ * Plans the end of a run without an answer. A run that a person stopped ends without a notice, and what they saw of its
+ * answer stays, marked as stopped; any other run has a notice in place of its preview.
+ */
 export function planEnd(
   { reason }: Pick<Extract<AgentEvent, { type: 'agent_end' }>, 'reason'>,
   scene: AnswerScene,
-  why: { readonly stop: StopReason | undefined; readonly failure: ModelFailure | undefined },
+  why: RunEnd,
 ): EndOutcome {
-  if (why.stop !== undefined) return { outcome: 'cancelled', outcomeReason: why.stop, parts: [] };
+  const { target } = scene.run;
+  const { standing } = why;
+  if (why.stop !== undefined) {
+    const plan =
+      why.stop === 'stop' && why.shown ? keepShown(why.shown, scene) : ({ kind: 'silent' } as const);
+    const parts = answerParts(plan, { ...scene, target, standing });
+    return { outcome: 'cancelled', outcomeReason: why.stop, parts };
+  }
   const { run, ...rest } = scene;
   const notice = endNotice(reason, why.failure, scene.notices);
   const plan = shapeInternalFailure({ ...rest, ...run, route: routeOf(run.target) }, notice);
   return {
     outcome: 'failed',
     outcomeReason: why.failure?.kind === 'oversized' ? 'answer too large' : reason,
-    parts: answerParts(plan, { ...scene, target: run.target, standing: undefined }),
+    parts: [
+      ...answerParts({ kind: 'silent' }, { ...scene, target, standing }),
+      ...answerParts(plan, { ...scene, target, standing: undefined }),
+    ],
   };
+}
+
+function keepShown(
+  shown: FormattedText,
+  { run, capabilities, notices, replyToMode }: AnswerScene,
+): ReplyPlan {
+  const route = routeOf(run.target);
+  const replyTo = route && previewRoute(route, replyToMode).replyTo;
+  const text = markStopped(shown, notices.answerStopped, capabilities.text);
+  return { kind: 'send', parts: [{ content: { kind: 'text', text }, ...(replyTo && { replyTo }) }] };
 }

@@ -28,7 +28,7 @@ import { readIsSeen } from '../store/reads/read-is-seen.ts';
 import type { RunFence } from '../store/rows/run-fence.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { StopReason } from './active-runs.ts';
-import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
+import { answerParts, outcomeOf } from './answer-parts.ts';
 import { type BusyNotice, createBusyNotice } from './busy-notice.ts';
 import type { RunCalls } from './call-ledger.ts';
 import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
@@ -293,19 +293,17 @@ export class RunRecorder {
     const cut = { runId: this.#run.runId, end: event.reason, stop: reason, detail: event.detail };
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.aborted');
     const standing = await live.finishPreview();
-    const removal = standing && this.#route ? [removePreview(this.#route, standing)] : [];
     // The run also ends if a budget has no room for a summary.
     const failure = refused ? budgetFailure(refused) : this.#failure;
-    const why = { stop: reason, failure };
-    const { parts, ...outcome } = planEnd(event, this.#scene(), why);
+    const why = { stop: reason, failure, standing, shown: live.shownAnswer() };
+    const ending = planEnd(event, this.#scene(), why);
     const ended = await store.write(endRun, {
       ...this.#held,
       endReason: reason ?? event.reason,
       detail: event.detail,
-      ...outcome,
+      ...ending,
       modelCalls: calls.endAll(),
       message: this.#current && this.#imageOf(this.#current),
-      parts: [...removal, ...parts],
       preview: standing?.key,
       mayKeepLane: mayKeepLane(),
     });

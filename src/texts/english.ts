@@ -28,6 +28,7 @@ export const english = {
   modelOverflow: 'This conversation is too long for the model. Send /new to start a fresh one.',
   modelDeclined: 'The model declined to answer that.',
   answerEmpty: 'The model returned an empty answer twice. Please ask again.',
+  answerStopped: '⏹ Stopped',
   answerCut: 'My answer was cut off at its length limit. Ask me to continue.',
   answerCutEmpty: 'I reached the length limit before I could answer. Please ask for less at once.',
   loopGuard: 'I kept repeating the same step, so I stopped.',

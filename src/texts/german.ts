@@ -32,6 +32,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   modelOverflow: 'Dieses Gespräch ist zu lang für das Modell. Sende /new für ein neues.',
   modelDeclined: 'Das Modell wollte darauf nicht antworten.',
   answerEmpty: 'Das Modell hat zweimal leer geantwortet. Bitte frag noch einmal.',
+  answerStopped: '⏹ Gestoppt',
   answerCut: 'Meine Antwort wurde an der Höchstlänge abgeschnitten. Sag mir, dass ich fortfahren soll.',
   answerCutEmpty: 'Ich habe die Höchstlänge vor der Antwort erreicht. Bitte frag nach weniger auf einmal.',
   loopGuard: 'Ich habe denselben Schritt immer wieder gemacht und deshalb aufgehört.',

@@ -206,6 +206,38 @@ export const outcomeMutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'a shown answer removed by a stop',
+    invariant: 'a stop keeps what people have seen of an answer',
+    edit: { in: 'planEnd', find: "why.stop === 'stop' && why.shown", replace: 'why.shown && undefined' },
+    test: { file: 'test/runs/stop.test.ts', name: 'keeps what an answer has shown as edit' },
+  },
+  {
+    name: 'text kept by a stop that nobody saw',
+    invariant: 'a stop sends nothing new',
+    edit: {
+      in: 'RunView',
+      find: "this.#style === 'draft' || this.#surface.standing() ? this.#shownAnswer : undefined",
+      replace: 'this.#text.now()',
+    },
+    test: { file: 'test/runs/stop.test.ts', name: 'nothing is shown while it is written' },
+  },
+  {
+    name: 'formulas read as markup',
+    invariant: 'formulas and file patterns are shown as they are written',
+    edit: {
+      in: 'formatMarkdown',
+      find: 'hideLiterals(markdown.trimEnd())',
+      replace: '(void hideLiterals, markdown.trimEnd())',
+    },
+    test: { file: 'test/replies/literal-text.test.ts', name: 'as it is written, on every network' },
+  },
+  {
+    name: 'an address in a table dropped',
+    invariant: 'nothing a model wrote disappears',
+    edit: { in: 'writeTable', find: 'of addresses)', replace: 'of [...addresses].slice(0, 0))' },
+    test: { file: 'test/replies/markdown.test.ts', name: 'keeps the address and the lines of' },
+  },
+  {
     name: 'a lane handed over before its preview is recorded',
     invariant: 'a half answer never stays beside the whole one',
     edit: { in: 'executeRun', find: 'await recordShown(deps.clock, live);', replace: 'void recordShown;' },
