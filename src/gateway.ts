@@ -30,6 +30,7 @@ import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.t
 import { createClosers } from './processes/closers.ts';
 import { createEffectDispatcher } from './queue/effect-dispatcher.ts';
 import { alonePatienceMs, type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
+import { createRoomWaker, type RoomWaker } from './queue/room-waker.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { createMarkdownFormatter } from './replies/markdown-formatter.ts';
@@ -150,9 +151,10 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
   const host = wireIntake(stage, { gate, space: front?.space, owner: front?.owner });
   const fetcher = wireMedia(stage, { gate, host, space: front?.space });
   const { deliverer, post } = wireOutbox(stage, host);
+  const rooms = createRoomWaker({ store, log, start: motion.dispatch });
   const server = front && (await openServer(stage, { host, gate, ...front }));
   const runs = stage.works
-    ? await wireRuns(stage, { gate, host, post, active, wakes, outbox: deliverer })
+    ? await wireRuns(stage, { gate, host, post, active, wakes, rooms, outbox: deliverer })
     : undefined;
   const workers = runs?.workers;
   const sweeper = startSweeper({
@@ -168,7 +170,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     },
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     ...{ worksOn: active.worksOn, deliver: deliverer.deliver, fetch: fetcher.fetch },
-    start: motion.dispatch,
+    ...{ start: motion.dispatch, resume: rooms.resume },
     ...(front && { notifyWaiting: wireWaitingNotices(stage, host).look }),
   });
   closers.add('sweeper', sweeper.stop);
@@ -325,6 +327,7 @@ type RunParts = {
   readonly post: ToolSender;
   readonly active: ActiveRuns;
   readonly wakes: Wakes;
+  readonly rooms: RoomWaker;
 };
 
 type Runs = Pick<Gateway, 'plugins' | 'rehearse'> & { readonly workers: LaneWorkers };
@@ -332,7 +335,7 @@ type Runs = Pick<Gateway, 'plugins' | 'rehearse'> & { readonly workers: LaneWork
 /** Wires steps 5 to 8: workers claim lanes and execute their runs. */
 async function wireRuns(
   stage: StageDeps,
-  { gate, host, post, active, wakes, outbox }: RunParts,
+  { gate, host, post, active, wakes, rooms, outbox }: RunParts,
 ): Promise<Runs> {
   const { config, log, closers, redis, motion, timelines, streams, clock } = stage;
   const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.dispatch }) });
@@ -360,6 +363,7 @@ async function wireRuns(
     toolsFor: (run) => permittedTools(plugins.toolsFor(run), run, agents.settingsOf(run.agentId)),
     channelFor: host.find,
     start: motion.dispatch,
+    freedRoom: rooms.look,
     publish: timelines.publish,
     stream: streams.publish,
   };

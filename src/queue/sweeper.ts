@@ -7,7 +7,7 @@ import { readHeadDue } from '../store/items/waiting-rows.ts';
 import { resumePaused } from '../store/lanes/leases.ts';
 import { closeBundles, makeDue, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
 import { sweepChild } from '../store/lanes/sweep-child.ts';
-import { resumeWithRoom } from '../store/waits/budget-waits.ts';
+import type { RunOutOfBudget } from '../store/waits/budget-waits.ts';
 import { actApart } from './act-apart.ts';
 import { createUpkeep } from './upkeep.ts';
 import type { Wakes } from './wakes.ts';
@@ -30,6 +30,8 @@ export type SweeperDeps = {
   fetch(inboxId: string): void;
   /** Dispatches the effects of a sub-agent's end. */
   start(effects: Effects): void;
+  /** Lets runs continue whose budgets have room again. */
+  resume(runs: readonly RunOutOfBudget[]): void;
   /** Notifies people whose messages have waited for long; absent if nobody is notified. */
   notifyWaiting?(): Promise<void>;
   /** Called once per alarm: the lane's first item has waited this long, ms, while nothing works on the lane. */
@@ -150,11 +152,7 @@ function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
       .write(sweepChild, { childId })
       .then(deps.start)
       .catch((error: unknown) => log.warn({ childId, error }, 'sweep.child-failed'));
-  for (const run of sweep.withRoom)
-    store
-      .write(resumeWithRoom, run)
-      .then(deps.start)
-      .catch((error: unknown) => log.warn({ ...run, error }, 'sweep.run-not-resumed'));
+  deps.resume(sweep.withRoom);
   if (sweep.ahead.length > 0) {
     log.warn({ items: sweep.ahead.length }, 'sweep.clock-returned');
     store

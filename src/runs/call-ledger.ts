@@ -40,6 +40,8 @@ export type RunCallsDeps = {
   readonly rate: CallRate | undefined;
   /** Returns the budgets that apply to the run now; empty if no budget is configured. */
   limits(): Promise<readonly BudgetLimit[]>;
+  /** Called once a call has returned what it reserved in a budget, for runs that wait for it. */
+  freedRoom(): void;
 };
 
 /** The model calls of an attempt, and the part of them that the next commit must store. */
@@ -65,6 +67,8 @@ type Try = {
   readonly prompt: PromptText | undefined;
   readonly model: string;
   readonly purpose: ModelPurpose;
+  /** It reserves an amount in a budget. */
+  readonly holdsRoom?: boolean;
   /**
    * Bounds its cost, micro-dollars. It references the request, so it is absent if the row has the bound or the call
    * ended.
@@ -144,7 +148,13 @@ class CallBook implements RunCalls {
     const tokens = { prompt: promptBound(prompt, model.id, known), answer: request.maxTokens };
     const call = { id, runId, sessionId, purpose, rate, reserved: boundOf(rate, tokens) };
     const ends = this.ended();
-    const opened: Try = { openedAt: clock.now(), prompt, model: model.id, purpose };
+    const opened: Try = {
+      openedAt: clock.now(),
+      prompt,
+      model: model.id,
+      purpose,
+      holdsRoom: limits.length > 0,
+    };
     // If the commit succeeds but its response is lost, the row belongs to a call that was never made.
     this.#tries.set(id, { ...opened, end: { id, latencyMs: 0, end: { state: 'void' } } });
     const reserved = await store.write(reserveCall, { laneKey, epoch, runId, call, limits, ends });
@@ -182,7 +192,9 @@ class CallBook implements RunCalls {
   }
 
   stored(ends: readonly ModelCallEnd[]): void {
+    const hasFreed = ends.some(({ id }) => this.#tries.get(id)?.holdsRoom);
     for (const { id } of ends) this.#tries.delete(id);
+    if (hasFreed) this.#deps.freedRoom();
   }
 
   next(): NewModelCall | undefined {

@@ -59,6 +59,7 @@ export async function executeCompact(
       return { kind: 'handed-over' };
     }
     const ended = 'effects' in end ? end : await store.write(endRun, { ...end, ...held, message: undefined });
+    if (!('effects' in end)) deps.calls.stored(end.modelCalls ?? []);
     deps.start(ended.effects);
     deps.stream(laneKey, () => [lifecycleEnd(end, runId)]);
     probe.reach('finished');

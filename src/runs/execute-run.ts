@@ -82,6 +82,8 @@ export type RunDeps = {
   toolsFor(run: ToolRun): readonly Tool[];
   channelFor(route: ReplyRoute): HostedChannel | undefined;
   start(effects: Effects): void;
+  /** Lets runs continue whose budgets have room, after a call has returned what it reserved. */
+  freedRoom(): void;
   publish(laneKey: string, event: TimelineEvent): void;
   /** Sends events to the lane's followers; `make` is called only if there are any. */
   stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;

@@ -23,6 +23,8 @@ export type ParkDeps = {
   readonly probe: Probe;
   publish(laneKey: string, event: TimelineEvent): void;
   start(effects: Effects): void;
+  /** Lets runs continue whose budgets have room. */
+  freedRoom(): void;
 };
 
 /** Why a call waits, and for how long at most, ms. */
@@ -119,9 +121,12 @@ async function waitForRoom(
   const notice = route && { route, text: pauseNotice(run, scope, deps.notices) };
   const waitMs = endsAt === undefined ? roomWaitMs : Math.max(0, endsAt - deps.clock.now());
   const pause = { ...waiting, reason: `room in the ${scope} budget`, waitMs };
-  return letGo(deps, run, pause, (parking) =>
+  const left = await letGo(deps, run, pause, (parking) =>
     deps.store.write(parkForBudget, { ...parking, refusal, modelCalls: calls.endAll(), notice }),
   );
+  // Other calls may have returned room after the refusal and before this run could be found waiting.
+  if (isHeld) deps.freedRoom();
+  return left;
 }
 
 function pauseNotice({ authority }: ClaimedRun, scope: BudgetScope, notices: Notices): string {

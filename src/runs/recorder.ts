@@ -297,16 +297,18 @@ export class RunRecorder {
     const failure = refused ? budgetFailure(refused) : this.#failure;
     const why = { stop: reason, failure, standing, shown: live.shownAnswer() };
     const ending = planEnd(event, this.#scene(), why);
+    const modelCalls = calls.endAll();
     const ended = await store.write(endRun, {
       ...this.#held,
       endReason: reason ?? event.reason,
       detail: event.detail,
       ...ending,
-      modelCalls: calls.endAll(),
+      modelCalls,
       message: this.#current && this.#imageOf(this.#current),
       preview: standing?.key,
       mayKeepLane: mayKeepLane(),
     });
+    calls.stored(modelCalls);
     start(ended.effects);
     this.#end(ended.next);
   }

@@ -120,4 +120,16 @@ describeEachDatabase('/usage and /budget', (open) => {
     expect(await withRoom()).toContain(runId);
     expect((await ask(ann, '/budget')).text).toContain('Budget per person and day: $0.0000 of $3.00 spent');
   });
+
+  it('promises nothing to a paused run when the owner lowers its budget to 0', async () => {
+    const { ann, town, ask } = start();
+    const { laneKey, epoch, runId } = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));
+    const key = `person:${refOf(ann)}:2001-05-07`;
+    const refusal = { scope: 'person', key, limit: 9, needs: 5, isHeld: true } as const;
+    const pause = { reason: 'room', workedMs: 0, waitMs: 600_000, modelCalls: [], notice: undefined };
+    await open().write(parkForBudget, { laneKey, epoch, runId, refusal, ...pause });
+    expect((await ask(ann, '/budget person 0')).text).toBe(
+      'The budget per person and day is now $0.0000 for today. Paused requests need more than that.',
+    );
+  });
 });

@@ -110,6 +110,28 @@ export const moneyMutants: readonly Mutant[] = [
     test: { file: 'test/runs/compaction.test.ts', name: 'is summarised within the time of a run' },
   },
   {
+    name: 'returned room left to the sweep',
+    invariant: 'a run that waits for a reservation starts as soon as it is returned',
+    edit: { in: 'CallBook', find: 'if (hasFreed) this.#deps.freedRoom();', replace: '' },
+    test: { file: budgetPause, name: 'without waiting for the sweep' },
+  },
+  {
+    name: 'a wait in vain called a way on',
+    invariant: 'a budget of 0 promises nobody that paused requests continue',
+    edit: { in: 'judgeRaise', find: 'ready.some(isOfThem)', replace: 'waiting.some(isOfThem)' },
+    test: { file: 'test/inbound/budget-command.test.ts', name: 'lowers its budget to 0' },
+  },
+  {
+    name: 'a run without room waits unannounced',
+    invariant: 'a sender whose run waits for a reservation gets a waiting notice',
+    edit: {
+      in: 'readUnnotified',
+      find: '...(await withoutRoom.all(tx, { before }))',
+      replace: '',
+    },
+    test: { file: 'test/store/items/waiting-notices.test.ts', name: 'room that another call has reserved' },
+  },
+  {
     name: 'room given twice',
     invariant: 'no more waiting runs go on than their budget has room for',
     edit: { in: 'withRoom', find: 'given.set(key, before + needs);', replace: '' },

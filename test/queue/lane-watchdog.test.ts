@@ -24,6 +24,7 @@ it('brings a lane that nobody has worked on for 10 s to the first slot that is f
   let looks = 0;
   const told: string[] = [];
   const sweeper = startSweeper({
+    resume: () => undefined,
     store,
     clock,
     log: silentLog,

@@ -33,6 +33,7 @@ async function anHourLater(
   const told: string[] = [];
   const worked = new Set<string>();
   const sweeper = startSweeper({
+    resume: () => undefined,
     store,
     clock,
     log,

@@ -9,6 +9,7 @@ import type { Authority } from '../../src/contracts/outcome.ts';
 import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import { type BudgetSettings, createBudgetRules } from '../../src/models/budget-rules.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
+import { createRoomWaker } from '../../src/queue/room-waker.ts';
 import { settingsApplier } from '../../src/roles/apply-settings.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
@@ -32,6 +33,7 @@ import { aCommand, aLane, aMessage, aRoute, aWorker, demoOnly, unique } from '..
 import { describeEachDatabase } from '../store/each-database.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { readLane } from '../store/lane-at-rest.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 import { saidIn } from './said-in.ts';
 
@@ -45,6 +47,7 @@ type Beginning = {
   /** The model's context window, tokens. */
   readonly window?: number;
   readonly clock?: Clock;
+  readonly freedRoom?: () => void;
 };
 
 const costing = (events: readonly ModelEvent[], cost: number): readonly ModelEvent[] =>
@@ -54,7 +57,12 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
   const depsFor = (
     plays: readonly Play[],
     budgets: BudgetSettings['budgets'],
-    { holder, window = 200_000, clock = systemClock }: { holder: string; window?: number; clock?: Clock },
+    {
+      holder,
+      window = 200_000,
+      clock = systemClock,
+      freedRoom = () => undefined,
+    }: Pick<Beginning, 'window' | 'clock' | 'freedRoom'> & { readonly holder: string },
   ) => {
     const model = scriptedModel(...plays);
     const active = someActiveRuns(open(), holder);
@@ -67,6 +75,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     const deps: RunDeps = {
       ...runDeps(open(), { active, model, tools: [act] }),
       clock,
+      freedRoom,
       models: onlyModel({ ...demo, stream: model.stream, model: () => info }),
       budgets: createRunBudgets({
         store: open(),
@@ -241,6 +250,43 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     await second.drive();
     expect(await second.outcomes()).toEqual(['answered']);
     expect(await second.said()).toEqual(['done']);
+  });
+
+  it('starts as soon as the call before it returns its room, without waiting for the sweep', async () => {
+    const budgets = { gateway: 20_000 };
+    const lanes = new Map<string, () => Promise<unknown>>();
+    const order: string[] = [];
+    const driven: Promise<unknown>[] = [];
+    const wake = (laneKey: string) => {
+      const drive = lanes.get(laneKey);
+      if (drive) driven.push(drive());
+    };
+    const rooms = createRoomWaker({
+      store: open(),
+      log: silentLog,
+      start: ({ wakes }) => {
+        for (const { laneKey } of wakes) wake(laneKey);
+      },
+    });
+    const asked = (name: string): Play =>
+      async function* () {
+        order.push(name);
+        yield* says(name);
+      };
+    const runs: Awaited<ReturnType<typeof begin>>[] = [];
+    for (const name of Array.from({ length: 20 }, (_, at) => `run ${at}`)) {
+      const run = await begin([asked(name)], budgets, { freedRoom: rooms.look });
+      lanes.set(run.laneKey, run.drive);
+      runs.push(run);
+    }
+    for (const { laneKey } of runs) wake(laneKey);
+    await until(() => order.length === runs.length, { what: 'each run has made its call' });
+    await until(async () => (await Promise.all(runs.map((run) => run.outcomes()))).flat().every(Boolean), {
+      what: 'each run has ended',
+    });
+    await Promise.all(driven);
+    expect(new Set(order).size).toBe(runs.length);
+    expect((await Promise.all(runs.map((run) => run.outcomes()))).flat()).toEqual(runs.map(() => 'answered'));
   });
 
   it('is that of the person whom a reload has linked the account to, and of the owners it names', async () => {

@@ -216,7 +216,8 @@ class Play {
     const key = `${run.runId} ${run.epoch}`;
     const deps = { store: this.#store, clock: systemClock, probe: noProbe, rate: undefined };
     const calls =
-      this.#calls.get(key) ?? createRunCalls({ ...deps, purpose: 'turn', limits: async () => [] }, run);
+      this.#calls.get(key) ??
+      createRunCalls({ ...deps, purpose: 'turn', limits: async () => [], freedRoom: () => undefined }, run);
     this.#calls.set(key, calls);
     return calls;
   }

@@ -58,6 +58,7 @@ export function runDeps(
     framing: () => framing,
     systemFor: async () => [],
     toolsFor: () => tools,
+    freedRoom: () => undefined,
     channelFor: () => undefined,
     start: () => undefined,
     publish: () => undefined,

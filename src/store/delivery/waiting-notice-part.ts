@@ -16,6 +16,17 @@ export function isWaitingNotice(partKey: string): boolean {
 /** Says whether the part is a waiting notice whose message no longer waits, so that it isn't worth sending. */
 export async function isObsolete(tx: Tx, partKey: string): Promise<boolean> {
   if (!isWaitingNotice(partKey)) return false;
-  const row = await findRow(tx, 'inbox', partKey.slice(0, -suffix.length), ['state']);
-  return row?.state !== 'waiting';
+  const row = await findRow(tx, 'inbox', partKey.slice(0, -suffix.length), ['state', 'runId']);
+  return row === undefined || !(await isStillWaiting(tx, row));
+}
+
+/** Says whether the item waits for its run, or its run waits for room in a budget. */
+export async function isStillWaiting(
+  tx: Tx,
+  { state, runId }: { readonly state: string; readonly runId: string | null },
+): Promise<boolean> {
+  if (state === 'waiting') return true;
+  if (state !== 'taken' || runId === null) return false;
+  const run = await findRow(tx, 'runs', runId, ['budgetWait']);
+  return run !== undefined && run.budgetWait !== null;
 }

@@ -7,12 +7,12 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { isOpenItem, isUnnotifiedItem } from '../base/index-predicates.ts';
+import { isOpenItem, isOutOfBudget, isUnnotifiedItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow, findRow } from '../base/row-by-key.ts';
 import { insertPart, lockConversations } from '../delivery/insert-part.ts';
-import { waitingNoticeKeyOf } from '../delivery/waiting-notice-part.ts';
+import { isStillWaiting, waitingNoticeKeyOf } from '../delivery/waiting-notice-part.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 
 /** A waiting message whose sender hasn't been notified yet. */
@@ -33,7 +33,8 @@ export const readUnnotified: StoreQuery<{ readonly afterMs: number }, readonly U
   query: 'readUnnotified',
   usesClock: true,
   run: async (tx, { afterMs }) => {
-    const rows = await unnotified.all(tx, { before: tx.now - afterMs });
+    const before = tx.now - afterMs;
+    const rows = [...(await unnotified.all(tx, { before })), ...(await withoutRoom.all(tx, { before }))];
     return rows.map(({ id, laneKey, chatKind, route, messageId, kind }) => ({
       inboxId: id,
       laneKey,
@@ -61,6 +62,28 @@ const unnotified = prepared((db, of: QueryParams<{ before: number }>) =>
     .where(isUnnotifiedItem())
     .where('inbox.createdAt', '<=', of.before)
     .orderBy('inbox.createdAt')
+    .limit(page),
+);
+
+/**
+ * Messages whose runs wait for room that other calls have reserved. The senders of a spent budget's runs were told so
+ * when the run paused.
+ */
+const withoutRoom = prepared((db, of: QueryParams<{ before: number }>) =>
+  db
+    .selectFrom('runs')
+    // SQLite keeps the order of a cross join, so it starts from the few runs that wait.
+    .crossJoin('inbox')
+    .whereRef('inbox.runId', '=', 'runs.id')
+    .innerJoin('lanes', 'lanes.key', 'inbox.laneKey')
+    .select(['inbox.id', 'inbox.laneKey', 'inbox.route', 'inbox.messageId', 'inbox.kind', 'lanes.chatKind'])
+    .where(isOutOfBudget())
+    // As `parkForBudget` writes it.
+    .where('runs.budgetWait', 'like', '%"isHeld":true%')
+    .where('runs.parkedAt', '<=', of.before)
+    .where('inbox.state', '=', 'taken')
+    .where('inbox.notifiedAt', 'is', null)
+    .orderBy('runs.parkedAt')
     .limit(page),
 );
 
@@ -104,10 +127,11 @@ async function tell(tx: Tx, { inboxId, content }: WaitingNotice, effects: Effect
     'account',
     'senderId',
     'state',
+    'runId',
     'notifiedAt',
   ]);
   // Checked here, not in the query: with statistics from when few items waited, PostgreSQL would scan all waiting ones.
-  if (row?.state !== 'waiting' || row.notifiedAt !== null) return;
+  if (row === undefined || row.notifiedAt !== null || !(await isStillWaiting(tx, row))) return;
   const isSaid = content !== undefined && !(await knowsAlready(tx, row, content));
   const notifiedAt = isSaid ? tx.now : 0;
   await changeRow(tx, 'inbox', inboxId, { notifiedAt });

@@ -18,7 +18,7 @@ export type BudgetParking = ParkInput & {
 
 /**
  * Parks the run until its budget has room for the refused call, for at most `waitMs`; the sweep or a stop ends the
- * wait. If room appeared before this step, the next sweep finds it. A repeat is rejected as stale.
+ * wait. If room appeared before this step, the next look or sweep finds it. A repeat is rejected as stale.
  */
 export const parkForBudget: StoreCommand<BudgetParking, ParkResult> = {
   name: 'parkForBudget',

@@ -1,6 +1,6 @@
 /**
  * Runs that wait for room in a budget. Room appears when somebody raises the budget, or when calls return the unused
- * part of their reservations; the sweep finds it. A wait for a daily budget ends at midnight, and the next day's is
+ * part of their reservations; the process of such a call looks for them at once, and the sweep finds the rest. A wait for a daily budget ends at midnight, and the next day's is
  * tried. Until then the runs are parked like runs that wait for a result.
  */
 
@@ -41,9 +41,18 @@ export async function readRunsWithRoom(
   tx: Tx,
   after: WaitPlace | undefined,
 ): Promise<{ readonly ready: readonly RunOutOfBudget[]; readonly next: WaitPlace | undefined }> {
-  const { ready, next } = await readWaits(tx, after);
-  return { ready: ready.map(({ runId, laneKey }) => ({ runId, laneKey })), next };
+  const { ready, inVain, next } = await readWaits(tx, after);
+  return { ready: [...ready, ...inVain].map(({ runId, laneKey }) => ({ runId, laneKey })), next };
 }
+
+/** Reads the same on its own, for runs that needn't wait for the sweep. */
+export const readRoom: StoreQuery<
+  { readonly after: WaitPlace | undefined },
+  Awaited<ReturnType<typeof readRunsWithRoom>>
+> = {
+  query: 'readRoom',
+  run: (tx, { after }) => readRunsWithRoom(tx, after),
+};
 
 /** Effect of a budget's new limit on runs that wait for room: `none` waits, some `resume`, or all still `wait`. */
 export type RaiseResult = 'none' | 'resume' | 'wait';
@@ -65,6 +74,7 @@ export async function judgeRaise(tx: Tx, keys: readonly string[]): Promise<Raise
 type Waits = {
   readonly waiting: readonly BudgetWait[];
   readonly ready: readonly BudgetWait[];
+  readonly inVain: readonly BudgetWait[];
   readonly next: WaitPlace | undefined;
 };
 
@@ -75,16 +85,16 @@ async function readWaits(tx: Tx, after: WaitPlace | undefined): Promise<Waits> {
     laneKey,
     ...refusalIn(budgetWait ?? ''),
   }));
-  if (waiting.length === 0) return { waiting, ready: [], next: undefined };
+  if (waiting.length === 0) return { waiting, ready: [], inVain: [], next: undefined };
   const keys = [...new Set(waiting.map(({ key }) => key))];
   const budgets = await tx.db
     .selectFrom('budgets')
     .select(['key', 'spent', 'reserved', 'raisedTo'])
     .where('key', 'in', keys)
     .execute();
-  const { ready, given } = withRoom(waiting, budgets, after?.given);
+  const { ready, inVain, given } = withRoom(waiting, budgets, after?.given);
   const last = rows.length < atOnce ? undefined : rows.at(-1);
-  return { waiting, ready, next: last && { parkedAt: last.parkedAt ?? 0, id: last.id, given } };
+  return { waiting, ready, inVain, next: last && { parkedAt: last.parkedAt ?? 0, id: last.id, given } };
 }
 
 const atOnce = 500;
@@ -101,26 +111,30 @@ const outOfBudget = prepared((db, of: QueryParams<{ parkedAfter: number; idAfter
 );
 
 /**
- * Chooses the runs that may continue, longest wait first, so that no room is given twice. A run that waited for the
- * reservations of others also continues once that room is spent, so that its person is notified. `given`: how much of
- * each budget was given, on earlier pages and on this one. Pure.
+ * Chooses the runs that may continue, longest wait first, so that no room is given twice. `inVain`: runs that waited
+ * for the reservations of others, whose room is spent; they continue too, so that their person is notified. `given`:
+ * how much of each budget was given, on earlier pages and on this one. Pure.
  */
 export function withRoom<Wait extends BudgetWait>(
   waiting: readonly Wait[],
   budgets: readonly Budget[],
   givenBefore: WaitPlace['given'] = {},
-): { readonly ready: readonly Wait[]; readonly given: WaitPlace['given'] } {
+): { readonly ready: readonly Wait[]; readonly inVain: readonly Wait[]; readonly given: WaitPlace['given'] } {
   const given = new Map(Object.entries(givenBefore));
-  const ready = waiting.filter(({ key, limit, needs, isHeld }) => {
+  const ready: Wait[] = [];
+  const inVain: Wait[] = [];
+  for (const wait of waiting) {
+    const { key, limit, needs, isHeld } = wait;
     const budget = budgets.find((each) => each.key === key);
     const most = budget?.raisedTo ?? limit;
     const before = given.get(key) ?? 0;
     const spent = budget?.spent ?? 0;
-    if (spent + (budget?.reserved ?? 0) + before + needs > most) return isHeld && spent + needs > most;
-    given.set(key, before + needs);
-    return true;
-  });
-  return { ready, given: Object.fromEntries(given) };
+    if (spent + (budget?.reserved ?? 0) + before + needs <= most) {
+      given.set(key, before + needs);
+      ready.push(wait);
+    } else if (isHeld && spent + needs > most) inVain.push(wait);
+  }
+  return { ready, inVain, given: Object.fromEntries(given) };
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import { claimDelivery, type Delivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { readUnnotified, storeWaitingNotices } from '../../../src/store/items/waiting-notices.ts';
+import { parkForBudget } from '../../../src/store/lanes/park-for-budget.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { aConversation } from '../a-conversation.ts';
 import { aCommand, aMessage, framing, holder, routeFor } from '../builders.ts';
@@ -107,6 +108,22 @@ describeEachDatabase('a waiting notice', (open) => {
     await chat.tell(line);
     expect(await chat.parts()).toEqual(['text pending']);
     expect(await chat.look()).toEqual([]);
+  });
+
+  it('is stored once for a message whose run waits for room that another call has reserved', async () => {
+    const pauseFor = async (isHeld: boolean) => {
+      const lane = await aBusyLane(open());
+      const { laneKey, epoch, runId } = lane.run;
+      const refusal = { scope: 'gateway', key: 'gateway:2001-05-07', limit: 9, needs: 5, isHeld } as const;
+      const pause = { reason: 'room', workedMs: 0, waitMs: 600_000, modelCalls: [], notice: undefined };
+      await open().write(parkForBudget, { laneKey, epoch, runId, refusal, ...pause });
+      return lane;
+    };
+    const held = await pauseFor(true);
+    expect([(await held.tell()).length, (await held.tell()).length]).toEqual([1, 0]);
+    expect(partOf(await held.claim()).part.content).toEqual(reaction);
+    const spent = await pauseFor(false);
+    expect(await spent.tell(), 'a spent budget has its own notice').toEqual([]);
   });
 
   it('is dropped when its message was answered before it could be sent', async () => {

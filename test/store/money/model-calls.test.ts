@@ -141,7 +141,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     const info = createDemoProvider({ clock: systemClock }).model();
     const model = { ...info, id: rate.model, prices };
     const deps = { store: open(), clock: systemClock, probe: noProbe, purpose: 'turn', rate } as const;
-    const calls = createRunCalls({ ...deps, limits: async () => [] }, run);
+    const calls = createRunCalls({ ...deps, limits: async () => [], freedRoom: () => undefined }, run);
     const system = [{ text: 'x'.repeat(120_000), isStable: true }];
     await calls.open({ provider: rate.provider, model, request: aRequest({ system, maxTokens: 1_000 }) });
     await end(run, calls.endAll());

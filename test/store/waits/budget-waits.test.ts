@@ -26,11 +26,16 @@ describe('runs that wait for room in a budget', () => {
     expect(resumed([waits('a', 30)], [spent(10, { raisedTo: 20 })])).toEqual([]);
   });
 
-  it('go on when what others held was spent, to tell their person', () => {
+  it('wait in vain when what others held was spent, and go on to tell their person', () => {
     const wait = waits('a', 30, { isHeld: true });
-    expect(resumed([wait], [spent(0, { reserved: 80 })])).toEqual([]);
-    expect(resumed([wait], [spent(80)])).toEqual(['a']);
-    expect(resumed([wait], [spent(20)])).toEqual(['a']);
+    const inVain = (...given: Parameters<typeof withRoom>) =>
+      withRoom(...given).inVain.map(({ runId }) => runId);
+    expect([
+      resumed([wait], [spent(0, { reserved: 80 })]),
+      inVain([wait], [spent(0, { reserved: 80 })]),
+    ]).toEqual([[], []]);
+    expect([resumed([wait], [spent(80)]), inVain([wait], [spent(80)])]).toEqual([[], ['a']]);
+    expect([resumed([wait], [spent(20)]), inVain([wait], [spent(20)])]).toEqual([['a'], []]);
   });
 
   it('go on when their budget was deleted: it is empty then', () => {
