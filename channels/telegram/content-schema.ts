@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import {
   chatSchema,
-  date,
   entities,
   fileSchema,
   flag,
@@ -191,7 +190,7 @@ const lineShape = {
   ),
   chat_shared: part(z.object({ ...sharedChat, chat_id: optionalId })),
   venue: part(venueSchema),
-  video_chat_scheduled: part(z.object({ start_date: date })),
+  video_chat_scheduled: part(z.object({ start_date: quantity })),
   video_chat_started: part(z.object({})),
   video_chat_ended: part(z.object({ duration: quantity })),
   video_chat_participants_invited: part(z.object({ users: people })),

@@ -71,7 +71,8 @@ const describers = {
       ...users.map((user) => [nameOf(user), user.user_id && `id ${user.user_id}`].filter(Boolean).join(', ')),
     ),
   chat_shared: (chat) => label('Chat shared', nameOf(chat), chat.chat_id ? `id ${chat.chat_id}` : undefined),
-  video_chat_scheduled: ({ start_date: at }) => label('Video chat scheduled', formatTime(at)),
+  video_chat_scheduled: ({ start_date: at }) =>
+    label('Video chat scheduled', at === undefined ? undefined : formatTime(at)) ?? '[Video chat scheduled]',
   video_chat_started: () => '[Video chat started]',
   video_chat_ended: ({ duration }) =>
     label('Video chat ended', duration ? `after ${duration} s` : undefined) ?? '[Video chat ended]',

@@ -146,7 +146,7 @@ function readContentEvent(message: Message, body: unknown, bot: Bot): InboundEve
 
 function presentFields(body: unknown): readonly string[] {
   if (typeof body !== 'object' || body === null) return [];
-  return Object.entries(body).flatMap(([field, value]) => (value == null ? [] : [field]));
+  return Object.entries(body).flatMap(([field, value]) => (value == null || value === '' ? [] : [field]));
 }
 
 function refused(name: string, message: { readonly message_id: number }): InboundEvent {
@@ -180,25 +180,25 @@ function readEditEvent(message: Message, body: unknown, bot: Bot): InboundEvent 
   // A moving location is edited every few seconds, for hours; its last position is an edit like any other.
   if (message.location?.live_period != null)
     return refused('live_location: only the last position of a moving location is read', message);
-  const {
-    messageId: id,
-    provenance,
-    attachments,
-    text,
-    shown,
-    described,
-    unknownFields,
-  } = readMessageContent(message, body, bot);
+  const { messageId: id, provenance, ...content } = readMessageContent(message, body, bot);
+  const { text, shown, described, attachments, unknownFields } = content;
+  const edit = { kind: 'edit', messageId: id, provenance } as const;
+  const unread = unknownFields && { unknownFields };
+  // Words that can't be read must not look as if they were taken away, nor must files.
+  if (text === '' && hasField(body, 'text')) return { ...edit, text, ...unread };
   return {
-    kind: 'edit',
-    messageId: id,
+    ...edit,
     text,
     ...(shown !== undefined && { shown }),
     ...(described && { described }),
-    ...(unknownFields && { unknownFields }),
-    provenance,
-    attachments,
+    ...unread,
+    ...((attachments.length > 0 || !hasField(body, 'media')) && { attachments }),
   };
+}
+
+/** Says whether the message has any field of this fate, even an unreadable one. */
+function hasField(body: unknown, fate: 'text' | 'media'): boolean {
+  return presentFields(body).some((field) => fateOf(field) === fate);
 }
 
 function versionOf(event: InboundEvent): string {
@@ -248,12 +248,15 @@ function readReactions(body: unknown, { bot, updateId }: Context): readonly Inbo
   ];
   const target = { message_id: update.message_id };
   const common = { sentAt: date * 1000, route: routeOf(bot, chat.id, target), chat: chatOf(chat), sender };
-  if (changes.length === 0 || chat.type === 'channel') {
+  const isPost = chat.type === 'channel';
+  if (changes.length === 0 || isPost) {
     return [
       {
         ...common,
         eventKey: keyOf('update', updateId),
-        event: unsupported('message_reaction: nothing has changed in it'),
+        event: unsupported(
+          `message_reaction: ${isPost ? refusalOf(smallKinds.chat.channel) : 'nothing has changed in it'}`,
+        ),
       },
     ];
   }
@@ -282,7 +285,9 @@ function readMembership(body: unknown, { bot, updateId }: Context): InboundEnvel
     sender: senderOf(from, bot),
     event:
       now === undefined || chat.type === 'channel'
-        ? unsupported(`my_chat_member: ${refusalOf(smallKinds.chat.channel)}`)
+        ? unsupported(
+            `my_chat_member: ${now === undefined ? 'it names no state' : refusalOf(smallKinds.chat.channel)}`,
+          )
         : { kind: 'membership', isMember },
   };
 }

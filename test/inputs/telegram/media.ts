@@ -135,6 +135,18 @@ export const media: readonly TelegramInput[] = [
     read: { event: 'edit', media: ['image P'] },
   },
   {
+    name: 'an edit whose words can’t be read, beside a photo, takes no words away',
+    shape: 'Bot API, caption as an object, as a later version might have it',
+    update: edited({ photo: [aFile('P')], caption: { words: 'new' } }),
+    read: { event: 'edit', unknown: ['photo', 'caption'] },
+  },
+  {
+    name: 'an edit whose photo can’t be read takes no picture away',
+    shape: 'local servers that leave file_id out',
+    update: edited({ photo: [{ width: 90 }], caption: 'new words' }),
+    read: { event: 'edit', text: 'new words', filesUnknown: true },
+  },
+  {
     name: 'a photo whose list is null beside words',
     shape: 'servers that send null for what is absent',
     update: {

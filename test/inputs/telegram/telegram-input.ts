@@ -24,6 +24,8 @@ export type ReadInput = {
   readonly callsBot?: true;
   readonly album?: string;
   readonly unknown?: readonly string[];
+  /** An edit that doesn't say which files the message has now. */
+  readonly filesUnknown?: true;
   /** The beginning of the name under which the event is refused. */
   readonly refused?: string;
 };
@@ -78,7 +80,10 @@ export const mark = (
 /** Returns what the corpus compares of an event. */
 export function summarize(event: InboundEvent): ReadInput {
   if (event.kind === 'unsupported') return { event: event.kind, refused: event.name };
-  if (event.kind === 'edit') return withoutEmpty({ ...wordsOf(event), event: event.kind });
+  if (event.kind === 'edit') {
+    const filesUnknown = event.attachments === undefined && event.text !== '';
+    return withoutEmpty({ ...wordsOf(event), event: event.kind, ...(filesUnknown && { filesUnknown }) });
+  }
   if (event.kind !== 'message') return { event: event.kind };
   const { quote, provenance, mentionsBot, album } = event;
   return withoutEmpty({
