@@ -1,12 +1,16 @@
 import { cleanText } from '#channel-kit/clean-text.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
-import type { AgentMessage, FinishReason, MessagePart, ToolCallData } from '#contracts/message.ts';
+import type { AgentMessage, FinishReason, MessagePart, Source, ToolCallData } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { InputRoom, maxInputLength, refused } from './call-input.ts';
 import { UnusedIds } from './unused-id.ts';
 
 /** When the message ended, ms since the epoch, and the model that wrote it. */
-export type FinishStamp = { readonly time: number; readonly model?: string };
+export type FinishStamp = {
+  readonly time: number;
+  readonly model?: string;
+  readonly sources?: readonly Source[];
+};
 
 /**
  * Limit on one answer's text, thinking and arguments together, UTF-16 units: four times what the largest models write.
@@ -51,6 +55,7 @@ export class AssistantDraft {
 
   /** Adds the event's content to the message; events without content change nothing. */
   write(event: ModelEvent): void {
+    if (event.type === 'progress') return;
     if (event.type !== 'content_delta') this.#isTextOpen = false;
     switch (event.type) {
       case 'content_delta':
@@ -72,6 +77,9 @@ export class AssistantDraft {
       case 'tool_use_stop':
         this.#stopCall(event);
         break;
+      case 'content_recall':
+        this.#recallText();
+        break;
       case 'content_start':
       case 'content_stop':
       case 'warning':
@@ -89,11 +97,11 @@ export class AssistantDraft {
   }
 
   /** Returns the message with its finish part, without the characters that databases reject. */
-  finish(reason: FinishReason, { time, model }: FinishStamp): AgentMessage {
+  finish(reason: FinishReason, { time, model, sources }: FinishStamp): AgentMessage {
     const room = new InputRoom();
     const message = this.#messageOf([
       ...this.#parts.map((part) => cleanPart(part, room)),
-      { type: 'finish', data: { reason, time } },
+      { type: 'finish', data: { reason, time, ...(sources && { sources }) } },
     ]);
     return model === undefined ? message : { ...message, model };
   }
@@ -112,6 +120,12 @@ export class AssistantDraft {
       this.#parts.push({ type: 'text', data: { text } });
     }
     this.#isTextOpen = true;
+  }
+
+  #recallText(): void {
+    for (const [index, part] of this.#parts.entries())
+      if (part.type === 'text')
+        this.#parts[index] = { type: 'reasoning', data: { thinking: part.data.text } };
   }
 
   /** A signature can't be shortened: if it doesn't fit, it is omitted and the answer ends there. */

@@ -3,7 +3,13 @@
 
 import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AgentEvent, EndReason } from '#contracts/agent-event.ts';
-import { type AgentMessage, type FinishReason, textOf, toolCallsOf } from '#contracts/message.ts';
+import {
+  type AgentMessage,
+  type FinishReason,
+  type Source,
+  textOf,
+  toolCallsOf,
+} from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure, ModelRequest, Usage } from '#contracts/model.ts';
 import { noSections } from '#contracts/section.ts';
 import { AssistantDraft } from './assistant-draft.ts';
@@ -117,7 +123,7 @@ async function* readAnswer(
 
 async function* finishAnswer(
   draft: AssistantDraft,
-  { finish: said, cost, model, failure, end }: TurnEnd & { readonly cost: number | undefined },
+  { finish: said, cost, model, sources, failure, end }: TurnEnd & { readonly cost: number | undefined },
   { config }: ModelTurn,
 ): AsyncGenerator<AgentEvent, Answer, void> {
   if (failure !== undefined) {
@@ -125,7 +131,11 @@ async function* finishAnswer(
     yield { type: 'message_update', message: draft.snapshot(), event };
   }
   const finish = finishOf(said, draft.snapshot());
-  const stamp = { time: config.clock.now(), ...(model === undefined ? {} : { model }) };
+  const stamp = {
+    time: config.clock.now(),
+    ...(model === undefined ? {} : { model }),
+    ...(sources && { sources }),
+  };
   const { sections = noSections } = config;
   const message = sections.run('finish answer', () => draft.finish(finish, stamp));
   yield { type: 'message_end', message, ...(cost === undefined ? {} : { cost }) };
@@ -166,6 +176,7 @@ type TurnEnd = {
   /** Usage of the call, and its cost in micro-dollars. */
   readonly spent?: { readonly usage: Usage; readonly cost: number };
   readonly model?: string;
+  readonly sources?: readonly Source[];
   readonly failure?: ModelFailure;
   readonly end?: RunEnd;
 };
@@ -173,10 +184,10 @@ type TurnEnd = {
 function endingOf(event: ModelEvent, scope: RunScope): TurnEnd | undefined {
   if (event.type === 'error') return endingOfFailure(event.failure, scope);
   if (event.type !== 'complete') return undefined;
-  const { finish, usage, cost, model } = event;
+  const { finish, usage, cost, model, sources } = event;
   const spent = { usage, cost };
   if (finish === 'end_turn' || finish === 'tool_use' || finish === 'max_tokens') {
-    return { finish, spent, model };
+    return { finish, spent, model, ...(sources && { sources }) };
   }
   return { finish: 'error', spent, model, end: { reason: 'model_error', detail: `finish reason ${finish}` } };
 }

@@ -34,10 +34,20 @@ export type MessagePart =
   | { readonly type: 'reasoning'; readonly data: { readonly thinking: string; readonly signature?: string } }
   | { readonly type: 'tool_call'; readonly data: ToolCallData }
   | { readonly type: 'tool_result'; readonly data: ToolResultData }
-  | { readonly type: 'finish'; readonly data: { readonly reason: FinishReason; readonly time: number } }
+  | { readonly type: 'finish'; readonly data: FinishData }
   /** `path`: in the media folder. */
   | { readonly type: 'binary'; readonly data: { readonly path: string; readonly mime_type: string } }
   | { readonly type: 'image_url'; readonly data: { readonly url: string; readonly detail?: string } };
+
+/** `sources`: what a search model names beside its answer; shown below it, and no part of its text. */
+export type FinishData = {
+  readonly reason: FinishReason;
+  readonly time: number;
+  readonly sources?: readonly Source[];
+};
+
+/** A web page that an answer relies on. */
+export type Source = { readonly url: string; readonly title?: string };
 
 /** A tool call as the model wrote it. */
 export type ToolCallData = {
@@ -87,6 +97,11 @@ export type FinishReason =
 /** Returns the visible text of a message: its text parts joined. */
 export function textOf(parts: readonly MessagePart[]): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.data.text] : [])).join('');
+}
+
+/** Returns the sources that a finished answer names. */
+export function sourcesOf(parts: readonly MessagePart[]): readonly Source[] {
+  return parts.flatMap((part) => (part.type === 'finish' ? (part.data.sources ?? []) : []));
 }
 
 /** Whether a part is an image or an image file. */

@@ -1,5 +1,5 @@
 import type { RetryAdvice } from './errors.ts';
-import type { FinishReason } from './message.ts';
+import type { FinishReason, Source } from './message.ts';
 
 /** A family of models behind one API. A stream never throws: errors are events in it. */
 export interface LlmProvider {
@@ -126,6 +126,13 @@ export type ModelEvent =
   | { readonly type: 'content_start' }
   | { readonly type: 'content_delta'; readonly text: string }
   | { readonly type: 'content_stop' }
+  /** All text of the answer so far was reasoning, so a viewer takes it back. */
+  | { readonly type: 'content_recall' }
+  /**
+   * The model writes, but there is nothing to pass on yet. It isn't a token: a call that fails after it may be repeated.
+   * `length`: how much it wrote, UTF-16 units. `prompt`: the tokens of the prompt, as soon as the provider counts them.
+   */
+  | { readonly type: 'progress'; readonly length: number; readonly prompt?: Usage }
   /** The delta with a `signature` ends its thinking block; a block may consist of only a signature. */
   | { readonly type: 'thinking_delta'; readonly thinking: string; readonly signature?: string }
   | { readonly type: 'tool_use_start'; readonly id: string; readonly name: string }
@@ -143,6 +150,8 @@ export type ModelEvent =
       readonly withoutTools?: true;
       /** The answer is complete, but the provider didn't count all of its tokens: `usage` and `cost` are estimates. */
       readonly isUncounted?: true;
+      /** Named by a search model beside its answer. */
+      readonly sources?: readonly Source[];
     }
   /**
    * Worth reporting, but the stream continues: a retry, a fallback model. `anew`: the answer so far is void,

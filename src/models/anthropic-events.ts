@@ -3,6 +3,7 @@
  * that Parley didn't ask for are ignored.
  */
 import type {
+  Message,
   MessageDeltaUsage,
   RawContentBlockDeltaEvent,
   RawContentBlockStartEvent,
@@ -11,16 +12,19 @@ import type {
   StopReason,
   Usage as WireUsage,
 } from '@anthropic-ai/sdk/resources/messages/messages';
+import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { FinishReason } from '#contracts/message.ts';
 import type { ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
 import { REDACTED } from './anthropic-request.ts';
 import { costOf, isTokenCount, noUsage } from './cost.ts';
 import { signedBy } from './own-thinking.ts';
+import { SourceList } from './source-list.ts';
 
 type OpenBlock =
   | { readonly kind: 'text' }
   | { readonly kind: 'thinking'; signature: string }
-  | { readonly kind: 'tool'; readonly id: string; hasInput: boolean }
+  /** `input`: arguments that came with the start of the call. */
+  | { readonly kind: 'tool'; readonly id: string; readonly input: string; hasInput: boolean }
   | { readonly kind: 'other' };
 
 /** Longer signatures aren't read to the end, UTF-16 units: an answer has no room for them and omits them. */
@@ -36,6 +40,8 @@ export type AnswerTerms = {
   readonly author: string;
   /** Returns an answer's prices from the model that it names. */
   readonly pricesOf: (model: string) => ModelPrices;
+  /** Estimates the call's usage when the server doesn't report it. */
+  readonly estimate: (answerLength: number) => Usage;
 };
 
 /** Reads one answer. */
@@ -45,6 +51,11 @@ export class EventReader {
   #usage = noUsage;
   #model: string;
   #stop: Stop | undefined;
+  readonly #sources = new SourceList();
+  /** Whether the server has counted the prompt, and the answer. */
+  #counted = { prompt: false, answer: false };
+  /** UTF-16 units of text, reasoning and arguments. */
+  #length = 0;
   /** Complete text and tool blocks so far, and whether one of them is a call without arguments. */
   #saidBlocks = 0;
   #hasBareCall = false;
@@ -59,12 +70,22 @@ export class EventReader {
   }
 
   /** Returns the model events of one stream event. After `complete` or `error` the answer is over. */
-  read(event: RawMessageStreamEvent): readonly ModelEvent[] {
-    switch (event.type) {
+  read(event: RawMessageStreamEvent | Message): readonly ModelEvent[] {
+    const events = this.#read(event);
+    for (const each of events) this.#length += lengthOf(each);
+    return events;
+  }
+
+  #read(event: RawMessageStreamEvent | Message): readonly ModelEvent[] {
+    switch (event?.type) {
       case 'message_start':
         this.#model = textIn(event.message?.model) || this.#model;
-        this.#usage = mergeUsage(this.#usage, event.message?.usage);
-        return [];
+        this.#count(event.message?.usage);
+        return this.#counted.prompt
+          ? [{ type: 'progress', length: 0, prompt: { ...this.#usage, outputTokens: 0 } }]
+          : [];
+      case 'message':
+        return this.#readWhole(event);
       case 'content_block_start':
         return this.#startBlock(event);
       case 'content_block_delta':
@@ -72,8 +93,9 @@ export class EventReader {
       case 'content_block_stop':
         return this.#endBlock(event.index);
       case 'message_delta':
-        this.#usage = mergeUsage(this.#usage, event.usage);
-        this.#stop = stopOf(event.delta);
+        this.#count(event.usage);
+        // A second one without a reason repeats the counts.
+        this.#stop = event.delta?.stop_reason || this.#stop === undefined ? stopOf(event.delta) : this.#stop;
         return [];
       case 'message_stop':
         return [this.#finish()];
@@ -81,6 +103,26 @@ export class EventReader {
         // The platform's versioning rules allow new events within a version.
         return [];
     }
+  }
+
+  /** Reads a complete answer, as a server may send it to a streamed request. */
+  #readWhole(message: Message): readonly ModelEvent[] {
+    const blocks = Array.isArray(message.content) ? message.content : [];
+    const events = blocks.flatMap((block, index) => [
+      ...this.#startBlock({ type: 'content_block_start', index, content_block: block }),
+      ...this.#endBlock(index),
+    ]);
+    this.#model = textIn(message.model) || this.#model;
+    this.#count(message.usage);
+    this.#stop = stopOf(message);
+    return [...events, this.#finish()];
+  }
+
+  #count(wire: WireUsage | MessageDeltaUsage | undefined): void {
+    this.#usage = mergeUsage(this.#usage, wire);
+    const { inputTokens, cacheReadTokens, cacheWriteTokens } = this.#usage;
+    this.#counted.prompt = inputTokens + cacheReadTokens + cacheWriteTokens > 0;
+    this.#counted.answer = this.#usage.outputTokens > 0;
   }
 
   /**
@@ -102,11 +144,16 @@ export class EventReader {
         this.#blocks.set(index, { kind: 'text' });
         return [{ type: 'content_start' }, ...said(textIn(block.text))];
       case 'tool_use':
-        this.#blocks.set(index, { kind: 'tool', id: textIn(block.id), hasInput: false });
+        this.#blocks.set(index, {
+          kind: 'tool',
+          id: textIn(block.id),
+          input: inputIn(block.input),
+          hasInput: false,
+        });
         return [{ type: 'tool_use_start', id: textIn(block.id), name: textIn(block.name) }];
       case 'thinking':
-        this.#blocks.set(index, { kind: 'thinking', signature: '' });
-        return [];
+        this.#blocks.set(index, { kind: 'thinking', signature: textIn(block.signature) });
+        return thought(textIn(block.thinking));
       case 'redacted_thinking':
         return [
           {
@@ -132,6 +179,9 @@ export class EventReader {
         if (block?.kind === 'thinking' && block.signature.length <= longestSignature)
           block.signature += textIn(delta.signature);
         return [];
+      case 'citations_delta':
+        this.#sources.add(delta.citation);
+        return [];
       case 'input_json_delta':
         if (block?.kind !== 'tool' || textIn(delta.partial_json) === '') return [];
         block.hasInput = true;
@@ -145,7 +195,7 @@ export class EventReader {
     const block = this.#blocks.get(index);
     this.#blocks.delete(index);
     if (block?.kind === 'text' || block?.kind === 'tool') this.#saidBlocks += 1;
-    if (block?.kind === 'tool' && !block.hasInput) this.#hasBareCall = true;
+    if (block?.kind === 'tool' && !block.hasInput && block.input === '{}') this.#hasBareCall = true;
     switch (block?.kind) {
       case 'text':
         return [{ type: 'content_stop' }];
@@ -153,7 +203,7 @@ export class EventReader {
         return [{ type: 'thinking_delta', thinking: '', signature: this.#signed(block.signature) }];
       case 'tool':
         return [
-          ...(block.hasInput ? [] : [{ type: 'tool_use_delta', id: block.id, json: '{}' } as const]),
+          ...(block.hasInput ? [] : [{ type: 'tool_use_delta', id: block.id, json: block.input } as const]),
           { type: 'tool_use_stop', id: block.id },
         ];
       default:
@@ -162,17 +212,35 @@ export class EventReader {
   }
 
   #finish(): ModelEvent {
-    const [usage, model] = [this.#usage, this.#model];
+    const isCounted = this.#counted.prompt && (this.#counted.answer || this.#length === 0);
+    const [usage, model] = [isCounted ? this.#usage : this.#terms.estimate(this.#length), this.#model];
     const counted = { usage, cost: costOf(usage, this.#terms.pricesOf(model)), model };
     if (this.#stop?.reason === 'refusal') {
-      return {
-        type: 'error',
-        failure: { kind: 'refused', detail: `refused: ${this.#stop.category}`, counted },
-      };
+      const detail = `refused: ${this.#stop.category}`;
+      return { type: 'error', failure: { kind: 'refused', detail, ...(isCounted && { counted }) } };
     }
-    return { type: 'complete', finish: finishOf(this.#stop?.reason ?? null), ...counted };
+    const sources = this.#sources.list();
+    return {
+      ...{ type: 'complete', finish: finishOf(this.#stop?.reason ?? null), ...counted },
+      ...(!isCounted && { isUncounted: true }),
+      ...(sources.length > 0 && { sources }),
+    };
   }
 }
+
+function lengthOf(event: ModelEvent): number {
+  if (event.type === 'content_delta') return event.text.length;
+  if (event.type === 'thinking_delta') return event.thinking.length;
+  return event.type === 'tool_use_delta' ? event.json.length : 0;
+}
+
+/** Returns the arguments that come with a call's start: usually none, but some proxies send them all there. */
+function inputIn(input: unknown): string {
+  if (typeof input === 'string') return input.trim() === '' ? '{}' : input;
+  return jsonProblem(input, inputShape) === undefined ? JSON.stringify(input ?? {}) : '{}';
+}
+
+const inputShape: ShapeLimits = { depth: 64, values: 20_000 };
 
 /** Returns no event for an empty piece, which isn't a token: an answer that breaks off after one is retried. */
 function said(text: string): readonly ModelEvent[] {

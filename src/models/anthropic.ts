@@ -19,16 +19,21 @@ import { aborted, brokenStream, cutOff, neverSent, oversizedIn, unbuilt } from '
 import { claudeModel } from './claude-models.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { costOf, noUsage } from './cost.ts';
+import { estimateUsage } from './estimate-usage.ts';
 import { failureError } from './model-failure.ts';
 import { authorOf, withOwnThinking } from './own-thinking.ts';
 import { isPriced, lookUpPrices } from './prices.ts';
 import { configuredInfo, type ProviderOptions, secretsIn } from './provider-options.ts';
+import { withTidyStreams } from './tidy-stream.ts';
+import { createHabit, readWritten, textOfAnswer } from './written/read-answer.ts';
 
 /** Creates the provider of Claude, over Anthropic's own SDK without its retries (retry.ts decides). */
 export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
   const model = configuredInfo(claudeModel(options.model), options);
   const terms = answerTerms(model, options);
-  const clients = anthropicClients(options);
+  const fetch = withTidyStreams(options.fetch ?? globalThis.fetch);
+  const clients = anthropicClients({ ...options, fetch });
+  const habit = createHabit(options.model);
 
   /** `phase`: before the request is on its way, a fault is our own and would recur. */
   async function failureOf(
@@ -50,7 +55,9 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
         client.messages.create({ ...params, stream: true }, { headers, signal: connection.signal }),
       );
       phase = 'reading';
-      yield* translate(events[Symbol.asyncIterator](), { connection, reader: new EventReader(terms) });
+      const estimate = (length: number) => estimateUsage(request, length);
+      const reader = new EventReader({ ...terms, estimate });
+      yield* readWritten(translate(events[Symbol.asyncIterator](), { connection, reader }), request, habit);
     } catch (error) {
       yield { type: 'error', failure: await failureOf(error, { signal, phase }) };
     } finally {
@@ -64,7 +71,8 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
       const message = await clients.call((client) =>
         client.messages.create({ ...params, stream: false }, { headers, signal }),
       );
-      return answerIn(message, terms);
+      const whole = answerIn(message, { ...terms, estimate: (length) => estimateUsage(request, length) });
+      return { ...whole, text: textOfAnswer(whole.text, { tools: request.tools, habit }) };
     } catch (error) {
       if (error instanceof ParleyError) throw error;
       throw failureError(await failureOf(error, { signal, phase: 'asking' }), error);
@@ -81,7 +89,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
 }
 
 /** A proxy may name an unknown model or none; such an answer is priced like the requested model. */
-function answerTerms(asked: ModelInfo, options: ProviderOptions): AnswerTerms {
+function answerTerms(asked: ModelInfo, options: ProviderOptions): Omit<AnswerTerms, 'estimate'> {
   const { prices } = options;
   const pricesOf = (answered: string) => {
     const listed = lookUpPrices(answered);
@@ -95,12 +103,18 @@ function answerIn(
   { content, stop_reason, usage: wire, model: named }: Message,
   terms: AnswerTerms,
 ): ModelAnswer {
-  const usage = mergeUsage(noUsage, wire);
+  const blocks: readonly Message['content'][number][] = Array.isArray(content) ? content : [];
+  const texts = blocks.filter((block): block is TextBlock => block?.type === 'text');
+  const text = texts.map((block) => block.text).join('');
+  const told = mergeUsage(noUsage, wire);
+  const isCounted =
+    told.inputTokens + told.cacheReadTokens + told.cacheWriteTokens > 0 && told.outputTokens > 0;
+  const usage = isCounted ? told : terms.estimate(text.length);
   const model = named || terms.model;
   const counted = { usage, cost: costOf(usage, terms.pricesOf(model)), model };
-  if (stop_reason === 'refusal') throw failureError({ kind: 'refused', detail: 'refused', counted });
-  const texts = content.filter((block): block is TextBlock => block.type === 'text');
-  return { text: texts.map((block) => block.text).join(''), ...counted };
+  if (stop_reason === 'refusal')
+    throw failureError({ kind: 'refused', detail: 'refused', ...(isCounted && { counted }) });
+  return { text, ...counted, ...(!isCounted && { isUncounted: true }) };
 }
 
 /** Passes on the last event as soon as it arrives: the stream itself may end a while later. */

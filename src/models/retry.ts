@@ -160,11 +160,11 @@ async function* untilFirstToken(
       held.push(event);
       continue;
     }
-    if (!hasToken && event.type !== 'warning') {
+    if (!hasToken && event.type !== 'warning' && event.type !== 'progress') {
       hasToken = true;
       onFirstToken();
     }
-    yield* held.splice(0);
+    if (hasToken) yield* held.splice(0);
     yield event;
   }
   return undefined;

@@ -1,7 +1,7 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
-import { type AgentMessage, finishReasonOf, textOf } from '#contracts/message.ts';
+import { type AgentMessage, finishReasonOf, sourcesOf, textOf } from '#contracts/message.ts';
 import type { ModelFailure } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { routeOf } from '#contracts/route.ts';
@@ -17,6 +17,7 @@ import {
   shapeInternalFailure,
 } from '../replies/reply-pipeline.ts';
 import type { SilenceContext } from '../replies/silence-grammar.ts';
+import { withSources } from '../replies/source-lines.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { RoutedPart } from '../store/lanes/commit-answer.ts';
@@ -75,7 +76,8 @@ export async function planAnswer(
   const isForeign = replyTag !== undefined && replyTag !== 'current' && !(await hasSeen(replyTag));
   const reply = isForeign ? { ...judged, replyTag: undefined } : judged;
   const { decided } = reply;
-  const texts = decided.kind === 'text' ? await shaper.shape(decided.text, scene.capabilities.text) : [];
+  const shown = decided.kind === 'text' && withSources(decided.text, sourcesOf(message.parts));
+  const texts = shown ? await shaper.shape(shown, scene.capabilities.text) : [];
   return planReply(input, reply, texts);
 }
 

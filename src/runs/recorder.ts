@@ -161,12 +161,15 @@ export class RunRecorder {
       live.push(event.text);
       probe.reach('streaming');
     }
+    if (event.type === 'content_recall') live.anew();
     if (event.type === 'error') this.#failure = event.failure;
     if (event.type === 'warning' && event.kind === 'anew') {
       log.info({ runId: this.#run.runId, detail: event.detail }, 'model.asked-again');
       live.anew();
     }
     if (event.type === 'warning' && event.kind === 'retrying') await this.busy.onWait(event.waitMs);
+    // Written too late, the recalled text might be taken up by another process.
+    if (event.type === 'content_recall') this.#savedAt = 0;
     const now = clock.now();
     // Counted from the first token, however late it comes: a short answer is written once, by its own commit.
     this.#savedAt ??= now;

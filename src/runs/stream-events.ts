@@ -83,8 +83,9 @@ function deltas(
       return [{ stream: 'assistant', runId, delta: event.text }, ...chat(answer.grow(message))];
     case 'thinking_delta':
       return [{ stream: 'reasoning', runId, delta: event.thinking }];
+    case 'content_recall':
     case 'warning':
-      if (event.kind !== 'anew') return [];
+      if (event.type === 'warning' && event.kind !== 'anew') return [];
       return [{ stream: 'assistant', runId, delta: '', isAnew: true }, ...chat(answer.begin(message.id))];
     default:
       return [];

@@ -13,8 +13,8 @@ import { accountId, channelId, conversationId, transcriptId } from '../../src/co
 import type { ReplyRoute } from '../../src/contracts/route.ts';
 import type { Span } from '../../src/contracts/span.ts';
 import { createRedactor, stripLogLine as stripLogControls, stripText } from '../../src/logging/redaction.ts';
-import { ThinkingSplitter } from '../../src/models/openai/inline-thinking.ts';
 import { ToolCallReader } from '../../src/models/openai/openai-tool-calls.ts';
+import { TextReader } from '../../src/models/written/text-reader.ts';
 import { chunkFormatted } from '../../src/replies/chunk.ts';
 import { judgeRepeat } from '../../src/replies/dedupe.ts';
 import { isHonestLink } from '../../src/replies/link-safety.ts';
@@ -87,10 +87,10 @@ function namedPieces(text: string): void {
 
 /** Thinking that never ends, chunk by chunk. */
 function splitThinking(text: string): void {
-  const splitter = new ThinkingSplitter();
+  const splitter = new TextReader([]);
   splitter.take('<think>');
   for (let at = 0; at < text.length; at += 8) splitter.take(text.slice(at, at + 8));
-  splitter.rest();
+  splitter.end();
 }
 
 /** Many calls with one id. */

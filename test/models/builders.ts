@@ -27,14 +27,15 @@ export const listTool = {
   },
 };
 
-/** Collects all events of one answer. */
+/** Collects the events of one answer, without those that show nothing. */
 export async function eventsOf(
   provider: LlmProvider,
   request: ModelRequest = aRequest(),
   signal: AbortSignal = new AbortController().signal,
 ): Promise<ModelEvent[]> {
   const events: ModelEvent[] = [];
-  for await (const event of provider.stream(request, signal)) events.push(event);
+  for await (const event of provider.stream(request, signal))
+    if (event.type !== 'progress') events.push(event);
   return events;
 }
 

@@ -35,7 +35,7 @@ describe('cost', () => {
   it('is that of the reasoning too where only the total counts it', () => {
     const answer = { prompt_tokens: 20, completion_tokens: 198 };
     const counted = [{ ...answer, total_tokens: 623 }, { ...answer, total_tokens: 218 }, answer].map((wire) =>
-      countedUsage(wire),
+      countedUsage(wire, undefined, true),
     );
     expect(counted).toEqual([usage(20, 603), usage(20, 198), usage(20, 198)]);
   });

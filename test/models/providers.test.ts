@@ -58,7 +58,8 @@ providerContract('OpenAI', () => openAi('openai'), { signs: false, cost });
 // Ollama reports no cached tokens.
 providerContract('Ollama', () => openAi('ollama'), { signs: false, cost: 1000 * 2 + 100 * 10 });
 providerContract('llama.cpp', () => openAi('llamacpp'), { signs: true, cost });
-providerContract('OpenRouter', () => openAi('openrouter'), { signs: true, cost });
+// OpenRouter's own charge counts.
+providerContract('OpenRouter', () => openAi('openrouter'), { signs: true, cost: 250_000 });
 
 /** Opens the demo, which has no server and makes up its own answers. */
 async function demo(): Promise<ProviderStage> {

@@ -7,9 +7,9 @@ import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { FinishReason } from '#contracts/message.ts';
 import type { ModelEvent, Usage } from '#contracts/model.ts';
 import { signedBy } from '../own-thinking.ts';
-import { type SplitText, ThinkingSplitter } from './inline-thinking.ts';
+import { SourceList } from '../source-list.ts';
 import { REASONING_CONTENT, REASONING_DETAILS } from './openai-request.ts';
-import { ToolCallReader } from './openai-tool-calls.ts';
+import { ToolCallReader, type ToolDelta } from './openai-tool-calls.ts';
 import {
   type AnswerPrices,
   chargeOf,
@@ -20,15 +20,37 @@ import {
 
 /** A chunk, including what other servers add to it. Any field may be missing. */
 type Chunk = Partial<Omit<ChatCompletionChunk, 'usage' | 'choices'>> & {
-  readonly choices?: readonly { readonly delta?: Delta | null; readonly finish_reason?: string | null }[];
+  readonly choices?: readonly (Choice | null)[] | null;
   readonly usage?: WireUsage | null;
   readonly timings?: WireTimings;
+  /** Groq's place for the usage. */
+  readonly x_groq?: { readonly usage?: WireUsage | null } | null;
+  /** Set by tidy-stream.ts where the server wrote `[DONE]`. */
+  readonly isDone?: true;
 };
 
-type Delta = Partial<ChatCompletionChunk.Choice.Delta> & {
-  readonly reasoning?: string | null;
-  readonly reasoning_content?: string | null;
-  readonly reasoning_details?: readonly unknown[] | null;
+/** `message`: a complete answer to a streamed request, or Perplexity's answer so far, beside its delta. */
+type Choice = {
+  readonly index?: unknown;
+  readonly delta?: Delta | null;
+  readonly message?: Delta | null;
+  readonly finish_reason?: unknown;
+  /** Moonshot's place for the usage. */
+  readonly usage?: WireUsage | null;
+};
+
+export type Delta = {
+  readonly content?: unknown;
+  readonly refusal?: unknown;
+  readonly tool_calls?: unknown;
+  /** Predecessor of `tool_calls`. */
+  readonly function_call?: unknown;
+  readonly reasoning?: unknown;
+  readonly reasoning_content?: unknown;
+  readonly reasoning_details?: unknown;
+  /** Groq's name for what the content is. */
+  readonly channel?: unknown;
+  readonly annotations?: unknown;
 };
 
 /** Stop reasons of servers that gave up in the middle of an answer: OpenRouter, DeepSeek, Z.ai, vLLM. */
@@ -60,7 +82,6 @@ export type ReaderTerms = {
 export class ChunkReader {
   readonly #terms: ReaderTerms;
   readonly #calls: ToolCallReader;
-  readonly #splitter = new ThinkingSplitter();
   #model = '';
   #open: 'text' | 'reasoning' | undefined;
   /** Signature of the open reasoning, as JSON. */
@@ -69,7 +90,11 @@ export class ChunkReader {
   #isGivenBack = false;
   #refusal = '';
   #finish: string | undefined;
+  /** The server has said that the answer is complete, without a reason. */
+  #isDone = false;
   #usage: WireUsage | undefined;
+  #isUsageFinal = false;
+  readonly #sources = new SourceList();
   #timings: WireTimings | undefined;
   #length = 0;
 
@@ -80,27 +105,50 @@ export class ChunkReader {
 
   /** True once everything that a server sends has arrived, so there is nothing left to wait for. */
   get isWhole(): boolean {
-    return this.#finish !== undefined && this.#usage !== undefined;
+    return this.#isDone || (this.#finish !== undefined && this.#isUsageFinal);
+  }
+
+  /** True once the answer is complete, although its usage may still follow. */
+  get hasEnded(): boolean {
+    return this.#finish !== undefined;
   }
 
   read(raw: ChatCompletionChunk): readonly ModelEvent[] {
     // Has the type that OpenAI documents; compatible servers omit and add fields freely.
     const chunk = raw as unknown as Chunk;
+    if (typeof chunk !== 'object' || chunk === null) return [];
     if (typeof chunk.model === 'string' && chunk.model !== '') this.#model = chunk.model;
-    if (chunk.usage) this.#usage = chunk.usage;
+    const choice = firstChoice(chunk.choices);
+    const usage = chunk.usage || chunk.x_groq?.usage || choice?.usage;
+    if (usage && typeof usage === 'object') this.#usage = usage;
     if (chunk.timings) this.#timings = chunk.timings;
-    const choice = chunk.choices?.[0];
-    const events = choice?.delta ? this.#readDelta(choice.delta) : [];
-    if (choice?.finish_reason) this.#finish = choice.finish_reason;
+    this.#sources.read(chunk as Readonly<Record<string, unknown>>);
+    const events = this.#readChoice(choice);
+    if (chunk.isDone === true && (this.#length > 0 || this.#calls.count > 0 || this.#finish !== undefined))
+      this.#isDone = true;
+    this.#isUsageFinal = this.#finish !== undefined && usage !== null && typeof usage === 'object';
     return events;
   }
 
-  /** Returns the answer's last events when its stream ends; undefined if there was no stop reason. */
+  #readChoice(choice: Choice | undefined): readonly ModelEvent[] {
+    if (choice === undefined) return [];
+    // Complete answers repeat what the deltas said.
+    const isRepeated = this.#length > 0 || this.#calls.count > 0;
+    const delta = choice.delta ?? (isRepeated ? undefined : choice.message);
+    if (this.#finish !== undefined) return [];
+    this.#sources.readAnnotations(choice.delta?.annotations ?? choice.message?.annotations);
+    const events = delta ? this.#readDelta(delta) : [];
+    if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '')
+      this.#finish = choice.finish_reason;
+    return events;
+  }
+
+  /** Returns the answer's last events when its stream ends; undefined if it isn't known to be complete. */
   end(): readonly ModelEvent[] | undefined {
-    const finish = this.#finish;
+    const finish = this.#finish ?? (this.#isDone ? 'stop' : undefined);
     if (finish === undefined || brokenOff.has(finish)) return undefined;
-    const closing = [...this.#endText(), ...this.#calls.end()];
-    const counted = countedUsage(this.#usage, this.#timings);
+    const closing = [...this.#close(), ...this.#calls.end()];
+    const counted = countedUsage(this.#usage, this.#timings, this.#length > 0);
     const usage = counted ?? this.#terms.estimate(this.#length);
     const model = this.#model || this.#terms.model;
     const spent = { usage, cost: chargeOf(usage, this.#usage, this.#terms.pricesOf(model)), model };
@@ -113,26 +161,31 @@ export class ChunkReader {
       return [...closing, { type: 'error', failure }];
     }
     const toldOf = this.#terms.leftOutTools === true && ({ withoutTools: true } as const);
-    const complete = { type: 'complete', finish: this.#finishOf(finish), ...spent, ...toldOf } as const;
+    const sources = this.#sources.list();
+    const complete = {
+      ...{ type: 'complete' as const, finish: this.#finishOf(finish), ...spent, ...toldOf },
+      ...(sources.length > 0 && { sources }),
+    } as const;
     return [...closing, counted === undefined ? { ...complete, isUncounted: true } : complete];
   }
 
   #readDelta(delta: Delta): readonly ModelEvent[] {
     this.#refusal += textIn(delta.refusal);
+    const said = textIn(delta.content);
     return [
-      ...this.#readReasoning(delta),
-      ...this.#readText(textIn(delta.content)),
-      ...(Array.isArray(delta.tool_calls) ? delta.tool_calls : []).flatMap((call) => [
-        ...this.#endText(),
-        ...this.#calls.read(call ?? {}),
-      ]),
+      ...this.#readReasoning(delta, delta.channel === 'analysis' ? said : thinkingIn(delta.content)),
+      ...this.#say(delta.channel === 'analysis' ? '' : said),
+      ...callsIn(delta).flatMap((call) => {
+        const events = this.#calls.read(call);
+        return events.length === 0 ? [] : [...this.#close(), ...events];
+      }),
     ];
   }
 
-  #readReasoning(delta: Delta): readonly ModelEvent[] {
+  #readReasoning(delta: Delta, inContent: string): readonly ModelEvent[] {
     const details = Array.isArray(delta.reasoning_details) ? delta.reasoning_details : [];
     const given = textIn(delta.reasoning_content);
-    const thinking = given || textIn(delta.reasoning);
+    const thinking = given || textIn(delta.reasoning) || inContent || textInDetails(details);
     if (details.length === 0 && thinking === '') return [];
     const events = this.#think(thinking);
     this.#keepDetails(details);
@@ -157,19 +210,6 @@ export class ChunkReader {
     const json = JSON.stringify(details).slice(1, -1);
     this.#detailsLength += json.length;
     this.#details.push(json);
-  }
-
-  #readText(piece: string): readonly ModelEvent[] {
-    return piece === '' ? [] : this.#report(this.#splitter.take(piece));
-  }
-
-  /** Ends the text, because something else follows or the answer is over. */
-  #endText(): readonly ModelEvent[] {
-    return [...this.#report(this.#splitter.rest()), ...this.#close()];
-  }
-
-  #report({ thinking, text }: SplitText): readonly ModelEvent[] {
-    return [...(thinking === '' ? [] : this.#think(thinking)), ...this.#say(text)];
   }
 
   #say(text: string): readonly ModelEvent[] {
@@ -201,16 +241,68 @@ export class ChunkReader {
       : [{ type: 'thinking_delta', thinking: '', signature: signedBy(this.#terms.author, signature) }];
   }
 
-  /** Maps a stop reason; some servers say `stop` along with calls. */
+  /** Maps a stop reason; some servers say `stop` along with calls, or `tool_calls` without any. */
   #finishOf(finish: string): FinishReason {
-    if (finish === 'length' || finish === 'model_context_window_exceeded') return 'max_tokens';
+    if (cutOffs.has(finish.toLowerCase())) return 'max_tokens';
     return this.#calls.count > 0 ? 'tool_use' : 'end_turn';
   }
+}
+
+const cutOffs: ReadonlySet<string> = new Set([
+  'length',
+  'max_tokens',
+  'model_context_window_exceeded',
+  'model_length',
+]);
+
+function firstChoice(choices: Chunk['choices']): Choice | undefined {
+  if (!Array.isArray(choices)) return undefined;
+  const all = choices as readonly (Choice | null)[];
+  return (
+    all.find(
+      (choice) =>
+        choice && (choice.index === undefined || choice.index === null || Number(choice.index) === 0),
+    ) ?? undefined
+  );
+}
+
+function callsIn({ tool_calls: given, function_call: old }: Delta): readonly ToolDelta[] {
+  const calls: readonly unknown[] = Array.isArray(given)
+    ? given
+    : given
+      ? [given]
+      : old
+        ? [{ function: old }]
+        : [];
+  return calls.filter((call): call is ToolDelta => typeof call === 'object' && call !== null);
 }
 
 /** Returns the text of a field. Mistral's reasoning models send a list of parts. */
 export function textIn(value: unknown): string {
   if (Array.isArray(value))
-    return value.map((part) => (part?.type === 'text' ? textIn(part.text) : '')).join('');
+    return value.map((part) => (/^(?:output_)?text$/.test(part?.type) ? textIn(part.text) : '')).join('');
   return typeof value === 'string' ? value : '';
+}
+
+/** Returns the reasoning among a content's parts. */
+function thinkingIn(content: unknown): string {
+  if (!Array.isArray(content)) return '';
+  return content
+    .map((part) =>
+      /^(?:thinking|reasoning)$/.test(part?.type)
+        ? partText(part.thinking ?? part.reasoning ?? part.text)
+        : '',
+    )
+    .join('');
+}
+
+function partText(value: unknown): string {
+  return Array.isArray(value) ? value.map((part) => textIn(part?.text)).join('') : textIn(value);
+}
+
+/** Returns OpenRouter's reasoning where only its details were sent. */
+function textInDetails(details: readonly unknown[]): string {
+  return (details as readonly { readonly text?: unknown; readonly summary?: unknown }[])
+    .map((detail) => textIn(detail?.text) || textIn(detail?.summary))
+    .join('');
 }

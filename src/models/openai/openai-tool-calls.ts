@@ -8,7 +8,9 @@ import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { isSameModel } from './openai-models.ts';
 
-type ToolDelta = Partial<ChatCompletionChunk.Choice.Delta.ToolCall> & { readonly extra_content?: unknown };
+export type ToolDelta = Partial<ChatCompletionChunk.Choice.Delta.ToolCall> & {
+  readonly extra_content?: unknown;
+};
 
 type OpenCall = { readonly wireId: string; readonly id: string; readonly json: JsonEnd; signature?: string };
 
@@ -31,7 +33,7 @@ export class ToolCallReader {
   }
 
   read(delta: ToolDelta): readonly ModelEvent[] {
-    const index = typeof delta.index === 'number' ? delta.index : 0;
+    const index = Number.isInteger(Number(delta.index ?? 0)) ? Number(delta.index ?? 0) : 0;
     const name = textOf(delta.function?.name);
     const wireId = textOf(delta.id);
     const json = argumentsIn(delta);

@@ -6,15 +6,28 @@ import { isPriced } from '../prices.ts';
 export type WireUsage = {
   readonly prompt_tokens?: unknown;
   readonly completion_tokens?: unknown;
+  /** The names of Anthropic's and OpenAI's other APIs, which some proxies keep. */
+  readonly input_tokens?: unknown;
+  readonly output_tokens?: unknown;
   readonly total_tokens?: unknown;
   readonly prompt_tokens_details?: {
     readonly cached_tokens?: unknown;
     readonly cache_write_tokens?: unknown;
+    readonly cache_creation_tokens?: unknown;
   } | null;
-  /** DeepSeek's name for the cached tokens. */
+  readonly completion_tokens_details?: { readonly reasoning_tokens?: unknown } | null;
+  /** Names of the cached tokens: DeepSeek, Moonshot, LiteLLM. */
   readonly prompt_cache_hit_tokens?: unknown;
-  /** OpenRouter's charge, dollars. */
+  readonly cached_tokens?: unknown;
+  readonly cache_read_input_tokens?: unknown;
+  readonly cache_creation_input_tokens?: unknown;
+  /** OpenRouter's charge, dollars; Perplexity's in parts. */
   readonly cost?: unknown;
+  readonly is_byok?: unknown;
+  readonly cost_details?: { readonly upstream_inference_cost?: unknown } | null;
+  /** DeepInfra's charge, dollars, and xAI's, 10^-10 dollars. */
+  readonly estimated_cost?: unknown;
+  readonly cost_in_usd_ticks?: unknown;
 };
 
 /** llama.cpp's own counts, which it sends even if usage isn't requested. */
@@ -24,39 +37,72 @@ export type WireTimings = {
   readonly predicted_n?: unknown;
 };
 
-/** Returns the tokens as the server counted them; undefined unless it counted both the prompt and the answer. */
+/**
+ * Returns the tokens as the server counted them; undefined unless it counted both the prompt and the answer. No prompt
+ * has no tokens, nor has an answer with text.
+ */
 export function countedUsage(
   usage: WireUsage | undefined,
-  timings?: WireTimings | undefined,
+  timings: WireTimings | undefined,
+  hasText: boolean,
 ): Usage | undefined {
-  if (usage && isTokenCount(usage.prompt_tokens) && isTokenCount(usage.completion_tokens))
-    return usageOf(usage);
-  return timings && isTokenCount(timings.prompt_n) && isTokenCount(timings.predicted_n)
-    ? usageOfTimings(timings)
-    : undefined;
+  const counted = usage && usageOf(usage);
+  if (counted && isPlausible(counted, hasText)) return counted;
+  const timed = timings && usageOfTimings(timings);
+  return timed && isPlausible(timed, hasText) ? timed : undefined;
+}
+
+function isPlausible(usage: Usage, hasText: boolean): boolean {
+  const prompt = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+  return prompt > 0 && (usage.outputTokens > 0 || !hasText);
 }
 
 /**
- * Converts the counts. The prompt's count includes tokens read from or written to the cache. Gemini and xAI include the
- * reasoning, which they charge as output, only in the total.
+ * Converts the counts. The prompt's count includes tokens read from or written to the cache, unless there are more of
+ * them than the prompt has (Azure's Grok), or the total says so. Gemini and xAI include the reasoning, which they charge
+ * as output, only in the total.
  */
-function usageOf(wire: WireUsage): Usage {
+function usageOf(wire: WireUsage): Usage | undefined {
+  const [promptCount, answerCount] = [
+    wire.prompt_tokens ?? wire.input_tokens,
+    wire.completion_tokens ?? wire.output_tokens,
+  ];
+  if (!isTokenCount(promptCount) || !isTokenCount(answerCount)) return undefined;
   const details = wire.prompt_tokens_details;
-  const prompt = countIn(wire.prompt_tokens);
-  const cacheReadTokens = Math.min(
-    prompt,
-    countIn(details?.cached_tokens) || countIn(wire.prompt_cache_hit_tokens),
-  );
-  const cacheWriteTokens = Math.min(prompt - cacheReadTokens, countIn(details?.cache_write_tokens));
+  const read =
+    countIn(details?.cached_tokens) ||
+    countIn(wire.prompt_cache_hit_tokens) ||
+    countIn(wire.cached_tokens) ||
+    countIn(wire.cache_read_input_tokens);
+  const write =
+    countIn(details?.cache_write_tokens) ||
+    countIn(details?.cache_creation_tokens) ||
+    countIn(wire.cache_creation_input_tokens);
+  const total = countIn(wire.total_tokens);
+  const isBeside = read > promptCount || (read > 0 && total === promptCount + answerCount + read + write);
+  const cacheReadTokens = isBeside ? read : Math.min(promptCount, read);
+  const cacheWriteTokens = isBeside ? write : Math.min(promptCount - cacheReadTokens, write);
+  const prompt = isBeside ? promptCount + read + write : promptCount;
   return {
     inputTokens: prompt - cacheReadTokens - cacheWriteTokens,
-    outputTokens: Math.max(countIn(wire.completion_tokens), countIn(wire.total_tokens) - prompt),
+    outputTokens: answerTokens(
+      answerCount,
+      total - prompt,
+      countIn(wire.completion_tokens_details?.reasoning_tokens),
+    ),
     cacheReadTokens,
     cacheWriteTokens,
   };
 }
 
-function usageOfTimings({ prompt_n, cache_n, predicted_n }: WireTimings): Usage {
+/** More reasoning than the answer has tokens was counted beside it. */
+function answerTokens(counted: number, byTotal: number, reasoning: number): number {
+  const whole = Math.max(counted, byTotal);
+  return reasoning > whole ? counted + reasoning : whole;
+}
+
+function usageOfTimings({ prompt_n, cache_n, predicted_n }: WireTimings): Usage | undefined {
+  if (!isTokenCount(prompt_n) || !isTokenCount(predicted_n)) return undefined;
   return {
     inputTokens: countIn(prompt_n),
     outputTokens: countIn(predicted_n),
@@ -69,18 +115,43 @@ function usageOfTimings({ prompt_n, cache_n, predicted_n }: WireTimings): Usage 
 export type AnswerPrices = { readonly answered: ModelPrices; readonly asked: ModelPrices };
 
 /**
- * Returns the charge in micro-dollars: by the prices of the model that answered; if they are unknown, as the server
- * charged; or else by those of the requested model, since a proxy may name its models as it likes.
+ * Returns the charge in micro-dollars: as the server charged, which includes searches and other extras; or else by the
+ * prices of the model that answered; or else by those of the requested model, since a proxy may name its models as it
+ * likes.
  */
 export function chargeOf(
   usage: Usage,
   wire: WireUsage | undefined,
   { answered, asked }: AnswerPrices,
 ): number {
-  if (isPriced(answered)) return costOf(usage, answered);
-  const told = wire?.cost;
-  const isReported = typeof told === 'number' && told > 0 && told <= 10_000;
-  return isReported ? Math.ceil(told * 1_000_000) : costOf(usage, asked);
+  const charged = chargeIn(wire);
+  if (charged !== undefined) return charged;
+  return costOf(usage, isPriced(answered) ? answered : asked);
+}
+
+/** Dearer calls don't exist; a server that charges more has miscounted. */
+const mostDollars = 10_000;
+
+function chargeIn(wire: WireUsage | undefined): number | undefined {
+  if (typeof wire !== 'object' || wire === null) return undefined;
+  const { cost, cost_details: details, is_byok: isOwnKey } = wire;
+  const total =
+    typeof cost === 'object' && cost !== null ? (cost as { total_cost?: unknown }).total_cost : cost;
+  const ticks = dollarsIn(wire.cost_in_usd_ticks, Number.MAX_SAFE_INTEGER);
+  // With one's own key the vendor charges for the tokens, and OpenRouter only its fee.
+  const upstream = dollarsIn(details?.upstream_inference_cost);
+  const charge = dollarsIn(total);
+  const isUpstreamBeside = isOwnKey === true || charge === undefined;
+  const dollars =
+    charge === undefined && upstream === undefined
+      ? (dollarsIn(wire.estimated_cost) ?? (ticks && dollarsIn(ticks / 1e10)))
+      : (charge ?? 0) + (isUpstreamBeside ? (upstream ?? 0) : 0);
+  return dollars === undefined ? undefined : Math.ceil(dollars * 1_000_000);
+}
+
+/** A charge of nothing is a field that nobody filled in. */
+function dollarsIn(value: unknown, most = mostDollars): number | undefined {
+  return typeof value === 'number' && value > 0 && value <= most ? value : undefined;
 }
 
 function countIn(value: unknown): number {

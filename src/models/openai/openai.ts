@@ -3,10 +3,12 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelAnswer, ModelEvent, ModelRequest, Usage } from '#contracts/model.ts';
 import { aborted, cutOff, neverSent } from '../api-fault.ts';
 import { type Connection, openConnection } from '../connection.ts';
+import { estimateUsage } from '../estimate-usage.ts';
 import { failureError } from '../model-failure.ts';
 import { authorOf, withOwnThinking } from '../own-thinking.ts';
 import { configuredInfo, type ProviderOptions } from '../provider-options.ts';
-import { withoutThinking } from './inline-thinking.ts';
+import { withTidyStreams } from '../tidy-stream.ts';
+import { createHabit, readWritten, textOfAnswer } from '../written/read-answer.ts';
 import { OpenAiAsker } from './openai-asker.ts';
 import { brokenOff, ChunkReader, type ReaderTerms, refused, textIn } from './openai-events.ts';
 import { openAiModel } from './openai-models.ts';
@@ -23,7 +25,9 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
   const { prices } = options;
   const model = configuredInfo(openAiModel(options.model), options);
   const author = authorOf(options, 'openai');
-  const asker = new OpenAiAsker(options, model);
+  const fetch = withTidyStreams(options.fetch ?? globalThis.fetch);
+  const asker = new OpenAiAsker({ ...options, fetch }, model);
+  const habit = createHabit(options.model);
   const pricesOf = (id: string) => ({ answered: prices ?? openAiModel(id).prices, asked: model.prices });
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
@@ -39,9 +43,12 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
       );
       const terms: ReaderTerms = {
         ...{ model: model.id, author, pricesOf, leftOutTools: question.leftOutTools },
-        estimate: (length) => guess(request, length),
+        estimate: (length) => estimateUsage(request, length),
       };
-      yield* translate(chunks[Symbol.asyncIterator](), { connection, reader: new ChunkReader(terms) });
+      const events = translate(chunks[Symbol.asyncIterator](), {
+        ...{ connection, reader: new ChunkReader(terms) },
+      });
+      yield* readWritten(events, request, habit);
     } catch (error) {
       yield { type: 'error', failure: await question.failureOf(error, signal) };
     } finally {
@@ -55,11 +62,12 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
       const answer = await question.ask((client, params) =>
         client.chat.completions.create({ ...params, stream: false }, { signal }),
       );
-      return answerIn(answer, (text) => ({
-        model: answer.model || model.id,
-        usage: guess(request, text.length),
+      const whole = answerIn(unwrapped(answer), (text, named) => ({
+        model: named || model.id,
+        usage: estimateUsage(request, text.length),
         pricesOf,
       }));
+      return { ...whole, text: textOfAnswer(whole.text, { tools: request.tools, habit }) };
     } catch (error) {
       if (error instanceof ParleyError) throw error;
       throw failureError(await question.failureOf(error, signal), error);
@@ -77,23 +85,35 @@ type AnswerTerms = {
 };
 
 /** Returns the answer; throws `model_refused` when the model refused, `model_failed` without an answer. */
-function answerIn(answer: ChatCompletion, termsOf: (text: string) => AnswerTerms): ModelAnswer {
+function answerIn(
+  answer: ChatCompletion,
+  termsOf: (text: string, model: string) => AnswerTerms,
+): ModelAnswer {
   const choice = answer.choices?.[0];
   if (choice === undefined) throw failureError({ kind: 'failed', detail: 'the answer contains no choice' });
   const text = textIn(choice.message?.content);
-  const { model, usage: guessed, pricesOf } = termsOf(text);
+  const { model, usage: guessed, pricesOf } = termsOf(text, answer.model);
   const wire: WireUsage | undefined = answer.usage;
   // Has the type that OpenAI documents; llama.cpp adds its own counts.
   const { timings } = answer as { readonly timings?: WireTimings };
-  const counted = countedUsage(wire, timings);
+  const counted = countedUsage(wire, timings, text !== '');
   const usage = counted ?? guessed;
   const spent = { usage, cost: chargeOf(usage, wire, pricesOf(model)), model };
   if (brokenOff.has(choice.finish_reason)) throw failureError(cutOff);
   if (refused.has(choice.finish_reason) || (text === '' && choice.message?.refusal)) {
     throw failureError({ kind: 'refused', detail: 'refused', ...(counted && { counted: spent }) });
   }
-  return { text: withoutThinking(text), ...spent, ...(counted === undefined && { isUncounted: true }) };
+  return { text, ...spent, ...(counted === undefined && { isUncounted: true }) };
 }
+
+/** Some gateways put the answer into an envelope. */
+function unwrapped(answer: ChatCompletion): ChatCompletion {
+  const { data } = answer as { readonly data?: ChatCompletion | null };
+  return answer.choices === undefined && data?.choices !== undefined ? data : answer;
+}
+
+/** How long the rest of a complete answer may take to arrive, ms. */
+const restMs = 5_000;
 
 /** Passes on the last event as soon as it arrives: the stream itself may end a while later. */
 async function* translate(
@@ -102,10 +122,11 @@ async function* translate(
 ): AsyncGenerator<ModelEvent> {
   let fault: { readonly error: unknown } | undefined;
   while (!reader.isWhole) {
-    const step = await chunks.next().catch((error: unknown) => {
+    const next = chunks.next().catch((error: unknown) => {
       fault = { error };
       return undefined;
     });
+    const step = await (reader.hasEnded ? orNothing(next, restMs) : next);
     if (step === undefined || step.done === true) break;
     yield* reader.read(step.value);
   }
@@ -122,12 +143,12 @@ async function* translate(
   yield* ending;
 }
 
-/** Estimates usage as characters / 4: even if a server doesn't count, its context window must be respected. */
-function guess({ system, messages, tools }: ModelRequest, answerLength: number): Usage {
-  return {
-    inputTokens: Math.ceil(JSON.stringify([system, messages, tools]).length / 4),
-    outputTokens: Math.ceil(answerLength / 4),
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-  };
+/** Returns nothing if the promise takes too long. */
+async function orNothing<T>(wanted: Promise<T>, ms: number): Promise<T | undefined> {
+  const late = new AbortController();
+  const timer = new Promise<undefined>((resolve) => {
+    const handle = setTimeout(() => resolve(undefined), ms);
+    late.signal.addEventListener('abort', () => clearTimeout(handle), { once: true });
+  });
+  return Promise.race([wanted, timer]).finally(() => late.abort());
 }
