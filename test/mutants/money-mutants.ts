@@ -66,7 +66,13 @@ export const moneyMutants: readonly Mutant[] = [
     name: 'renamed model for nothing',
     invariant: 'an answer by a name that has no prices costs as much as what was asked',
     edit: { in: 'answerTerms', find: 'isPriced(listed) ? listed : asked.prices', replace: 'listed' },
-    also: [{ in: 'chargeOf', find: 'costOf(usage, isPriced(answered) ? answered : asked)', replace: 'costOf(usage, answered)' }],
+    also: [
+      {
+        in: 'chargeOf',
+        find: 'costOf(usage, isPriced(answered) ? answered : asked)',
+        replace: 'costOf(usage, answered)',
+      },
+    ],
     test: { file: 'test/models/providers.test.ts', name: 'costs as much as what was asked' },
   },
   {
