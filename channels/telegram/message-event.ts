@@ -30,7 +30,7 @@ export function readEditEvent(message: Message, body: unknown, bot: Bot): Inboun
   const edit = { kind: 'edit', messageId: id, provenance } as const;
   const unread = unknownFields && { unknownFields };
   // Words that can't be read must not look as if they were taken away, nor must files.
-  if (text === '' && hasField(body, 'text')) return { ...edit, text, ...unread };
+  if ((shown ?? text) === '' && hasField(body, 'text')) return { ...edit, text, ...unread };
   return {
     ...edit,
     text,
