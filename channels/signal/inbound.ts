@@ -7,18 +7,19 @@ import { cleanText } from '#channel-kit/clean-text.ts';
 import { keyOf, type UnreadableEvent, unreadableEvent, unsupported } from '#channel-kit/event-mapping.ts';
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
-import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
-import { peerId } from '#contracts/ids.ts';
+import type { InboundEnvelope, InboundEvent, InboundMessage, Sender } from '#contracts/envelope.ts';
+import { type MessageId, peerId } from '#contracts/ids.ts';
 import {
   type Content,
   type Edit,
   envelopeSchema,
+  namedSchema,
   notificationSchema,
   type SentMessage,
   type SignalEnvelope,
 } from './envelope-schema.ts';
 import { isGroupId, messageIdOf, readAci, routeOf } from './ids.ts';
-import { attachmentsOf, type Names, provenanceOf, readMessage, textOf } from './message-content.ts';
+import { type Names, readMessage } from './message-content.ts';
 
 /** Facts that the messages themselves lack. */
 export type Known = Names & {
@@ -63,10 +64,19 @@ export function readFrames(
       }
       if (reading.kind === 'group-changed') changedGroups.push(reading.change);
     } catch (error) {
-      unreadable.push(unreadableEvent(frame, error));
+      unreadable.push({ ...unreadableEvent(frame, error), ...namedIn(frame) });
     }
   }
   return { events, unreadable, changedGroups };
+}
+
+/** Returns the id of a message that couldn't be read, as far as its envelope has one. */
+function namedIn(frame: unknown): Pick<UnreadableEvent, 'messageId'> {
+  const read = namedSchema.safeParse(frame).data?.envelope;
+  const author = readAci(read?.sourceUuid);
+  return read && author !== undefined
+    ? { messageId: messageIdOf({ author, timestamp: read.timestamp }) }
+    : {};
 }
 
 /** Joins batches that were read one after another. */
@@ -94,13 +104,22 @@ export function readNotification(frame: unknown, known: Known, arrivedAt?: numbe
 }
 
 function readEnvelope(envelope: SignalEnvelope, known: Known): ReadResult {
-  const { dataMessage, editMessage, syncMessage, callMessage, timestamp } = envelope;
+  const { dataMessage, editMessage, syncMessage, callMessage } = envelope;
+  const timestamp = envelope.timestamp ?? dataMessage?.timestamp ?? editMessage?.dataMessage?.timestamp;
+  if (timestamp == null) throw new Error('has no time');
   const actor = actorOf(envelope);
   const act = { actor, peer: actor.aci, timestamp, isOwn: actor.aci === known.bot.aci };
-  if (dataMessage) return readContent(dataMessage, { ...act, timestamp: dataMessage.timestamp }, known);
+  if (dataMessage)
+    return readContent(dataMessage, { ...act, timestamp: dataMessage.timestamp ?? timestamp }, known);
   if (editMessage) return readEdit(editMessage, act, known);
   if (syncMessage?.sentMessage) return readSent(syncMessage.sentMessage, act, known);
-  if (callMessage?.offerMessage) return eventIn({}, { ...act, isOwn: false }, known, unsupported('call'));
+  if (callMessage?.offerMessage)
+    return eventIn(
+      {},
+      { ...act, isOwn: false },
+      known,
+      unsupported('call', { messageId: messageIdOf({ author: actor.aci, timestamp }) }),
+    );
   return nothing;
 }
 
@@ -150,41 +169,80 @@ function readContent(content: Content, act: Act, known: Known): ReadResult {
 
 /** Returns undefined if a person neither wrote anything nor did anything to a message. */
 function eventOf(content: Content, act: Act, known: Known): InboundEvent | undefined {
+  const { groupInfo } = content;
+  const own = messageIdOf({ author: act.actor.aci, timestamp: act.timestamp });
+  if (groupInfo && !isGroupId(groupInfo.groupId)) return unsupported('group-v1', { messageId: own });
+  const change = changeOf(content, act, known);
+  if (change !== undefined)
+    return change === 'unclear' ? unsupported('change of an unknown message', { messageId: own }) : change;
+  const message = readMessage(content, { author: act.actor.aci, timestamp: act.timestamp }, known);
+  if (hasContent(message)) return message;
+  if (content.storyContext != null) return unsupported('storyContext', { messageId: own });
+  return message.unknownFields?.length && !content.isExpirationUpdate ? message : undefined;
+}
+
+/** Returns what a person did to a message; `unclear` if that message isn't named. */
+function changeOf(content: Content, act: Act, known: Known): InboundEvent | 'unclear' | undefined {
   const { reaction, remoteDelete, adminDelete, groupInfo } = content;
-  if (groupInfo && !isGroupId(groupInfo.groupId)) return { kind: 'unsupported', name: 'group-v1' };
-  if (content.isExpirationUpdate) return undefined;
+  const { pollVote, pollTerminate, pinMessage, unpinMessage } = content;
+  const own = act.actor.aci;
+  const to = (
+    author: string | null | undefined,
+    at: number | null | undefined,
+    then: (id: MessageId) => InboundEvent,
+  ) => {
+    const aci = readAci(author);
+    return aci === undefined || at == null ? 'unclear' : then(targetOf(aci, at, known));
+  };
+  const did = (what: string) => (messageId: MessageId) => ({ kind: 'act', messageId, act: what }) as const;
   if (reaction) {
-    const author = readAci(reaction.targetAuthorUuid);
-    if (author === undefined || !reaction.emoji) return unsupported('reaction');
-    const messageId = targetOf(author, reaction.targetSentTimestamp, known);
-    return { kind: 'reaction', messageId, emoji: cleanText(reaction.emoji), isRemoved: reaction.isRemove };
+    const { targetAuthorUuid, targetSentTimestamp, emoji, isRemove } = reaction;
+    if (!emoji) return 'unclear';
+    const event = { kind: 'reaction', emoji: cleanText(emoji), isRemoved: isRemove === true } as const;
+    return to(targetAuthorUuid, targetSentTimestamp, (messageId) => ({ ...event, messageId }));
   }
-  if (remoteDelete)
-    return { kind: 'delete', messageId: targetOf(act.actor.aci, remoteDelete.timestamp, known) };
+  if (remoteDelete) return to(own, remoteDelete.timestamp, (messageId) => ({ kind: 'delete', messageId }));
   if (adminDelete) {
-    const author = readAci(adminDelete.targetAuthorUuid);
-    if (author === undefined) return unsupported('admin-delete');
-    const messageId = targetOf(author, adminDelete.targetSentTimestamp, known);
-    const isAdmin = known.groupOf(groupInfo?.groupId ?? '')?.admins.has(act.actor.aci) === true;
-    return { kind: 'delete', messageId, ...(isAdmin && { isVouched: true }) };
+    const isAdmin = known.groupOf(groupInfo?.groupId ?? '')?.admins.has(own) === true;
+    return to(adminDelete.targetAuthorUuid, adminDelete.targetSentTimestamp, (messageId) => {
+      return { kind: 'delete', messageId, ...(isAdmin && { isVouched: true }) };
+    });
   }
-  if (content.message || attachmentsOf(content).length > 0)
-    return readMessage(content, { author: act.actor.aci, timestamp: act.timestamp }, known);
-  const name = (['sticker', 'contacts', 'pollCreate', 'payment', 'storyContext'] as const).find(
-    (field) => content[field] !== undefined && content[field] !== null,
-  );
-  return name === undefined ? undefined : unsupported(name);
+  if (pollVote) return to(pollVote.authorUuid, pollVote.targetSentTimestamp, did(voteOf(pollVote)));
+  if (pollTerminate) return to(own, pollTerminate.targetSentTimestamp, did('ended the poll in'));
+  if (pinMessage) return to(pinMessage.targetAuthorUuid, pinMessage.targetSentTimestamp, did('pinned'));
+  if (unpinMessage)
+    return to(unpinMessage.targetAuthorUuid, unpinMessage.targetSentTimestamp, did('unpinned'));
+  return undefined;
+}
+
+function voteOf({ optionIndexes = [] }: NonNullable<Content['pollVote']>): string {
+  const numbers = optionIndexes.slice(0, 10).map((index) => index + 1);
+  return numbers.length === 0 ? 'took back a vote in' : `voted for option ${numbers.join(', ')} of`;
+}
+
+function hasContent({ text, attachments, described = [] }: InboundMessage): boolean {
+  return text !== '' || attachments.length > 0 || described.length > 0;
 }
 
 function readEdit({ targetSentTimestamp, dataMessage }: Edit, act: Act, known: Known): ReadResult {
   if (!dataMessage) return nothing;
   const messageId = targetOf(act.actor.aci, targetSentTimestamp, known);
-  const edit = { ...act, timestamp: dataMessage.timestamp };
-  const [text, provenance] = [textOf(dataMessage, known), provenanceOf(dataMessage)];
-  return eventIn(dataMessage, edit, known, { kind: 'edit', messageId, text, provenance });
+  const edit = { ...act, timestamp: dataMessage.timestamp ?? act.timestamp };
+  const ref = { author: act.actor.aci, timestamp: edit.timestamp };
+  const { text, described, unknownFields, provenance, attachments } = readMessage(dataMessage, ref, known);
+  return eventIn(dataMessage, edit, known, {
+    kind: 'edit',
+    messageId,
+    ...{ text, provenance },
+    ...(described && { described }),
+    ...(unknownFields && { unknownFields }),
+    // Signal's edits change words; an edit without files keeps those of the message.
+    ...(attachments.length > 0 && { attachments }),
+  });
 }
 
-function targetOf(author: string, timestamp: number, known: Known) {
+function targetOf(author: string, timestamp: number, known: Known): MessageId {
   return messageIdOf({ author, timestamp: known.originalOf({ author, timestamp }) });
 }
 
@@ -223,6 +281,8 @@ function versionOf(event: InboundEvent): readonly string[] {
       return [event.isRemoved ? 'off' : 'on', event.emoji];
     case 'unsupported':
       return [event.name];
+    case 'act':
+      return [event.act];
     default:
       return [];
   }

@@ -1,10 +1,11 @@
 import { cleanText } from '#channel-kit/clean-text.ts';
 import { fileKind } from '#channel-kit/event-mapping.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
-import type { InboundMessage } from '#contracts/envelope.ts';
+import type { InboundMessage, InboundQuote } from '#contracts/envelope.ts';
 import type { Provenance } from '#contracts/provenance.ts';
 import type { Content, Mention, SignalAttachment } from './envelope-schema.ts';
 import { type Bot, type MessageRef, messageIdOf, readAci } from './ids.ts';
+import { describedIn, fileLabel } from './other-content.ts';
 
 /** The names that people see; only for display. */
 export type Names = {
@@ -15,10 +16,14 @@ export type Names = {
 
 export function readMessage(content: Content, ref: MessageRef, names: Names): InboundMessage {
   const quote = quoteOf(content, names);
+  const described = describedIn(content);
+  const { unknownFields } = content;
   return {
     kind: 'message',
     messageId: messageIdOf(ref),
     text: textOf(content, names),
+    ...(described.length > 0 && { described }),
+    ...(unknownFields.length > 0 && { unknownFields }),
     provenance: provenanceOf(content),
     attachments: attachmentsOf(content),
     mentionsBot: mentionsBot(content.mentions ?? [], names.bot),
@@ -34,6 +39,7 @@ function addresseeOf(
 ): Pick<InboundMessage, 'repliesToBot' | 'repliesTo'> {
   if (quote == null) return { repliesToBot: false };
   if (quote.authorUuid != null) return { repliesToBot: readAci(quote.authorUuid) === aci };
+  if (quote.id == null) return { repliesToBot: false };
   return { repliesToBot: false, repliesTo: messageIdOf({ author: aci, timestamp: quote.id }) };
 }
 
@@ -41,7 +47,7 @@ function addresseeOf(
  * A reply to a story contains the story. Signal doesn't mark forwards: a forwarded text can't be told from one that the
  * sender typed, so commands that raise trust need a second step.
  */
-export function provenanceOf({ storyContext }: Content): Provenance {
+function provenanceOf({ storyContext }: Content): Provenance {
   return storyContext == null ? 'typed' : 'story';
 }
 
@@ -49,8 +55,9 @@ export function provenanceOf({ storyContext }: Content): Provenance {
  * Returns the text with names in place of Signal's placeholders. A command after a mention of the bot is a command,
  * because in a group people write `@Parley /stop`. Only a real mention counts, not a name that reads like the bot's.
  */
-export function textOf({ message, mentions }: Content, names: Names): string {
-  const written = message ?? '';
+function textOf({ message, mentions, attachments }: Content, names: Names): string {
+  const captions = (attachments ?? []).flatMap(({ caption }) => caption || []);
+  const written = [message ?? '', ...captions].filter((part) => part !== '').join('\n');
   const ranges = mentions ?? [];
   const first = written.search(/\S/);
   const call = ranges.find(
@@ -91,18 +98,28 @@ function personName(aci: string, { bot, nameOf }: Names): string {
   return aci === bot.aci ? bot.name : (nameOf(aci) ?? `person ${aci.slice(0, 8)}`);
 }
 
-function quoteOf({ quote }: Content, names: Names): InboundMessage['quote'] | undefined {
-  const author = readAci(quote?.authorUuid);
-  if (!quote || author === undefined) return undefined;
+/** A quote without its author's ACI keeps its text: people may be known by their number alone. */
+function quoteOf({ quote }: Content, names: Names): InboundQuote | undefined {
+  if (!quote) return undefined;
+  const { authorUuid, authorNumber, id, text, mentions, attachments = [] } = quote;
+  const author = readAci(authorUuid);
+  const named = author === undefined ? authorNumber : personName(author, names);
+  const files = attachments.flatMap(({ thumbnail }) => (thumbnail ? attachmentOf(thumbnail) : []));
+  const described = attachments
+    .filter(({ thumbnail }) => !thumbnail?.id)
+    .map(({ contentType, filename }) => cleanText(`[file: ${fileLabel(contentType, filename)}]`));
   return {
-    messageId: messageIdOf({ author, timestamp: quote.id }),
-    author: personName(author, names),
-    text: withNames(quote.text ?? '', quote.mentions ?? [], names),
+    ...(author !== undefined && id != null && { messageId: messageIdOf({ author, timestamp: id }) }),
+    ...(named && { author: named }),
+    text: withNames(text ?? '', mentions ?? [], names),
+    ...(described.length > 0 && { described }),
+    ...(files.length > 0 && { attachments: files }),
   };
 }
 
-export function attachmentsOf({ attachments }: Content): readonly AttachmentRef[] {
-  return (attachments ?? []).flatMap(attachmentOf);
+function attachmentsOf({ attachments, viewOnce }: Content): readonly AttachmentRef[] {
+  const files = (attachments ?? []).flatMap(attachmentOf);
+  return viewOnce ? files.map((file) => ({ ...file, isViewOnce: true as const })) : files;
 }
 
 /** Leaves out an attachment without an id, since it can't be fetched. */

@@ -51,6 +51,11 @@ export type InboundEvent =
       readonly emoji: string;
       readonly isRemoved: boolean;
     }
+  /**
+   * Something else that a person did to a message, shown to the agent at its next turn as a reaction is. `act` is in the
+   * past tense, such as “pinned”; it starts nothing.
+   */
+  | { readonly kind: 'act'; readonly messageId: MessageId; readonly act: string }
   /** A press of a button under one of the bot's messages; `data` is the button's id, which a client may forge. */
   | { readonly kind: 'button'; readonly messageId: MessageId; readonly data: string }
   /** The network's own stop button on a streaming answer. */

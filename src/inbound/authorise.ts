@@ -62,6 +62,7 @@ function eventOrigin(kind: InboundEvent['kind']): 'person' | 'platform' | 'unkno
     case 'edit':
     case 'delete':
     case 'reaction':
+    case 'act':
     case 'button':
     case 'stop':
       return 'person';

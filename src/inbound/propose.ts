@@ -21,7 +21,6 @@ import type { KeptMessage } from '../store/base/json.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { splitTextName } from '../store/intake/accept-item.ts';
-import { fingerprintOf } from '../store/intake/fingerprint.ts';
 import type { Decision, Proposal } from '../store/intake/proposal.ts';
 import type { Bundle, NewItem } from '../store/items/new-item.ts';
 import type { ChatLinks } from '../store/links/read-links.ts';
@@ -29,13 +28,22 @@ import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { type AccessDecision, authorise, authorityOf, isOwnerBy } from './authorise.ts';
-import { hasContent, shownText, unreadFields } from './inbound-content.ts';
+import { hasContent, unreadFields } from './inbound-content.ts';
 import { type InboundPolicy, type QueuePlace, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
 import { laneAddress } from './lane-address.ts';
+import { eventOf } from './ledger-event.ts';
 import { passesMentionGate } from './mention-gate.ts';
 import { readOrder } from './own-words.ts';
 import { keptEdit, pairingRequest } from './pairing.ts';
-import { contentOf, decideDelete, decideEdit, promptOf, reactionOf, unreadNotice } from './stored-content.ts';
+import {
+  actOf,
+  contentOf,
+  decideDelete,
+  decideEdit,
+  promptOf,
+  reactionOf,
+  unreadNotice,
+} from './stored-content.ts';
 
 export type Arrival = {
   readonly envelope: InboundEnvelope;
@@ -89,6 +97,8 @@ export function propose(gate: InboundPolicy, arrival: Arrival): ProposeResult {
       return asProposal(decideDelete({ envelope, event: envelope.event }));
     case 'reaction':
       return asProposal(reactionOf({ gate, envelope, event: envelope.event }));
+    case 'act':
+      return asProposal(actOf({ gate, envelope, event: envelope.event }));
     case 'stop': {
       const command = readCommand(gate, { arrival, event, authority });
       return typeof command === 'object'
@@ -377,22 +387,4 @@ function keptMessage(gate: InboundPolicy, arrival: Arrival, message: InboundMess
 function isWithinRate(gate: InboundPolicy, envelope: InboundEnvelope, now: number): boolean {
   const key = `${envelope.route.account}:${envelope.eventKey}`;
   return gate.rateLimit.takeOnce(key, ...countedAs(envelope, now)).kind !== 'exceeded';
-}
-
-function eventOf({ envelope, standing }: Arrival): Omit<Proposal, 'decision'> {
-  const { event, route, sender, eventKey } = envelope;
-  const base = {
-    eventKey,
-    kind: event.kind,
-    conversationKey: conversationKeyOf(route),
-    senderId: sender.id,
-    standing,
-  };
-  const named = 'messageId' in event && event.messageId !== undefined ? { messageId: event.messageId } : {};
-  if (event.kind === 'unsupported') return { ...base, ...named, detail: event.name };
-  if (event.kind !== 'message' && event.kind !== 'edit') return { ...base, ...named };
-  const { sentAt } = envelope;
-  const fields = unreadFields(event);
-  const fingerprint = fingerprintOf({ eventKey, sentAt, text: shownText(event) });
-  return { ...base, ...named, fingerprint, ...(fields.length > 0 && { detail: fields.join(', ') }) };
 }

@@ -204,12 +204,27 @@ export function decideDelete({
 /** Reactions are remembered even if no unaddressed messages are. */
 const leastReactions = 10;
 
-export function reactionOf({ gate, envelope, event }: Omit<ChangeEvent<'reaction'>, 'authority'>): Decision {
-  const { emoji, isRemoved, messageId } = event;
+export function reactionOf(given: Omit<ChangeEvent<'reaction'>, 'authority'>): Decision {
+  const { emoji, isRemoved, messageId } = given.event;
   const verb = isRemoved ? 'removed the reaction' : 'reacted with';
-  const prompt = `${nameOf(envelope)} ${verb} ${cleanLabel(emoji) || 'something'} to {message}.`;
+  return remembered(given, { messageId, text: emoji, act: `${verb} ${cleanLabel(emoji) || 'something'} to` });
+}
+
+export function actOf(given: Omit<ChangeEvent<'act'>, 'authority'>): Decision {
+  const { act, messageId } = given.event;
+  return remembered(given, { messageId, text: act, act: cleanLabel(act) });
+}
+
+type PersonAct = { readonly messageId: string; readonly text: string; readonly act: string };
+
+/** Says what a person did to a message, for the agent's next turn. */
+function remembered(
+  { gate, envelope }: Pick<ChangeEvent<'act'>, 'gate' | 'envelope'>,
+  { messageId, text, act }: PersonAct,
+): Decision {
+  const prompt = `${nameOf(envelope)} ${act} {message}.`;
   const note = { kind: 'reaction', of: messageId } as const;
-  const content = { ...contentOf(envelope, { ...emptyMessage, text: emoji }), prompt, note };
+  const content = { ...contentOf(envelope, { ...emptyMessage, text }), prompt, note };
   return { kind: 'reaction', content, limit: Math.max(leastReactions, gate.groups.contextLimit) };
 }
 

@@ -27,6 +27,7 @@ const events: { readonly [Kind in InboundEvent['kind']]: Extract<InboundEvent, {
   },
   edit: { kind: 'edit', messageId: id, text: 'hi', provenance: 'typed' },
   delete: { kind: 'delete', messageId: id },
+  act: { kind: 'act', messageId: messageId('1'), act: 'pinned' },
   reaction: { kind: 'reaction', messageId: id, emoji: '👍', isRemoved: false },
   button: { kind: 'button', messageId: id, data: 'x' },
   stop: { kind: 'stop' },

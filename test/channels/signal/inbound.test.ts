@@ -388,15 +388,6 @@ describe('what is nobody’s word', () => {
     expect(arrived().events).toEqual([]);
   });
 
-  it.each([
-    ['sticker', { sticker: { packId: 'a', stickerId: 1 } }],
-    ['contacts', { contacts: [{}] }],
-    ['pollCreate', { pollCreate: { question: 'q', allowMultiple: false, options: [] } }],
-  ])('but of a person is recorded as unsupported: %s', (name, fields) => {
-    server.people.writes({ from: ada, fields });
-    expect(eventOf('unsupported').name).toBe(name);
-  });
-
   it('is a call only when it begins', () => {
     server.people.sendsPayload(ada, {
       callMessage: { offerMessage: { id: 1, type: 'AUDIO_CALL', opaque: '' } },
