@@ -1,7 +1,8 @@
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { TimelineEvent, TimelineReader } from '#contracts/timeline.ts';
+import type { TimelineEvent, TimelineItem, TimelineReader } from '#contracts/timeline.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
+import { readableText } from '../replies/reply-pipeline.ts';
 import { topLaneOf } from '../sessions/session-key.ts';
 import type { Store } from '../store/base/command.ts';
 import { readActivity } from '../store/reads/read-activity.ts';
@@ -74,7 +75,10 @@ export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps
     },
     readerFor: (laneKeyFor) => ({
       sessionOf: (route) => laneKeyFor(route) + restoreMark,
-      read: (route, options) => store.read(readTimeline, { laneKey: laneKeyFor(route), ...options }),
+      read: async (route, options) => {
+        const items = await store.read(readTimeline, { laneKey: laneKeyFor(route), ...options });
+        return items.map(withoutScaffolding);
+      },
       standing: (route) => store.read(readActivity, { laneKey: laneKeyFor(route) }),
       watch: (route, onEvent, signal) => {
         if (signal.aborted) return;
@@ -92,6 +96,12 @@ export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps
       },
     }),
   };
+}
+
+/** An answer is copied without what was never said, such as reasoning in tags. */
+function withoutScaffolding({ markdown, ...item }: TimelineItem): TimelineItem {
+  const said = markdown === undefined ? '' : readableText(markdown, 'chat');
+  return said === '' || said === item.text ? item : { ...item, markdown: said };
 }
 
 type Watch = { readonly laneKey: string; readonly listener: Listener; readonly signal: AbortSignal };

@@ -73,6 +73,8 @@ export const timelineItemSchema = z.object({
   text: z.string(),
   /** The formatting of `text`; absent where `text` is as it was written. */
   spans: spansSchema.exactOptional(),
+  /** On the first part of an answer: the whole answer as the model wrote it, where that isn't `text`. */
+  markdown: z.string().exactOptional(),
   /** Choices under the message; absent once one was made. */
   buttons: z
     .array(z.object({ id: z.string(), label: z.string(), command: z.string() }))

@@ -289,6 +289,19 @@ describe('the page', () => {
       { name: 'read', state: 'failed' },
       { name: 'write', state: 'skipped' },
     ] as const;
+    const markdown = '# Now\n\n| a | b |\n|---|--:|\n| **1** | [2](https://x.example/a) |';
+    gateway.session.say(gateway.route, { ...formatMarkdown(markdown), markdown });
+    const drawn = page.locator('article.agent').last();
+    await drawn.getByRole('heading', { name: 'Now' }).waitFor();
+    await drawn.locator('td strong', { hasText: '1' }).waitFor();
+    await drawn.locator('td.right a[href="https://x.example/a"]', { hasText: '2' }).waitFor();
+    // The cell has the link, so its address isn't listed below.
+    expect(await drawn.textContent()).not.toContain('[1]');
+    await page.evaluate('navigator.clipboard.writeText = async (text) => { globalThis.copied = text; }');
+    await drawn.hover();
+    await drawn.getByRole('button', { name: 'Copy answer' }).click();
+    await drawn.getByText('Copied').waitFor();
+    expect(await page.evaluate('globalThis.copied')).toBe(markdown);
     gateway.session.say(gateway.route, { text, spans, steps });
     const answer = page.locator('article.agent').last();
     await answer.locator('ul > li > ol > li', { hasText: 'two' }).waitFor();
@@ -300,6 +313,27 @@ describe('the page', () => {
     await answer.getByRole('button', { name: 'Copy code' }).click();
     await answer.getByText('Copied').waitFor();
     expect(await axeViolations(page)).toEqual([]);
+    await page.close();
+  });
+
+  it('attaches a text that is too long for a message as a file, and cuts nothing of it', async () => {
+    const page = await openPage();
+    const paste = (letters: number) =>
+      page.evaluate(`(() => {
+        const clipboardData = new DataTransfer();
+        clipboardData.setData('text/plain', 'x'.repeat(${letters}));
+        const options = { clipboardData, bubbles: true, cancelable: true };
+        document.getElementById('composer').dispatchEvent(new ClipboardEvent('paste', options));
+      })()`);
+    await paste(40_000);
+    await page.getByText("so it's attached as a file").waitFor();
+    await page.locator('.files li', { hasText: 'pasted-text.txt' }).waitFor();
+    expect(await page.inputValue('#composer')).toBe('');
+    await page.getByRole('button', { name: 'Remove pasted-text.txt' }).click();
+    await page.getByText("so it's attached as a file").waitFor({ state: 'detached' });
+    await page.fill('#composer', 'y'.repeat(33_000));
+    await page.locator('.files li', { hasText: 'pasted-text.txt' }).waitFor();
+    expect(await page.inputValue('#composer')).toBe('');
     await page.close();
   });
 

@@ -5,6 +5,13 @@ import { h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 const mostFiles = 10;
+/** Longest text of a message, in UTF-16 code units, as the gateway accepts it. */
+export const maxTextLength = 32_000;
+
+/** Returns a text that is too long for a message as a file. */
+export function asTextFile(text) {
+  return new File([text], 'pasted-text.txt', { type: 'text/plain' });
+}
 
 /**
  * Manages the draft's files, which are uploaded as soon as they are chosen; the message refers to them. `files`: { key,
@@ -16,6 +23,7 @@ export function createAttachments(page) {
       files: page.state().files.map((file) => (file.key === key ? { ...file, ...news } : file)),
     });
   return {
+    isFull: () => page.state().files.length >= mostFiles,
     add: (chosen) => {
       for (const file of [...chosen].slice(0, mostFiles - page.state().files.length)) {
         const entry = { key: randomId(), name: file.name, mimeType: file.type, sizeBytes: file.size };
@@ -52,6 +60,7 @@ export function attachmentsOf(files) {
 
 /** True when there is something to send and all files have been uploaded. An edit can't add files. */
 export function canSend({ draft, files, editing }) {
+  if (draft.length > maxTextLength) return false;
   if (editing !== undefined) return draft.trim() !== '';
   return (draft.trim() !== '' || files.length > 0) && files.every(({ ref }) => ref !== undefined);
 }

@@ -95,7 +95,7 @@ function Message({ message, actions }) {
     return html`<article class="agent" data-id=${message.id}>
       <${Steps} steps=${message.steps} />
       <${RichText} text=${message.text} spans=${message.spans} />
-      <div class="tools"><${CopyButton} text=${message.text} what="answer" /></div>
+      <div class="tools"><${CopyButton} text=${message.markdown ?? message.text} what="answer" /></div>
     </article>`;
   }
   return html`<article class="own" data-id=${message.id} data-state=${message.state}>
@@ -190,20 +190,20 @@ function ToolLine({ tool }) {
     ${tool.name}${tool.state === 'skipped' && ' (skipped)'}</div>`;
 }
 
-function Composer({ draft, files, editing, working, conversation, commands, menuAt, actions }) {
+function Composer({ draft, files, pasteHint, editing, working, conversation, commands, menuAt, actions }) {
   const items = menuAt === undefined ? [] : commandsFor(draft, commands);
   const submit = (event) => {
     event.preventDefault();
     actions.send();
   };
   return html`<form class="composer" onSubmit=${submit}>
-    <p class="hint" role="status">${hintOf(editing, working, conversation)}
+    <p class="hint" role="status">${pasteHint ?? hintOf(editing, working, conversation)}
       ${editing && html` <button type="button" class="link" onClick=${actions.endEdit}>Cancel edit</button>`}</p>
     <${CommandMenu} items=${items} at=${menuAt} onPick=${actions.pickCommand} />
     ${!editing && html`<${FileList} files=${files} onRemove=${actions.removeFile} />`}
     <div class="box">
       ${!editing && html`<${FileButton} onFiles=${actions.addFiles} />`}
-      <textarea id="composer" ...${menuAttributes(items, menuAt)} rows="1" maxlength="32000" placeholder="Message Parley" aria-label="Message"
+      <textarea id="composer" ...${menuAttributes(items, menuAt)} rows="1" placeholder="Message Parley" aria-label="Message"
         enterkeyhint="send" value=${draft} onInput=${actions.typed} onPaste=${actions.pasted} onKeyDown=${actions.keyed}></textarea>
       ${working && html`<button type="button" class="stop" onClick=${actions.stop} aria-label="Stop"><${StopIcon} /></button>`}
       <button class="send" disabled=${!canSend({ draft, files, editing })} aria-label=${editing ? 'Save' : 'Send'}><${SendIcon} /></button>

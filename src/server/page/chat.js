@@ -7,7 +7,7 @@ import {
   fetchStatus,
   signOut,
 } from '/page/api.js';
-import { attachmentsOf, canSend, createAttachments } from '/page/attachments.js';
+import { asTextFile, attachmentsOf, canSend, createAttachments, maxTextLength } from '/page/attachments.js';
 import { ChatView } from '/page/chat-view.js';
 import { commandsFor, commandText } from '/page/command-menu.js';
 import { createConnection } from '/page/connection.js';
@@ -63,6 +63,8 @@ function createPage(root, status) {
     results: [],
     draft: '',
     files: [],
+    /** What became of a text that is too long for a message. */
+    pasteHint: undefined,
     /** The message being edited, and the draft to restore afterwards: { id, draft }. */
     editing: undefined,
     commands: [],
@@ -117,18 +119,21 @@ function writingActions(page, connection) {
     if (!canSend(page.state())) return;
     if (editing !== undefined) {
       submit({ type: 'edit', message: editing.id, text: draft });
+      page.dispatch({ kind: 'edited', id: editing.id, text: draft });
       endEdit();
     } else {
       const named = attachmentsOf(files);
       submit({ type: 'send', text: draft, ...(named && { attachments: named }) });
-      page.update({ draft: '', files: [] });
+      page.update({ draft: '', files: [], pasteHint: undefined });
     }
     page.update({ isAtEnd: true });
     focusComposer();
   };
-  const endEdit = () => page.update({ editing: undefined, draft: page.state().editing?.draft ?? '' });
+  const endEdit = () =>
+    page.update({ editing: undefined, draft: page.state().editing?.draft ?? '', pasteHint: undefined });
   const menu = createMenu(page);
   const attachments = createAttachments(page);
+  const { typed, pasted } = createInput(page, attachments);
   return {
     send,
     endEdit,
@@ -140,16 +145,13 @@ function writingActions(page, connection) {
       page.update({ editing: { id: message.id, draft: editing?.draft ?? draft }, draft: message.text });
       focusComposer();
     },
-    typed: (event) => page.update({ draft: event.target.value, menuAt: 0 }),
+    typed,
+    pasted,
     pickCommand: menu.pick,
     addFiles: attachments.add,
-    removeFile: attachments.remove,
-    pasted: (event) => {
-      const { files } = event.clipboardData;
-      // An edit only changes the text.
-      if (files.length === 0 || page.state().editing !== undefined) return;
-      event.preventDefault();
-      attachments.add(files);
+    removeFile: (key) => {
+      attachments.remove(key);
+      page.update({ pasteHint: undefined });
     },
     keyed: (event) => {
       if (menu.keyed(event)) return event.preventDefault();
@@ -160,6 +162,43 @@ function writingActions(page, connection) {
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing || isTouch()) return;
       event.preventDefault();
       send();
+    },
+  };
+}
+
+const attachedHint = "That text is too long for a message, so it's attached as a file: pasted-text.txt.";
+const fullHint = 'That text is too long for a message. Remove a file, then paste it again to attach it.';
+const editHint = 'A message can have at most 32,000 characters. Shorten it to save the edit.';
+
+/** Takes what is typed and pasted. A text that is too long becomes a file instead of being cut. */
+function createInput(page, attachments) {
+  /** Returns false if there are too many files already. */
+  const attach = (text) => {
+    const isFull = attachments.isFull();
+    if (!isFull) attachments.add([asTextFile(text)]);
+    page.update({ pasteHint: isFull ? fullHint : attachedHint });
+    return !isFull;
+  };
+  return {
+    typed: (event) => {
+      const draft = event.target.value;
+      const isTooLong = draft.length > maxTextLength;
+      const isEdit = page.state().editing !== undefined;
+      // Without a paste, such as when text is dropped.
+      const isAttached = isTooLong && !isEdit && attach(draft);
+      if (isEdit) page.update({ pasteHint: isTooLong ? editHint : undefined });
+      page.update({ draft: isAttached ? '' : draft, menuAt: 0 });
+    },
+    pasted: (event) => {
+      // An edit only changes the text.
+      if (page.state().editing !== undefined) return;
+      const { files } = event.clipboardData;
+      const text = event.clipboardData.getData('text/plain');
+      const isTooLong = page.state().draft.length + text.length > maxTextLength;
+      if (files.length === 0 && !isTooLong) return;
+      event.preventDefault();
+      if (files.length > 0) attachments.add(files);
+      else attach(text);
     },
   };
 }

@@ -51,6 +51,8 @@ export function reduce(state, input) {
         at: input.at,
         ...(state.isLoaded && { after: state.position }),
       });
+    case 'edited':
+      return changeMessage(state, input.id, { text: input.text });
     case 'preview-settled':
       return state.run === undefined ? { ...state, preview: undefined, hasDraft: false } : state;
     case 'frame':
@@ -183,6 +185,7 @@ function onItems(state, items) {
       position: item.position,
       ...(item.files !== undefined && { files: item.files }),
       ...(item.steps !== undefined && { steps: item.steps }),
+      ...(item.markdown !== undefined && { markdown: item.markdown }),
     });
     position = Math.max(position, item.position);
   }

@@ -11,35 +11,59 @@ import { h } from '/vendor/preact.js';
 /** Shows the text with the gateway's spans; without spans it is parsed as Markdown. */
 export function RichText({ text, spans }) {
   const formatted = spans === undefined ? readMarkdown(text) : { text, spans };
-  const [blocks, inline] = partition(formatted.spans, (span) => isBlock(span));
+  const [marked, inline] = partition(formatted.spans, (span) => isBlock(span));
+  const blocks = marked.map((span) => (span.level === undefined ? span : withCode(span, inline)));
   return h('div', { class: 'rich' }, ...blocksOf(formatted.text, blocks, inline));
 }
 
 function isBlock(span) {
-  return span.kind === 'code-block' || span.kind === 'quote';
+  return span.kind === 'code-block' || span.kind === 'quote' || span.level !== undefined;
 }
 
-/** Splits the text at its blocks; adjacent quote lines become one quote. */
+/** Splits the text at its blocks; adjacent quote lines become one quote, and the pieces of a heading one heading. */
 function blocksOf(text, blocks, inline) {
   const nodes = [];
   let at = 0;
-  for (const block of joinQuotes(text, blocks)) {
+  for (const block of joinPieces(text, blocks)) {
     if (block.start < at) continue;
     nodes.push(...between(text, at, block.start, inline));
     const end = Math.min(block.start + block.length, text.length);
     nodes.push(blockElement(block, text, end, inline));
-    at = end;
+    at = block.table === undefined ? end : endOfLines(text, end, block.table.notes);
   }
   nodes.push(...between(text, at, text.length, inline));
   return nodes;
 }
 
-function joinQuotes(text, blocks) {
+/** Code isn't bold, so the span of a heading ends before it. */
+function withCode(heading, inline) {
+  const end = heading.start + heading.length;
+  const code = inline.filter(({ kind }) => kind === 'code');
+  const before = code.find(({ start, length }) => start + length === heading.start);
+  const after = code.find(({ start }) => start === end);
+  const start = before?.start ?? heading.start;
+  return { ...heading, start, length: (after === undefined ? end : after.start + after.length) - start };
+}
+
+/** A table shows its links itself, so the lines that list their addresses are left out. */
+function endOfLines(text, start, count) {
+  let end = start;
+  for (let line = 0; line < count; line += 1) {
+    const next = text.indexOf('\n', end + 1);
+    end = next === -1 ? text.length : next;
+  }
+  return end;
+}
+
+function joinPieces(text, blocks) {
   const joined = [];
   for (const block of [...blocks].sort((a, b) => a.start - b.start)) {
     const last = joined.at(-1);
     const gap = last === undefined ? undefined : text.slice(last.start + last.length, block.start);
-    if (last?.kind === 'quote' && block.kind === 'quote' && gap === '\n') {
+    const isQuote = last?.kind === 'quote' && block.kind === 'quote' && gap === '\n';
+    // Code splits the bold text of a heading.
+    const isHeading = last?.level !== undefined && last.level === block.level && !gap?.includes('\n');
+    if (isQuote || isHeading) {
       joined[joined.length - 1] = { ...last, length: block.start + block.length - last.start };
     } else joined.push(block);
   }
@@ -48,17 +72,25 @@ function joinQuotes(text, blocks) {
 
 function blockElement(block, text, end, inline) {
   if (block.kind === 'quote') return h('blockquote', null, ...inlineNodes(text, block.start, end, inline));
+  // The page's own heading is the only one of the first level.
+  if (block.level !== undefined)
+    return h(`h${Math.min(block.level + 1, 6)}`, null, ...inlineNodes(text, block.start, end, inline));
+  if (block.table !== undefined) return tableElement(block.table.rows, block.table.align);
   const code = text.slice(block.start, end);
   const rows = block.language === undefined ? readTable(code) : undefined;
-  if (rows !== undefined) return tableElement(rows);
+  if (rows !== undefined)
+    return tableElement(rows.map((row) => row.map((cell) => ({ text: cell, spans: [] }))));
   const label = block.language === undefined ? null : h('span', { class: 'language' }, block.language);
   // Focusable, so that it can be scrolled with the keyboard.
   const pre = h('pre', { tabindex: 0 }, label, h('code', null, code));
   return h('div', { class: 'code-block' }, pre, h(CopyButton, { text: code, what: 'code' }));
 }
 
-function tableElement([head, ...rows]) {
-  const cells = (tag, row) => row.map((cell) => h(tag, null, cell));
+function tableElement([head, ...rows], align = []) {
+  const cells = (tag, row) =>
+    row.map(({ text, spans }, column) =>
+      h(tag, cellAttributes(align[column]), ...inlineNodes(text, 0, text.length, spans)),
+    );
   const body = rows.map((row) => h('tr', null, ...cells('td', row)));
   const table = h(
     'table',
@@ -67,6 +99,11 @@ function tableElement([head, ...rows]) {
     h('tbody', null, ...body),
   );
   return h('div', { class: 'table', tabindex: 0 }, table);
+}
+
+/** Classes, because the page allows no style attributes. */
+function cellAttributes(align) {
+  return align === 'right' || align === 'center' ? { class: align } : null;
 }
 
 /** Returns the paragraphs and lists between blocks. Line breaks next to a block are part of its spacing. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { StoredAttachment } from '#contracts/attachment.ts';
+import { textOf } from '#contracts/message.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { type InboxContent, json } from '../base/json.ts';
@@ -118,8 +119,11 @@ async function readAnswered(
     .execute();
   const first = firstParts(rows);
   const steps = await readSteps(tx, [...first.values()]);
+  const written = await readWritten(tx, [...first.values()]);
   return rows.flatMap((row): readonly TimelineItem[] => {
-    const before = steps.get(first.get(row.key)?.answer ?? '');
+    const answer = first.get(row.key)?.answer ?? '';
+    const before = steps.get(answer);
+    const markdown = written.get(answer);
     const content = json.outbound(row.content);
     if (content.kind !== 'text' && content.kind !== 'edit') return [];
     return [
@@ -134,9 +138,18 @@ async function readAnswered(
         ...(content.buttons !== undefined && content.buttons.length > 0 && { buttons: content.buttons }),
         state: row.state,
         ...(before && { steps: before }),
+        ...(markdown !== undefined && markdown !== content.text.text && { markdown }),
       },
     ];
   });
+}
+
+/** Reads the answers' texts as the model wrote them. */
+async function readWritten(tx: Tx, answers: readonly AnswerRef[]): Promise<ReadonlyMap<string, string>> {
+  if (answers.length === 0) return new Map();
+  const ids = answers.map(({ answer }) => answer);
+  const rows = await tx.db.selectFrom('transcript').select(['id', 'parts']).where('id', 'in', ids).execute();
+  return new Map(rows.map(({ id, parts }) => [id, textOf(json.parts(parts))]));
 }
 
 type Part = {
