@@ -54,7 +54,7 @@ test('a chat that its network makes wait for a day is asked for every five minut
   });
   const metrics = await (await fetch(`${url}/metrics`, { headers })).text();
   expect(metrics).toMatch(/^parley_outbox_long_waits\{cause="platform"\} 1$/m);
-  expect(metrics).toMatch(/^parley_messages_provisional 1$/m);
+  expect(metrics).toMatch(/^parley_messages_provisional\{source="platform"\} 1$/m);
   const notices = async () =>
     ((await (await fetch(`${url}/api/notices`, { headers })).json()) as { notices: { kind: string }[] })
       .notices;

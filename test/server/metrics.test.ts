@@ -3,10 +3,12 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import { createMetrics, type Metrics } from '../../src/server/metrics/metrics.ts';
+import { enqueueItems } from '../../src/store/intake/enqueue-items.ts';
 import { aConversation } from '../store/a-conversation.ts';
-import { unique } from '../store/builders.ts';
+import { anItem, unique } from '../store/builders.ts';
 import { aChildRow } from '../store/child-rows.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
+import { aFamilyWorker } from '../store/family.ts';
 import { freeLoop } from '../support/free-loop.ts';
 
 type Figures = ReadonlyMap<string, number>;
@@ -18,9 +20,12 @@ async function read({ metrics }: Metrics): Promise<Figures> {
 }
 
 const states = ['held', 'waiting', 'taken', 'lost'];
-const unaccounted = (figures: Figures) =>
+const unaccounted = (figures: Figures, source = 'platform') =>
   Object.fromEntries(
-    states.map((state) => [state, figures.get(`parley_messages_unaccounted{state="${state}"}`)]),
+    states.map((state) => [
+      state,
+      figures.get(`parley_messages_unaccounted{state="${state}",source="${source}"}`),
+    ]),
   );
 const sumOf = (figures: Figures, name: string) =>
   [...figures].filter(([key]) => key.startsWith(`${name}{`)).reduce((sum, [, value]) => sum + value, 0);
@@ -41,8 +46,8 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     await deliver();
     const figures = await read(aMetrics());
     expect(unaccounted(figures)).toEqual({ held: 0, waiting: 0, taken: 0, lost: 0 });
-    expect(figures.get('parley_messages_accepted')).toBe(1);
-    expect(figures.get('parley_messages_ended{outcome="answered"}')).toBe(1);
+    expect(figures.get('parley_messages_accepted{source="platform"}')).toBe(1);
+    expect(figures.get('parley_messages_ended{outcome="answered",source="platform"}')).toBe(1);
     expect(figures.get('parley_runs_ended{reason="natural"}')).toBe(1);
     expect(figures.get('parley_outbox_parts{state="sent"}')).toBe(1);
     expect(figures.get('parley_outbox_parts{state="unknown"}')).toBe(0);
@@ -141,8 +146,29 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     await sql(`update "runs" set "state" = 'finished' where "id" = '${run.runId}'`);
     const figures = await read(aMetrics());
     expect(unaccounted(figures)).toMatchObject({ lost: 3 });
-    expect(figures.get('parley_messages_accepted')).toBe(
+    expect(sumOf(figures, 'parley_messages_accepted')).toBe(
       sumOf(figures, 'parley_messages_ended') + sumOf(figures, 'parley_messages_unaccounted'),
+    );
+  });
+
+  it('show messages of programs and sub-agents that nothing will ever move as lost', async () => {
+    const family = aFamilyWorker(open());
+    const { lane, run } = await family.begin();
+    const item = anItem('look at this');
+    await open().write(enqueueItems, { items: [{ lane, item }] });
+    const [working, ended] = [await family.spawnOne(run), await family.spawnOne(run)];
+    await family.answer(await family.claimRun(ended.laneKey));
+    const before = await read(aMetrics());
+    expect(unaccounted(before, 'api')).toEqual({ held: 0, waiting: 1, taken: 0, lost: 0 });
+    expect(unaccounted(before, 'child')).toMatchObject({ lost: 0 });
+
+    await sql(`update "inbox" set "state" = 'ended' where "id" = '${item.id}'`);
+    await sql(`delete from "inbox" where "sourceKey" in ('spawn:${working.id}', 'child:${ended.id}')`);
+    const after = await read(aMetrics());
+    expect(unaccounted(after, 'api')).toMatchObject({ waiting: 0, lost: 1 });
+    expect(unaccounted(after, 'child')).toMatchObject({ lost: 2 });
+    expect(sumOf(after, 'parley_messages_accepted')).toBe(
+      sumOf(after, 'parley_messages_ended') + sumOf(after, 'parley_messages_unaccounted'),
     );
   });
 
@@ -151,7 +177,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     const now = Date.now();
     const clock = { ...systemClock, now: () => now };
     const metrics = createMetrics({ store: open(), clock, ...freeLoop, isRedisReady: () => true });
-    const before = (await read(metrics)).get('parley_messages_accepted') ?? 0;
+    const before = (await read(metrics)).get('parley_messages_accepted{source="platform"}') ?? 0;
     const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)`;
     const prefix = unique('many');
     await sql(`insert into "inbox" ("id", "laneKey", "seq", "kind", "state", "outcome", "account",
@@ -162,8 +188,8 @@ describeEachDatabase('the metrics', (open, { sql }) => {
       ${numbers} select 'test/bot', '${prefix}-' || i, 'message', 'accepted', '${prefix}-' || i, '${prefix}', 1 from n`);
     const counted = async () => {
       const figures = await read(metrics);
-      const silent = figures.get('parley_messages_ended{outcome="silent"}');
-      return { accepted: figures.get('parley_messages_accepted'), silent };
+      const silent = figures.get('parley_messages_ended{outcome="silent",source="platform"}');
+      return { accepted: figures.get('parley_messages_accepted{source="platform"}'), silent };
     };
     expect(await counted()).toEqual({ accepted: before + 5000, silent: 5000 });
     await say();

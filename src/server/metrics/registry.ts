@@ -76,7 +76,11 @@ export function createRegistry(deps: MetricsDeps): Registry {
   const tallies = createTallies(deps);
   const count = async (): Promise<StoreCounts> => ({
     open: await deps.store.read(readOpenCounts, {}),
-    messages: await tallies.count('messages'),
+    messages: joinTallies(
+      withSource(await tallies.count('messages'), 'platform'),
+      await tallies.count('items'),
+      await tallies.count('missing'),
+    ),
     runs: await tallies.count('runs'),
     parts: await tallies.count('parts'),
     children: await tallies.count('children'),
@@ -122,6 +126,7 @@ function receivedCounter(registry: PromRegistry): Registry['received'] {
 
 type StoreCounts = {
   readonly open: OpenCounts;
+  /** By place and source, such as `waiting@api`. */
   readonly messages: Tally;
   readonly runs: Tally;
   readonly parts: Tally;
@@ -145,6 +150,8 @@ async function unlessAway(counting: Promise<StoreCounts>): Promise<StoreCounts |
 
 const outcomes = ['answered', 'silent', 'merged', 'cancelled', 'refused', 'failed'];
 const openStates = ['held', 'waiting', 'taken', 'lost'];
+/** Sources that are always shown, so that an alert on `lost` has a value to start from. */
+const usualSources = ['platform', 'api', 'child', 'job'];
 const partStates = ['pending', 'sending', 'sent', 'unknown', 'failed'];
 const laneStates = ['active', 'parked', 'unheld', 'armed', 'due'] as const;
 
@@ -154,18 +161,19 @@ function messageGauges(registry: PromRegistry) {
     accepted: new Gauge({
       name: 'parley_messages_accepted',
       help: 'Messages that were ever accepted: the sum of the ended and the unaccounted.',
+      labelNames: ['source'],
       registers,
     }),
     ended: new Gauge({
       name: 'parley_messages_ended',
       help: 'Accepted messages that have ended, by outcome; a delivery that fails later moves one to failed.',
-      labelNames: ['outcome'],
+      labelNames: ['outcome', 'source'],
       registers,
     }),
     unaccounted: new Gauge({
       name: 'parley_messages_unaccounted',
       help: 'Accepted messages without an outcome: held, waiting and taken are in progress, lost must be 0.',
-      labelNames: ['state'],
+      labelNames: ['state', 'source'],
       registers,
     }),
     runs: new Gauge({
@@ -177,6 +185,7 @@ function messageGauges(registry: PromRegistry) {
     provisional: new Gauge({
       name: 'parley_messages_provisional',
       help: 'Messages counted as answered whose answer is still being delivered, which may change the outcome.',
+      labelNames: ['source'],
       registers,
     }),
     parts: new Gauge({
@@ -288,21 +297,33 @@ type Shown = ReturnType<typeof messageGauges> & ReturnType<typeof queueGauges>;
 function showMessages(show: Shown, counted: StoreCounts | undefined): void {
   const { ended, unaccounted, provisional } = show;
   for (const gauge of [ended, unaccounted, show.runs, show.parts, show.accepted, provisional]) gauge.reset();
-  if (counted === undefined) {
-    show.accepted.remove();
-    provisional.remove();
-    return;
-  }
+  if (counted === undefined) return;
   const { messages, runs, parts } = counted;
-  const all = Object.values(messages).reduce((sum, count) => sum + count, 0);
-  show.accepted.set(all);
-  for (const outcome of outcomes) show.ended.set({ outcome }, messages[`ended:${outcome}`] ?? 0);
-  show.provisional.set(messages.provisional ?? 0);
-  show.ended.inc({ outcome: 'answered' }, messages.provisional ?? 0);
-  for (const state of openStates) show.unaccounted.set({ state }, messages[state] ?? 0);
+  const seen = Object.keys(messages).map((place) => place.replace(/.*@/, ''));
+  for (const source of new Set([...usualSources, ...seen])) {
+    const at = (place: string) => messages[`${place}@${source}`] ?? 0;
+    for (const outcome of outcomes) show.ended.set({ outcome, source }, at(`ended:${outcome}`));
+    show.ended.inc({ outcome: 'answered', source }, at('provisional'));
+    show.provisional.set({ source }, at('provisional'));
+    for (const state of openStates) show.unaccounted.set({ state, source }, at(state));
+  }
+  for (const source of usualSources) show.accepted.set({ source }, 0);
+  for (const [place, count] of Object.entries(messages))
+    show.accepted.inc({ source: place.replace(/.*@/, '') }, count);
   for (const [reason, count] of Object.entries(runs))
     if (reason !== 'active') show.runs.set({ reason }, count);
   for (const state of partStates) show.parts.set({ state }, parts[state] ?? 0);
+}
+
+function withSource(tally: Tally, source: string): Tally {
+  return Object.fromEntries(Object.entries(tally).map(([place, count]) => [`${place}@${source}`, count]));
+}
+
+function joinTallies(...tallies: readonly Tally[]): Tally {
+  const sum: Record<string, number> = {};
+  for (const [place, count] of tallies.flatMap((tally) => Object.entries(tally)))
+    sum[place] = (sum[place] ?? 0) + count;
+  return sum;
 }
 
 function showQueue(show: Shown, counted: StoreCounts | undefined): void {

@@ -71,7 +71,8 @@ function createCounter(
 /** False for the last slice, which still grows. */
 function isSettled({ next, newestAt, places }: Slice, now: number): boolean {
   if (next === undefined || newestAt > now - settledAfterMs) return false;
-  return Object.keys(places).every((place) => !moving.has(place));
+  // An item's place ends in its source.
+  return Object.keys(places).every((place) => !moving.has(place.replace(/@.*/, '')));
 }
 
 const moving: ReadonlySet<string> = new Set([

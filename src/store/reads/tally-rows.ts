@@ -7,7 +7,7 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 
 /** Tables that are counted. */
-export type TalliedTable = 'messages' | 'runs' | 'parts' | 'children';
+export type TalliedTable = 'messages' | 'items' | 'missing' | 'runs' | 'parts' | 'children';
 
 export type SliceRequest = {
   readonly of: TalliedTable;
@@ -20,7 +20,8 @@ export type SliceRequest = {
 export type Slice = {
   /**
    * How many rows are in each place. Messages: `held`, `waiting`, `taken`, `provisional` (answered, but parts of the
-   * answer are still to be delivered), `ended:<outcome>` or `lost`. Runs: their end reason, or `active`. Parts: their
+   * answer are still to be delivered), `ended:<outcome>` or `lost`. Items and missing items: the same and their source,
+   * such as `waiting@api`. Runs: their end reason, or `active`. Parts: their
    * state. Children: `live`, or their status and depth, such as `completed:1`.
    */
   readonly places: Readonly<Record<string, number>>;
@@ -80,6 +81,22 @@ const messages: Statement = (slice) => sql<TallyRow>`
     left join "runs" on "runs"."id" = "inbox"."runId"
     where "of"."outcome" = 'held' ${slice} group by 1`;
 
+/** Messages of programs and sub-agents, and Parley's own tasks, which no platform event has brought. */
+const items: Statement = (slice) => sql<TallyRow>`
+  select ${place} || '@' || "inbox"."source" as "place", count(*) as "count", max("of"."createdAt") as "newest"
+    from "inbox" as "of" join "inbox" on "inbox"."id" = "of"."id"
+    left join "runs" on "runs"."id" = "inbox"."runId"
+    where "of"."source" <> 'platform' ${slice} group by 1`;
+
+/** Tasks of live sub-agents, and results that their parents were told, whose items are gone. */
+const missing: Statement = (slice) => sql<TallyRow>`
+  select 'lost@child' as "place", count(*) as "count", max("of"."createdAt") as "newest"
+    from "children" as "of"
+    where ("of"."endedAt" is null or "of"."told" = 'lane') and not exists (
+        select 1 from "inbox" where "inbox"."sourceKey" =
+          case when "of"."endedAt" is null then 'spawn:' else 'child:' end || "of"."id") ${slice}
+    having count(*) > 0`;
+
 const runs: Statement = (slice) => sql<TallyRow>`
   select case when "of"."state" <> 'finished' then 'active' else coalesce("of"."endReason", 'unknown') end
       as "place", count(*) as "count", max("of"."startedAt") as "newest"
@@ -96,9 +113,23 @@ const children: Statement = (slice) => sql<TallyRow>`
       count(*) as "count", max("of"."createdAt") as "newest"
     from "children" as "of" where true ${slice} group by 1`;
 
-const statements: Readonly<Record<TalliedTable, Statement>> = { messages, runs, parts, children };
+const statements: Readonly<Record<TalliedTable, Statement>> = {
+  messages,
+  items,
+  missing,
+  runs,
+  parts,
+  children,
+};
 
-const tables = { messages: 'ledger', runs: 'runs', parts: 'outbox', children: 'children' } as const;
+const tables = {
+  messages: 'ledger',
+  items: 'inbox',
+  missing: 'children',
+  runs: 'runs',
+  parts: 'outbox',
+  children: 'children',
+} as const;
 
 async function lastRow(tx: Tx, of: TalliedTable): Promise<number> {
   const { rows } = await sql<{ last: number | null }>`

@@ -56,8 +56,8 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     return {
       asked: of('parley_outbox_long_waits\\{cause="platform"\\}'),
       late: of('parley_outbox_long_waits\\{cause="other"\\}'),
-      provisional: of('parley_messages_provisional'),
-      answered: of('parley_messages_ended\\{outcome="answered"\\}'),
+      provisional: of('parley_messages_provisional\\{source="platform"\\}'),
+      answered: of('parley_messages_ended\\{outcome="answered",source="platform"\\}'),
     };
   };
 
@@ -118,7 +118,11 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
       isRedisReady: () => true,
     });
     const failed = async () =>
-      Number((await metrics.metrics()).match(/^parley_messages_ended\{outcome="failed"\} (.*)$/m)?.[1]);
+      Number(
+        (await metrics.metrics()).match(
+          /^parley_messages_ended\{outcome="failed",source="platform"\} (.*)$/m,
+        )?.[1],
+      );
     const before = await figures();
     expect(before.provisional).toBeGreaterThan(0);
     await sql(`update "ledger" set "at" = 1 where "conversationKey" = '${conversationKey}'`);
