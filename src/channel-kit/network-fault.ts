@@ -18,6 +18,9 @@ const neverConnected = new Set([
   'SELF_SIGNED_CERT_IN_CHAIN',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'ERR_TLS_CERT_ALTNAME_INVALID',
+  // A proxy that didn't connect, and a redirect that wasn't followed: nobody has read the request who counts.
+  'ERR_PROXY_TUNNEL',
+  'ERR_REDIRECTED',
 ]);
 
 /** True if the request certainly never left: no address, no connection or no trust. */
@@ -31,6 +34,9 @@ export function neverLeft(error: unknown): boolean {
 
 /** Returns a reason for logs and results: the fault's codes, but never an address, which could contain a token. */
 export function noAnswerFrom(server: string, error: unknown): string {
+  // Names hosts only, without their paths.
+  const redirect = faultsIn(error).find((fault) => codeOf(fault) === 'ERR_REDIRECTED')?.message;
+  if (typeof redirect === 'string') return redirect;
   const codes = [...new Set(faultsIn(error).flatMap((fault) => codeOf(fault) ?? []))];
   return `no answer from ${server}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
 }

@@ -81,6 +81,6 @@ function createAsk(url: string, key: string) {
 }
 
 async function read(url: string, request: RequestInit): Promise<{ status: number; body: unknown }> {
-  const answer = await fetch(url, request);
+  const answer = await fetch(url, { ...request, redirect: 'manual' });
   return { status: answer.status, body: await answer.json() };
 }

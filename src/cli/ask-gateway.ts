@@ -235,7 +235,7 @@ function wordsForRefusal(
 export async function changeAtGateway(config: Config, url: string): Promise<unknown> {
   const headers = await headersForChange(config);
   try {
-    const answer = await fetch(url, { method: 'POST', headers, body: '{}' });
+    const answer = await fetch(url, { method: 'POST', headers, body: '{}', redirect: 'manual' });
     if (answer.ok) return await readJson(answer);
     throw new ParleyError('invalid_input', `${url} answered HTTP ${answer.status}. Check the gateway's log.`);
   } catch (error) {
@@ -280,7 +280,7 @@ async function readJson(answer: Response): Promise<unknown> {
 async function ask(url: string, token = ''): Promise<Answer> {
   try {
     const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
-    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(5_000) });
+    const answer = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(5_000) });
     const body: unknown = await readJson(answer);
     const waitS = Number.parseInt(answer.headers.get('retry-after') ?? '', 10);
     const retryAfterS = waitS > 0 && waitS <= 86_400 ? waitS : undefined;

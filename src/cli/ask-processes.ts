@@ -29,7 +29,10 @@ export async function askProcesses(dataDir: string): Promise<readonly ProcessHea
 
 async function askOne(address: ProcessAddress): Promise<ProcessHealth> {
   try {
-    const answer = await fetch(`${address.url}/readyz`, { signal: AbortSignal.timeout(patienceMs) });
+    const answer = await fetch(`${address.url}/readyz`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(patienceMs),
+    });
     const { components } = readySchema.parse(await answer.json());
     const down = components.filter(({ state }) => state === 'down');
     return { ...address, health: answer.ok ? 'ready' : 'not ready', down };

@@ -176,6 +176,35 @@ export type Usage = {
 /** The scope of a budget; `person` and `gateway` (everybody) are limited per day, the others in total. */
 export type BudgetScope = 'run' | 'session' | 'tree' | 'person' | 'gateway';
 
+/** The meaning of a server's refusal. */
+export type RefusalClass =
+  /** The prompt doesn't fit: summarise and ask again. */
+  | 'overflow'
+  /** The longest answer that was asked for is too long for the model: ask for less. */
+  | 'answer-limit'
+  /** A message can't be sent: it is left out from now on. */
+  | 'content'
+  /** The provider's rules forbid it: said to the person, never sent to another model. */
+  | 'policy'
+  /** The key is refused: try the next one. */
+  | 'key'
+  /** The account has no credit or is closed: try the next key. */
+  | 'credit'
+  /** The account has used up what it may for a day, a week or a month: try the next key. */
+  | 'allowance'
+  | 'rate'
+  /** A fault of the server that passes. */
+  | 'passing'
+  /** The model wrote a call that its server couldn't read: let it write again. */
+  | 'slip'
+  /** The model isn't known here. */
+  | 'no-model'
+  /** The account may not use the model. */
+  | 'forbidden'
+  /** The address belongs to something else. */
+  | 'address'
+  | 'unknown';
+
 /** Why a model gave no answer. */
 export type ModelFailure = {
   readonly kind:
@@ -199,6 +228,14 @@ export type ModelFailure = {
   readonly isOwnLimit?: boolean;
   /** For `unauthorised`: the key is accepted, but not for this model. */
   readonly isAboutModel?: boolean;
+  /** The meaning of the server's refusal, if it refused the request. */
+  readonly refusal?: RefusalClass;
+  /** For `overflow`: the model's window as its server names it, tokens. */
+  readonly window?: number;
+  /** For `overflow`: instructions and tools alone don't fit, so no shorter conversation would help. */
+  readonly isFixed?: true;
+  /** The wait that the server asks for is longer than a call can wait: other models are asked at once. */
+  readonly isLongWait?: true;
   /** For `budget`: the one that is spent. */
   readonly budget?: BudgetScope;
   /** For `unsendable`: the message at fault, if known. */

@@ -1,8 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import type { APIError } from '@anthropic-ai/sdk';
 import { rememberSuccess } from '#channel-kit/remember-success.ts';
 import { hidingVariables } from '../config/environment.ts';
-import { faultOf } from './anthropic-failure.ts';
 import type { ApiAccess } from './provider-options.ts';
 import { type ClientOptions, SdkClients } from './sdk-clients.ts';
 
@@ -10,12 +8,12 @@ import { type ClientOptions, SdkClients } from './sdk-clients.ts';
 export const anthropicHost = 'https://api.anthropic.com';
 
 /** Creates the clients of Anthropic's SDK, which takes 100 ms to load. */
-export function anthropicClients(access: ApiAccess): SdkClients<Anthropic, APIError> {
+export function anthropicClients(access: ApiAccess): SdkClients<Anthropic> {
   const load = rememberSuccess(() => import('@anthropic-ai/sdk'));
   const create = async (options: ClientOptions) => {
     const { Anthropic } = await load();
     const all = { baseURL: anthropicHost, openTelemetry: false as const, ...options };
     return hidingVariables('ANTHROPIC_', () => new Anthropic(all));
   };
-  return new SdkClients({ load, create, faultOf }, access);
+  return new SdkClients({ api: 'anthropic', load, create }, access);
 }

@@ -13,12 +13,15 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages/messages';
 import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AssistantBlock, LlmMessage, ModelRequest, ToolSpec, UserBlock } from '#contracts/model.ts';
+import type { AskTerms } from './asker.ts';
 import type { ClaudeModel } from './claude-models.ts';
 import { undated } from './prices.ts';
+import type { RequestFeatures, UnsupportedNames } from './unsupported.ts';
 
-export type AnthropicRequest = {
-  readonly params: MessageCreateParamsBase;
+export type AnthropicRequest = RequestFeatures & {
+  readonly wire: MessageCreateParamsBase;
   readonly headers: Record<string, string>;
+  readonly maxTokens: number;
 };
 
 /** Marks a signature that contains a redacted thinking block's data; see `EventReader`. */
@@ -30,7 +33,13 @@ const BUDGET_SHARE = { low: 0.25, medium: 0.5, high: 0.75 } as const;
 const CACHED = { type: 'ephemeral' } as const;
 const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
 
-export function toAnthropicRequest(request: ModelRequest, model: ClaudeModel): AnthropicRequest {
+/** Parameters that compatible servers may not know, and that can be left out. */
+const optional = ['thinking', 'output_config', 'cache_control'] as const;
+
+export function toAnthropicRequest(
+  request: ModelRequest,
+  { model, unsupported }: AskTerms<ClaudeModel>,
+): AnthropicRequest {
   const thinking = thinkingOf(request, model);
   const params: MessageCreateParamsBase = {
     model: model.id,
@@ -44,7 +53,35 @@ export function toAnthropicRequest(request: ModelRequest, model: ClaudeModel): A
   const effort = effortOf(request, model);
   if (effort !== undefined) params.output_config = { effort };
   const isBound = model.bindsThinking && thinking?.type === 'adaptive';
-  return { params, headers: isBound ? { 'anthropic-beta': BINDING_BETA } : {} };
+  const wire = without(params, unsupported);
+  return {
+    wire,
+    headers: isBound ? { 'anthropic-beta': BINDING_BETA } : {},
+    maxTokens: params.max_tokens,
+    hasImages: request.messages.some(({ content }) => content.some(({ type }) => type === 'image')),
+    hasTools: request.tools.length > 0,
+    hasSystem: system.length > 0,
+    params: optional.filter((name) => name in wire || name === 'cache_control'),
+  };
+}
+
+function without(params: MessageCreateParamsBase, unsupported: UnsupportedNames): MessageCreateParamsBase {
+  const left = { ...params };
+  if (unsupported.has('thinking')) delete left.thinking;
+  if (unsupported.has('output_config')) delete left.output_config;
+  if (!unsupported.has('cache_control')) return left;
+  const unmark = <Block>(block: Block): Block => ({ ...block, cache_control: undefined });
+  const messages = left.messages.map((message): MessageParam => {
+    if (typeof message.content === 'string') return message;
+    // The type pairs each role with its own blocks.
+    return { ...message, content: message.content.map((one) => unmark(one)) } as MessageParam;
+  });
+  return {
+    ...left,
+    messages,
+    ...(Array.isArray(left.system) && { system: left.system.map((one) => unmark(one)) }),
+    ...(left.tools && { tools: left.tools.map((one) => unmark(one)) }),
+  };
 }
 
 function thinkingOf(request: ModelRequest, model: ClaudeModel): ThinkingConfigParam | undefined {

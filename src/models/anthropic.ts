@@ -3,19 +3,14 @@ import type {
   RawMessageStreamEvent,
   TextBlock,
 } from '@anthropic-ai/sdk/resources/messages/messages';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type {
-  LlmProvider,
-  ModelAnswer,
-  ModelEvent,
-  ModelFailure,
-  ModelInfo,
-  ModelRequest,
-} from '#contracts/model.ts';
+import type { LlmProvider, ModelAnswer, ModelEvent, ModelInfo, ModelRequest } from '#contracts/model.ts';
 import { anthropicClients } from './anthropic-clients.ts';
 import { type AnswerTerms, EventReader, mergeUsage } from './anthropic-events.ts';
 import { toAnthropicRequest } from './anthropic-request.ts';
-import { aborted, brokenStream, cutOff, neverSent, oversizedIn, unbuilt } from './api-fault.ts';
+import { aborted, cutOff, neverSent } from './api-fault.ts';
+import { Asker } from './asker.ts';
 import { claudeModel } from './claude-models.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { costOf, noUsage } from './cost.ts';
@@ -23,7 +18,8 @@ import { estimateUsage } from './estimate-usage.ts';
 import { failureError } from './model-failure.ts';
 import { authorOf, withOwnThinking } from './own-thinking.ts';
 import { isPriced, lookUpPrices } from './prices.ts';
-import { configuredInfo, type ProviderOptions, secretsIn } from './provider-options.ts';
+import { configuredInfo, type ProviderOptions } from './provider-options.ts';
+import { refusing, throwIfRefused } from './server-refusal.ts';
 import { withTidyStreams } from './tidy-stream.ts';
 import { createHabit, readWritten, textOfAnswer } from './written/read-answer.ts';
 
@@ -31,60 +27,50 @@ import { createHabit, readWritten, textOfAnswer } from './written/read-answer.ts
 export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
   const model = configuredInfo(claudeModel(options.model), options);
   const terms = answerTerms(model, options);
-  const fetch = withTidyStreams(options.fetch ?? globalThis.fetch);
-  const clients = anthropicClients({ ...options, fetch });
+  const { clock = systemClock } = options;
+  const access = { ...options, fetch: withTidyStreams(refusing(options.fetch ?? globalThis.fetch)) };
+  const clients = anthropicClients(access);
+  const asker = new Asker({ clients, access, model, clock, make: toAnthropicRequest });
   const habit = createHabit(options.model);
-
-  /** `phase`: before the request is on its way, a fault is our own and would recur. */
-  async function failureOf(
-    error: unknown,
-    { signal, phase }: { readonly signal: AbortSignal; readonly phase: 'asking' | 'reading' },
-  ): Promise<ModelFailure> {
-    if (signal.aborted) return aborted;
-    const known = oversizedIn(error) ?? (await clients.faultIn(error))?.failure;
-    return known ?? (phase === 'reading' ? brokenStream(error) : unbuilt(error, secretsIn(options)));
-  }
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     if (signal.aborted) return yield { type: 'error', failure: neverSent };
     const connection = openConnection(signal);
-    let phase: 'asking' | 'reading' = 'asking';
+    const question = asker.question(withOwnThinking(request, terms.author), 'streamed');
     try {
-      const { params, headers } = toAnthropicRequest(withOwnThinking(request, terms.author), model);
-      const events = await clients.call((client) =>
-        client.messages.create({ ...params, stream: true }, { headers, signal: connection.signal }),
+      const events = await question.ask((client, { wire, headers }) =>
+        client.messages.create({ ...wire, stream: true }, { headers, signal: connection.signal }),
       );
-      phase = 'reading';
       const estimate = (length: number) => estimateUsage(request, length);
       const reader = new EventReader({ ...terms, estimate });
       yield* readWritten(translate(events[Symbol.asyncIterator](), { connection, reader }), request, habit);
     } catch (error) {
-      yield { type: 'error', failure: await failureOf(error, { signal, phase }) };
+      yield { type: 'error', failure: await question.failureOf(error, signal) };
     } finally {
       connection.close();
     }
   }
 
   async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
+    const question = asker.question(withOwnThinking(request, terms.author), 'whole');
     try {
-      const { params, headers } = toAnthropicRequest(withOwnThinking(request, terms.author), model);
-      const message = await clients.call((client) =>
-        client.messages.create({ ...params, stream: false }, { headers, signal }),
+      const message = await question.ask((client, { wire, headers }) =>
+        client.messages.create({ ...wire, stream: false }, { headers, signal }),
       );
       const whole = answerIn(message, { ...terms, estimate: (length) => estimateUsage(request, length) });
       return { ...whole, text: textOfAnswer(whole.text, { tools: request.tools, habit }) };
     } catch (error) {
       if (error instanceof ParleyError) throw error;
-      throw failureError(await failureOf(error, { signal, phase: 'asking' }), error);
+      throw failureError(await question.failureOf(error, signal), error);
     }
   }
 
   return {
     id: options.name ?? 'anthropic',
-    ready: () => clients.load(),
+    ready: () => asker.load(),
     stream,
     send,
-    model: () => model,
+    model: () => asker.info(),
   };
 }
 
@@ -131,6 +117,7 @@ async function* translate(
       if (step.kind === 'broken') throw step.error;
       return yield { type: 'error', failure: connection.signal.aborted ? aborted : cutOff };
     }
+    throwIfRefused(step.event);
     for (const event of reader.read(step.event)) {
       if (event.type !== 'complete' && event.type !== 'error') {
         yield event;

@@ -1,5 +1,4 @@
 import { neverLeft } from '#channel-kit/network-fault.ts';
-import type { RetryAdvice } from '#contracts/errors.ts';
 import type { ModelFailure } from '#contracts/model.ts';
 import { limitExceededIn } from './bounded-answer.ts';
 
@@ -15,15 +14,6 @@ export const aborted: ModelFailure = { kind: 'aborted', detail: 'aborted' };
 
 /** The failure of a call whose signal aborted before it was sent. */
 export const neverSent: ModelFailure = { ...aborted, isFree: true };
-
-/** Matches errors of servers that reject a key with a generic status: Gemini and xAI. */
-const aboutKey = /\bapi key (?:not valid|not found|expired|was reported)|incorrect api key/i;
-
-/** Says whether a refusal concerns the key or its account, so that another key may work. */
-export function refusesKey(status: number | undefined, said: string): boolean {
-  if (status === 401 || status === 402) return true;
-  return (status === 400 || status === 403) && aboutKey.test(said);
-}
 
 /** The failure of a stream that ended too early. */
 export const cutOff: ModelFailure = {
@@ -61,24 +51,10 @@ export function unbuilt(error: unknown, keys: readonly string[]): ModelFailure {
   return { kind: 'unsendable', detail: `the request could not be made: ${what}`, isLocal: true };
 }
 
-/** Reads `retry-after`, in seconds or as a date; without a delay when the platform sends none or an implausible one. */
-export function retryAfter(headers: Headers | undefined): Extract<RetryAdvice, { kind: 'later' }> {
-  const value = headers?.get('retry-after');
-  if (value === null || value === undefined || value === '') return { kind: 'later' };
-  const seconds = Number(value);
-  // Uses the answer's own clock, so that a wrong clock here doesn't matter.
-  const sentAt = Date.parse(headers?.get('date') ?? '');
-  const afterMs = Number.isNaN(seconds) ? Date.parse(value) - sentAt : seconds * 1000;
-  return afterMs >= 0 ? { kind: 'later', afterMs: Math.min(afterMs, longestAskedMs) } : { kind: 'later' };
-}
-
-/** Callers wait less; this only keeps the number finite. */
-const longestAskedMs = 86_400_000;
-
 /** Returns the platform's text, shortened and without any `keys` that it repeats. */
 export function wordsOf(said: string, keys: readonly string[]): string {
   const clean = keys.reduce((text, key) => (key === '' ? text : text.replaceAll(key, '[secret]')), said);
-  return clean.slice(0, 200);
+  return clean.slice(0, 300);
 }
 
 /** Returns a system code such as ECONNREFUSED, which a person can look up. */

@@ -1,11 +1,16 @@
 import { z } from 'zod';
 import { parseJson } from '#channel-kit/parse-json.ts';
+import type { RefusalClass } from '#contracts/model.ts';
 import type { ProviderSettings } from '../config/config.ts';
 import { revealAll } from '../config/secret.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 import { anthropicHost } from './anthropic-clients.ts';
-import { lostConnection, refusesKey, wordsOf } from './api-fault.ts';
+import { lostConnection, wordsOf } from './api-fault.ts';
+import { addressesOf } from './base-address.ts';
 import { openAiHost } from './openai/openai-clients.ts';
+import { longestRefusal, readRefusal } from './read-refusal.ts';
+import { classOf } from './refusals.ts';
+import { refusalBehind } from './server-refusal.ts';
 
 /** A provider's answer to a key. */
 export type KeyAnswer =
@@ -17,8 +22,6 @@ export type KeyAnswer =
   /** The server's answer says neither: it doesn't list models, or has problems of its own. */
   | { readonly kind: 'unclear'; readonly reason: string };
 
-/** How much of a refusal is examined, UTF-16 units. */
-const mostSaid = 4_096;
 const apiVersion = '2023-06-01';
 
 /** Asks the provider for its list of models, which is free, once with each key. Never rejects. */
@@ -36,24 +39,60 @@ async function checkKey(
   key: string,
   signal: AbortSignal,
 ): Promise<KeyAnswer> {
+  let first: KeyAnswer | undefined;
+  for (const base of addressesOf(provider.kind === 'anthropic' ? 'anthropic' : 'openai', provider.baseUrl)) {
+    const { answer, isElsewhere } = await checkAt({ ...provider, baseUrl: base }, key, signal);
+    if (!isElsewhere) return answer;
+    first ??= answer;
+  }
+  return first ?? { kind: 'unclear', reason: 'no address' };
+}
+
+type CheckedKey = {
+  readonly answer: KeyAnswer;
+  /** Something else than a model's server answered, so another address may be meant. */
+  readonly isElsewhere: boolean;
+};
+
+async function checkAt(
+  provider: Pick<ProviderSettings, 'kind' | 'headers'> & { readonly baseUrl: string | undefined },
+  key: string,
+  signal: AbortSignal,
+): Promise<CheckedKey> {
   const own = revealAll(provider.headers ?? {});
   try {
     const { url, headers } = questionFor(provider, key);
     const answer = await leanFetch(url, { headers: { ...own, ...headers }, signal });
-    if (answer.ok) return { kind: 'accepted', models: modelIds(await answer.text()) };
-    const said = await readRefusal(answer);
-    const isRejected = answer.status === 403 || refusesKey(answer.status, said);
+    const body = (await answer.text()).slice(0, longestRefusal);
+    const refusal = readRefusal({ status: answer.status, headers: answer.headers, body, isAnswer: true });
+    if (answer.ok && !refusal.isPage)
+      return { answer: { kind: 'accepted', models: modelIds(body) }, isElsewhere: false };
+    const is = classOf(refusal, () => '');
+    const said = refusal.isPage ? `a page instead of an answer: ${refusal.said}` : refusal.said;
+    const where = is === 'address' ? ` (asked ${url.origin}${url.pathname})` : '';
     return {
-      kind: isRejected ? 'rejected' : 'unclear',
-      reason: `${answer.status} ${wordsOf(said, [key, ...Object.values(own)])}`.trim(),
+      answer: {
+        kind: refused.has(is) || answer.status === 403 ? 'rejected' : 'unclear',
+        reason: `${answer.status} ${wordsOf(said, [key, ...Object.values(own)])}`.trim() + where,
+      },
+      isElsewhere: is === 'address',
     };
   } catch (error) {
+    const redirected = refusalBehind(error);
+    if (redirected)
+      return { answer: { kind: 'unreachable', reason: redirected.message }, isElsewhere: false };
     const reason = signal.aborted ? 'no answer' : lostConnection(error).failure.detail;
-    return { kind: 'unreachable', reason };
+    return { answer: { kind: 'unreachable', reason }, isElsewhere: false };
   }
 }
 
-function questionFor({ kind, baseUrl }: Pick<ProviderSettings, 'kind' | 'baseUrl'>, key: string) {
+/** Refusals that another key or account wouldn't get. */
+const refused: ReadonlySet<RefusalClass> = new Set(['key', 'credit', 'forbidden']);
+
+function questionFor(
+  { kind, baseUrl }: { readonly kind: ProviderSettings['kind']; readonly baseUrl: string | undefined },
+  key: string,
+) {
   if (kind === 'anthropic') {
     const url = under(baseUrl ?? anthropicHost, 'v1/models?limit=1');
     return { url, headers: { 'x-api-key': key, 'anthropic-version': apiVersion } };
@@ -77,10 +116,4 @@ function modelIds(text: string): readonly string[] {
     // For example a proxy's page: the key wasn't refused.
     return [];
   }
-}
-
-/** Returns the refusal's message; empty when it has none. */
-async function readRefusal(answer: Response): Promise<string> {
-  const said = (await answer.text()).slice(0, mostSaid);
-  return /"(?:message|error)"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(said)?.[1]?.replace(/\\(.)/g, '$1') ?? '';
 }

@@ -10,7 +10,18 @@ export type ApiAccess = {
   /** Sent with every request in addition to the API's own. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly fetch?: typeof globalThis.fetch;
+  /** Called when a key is refused, and when one is first accepted. */
+  readonly noteKey?: (note: KeyNote) => void;
+  /** Called when a refusal names a smaller window than is known, tokens. */
+  readonly noteWindow?: (window: number) => void;
 };
+
+/** A server's judgement of one of several keys, counted from 1. */
+export type KeyNote = { readonly key: number; readonly keys: number } & (
+  | { readonly isRefused: false }
+  /** `isCredit`: the key is valid, but nothing is left to pay with. */
+  | { readonly isRefused: true; readonly isCredit: boolean; readonly detail: string }
+);
 
 /** Returns all secrets in the provider's requests, which an error may quote. */
 export function secretsIn({ apiKeys, headers = {} }: ApiAccess): readonly string[] {

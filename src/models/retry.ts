@@ -29,6 +29,7 @@ export type RetryOptions = {
 
 const TRIES = 8;
 const TRIES_BEFORE_FALLBACK = 3;
+const TRIES_OF_SLIP = 3;
 const FIRST_WAIT_MS = 2_000;
 const LONGEST_WAIT_MS = 60_000;
 /** A shorter requested wait is ignored, because all attempts would be over in a moment. */
@@ -54,12 +55,18 @@ export function nextTry(
   state: { readonly tried: number; readonly hasFallback: boolean; readonly random: number },
 ): NextTry {
   if (lastingKinds.has(failure.kind)) return { kind: 'end' };
-  const tries = state.hasFallback ? TRIES_BEFORE_FALLBACK : TRIES;
+  const tries = failure.isLongWait ? 0 : triesFor(failure, state.hasFallback);
   if (failure.retry?.kind === 'later' && state.tried < tries) {
     const waitMs = waitOf(failure.retry.afterMs, state.tried, state.random);
     return { kind: 'again', waitMs, canBeWoken: failure.isOwnLimit !== true };
   }
   return state.hasFallback ? { kind: 'fallback' } : { kind: 'end' };
+}
+
+function triesFor({ refusal }: ModelFailure, hasFallback: boolean): number {
+  // Each try is a whole answer of the model.
+  if (refusal === 'slip') return TRIES_OF_SLIP;
+  return hasFallback ? TRIES_BEFORE_FALLBACK : TRIES;
 }
 
 /** Returns the wait that the platform asks for, or else 2 s × 2^(n-1) plus up to 20 %; at most a minute. */

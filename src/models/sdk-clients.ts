@@ -1,47 +1,71 @@
 import { longestSilenceMs } from '../config/model-schema.ts';
-import { type ApiFault, lostConnection } from './api-fault.ts';
-import { type ApiAccess, secretsIn } from './provider-options.ts';
+import type { ApiFault } from './api-fault.ts';
+import { addressesOf } from './base-address.ts';
+import type { ApiAccess } from './provider-options.ts';
 
 type ErrorClass = abstract new (...args: never[]) => Error;
 
-/** A provider's SDK. `Refusal`: its APIError; `Made`: the request, if classifying a fault needs it. */
-export type ProviderSdk<Client, Refusal extends Error, Made> = {
+/** A provider's SDK. */
+export type ProviderSdk<Client> = {
+  readonly api: 'anthropic' | 'openai';
   /** Loads the SDK, only when first needed, because it would slow down the gateway's start. */
-  load(): Promise<{ readonly APIError: ErrorClass; readonly APIConnectionError: ErrorClass }>;
+  load(): Promise<{ readonly APIConnectionError: ErrorClass }>;
   create(options: ClientOptions): Promise<Client>;
-  /** Classifies an error; any `secrets` that the platform's text repeats are removed. */
-  faultOf(refusal: Refusal, secrets: readonly string[], made?: Made): ApiFault;
 };
 
 /** Client options that every provider's SDK accepts. */
 export type ClientOptions = ReturnType<typeof clientOptions>;
 
-/** One client of an SDK per API key of a provider, and which key is in use. */
-export class SdkClients<Client, Refusal extends Error, Made = never> {
-  readonly #sdk: ProviderSdk<Client, Refusal, Made>;
-  readonly #access: ApiAccess;
-  readonly #clients = new Map<string, Client>();
-  #index = 0;
+/** Judges an error of a call; undefined: neither the platform nor the connection is to blame. */
+export type Judge = (error: unknown, isConnection: boolean) => ApiFault | undefined;
 
-  constructor(sdk: ProviderSdk<Client, Refusal, Made>, access: ApiAccess) {
+/** One client of an SDK per API key and address of a provider, and which of them are in use. */
+export class SdkClients<Client> {
+  readonly #sdk: ProviderSdk<Client>;
+  readonly #access: ApiAccess;
+  readonly #addresses: readonly (string | undefined)[];
+  readonly #clients = new Map<string, Client>();
+  readonly #accepted = new Set<number>();
+  #key = 0;
+  #address = 0;
+
+  constructor(sdk: ProviderSdk<Client>, access: ApiAccess) {
     this.#sdk = sdk;
     this.#access = access;
+    this.#addresses = addressesOf(sdk.api, access.baseUrl);
   }
 
   /**
    * Makes the call with each key in turn until one isn't refused because of the key itself, starting with the key
-   * that last worked. Throws what the last call threw.
+   * that last worked; and at each address that may be meant. Throws what the last call threw.
    */
-  async call<Answer>(send: (client: Client) => Promise<Answer>): Promise<Answer> {
+  async call<Answer>(send: (client: Client) => Promise<Answer>, judge: Judge): Promise<Answer> {
     const { apiKeys } = this.#access;
-    for (let tried = 1; ; tried += 1) {
-      const index = this.#index;
+    let firstMiss: unknown;
+    for (let tried = 1, addresses = 1; ; ) {
+      const [key, address] = [this.#key, this.#address];
       try {
-        return await send(await this.#current());
+        const answer = await send(await this.#client(key, address));
+        this.#accept(key);
+        return answer;
       } catch (error) {
-        if (tried >= apiKeys.length || (await this.faultIn(error))?.isAboutKey !== true) throw error;
+        const fault = await this.faultIn(error, judge);
+        if (fault?.failure.refusal === 'address' && addresses < this.#addresses.length) {
+          firstMiss ??= error;
+          addresses += 1;
+          if (this.#address === address) this.#address = (address + 1) % this.#addresses.length;
+          continue;
+        }
+        if (fault?.failure.refusal === 'address' && firstMiss !== undefined) {
+          this.#address = 0;
+          throw firstMiss;
+        }
+        if (fault?.isAboutKey !== true) throw error;
+        this.#refuse(key, fault);
+        if (tried >= apiKeys.length) throw error;
+        tried += 1;
         // Another call may already have moved on from the same key.
-        if (this.#index === index) this.#index = (index + 1) % apiKeys.length;
+        if (this.#key === key) this.#key = (key + 1) % apiKeys.length;
       }
     }
   }
@@ -50,29 +74,45 @@ export class SdkClients<Client, Refusal extends Error, Made = never> {
     await this.#sdk.load();
   }
 
-  /** Returns the failure that the platform or the connection reported; undefined for any other error. */
-  async faultIn(error: unknown, made?: Made): Promise<ApiFault | undefined> {
+  /** Returns the fault that the platform or the connection reported; undefined for any other error. */
+  async faultIn(error: unknown, judge: Judge): Promise<ApiFault | undefined> {
     const { APIConnectionError } = await this.#sdk.load();
-    if (error instanceof APIConnectionError) return lostConnection(error);
-    const refusal = await this.refusalIn(error);
-    return refusal && this.#sdk.faultOf(refusal, secretsIn(this.#access), made);
+    return judge(error, error instanceof APIConnectionError);
   }
 
-  /** Returns the error if it is one of the SDK's own. */
-  async refusalIn(error: unknown): Promise<Refusal | undefined> {
-    const { APIError } = await this.#sdk.load();
-    return error instanceof APIError ? (error as Refusal) : undefined;
+  #accept(key: number): void {
+    if (this.#accepted.has(key)) return;
+    this.#accepted.add(key);
+    this.#access.noteKey?.({ ...this.#placeOf(key), isRefused: false });
   }
 
-  async #current(): Promise<Client> {
-    const key = this.#access.apiKeys[this.#index] ?? '';
-    const client = this.#clients.get(key) ?? (await this.#sdk.create(clientOptions(key, this.#access)));
-    this.#clients.set(key, client);
+  #refuse(key: number, { failure }: ApiFault): void {
+    const { refusal, detail } = failure;
+    // It works again by itself.
+    if (refusal === 'allowance') return;
+    this.#accepted.delete(key);
+    this.#access.noteKey?.({
+      ...this.#placeOf(key),
+      isRefused: true,
+      isCredit: refusal === 'credit',
+      detail,
+    });
+  }
+
+  #placeOf(key: number) {
+    return { key: key + 1, keys: this.#access.apiKeys.length };
+  }
+
+  async #client(key: number, address: number): Promise<Client> {
+    const name = `${key}/${address}`;
+    const options = clientOptions(this.#access.apiKeys[key] ?? '', this.#addresses[address], this.#access);
+    const client = this.#clients.get(name) ?? (await this.#sdk.create(options));
+    this.#clients.set(name, client);
     return client;
   }
 }
 
-function clientOptions(apiKey: string, { baseUrl, headers, fetch }: ApiAccess) {
+function clientOptions(apiKey: string, baseUrl: string | undefined, { headers, fetch }: ApiAccess) {
   return {
     apiKey,
     // retry.ts decides.

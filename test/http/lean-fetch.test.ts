@@ -171,16 +171,48 @@ describe('the lean fetch', () => {
     expect(stdout.trim()).toBe('2000');
   });
 
-  it('follows where it is sent, and uploads streams, the way fetch does', async () => {
-    const url = await serving((request, response) => {
-      if (request.url !== '/old') return void echo(request, response);
-      response.writeHead(307, { location: '/new' }).end();
-    });
-    const moved = await leanFetch(`${url}/old`, post);
-    expect(await moved.json()).toMatchObject({ method: 'POST', said: post.body });
+  it('uploads streams the way fetch does', async () => {
+    const url = await serving(echo);
     const form = new FormData();
     form.set('file', new Blob(['bytes']));
     const uploaded = await leanFetch(url, { method: 'POST', body: form });
     expect(await uploaded.json()).toMatchObject({ said: expect.stringContaining('bytes') });
+  });
+
+  it.each([301, 302, 303, 307, 308])(
+    'hands nothing to another host after a %s, and says which host was named',
+    async (status) => {
+      const asked: string[] = [];
+      const other = createServer((request, response) => {
+        asked.push(request.url ?? '');
+        response.end('{}');
+      });
+      await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+      onTestFinished(() => void other.close());
+      const elsewhere = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+      const url = await serving((_request, response) =>
+        response.writeHead(status, { location: `${elsewhere}/secret-path` }).end(),
+      );
+      const upload = { method: 'POST', body: new Blob(['bytes']) };
+      for (const init of [{}, post, upload]) {
+        const error = await leanFetch(`${url}/bot-token`, init).catch((given: unknown) => given);
+        expect(error).toMatchObject({ code: 'ERR_REDIRECTED' });
+        expect(String(error)).toContain(`the server at ${url} redirects to ${elsewhere}`);
+        expect(String(error)).not.toMatch(/secret-path|bot-token/);
+        expect(neverLeft(error)).toBe(true);
+      }
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it('follows a download within its host, a few times, and a send never', async () => {
+    const url = await serving((request, response) => {
+      if (request.url === '/old') return void response.writeHead(302, { location: '/new' }).end();
+      if (request.url === '/round') return void response.writeHead(302, { location: '/round' }).end();
+      return void echo(request, response);
+    });
+    expect(await (await leanFetch(`${url}/old`)).json()).toMatchObject({ method: 'GET' });
+    await expect(leanFetch(`${url}/round`)).rejects.toMatchObject({ code: 'ERR_REDIRECTED' });
+    await expect(leanFetch(`${url}/old`, post)).rejects.toMatchObject({ code: 'ERR_REDIRECTED' });
   });
 });

@@ -47,7 +47,7 @@ describe('the keys of a provider', () => {
     const [away] = await check('openai', 'http://127.0.0.1:1/v1', 'test-key');
     expect(away).toEqual({ kind: 'unreachable', reason: 'no connection: ECONNREFUSED' });
     const [foreign] = await check('openai', `${gpt.url}/elsewhere`, 'test-key');
-    expect(foreign).toEqual({ kind: 'unclear', reason: '404' });
+    expect(foreign).toEqual({ kind: 'unclear', reason: `404 (asked ${gpt.url}/elsewhere/models)` });
   });
 
   it('fail the check only when none of them is accepted', () => {

@@ -49,14 +49,36 @@ export const contextMutants: readonly Mutant[] = [
   {
     name: 'tools offered where they are refused',
     invariant: 'a model that takes no tools answers without them, and hears nothing of them',
-    edit: { in: 'toOpenAiRequest', find: 'withoutTools(given)', replace: '{ ...given, tools: [] }' },
+    edit: { in: 'Question', find: 'withoutTools(request)', replace: '{ ...request, tools: [] }' },
     test: { file: 'test/models/providers.test.ts', name: 'whose model takes no tools answers without them' },
   },
   {
     name: 'two that learn at once',
     invariant: 'a server’s refusal of a parameter fails no call that was asked meanwhile',
-    edit: { in: 'Question', find: 'refused.has(name)', replace: 'learned.has(name)' },
+    edit: {
+      in: 'Question',
+      find: 'this.#refused.has(name)',
+      replace: 'this.#limits.unsupported(this.#api.clock.now()).has(name)',
+    },
     test: { file: 'test/models/providers.test.ts', name: 'is asked so by two at once' },
+  },
+  {
+    name: 'alarms by the words of a person',
+    invariant: 'words that a server only repeats never say that a key is wrong or an account empty',
+    edit: { in: 'classOf', find: '!alarming.has(line.is)', replace: 'true' },
+    test: { file: 'test/models/refusals.test.ts', name: 'never raise an alarm about key or credit' },
+  },
+  {
+    name: 'refusals without their wrapping',
+    invariant: 'the cause behind a router’s refusal is found',
+    edit: { in: 'Findings', find: 'inner !== undefined && depth < deepest', replace: 'false' },
+    test: { file: 'test/models/refusals.test.ts', name: 'leads to what it means' },
+  },
+  {
+    name: 'redirects followed to any host',
+    invariant: 'a redirect carries nothing to another host',
+    edit: { in: 'redirectWithin', find: 'to.host === from.host', replace: 'true' },
+    test: { file: 'test/http/lean-fetch.test.ts', name: 'hands nothing to another host' },
   },
   {
     name: 'turns forgotten with their messages',

@@ -1,11 +1,8 @@
 import type OpenAI from 'openai';
-import type { APIError } from 'openai';
 import { rememberSuccess } from '#channel-kit/remember-success.ts';
 import { hidingVariables } from '../../config/environment.ts';
 import type { ApiAccess } from '../provider-options.ts';
 import { type ClientOptions, SdkClients } from '../sdk-clients.ts';
-import { faultOf } from './openai-failure.ts';
-import type { OpenAiRequest } from './openai-request.ts';
 
 /** OpenAI's own server. */
 export const openAiHost = 'https://api.openai.com/v1';
@@ -13,12 +10,12 @@ export const openAiHost = 'https://api.openai.com/v1';
 const NO_KEY = 'none';
 
 /** Creates the clients of OpenAI's SDK, which takes 370 ms and 35 MB to load. */
-export function openAiClients(access: ApiAccess): SdkClients<OpenAI, APIError, OpenAiRequest> {
+export function openAiClients(access: ApiAccess): SdkClients<OpenAI> {
   const load = rememberSuccess(() => import('openai'));
   const create = async ({ apiKey, ...options }: ClientOptions) => {
     const { OpenAI } = await load();
     const all = { apiKey: apiKey || NO_KEY, baseURL: openAiHost, ...options };
     return hidingVariables('OPENAI_', () => new OpenAI(all));
   };
-  return new SdkClients({ load, create, faultOf }, access);
+  return new SdkClients({ api: 'openai', load, create }, access);
 }

@@ -10,39 +10,29 @@ import type {
 } from 'openai/resources/chat/completions';
 import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
-import { withoutTools } from '../without-tools.ts';
+import type { AskTerms } from '../asker.ts';
+import { type RequestFeatures, UNREASONED, UNSIGNED_CALLS } from '../unsupported.ts';
 import { isSameModel, type OpenAiModel } from './openai-models.ts';
 import { extraContentIn, unsigned } from './openai-tool-calls.ts';
 
-export type OpenAiRequest = {
-  readonly params: ChatCompletionCreateParamsNonStreaming;
+export type OpenAiRequest = RequestFeatures & {
+  /** Without `stream` and what belongs to it. */
+  readonly wire: ChatCompletionCreateParamsNonStreaming;
+  /** Parameters with which a stream requests its usage, which some servers refuse. */
+  readonly withUsage: { readonly stream_options?: { readonly include_usage: true } };
+  readonly maxTokens: number;
   /** Index of the request's message for each message on the wire; -1 for the system prompt. */
   readonly sources: readonly number[];
-  readonly hasImages: boolean;
-  readonly hasTools: boolean;
 };
 
-/** Names of what the server has refused and isn't sent again: parameters, and the following four. */
-export type UnsupportedNames = ReadonlySet<string>;
-
-/** Images: the model can't see them and is told that there was one. */
-export const IMAGES = 'images';
-/** Tools: the model doesn't support them and is asked without. */
-export const TOOLS = 'tools';
-/** Tool calls of another model, which lack this model's signature. */
-export const UNSIGNED_CALLS = 'unsigned calls';
-/** Messages without reasoning: those of another model, or written without. */
-export const UNREASONED = 'messages without reasoning';
-
-type Terms = { readonly model: OpenAiModel; readonly unsupported: UnsupportedNames };
+type Terms = AskTerms<OpenAiModel>;
 
 /** Marks a signature that contains reasoning to be sent back under the wire's own field name. */
 export const REASONING_DETAILS = 'reasoning_details:';
 export const REASONING_CONTENT = 'reasoning_content';
 
-export function toOpenAiRequest(given: ModelRequest, terms: Terms): OpenAiRequest {
-  const { model, unsupported } = terms;
-  const request = unsupported.has(TOOLS) ? withoutTools(given) : given;
+export function toOpenAiRequest(request: ModelRequest, terms: Terms): OpenAiRequest {
+  const { model, unsupported, isStreamed } = terms;
   const system = request.system.map(({ text }) => text).filter((text) => !isBlank(text));
   const wire: ChatCompletionMessageParam[] = [];
   const sources: number[] = [];
@@ -54,18 +44,29 @@ export function toOpenAiRequest(given: ModelRequest, terms: Terms): OpenAiReques
   };
   if (system.length > 0) add(-1, [{ role: 'system', content: system.join('\n\n') }]);
   for (const [index, message] of request.messages.entries()) add(index, messagesOf(message, terms));
-  const limit = Math.min(model.maxOutputTokens, model.answerTokens, Math.max(1, request.maxTokens));
+  const maxTokens = Math.min(model.maxOutputTokens, model.answerTokens, Math.max(1, request.maxTokens));
   const effort = effortOf(request, model);
+  const limit = limitOf(maxTokens, terms);
+  const withEffort =
+    effort !== undefined && !unsupported.has('reasoning_effort') ? { reasoning_effort: effort } : {};
+  const withUsage =
+    isStreamed && !unsupported.has('stream_options')
+      ? { stream_options: { include_usage: true } as const }
+      : {};
   return {
     sources,
+    maxTokens,
     hasImages: wire.some(({ content }) => Array.isArray(content)),
     hasTools: request.tools.length > 0,
-    params: {
+    hasSystem: system.length > 0,
+    params: Object.keys({ ...limit, ...withEffort, ...withUsage }),
+    withUsage,
+    wire: {
       model: model.id,
       messages: wire,
-      ...limitOf(limit, terms),
+      ...limit,
       ...(request.tools.length > 0 && { tools: request.tools.map(toTool) }),
-      ...(effort !== undefined && !unsupported.has('reasoning_effort') && { reasoning_effort: effort }),
+      ...withEffort,
     },
   };
 }
@@ -90,30 +91,23 @@ function toTool({ name, description, inputSchema }: ModelRequest['tools'][number
 function messagesOf(message: LlmMessage, terms: Terms): readonly ChatCompletionMessageParam[] {
   return message.role === 'assistant'
     ? [assistantMessage(message.content, terms)]
-    : userMessages(message.content, terms);
+    : userMessages(message.content);
 }
 
 /** Puts results first, because they must directly follow the message with the calls. */
-function userMessages(
-  blocks: readonly UserBlock[],
-  { unsupported }: Terms,
-): readonly ChatCompletionMessageParam[] {
+function userMessages(blocks: readonly UserBlock[]): readonly ChatCompletionMessageParam[] {
   const results = blocks.flatMap((block): ChatCompletionMessageParam[] => {
     if (block.type !== 'tool_result') return [];
     const content = block.isError ? `Error: ${block.content}` : block.content;
     return [{ role: 'tool', tool_call_id: block.toolCallId, content }];
   });
-  const parts = blocks.flatMap((block) =>
-    partOf(block.type === 'image' && unsupported.has(IMAGES) ? unseen : block),
-  );
+  const parts = blocks.flatMap(partOf);
   if (parts.length === 0) return results.length > 0 ? results : [{ role: 'user', content: '(empty)' }];
   // Servers for text models accept only a plain string.
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const content = texts.length === parts.length ? texts.join('\n\n') : parts;
   return [...results, { role: 'user', content }];
 }
-
-const unseen: UserBlock = { type: 'text', text: '[an image, which this model cannot see]' };
 
 function partOf(block: UserBlock): ChatCompletionContentPart[] {
   switch (block.type) {

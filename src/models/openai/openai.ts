@@ -1,17 +1,21 @@
 import type { ChatCompletion, ChatCompletionChunk } from 'openai/resources/chat/completions';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelAnswer, ModelEvent, ModelRequest, Usage } from '#contracts/model.ts';
 import { aborted, cutOff, neverSent } from '../api-fault.ts';
+import { Asker } from '../asker.ts';
 import { type Connection, openConnection } from '../connection.ts';
 import { estimateUsage } from '../estimate-usage.ts';
 import { failureError } from '../model-failure.ts';
 import { authorOf, withOwnThinking } from '../own-thinking.ts';
 import { configuredInfo, type ProviderOptions } from '../provider-options.ts';
+import { refusing, throwIfRefused } from '../server-refusal.ts';
 import { withTidyStreams } from '../tidy-stream.ts';
 import { createHabit, readWritten, textOfAnswer } from '../written/read-answer.ts';
-import { OpenAiAsker } from './openai-asker.ts';
+import { openAiClients } from './openai-clients.ts';
 import { brokenOff, ChunkReader, type ReaderTerms, refused, textIn } from './openai-events.ts';
 import { openAiModel } from './openai-models.ts';
+import { toOpenAiRequest } from './openai-request.ts';
 import {
   type AnswerPrices,
   chargeOf,
@@ -25,19 +29,21 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
   const { prices } = options;
   const model = configuredInfo(openAiModel(options.model), options);
   const author = authorOf(options, 'openai');
-  const fetch = withTidyStreams(options.fetch ?? globalThis.fetch);
-  const asker = new OpenAiAsker({ ...options, fetch }, model);
+  const { clock = systemClock } = options;
+  const access = { ...options, fetch: withTidyStreams(refusing(options.fetch ?? globalThis.fetch)) };
+  const clients = openAiClients(access);
+  const asker = new Asker({ clients, access, model, clock, make: toOpenAiRequest });
   const habit = createHabit(options.model);
   const pricesOf = (id: string) => ({ answered: prices ?? openAiModel(id).prices, asked: model.prices });
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     if (signal.aborted) return yield { type: 'error', failure: neverSent };
     const connection = openConnection(signal);
-    const question = asker.question(withOwnThinking(request, author));
+    const question = asker.question(withOwnThinking(request, author), 'streamed');
     try {
-      const chunks = await question.ask((client, params, withUsage) =>
+      const chunks = await question.ask((client, { wire, withUsage }) =>
         client.chat.completions.create(
-          { ...params, stream: true, ...withUsage },
+          { ...wire, stream: true, ...withUsage },
           { signal: connection.signal },
         ),
       );
@@ -57,10 +63,10 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
   }
 
   async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
-    const question = asker.question(withOwnThinking(request, author));
+    const question = asker.question(withOwnThinking(request, author), 'whole');
     try {
-      const answer = await question.ask((client, params) =>
-        client.chat.completions.create({ ...params, stream: false }, { signal }),
+      const answer = await question.ask((client, { wire }) =>
+        client.chat.completions.create({ ...wire, stream: false }, { signal }),
       );
       const whole = answerIn(unwrapped(answer), (text, named) => ({
         model: named || model.id,
@@ -74,7 +80,7 @@ export function createOpenAiProvider(options: ProviderOptions): LlmProvider {
     }
   }
 
-  return { id: options.name ?? 'openai', ready: () => asker.load(), stream, send, model: () => model };
+  return { id: options.name ?? 'openai', ready: () => asker.load(), stream, send, model: () => asker.info() };
 }
 
 type AnswerTerms = {
@@ -128,6 +134,7 @@ async function* translate(
     });
     const step = await (reader.hasEnded ? orNothing(next, restMs) : next);
     if (step === undefined || step.done === true) break;
+    throwIfRefused(step.value);
     yield* reader.read(step.value);
   }
   if (connection.signal.aborted) return yield { type: 'error', failure: aborted };

@@ -1,0 +1,212 @@
+import type { ModelFailure, ModelInfo, ModelRequest } from '#contracts/model.ts';
+import { aborted, brokenStream, oversizedIn, unbuilt } from './api-fault.ts';
+import { faultIn, type JudgedRefusal, judgeError } from './model-fault.ts';
+import { ModelLimits } from './model-limits.ts';
+import { type ApiAccess, secretsIn } from './provider-options.ts';
+import type { SdkClients } from './sdk-clients.ts';
+import {
+  IMAGES,
+  type RequestFeatures,
+  SYSTEM,
+  TOOLS,
+  type UnsupportedNames,
+  unsupportedIn,
+  withoutImages,
+  withoutSystem,
+} from './unsupported.ts';
+import { withoutTools } from './without-tools.ts';
+
+/** A request as it is sent. */
+export type MadeRequest = RequestFeatures & {
+  /** The longest answer that it asks for, tokens. */
+  readonly maxTokens: number;
+  /** Index of the request's message for each message on the wire; -1: none. Absent: they are the same. */
+  readonly sources?: readonly number[];
+};
+
+/** How one provider's API is asked. */
+export type AskedApi<Client, Made extends MadeRequest, Info extends ModelInfo> = {
+  readonly clients: SdkClients<Client>;
+  readonly access: ApiAccess;
+  readonly model: Info;
+  readonly clock: { now(): number };
+  make(request: ModelRequest, terms: AskTerms<Info>): Made;
+};
+
+/** The state of knowledge under which a request is made. */
+export type AskTerms<Info> = {
+  readonly model: Info;
+  readonly unsupported: UnsupportedNames;
+  readonly isStreamed: boolean;
+};
+
+/** How often one question may be asked again for less. */
+const mostCuts = 4;
+/** Shorter answers aren't worth a call, tokens. */
+const shortestAnswer = 256;
+
+/** Asks one model of one server, and remembers what that server's refusals teach about it. */
+export class Asker<Client, Made extends MadeRequest, Info extends ModelInfo> {
+  readonly #api: AskedApi<Client, Made, Info>;
+  readonly #limits = new ModelLimits();
+
+  constructor(api: AskedApi<Client, Made, Info>) {
+    this.#api = api;
+  }
+
+  question(request: ModelRequest, kind: 'streamed' | 'whole'): Question<Client, Made, Info> {
+    return new Question(this.#api, this.#limits, { request, isStreamed: kind === 'streamed' });
+  }
+
+  /** The model's facts, as far as they are known by now. */
+  info(): Info {
+    return this.#limits.applyTo(this.#api.model);
+  }
+
+  load(): Promise<void> {
+    return this.#api.clients.load();
+  }
+}
+
+/** One request and its progress. */
+class Question<Client, Made extends MadeRequest, Info extends ModelInfo> {
+  readonly #api: AskedApi<Client, Made, Info>;
+  readonly #limits: ModelLimits;
+  readonly #request: ModelRequest;
+  readonly #isStreamed: boolean;
+  /** Names that this question was refused for; another one may have learned it at the same time. */
+  readonly #refused = new Set<string>();
+  #made: Made | undefined;
+  #cap = Number.POSITIVE_INFINITY;
+  #cuts = 0;
+  #isAnswered = false;
+
+  constructor(
+    api: AskedApi<Client, Made, Info>,
+    limits: ModelLimits,
+    { request, isStreamed }: { readonly request: ModelRequest; readonly isStreamed: boolean },
+  ) {
+    this.#api = api;
+    this.#limits = limits;
+    this.#request = request;
+    this.#isStreamed = isStreamed;
+  }
+
+  /** True if the request offered tools but was sent without them. */
+  get leftOutTools(): boolean {
+    return this.#request.tools.length > 0 && this.#made?.hasTools === false;
+  }
+
+  /**
+   * Sends the request. Sends it again without what the server turns out not to accept, and for a shorter answer if the
+   * one asked for doesn't fit or can't be paid.
+   */
+  async ask<Answer>(send: (client: Client, made: Made) => Promise<Answer>): Promise<Answer> {
+    for (;;) {
+      const made = this.#make();
+      this.#made = made;
+      try {
+        const answer = await this.#api.clients.call(
+          (client) => send(client, made),
+          (error, isConnection) => faultIn(error, isConnection, this.#call(made)),
+        );
+        this.#isAnswered = true;
+        return answer;
+      } catch (error) {
+        const judged = judgeError(error, { request: this.#request });
+        if (judged === undefined || !(this.#adapt(judged, made) || this.#cut(judged, made))) throw error;
+      }
+    }
+  }
+
+  /** Classifies an error. Before the answer begins, an unknown fault is our own and would recur. */
+  async failureOf(error: unknown, signal: AbortSignal): Promise<ModelFailure> {
+    if (signal.aborted) return aborted;
+    const oversized = oversizedIn(error);
+    if (oversized) return oversized;
+    const { clients, access } = this.#api;
+    const fault = await clients.faultIn(error, (given, isConnection) =>
+      faultIn(given, isConnection, this.#call(this.#made)),
+    );
+    return fault?.failure ?? (this.#isAnswered ? brokenStream(error) : unbuilt(error, secretsIn(access)));
+  }
+
+  #make(): Made {
+    const { model, clock } = this.#api;
+    const now = clock.now();
+    const unsupported = this.#limits.unsupported(now);
+    const cap = Math.min(this.#cap, this.#limits.longestAnswer(now), this.#request.maxTokens);
+    let request: ModelRequest = { ...this.#request, maxTokens: cap };
+    if (unsupported.has(TOOLS)) request = withoutTools(request);
+    if (unsupported.has(IMAGES)) request = withoutImages(request);
+    if (unsupported.has(SYSTEM)) request = withoutSystem(request);
+    const terms = { model: this.#limits.applyTo(model), unsupported, isStreamed: this.#isStreamed };
+    return this.#api.make(request, terms);
+  }
+
+  #call(made: Made | undefined) {
+    const { access, clock } = this.#api;
+    const secrets = secretsIn(access);
+    const sources = made?.sources;
+    return { request: this.#request, secrets, now: clock.now(), ...(sources && { sources }) };
+  }
+
+  /** Learns what the server doesn't accept. Returns false if there is nothing to leave out. */
+  #adapt(judged: JudgedRefusal, made: Made): boolean {
+    const cut = judged.is === 'answer-limit' && judged.sizes.answer !== undefined;
+    const name = cut ? undefined : unsupportedIn(judged, made);
+    if (name === undefined || this.#refused.has(name)) return false;
+    this.#refused.add(name);
+    this.#limits.refuse(name, this.#api.clock.now());
+    return true;
+  }
+
+  /** Asks for a shorter answer. Returns false if that wouldn't help. */
+  #cut(judged: JudgedRefusal, made: Made): boolean {
+    if (judged.is === 'overflow') this.#learnWindow(judged);
+    const tokens = this.#affordableAnswer(judged, made);
+    if (tokens === undefined || tokens < shortestAnswer || tokens >= made.maxTokens) return false;
+    this.#cuts += 1;
+    if (this.#cuts > mostCuts) return false;
+    if (judged.is === 'answer-limit') this.#limits.learnAnswer(tokens);
+    if (judged.is === 'credit') this.#limits.learnAffordable(tokens, this.#api.clock.now());
+    this.#cap = tokens;
+    return true;
+  }
+
+  #learnWindow({ sizes: { window } }: JudgedRefusal): void {
+    const { model, access } = this.#api;
+    if (window !== undefined && this.#limits.learnWindow(window, model)) access.noteWindow?.(window);
+  }
+
+  #affordableAnswer({ is, sizes, refusal }: JudgedRefusal, made: Made): number | undefined {
+    switch (is) {
+      case 'overflow':
+        return this.#fittingAnswer(sizes, made, refusal.words);
+      case 'answer-limit':
+        return sizes.answer !== undefined && sizes.answer < made.maxTokens
+          ? sizes.answer
+          : Math.floor(made.maxTokens / 2);
+      case 'credit':
+        return sizes.affordable === undefined ? undefined : Math.floor(sizes.affordable * 0.95);
+      default:
+        return undefined;
+    }
+  }
+
+  /** Servers count a prompt as "at least" so much, so the first try leaves it most of the window. */
+  #fittingAnswer(
+    { window, prompt }: JudgedRefusal['sizes'],
+    { maxTokens }: Made,
+    words: string,
+  ): number | undefined {
+    if (window === undefined) {
+      const isAboutAnswer = /completion|output|max_tokens/.test(words) && this.#cuts === 0;
+      return isAboutAnswer && maxTokens > 2_048 ? 1_024 : undefined;
+    }
+    const share = Math.ceil(window / 4);
+    if (prompt === undefined) return share < maxTokens ? share : undefined;
+    const left = window - prompt - Math.max(32, Math.ceil(window / 100));
+    return this.#cuts === 0 ? Math.min(left, share) : Math.min(left, Math.floor(maxTokens / 2));
+  }
+}
