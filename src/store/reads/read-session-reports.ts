@@ -2,6 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import { textOf } from '#contracts/message.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { type RowOf, withoutNulls } from '../base/without-nulls.ts';
 import { senderRef } from '../items/item-change.ts';
 import { titleSessionOf } from '../lanes/titles.ts';
@@ -98,28 +99,26 @@ function reportOf(row: Row, usage: readonly PurposeUsage[] = []) {
 async function lastSendersOf(tx: Tx, rows: readonly Row[]) {
   const keys = [...new Set(rows.map(({ key }) => key))];
   if (keys.length === 0) return new Map<string, { readonly lastSender: LastSender }>();
-  const latest = tx.db
-    .selectFrom('inbox')
-    .select(['laneKey', (eb) => eb.fn.max('seq').as('seq')])
-    .where('laneKey', 'in', keys)
-    .where('senderId', '<>', '')
-    .groupBy('laneKey')
-    .as('latest');
-  const found = await tx.db
-    .selectFrom('inbox')
-    .innerJoin(latest, (join) =>
-      join.onRef('latest.laneKey', '=', 'inbox.laneKey').onRef('latest.seq', '=', 'inbox.seq'),
-    )
-    .select(['inbox.laneKey', 'inbox.account', 'inbox.senderId', 'inbox.content'])
-    .execute();
+  // One row each: an aggregate would read the whole history of each conversation.
+  const found = await Promise.all(keys.map((laneKey) => lastSent.all(tx, { laneKey })));
   return new Map(
-    found.map(({ laneKey, content, ...row }) => {
+    found.flat().map(({ laneKey, content, ...row }) => {
       const ref = senderRef(row);
       const lastSender = { network: ref.split(':')[0] ?? ref, ref, name: json.content(content).sender.name };
       return [laneKey, { lastSender }] as const;
     }),
   );
 }
+
+const lastSent = prepared((db, of: QueryParams<{ laneKey: string }>) =>
+  db
+    .selectFrom('inbox')
+    .select(['laneKey', 'account', 'senderId', 'content'])
+    .where('laneKey', '=', of.laneKey)
+    .where('senderId', '<>', '')
+    .orderBy('seq', 'desc')
+    .limit(1),
+);
 
 /** Reads the usage of sessions by id, including that of their titles. */
 async function usageOf(tx: Tx, rows: readonly Row[]): Promise<ReadonlyMap<string, readonly PurposeUsage[]>> {
