@@ -1,6 +1,6 @@
 /**
  * Content other than words → a line for the model: a poll with its options, a contact, a place … One describer for each
- * field whose fate is `line`. A describer returns nothing if the field says nothing.
+ * field whose fate is `line` or `note`. A describer returns nothing if the field says nothing.
  */
 import type { Checklist, Content, LineField, Poll } from './content-schema.ts';
 import { renderEntities } from './entity-text.ts';
@@ -86,7 +86,7 @@ const describers = {
         (row ?? []).flatMap(({ text, url }) => (url ? [`${text ?? ''} (${url})`] : [])),
       ),
     ),
-} satisfies { readonly [Field in FieldsOf<'line'>]: Describer<Field> };
+} satisfies { readonly [Field in FieldsOf<'line' | 'note'>]: Describer<Field> };
 
 /** Longest line, in UTF-16 code units. */
 const maxLine = 16_384;

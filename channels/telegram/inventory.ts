@@ -19,6 +19,8 @@ export type Fate =
   | 'text'
   /** A line describes it to the model (`describe.ts`). */
   | 'line'
+  /** A line reports it to the next turn. Telegram shows it as a notice, not as a message, so it starts no turn. */
+  | 'note'
   /** It becomes an attachment. */
   | 'media'
   /** It becomes an event of its own. */
@@ -97,32 +99,32 @@ export const messageFields = {
   paid_media: 'line',
   reply_markup: 'line',
   checklist: 'line',
-  checklist_tasks_added: 'line',
-  checklist_tasks_done: 'line',
+  checklist_tasks_added: 'note',
+  checklist_tasks_done: 'note',
   contact: 'line',
   dice: 'line',
   game: 'line',
   gift: 'line',
   gift_upgrade_sent: 'line',
   giveaway: 'line',
-  giveaway_created: 'line',
-  giveaway_completed: 'line',
+  giveaway_created: 'note',
+  giveaway_completed: 'note',
   giveaway_winners: 'line',
   invoice: 'line',
   location: 'line',
   poll: 'line',
-  poll_option_added: 'line',
-  poll_option_deleted: 'line',
+  poll_option_added: 'note',
+  poll_option_deleted: 'note',
   story: 'line',
   successful_payment: 'line',
   unique_gift: 'line',
   users_shared: 'line',
   chat_shared: 'line',
   venue: 'line',
-  video_chat_scheduled: 'line',
-  video_chat_started: 'line',
-  video_chat_ended: 'line',
-  video_chat_participants_invited: 'line',
+  video_chat_scheduled: 'note',
+  video_chat_started: 'note',
+  video_chat_ended: 'note',
+  video_chat_participants_invited: 'note',
   web_app_data: 'line',
   migrate_to_chat_id: 'event',
   migrate_from_chat_id: 'event',

@@ -9,7 +9,7 @@ import { linesOf, taskName } from './describe.ts';
 import { renderEntities } from './entity-text.ts';
 import type { Entity, TelegramFile } from './fields.ts';
 import type { Bot } from './ids.ts';
-import { externalReplyFields, fateIn, fateOf } from './inventory.ts';
+import { externalReplyFields, type Fate, fateIn, fateOf } from './inventory.ts';
 import { callsBot, type Mention, mentionsIn, namesBot } from './mentions.ts';
 import { nameOf, originName } from './people.ts';
 import { provenanceOf } from './provenance.ts';
@@ -44,6 +44,7 @@ export function readMessageContent(message: Message, body: unknown, bot: Bot): I
     ...(quote && { quote }),
     ...(origin != null && { forwardedFrom: originName(originSchema.catch({ type: '' }).parse(origin)) }),
     ...(album !== undefined && { album }),
+    ...(isNote(body) && { startsNoRun: true }),
     ...((message.text?.length ?? 0) >= mayContinueFrom ? { mayContinue: true } : {}),
   };
 }
@@ -92,9 +93,20 @@ function unreadFieldsOf(body: unknown, fateFor: typeof fateOf): readonly string[
     const fate = fateFor(field);
     if (value === null || value === undefined || value === '') return [];
     if (fate === undefined) return [field];
-    const isContent = fate === 'text' || fate === 'line' || fate === 'media';
-    return isContent && typeof value !== 'string' ? [field] : [];
+    return isContent(fate) && typeof value !== 'string' ? [field] : [];
   });
+}
+
+function isContent(fate: Fate | undefined): boolean {
+  return fate === 'text' || fate === 'line' || fate === 'note' || fate === 'media';
+}
+
+/** Says whether the message only reports something that happened. */
+function isNote(body: unknown): boolean {
+  const fates = Object.entries(body ?? {}).flatMap(([field, value]) =>
+    value == null ? [] : [fateOf(field)],
+  );
+  return fates.includes('note') && fates.every((fate) => fate === 'note' || !isContent(fate));
 }
 
 function stickerLine({ sticker }: Content): readonly string[] {

@@ -108,6 +108,11 @@ export type InboundMessage = InboundWords & {
   readonly forwardedFrom?: string;
   /** Parts of one album have the same id and are joined. */
   readonly album?: string;
+  /**
+   * It is shown to the next turn there and starts none, even if it mentions the bot or the group is always answered: the message
+   * that a thread hangs on, the outcome of a poll.
+   */
+  readonly startsNoRun?: true;
   /** The text fills the network's limit, so the client may have split it and more may follow. */
   readonly mayContinue?: boolean;
 };

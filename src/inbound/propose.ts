@@ -261,8 +261,8 @@ function newItem(gate: InboundPolicy, { arrival, authority, message }: MessageEv
     authority: turnAuthority(gate, arrival, authority),
     content: { ...contentOf(envelope, message), prompt: promptOf(gate, { envelope, authority, message }) },
     ...(bundle && { bundle }),
-    passesGate: envelope.chat.kind === 'dm' || isCalled(gate, arrival, message),
-    contextLimit: gate.groups.contextLimit,
+    passesGate: !message.startsNoRun && (envelope.chat.kind === 'dm' || isCalled(gate, arrival, message)),
+    contextLimit: Math.max(message.startsNoRun ? 1 : 0, gate.groups.contextLimit),
   };
 }
 

@@ -174,6 +174,24 @@ describe.concurrent('on Telegram', () => {
     expect(readLast(talk)).toMatch(/forwarded from News>>>\nCheese prices doubled/);
   });
 
+  test('a report about a ticked task starts no turn, and the next turn reads it', async ({ expect }) => {
+    const talk = aTalk();
+    const tasks = [{ id: 1, text: 'dig' }];
+    const fields = {
+      checklist_tasks_done: {
+        checklist_message: { checklist: { title: 'Garden', tasks } },
+        marked_as_done_task_ids: [1],
+      },
+    };
+    talk.telegram.userSends({ from: talk.from, fields });
+    await talk.untilHeard();
+    expect(await ask(talk, {}, `What is done, ${talk.mark}?`)).toContain(
+      '[Checklist changed: Garden; done: dig]',
+    );
+    await talk.untilAtRest(1);
+    expect(talk.requests()).toHaveLength(1);
+  });
+
   test('a message of a kind that nobody knows is reported to the model and to its sender', async ({
     expect,
   }) => {

@@ -315,6 +315,14 @@ describe('edits', () => {
     expect(read('edited_message', at()).event).toMatchObject({ kind: 'edit', described: [still] });
   });
 
+  it('never take away words or files that are there but can’t be read', () => {
+    const edit = (fields: object) => read('edited_message', aMessage({ text: undefined, ...fields })).event;
+    expect(edit({ photo: [{ width: 9 }], caption: 'new' })).not.toHaveProperty('attachments');
+    expect(edit({ caption: 'new' })).toMatchObject({ text: 'new', attachments: [] });
+    expect(edit({ photo: [{ file_id: 'f' }], caption: {} })).not.toHaveProperty('attachments');
+    expect(edit({ photo: [{ file_id: 'f' }] })).toMatchObject({ text: '', attachments: [{ ref: 'f' }] });
+  });
+
   it('of a caption carry the caption', () => {
     const body = aMessage({ text: undefined, caption: 'new', photo: [{ file_id: 'f' }], edit_date: 7 });
     expect(read('edited_message', body).event).toMatchObject({ kind: 'edit', text: 'new' });

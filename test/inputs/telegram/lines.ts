@@ -20,6 +20,12 @@ function line(
   return { name, shape, update: message(fields), read: { event: 'message', described: [said] } };
 }
 
+/** A message that only reports this. */
+function note(...args: Parameters<typeof line>): TelegramInput {
+  const input = line(...args);
+  return { ...input, read: { ...input.read, startsNoRun: true } };
+}
+
 export const lines: readonly TelegramInput[] = [
   line(
     'a poll',
@@ -83,13 +89,13 @@ export const lines: readonly TelegramInput[] = [
       media: ['image Q', 'image O'],
     },
   },
-  line(
+  note(
     'an option that somebody added to a poll',
     'aiogram tests/test_api/test_types/test_poll_option_added.py',
     { poll_option_added: { option_persistent_id: '3', option_text: 'Soup' } },
     '[Option added to a poll: Soup]',
   ),
-  line(
+  note(
     'an option that somebody removed from a poll',
     'aiogram tests/test_api/test_types/test_poll_option_deleted.py',
     { poll_option_deleted: { option_persistent_id: '3', option_text: 'Soup' } },
@@ -110,7 +116,7 @@ export const lines: readonly TelegramInput[] = [
     },
     '[Checklist: Garden; ☑ dig; ☐ sow]',
   ),
-  line(
+  note(
     'tasks that were ticked and unticked',
     'NousResearch/hermes-agent#78749',
     {
@@ -122,7 +128,7 @@ export const lines: readonly TelegramInput[] = [
     },
     '[Checklist changed: Garden; done: dig; not done: task 2]',
   ),
-  line(
+  note(
     'tasks that were added',
     'NousResearch/hermes-agent#78749',
     { checklist_tasks_added: { tasks: [{ id: 3, text: 'weed' }] } },
@@ -210,7 +216,7 @@ export const lines: readonly TelegramInput[] = [
     },
     '[Giveaway: 3 winners; Telegram Premium for 6 months; drawn 2026-11-28 09:00 UTC; News]',
   ),
-  line(
+  note(
     'the beginning of a giveaway',
     'python-telegram-bot tests/test_giveaway.py, GiveawayCreated',
     { giveaway_created: {} },
@@ -222,7 +228,7 @@ export const lines: readonly TelegramInput[] = [
     { giveaway_winners: { chat: news, winner_count: 1, winners: [bea], prize_description: 'seeds' } },
     '[Giveaway ended: 1 winner; seeds; News; Bea]',
   ),
-  line(
+  note(
     'the end of a giveaway',
     'python-telegram-bot tests/test_giveaway.py, GiveawayCompleted',
     { giveaway_completed: { winner_count: 2, unclaimed_prize_count: 1 } },
@@ -270,25 +276,29 @@ export const lines: readonly TelegramInput[] = [
     name: 'a video chat that starts',
     shape: 'python-telegram-bot tests/test_videochat.py',
     update: groupMessage({ video_chat_started: {} }),
-    read: { event: 'message', described: ['[Video chat started]'] },
+    read: { event: 'message', described: ['[Video chat started]'], startsNoRun: true },
   },
   {
     name: 'a video chat that ends',
     shape: 'python-telegram-bot tests/test_videochat.py',
     update: groupMessage({ video_chat_ended: { duration: 42 } }),
-    read: { event: 'message', described: ['[Video chat ended: after 42 s]'] },
+    read: { event: 'message', described: ['[Video chat ended: after 42 s]'], startsNoRun: true },
   },
   {
     name: 'a video chat that is planned',
     shape: 'python-telegram-bot tests/test_videochat.py',
     update: groupMessage({ video_chat_scheduled: { start_date: 1_795_856_400 } }),
-    read: { event: 'message', described: ['[Video chat scheduled: 2026-11-28 09:00 UTC]'] },
+    read: {
+      event: 'message',
+      described: ['[Video chat scheduled: 2026-11-28 09:00 UTC]'],
+      startsNoRun: true,
+    },
   },
   {
     name: 'people who are invited to a video chat',
     shape: 'python-telegram-bot tests/test_videochat.py',
     update: groupMessage({ video_chat_participants_invited: { users: [bea] } }),
-    read: { event: 'message', described: ['[Invited to the video chat: Bea]'] },
+    read: { event: 'message', described: ['[Invited to the video chat: Bea]'], startsNoRun: true },
   },
   {
     name: 'a checklist that was edited',

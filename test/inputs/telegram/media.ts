@@ -144,7 +144,7 @@ export const media: readonly TelegramInput[] = [
     name: 'an edit whose photo can’t be read takes no picture away',
     shape: 'local servers that leave file_id out',
     update: edited({ photo: [{ width: 90 }], caption: 'new words' }),
-    read: { event: 'edit', text: 'new words', filesUnknown: true },
+    read: { event: 'edit', text: 'new words' },
   },
   {
     name: 'a photo whose list is null beside words',

@@ -117,7 +117,9 @@ describe('an update of Telegram', () => {
     const pieces: readonly MessageFields[] = inputs.flatMap(({ update }) => {
       const { message_id: _, date: __, chat: ___, from: ____, ...fields } = (update.message ?? {}) as Fields;
       return Object.entries(fields)
-        .filter(([field, value]) => value !== null && ['text', 'line', 'media'].includes(fateIn(field)))
+        .filter(
+          ([field, value]) => value !== null && ['text', 'line', 'note', 'media'].includes(fateIn(field)),
+        )
         .map(([field, value]) => ({ [field]: value }));
     });
     // JSON with such keys is refused as a whole.

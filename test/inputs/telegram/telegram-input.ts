@@ -23,9 +23,9 @@ export type ReadInput = {
   readonly origin?: string;
   readonly callsBot?: true;
   readonly album?: string;
+  /** It only reports something, so nobody has to answer. */
+  readonly startsNoRun?: true;
   readonly unknown?: readonly string[];
-  /** An edit that doesn't say which files the message has now. */
-  readonly filesUnknown?: true;
   /** The beginning of the name under which the event is refused. */
   readonly refused?: string;
 };
@@ -80,12 +80,9 @@ export const mark = (
 /** Returns what the corpus compares of an event. */
 export function summarize(event: InboundEvent): ReadInput {
   if (event.kind === 'unsupported') return { event: event.kind, refused: event.name };
-  if (event.kind === 'edit') {
-    const filesUnknown = event.attachments === undefined && event.text !== '';
-    return withoutEmpty({ ...wordsOf(event), event: event.kind, ...(filesUnknown && { filesUnknown }) });
-  }
+  if (event.kind === 'edit') return withoutEmpty({ ...wordsOf(event), event: event.kind });
   if (event.kind !== 'message') return { event: event.kind };
-  const { quote, provenance, mentionsBot, album } = event;
+  const { quote, provenance, mentionsBot, album, startsNoRun } = event;
   return withoutEmpty({
     ...wordsOf(event),
     event: event.kind,
@@ -93,6 +90,7 @@ export function summarize(event: InboundEvent): ReadInput {
     ...(provenance !== 'typed' && { origin: provenance }),
     ...(mentionsBot && { callsBot: true as const }),
     ...(album !== undefined && { album }),
+    ...(startsNoRun && { startsNoRun }),
   });
 }
 
