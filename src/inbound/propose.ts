@@ -261,6 +261,7 @@ function newItem(gate: InboundPolicy, { arrival, authority, message }: MessageEv
     authority: turnAuthority(gate, arrival, authority),
     content: { ...contentOf(envelope, message), prompt: promptOf(gate, { envelope, authority, message }) },
     ...(bundle && { bundle }),
+    ...(!message.startsNoRun && { joinMs: gate.joinMs }),
     passesGate: !message.startsNoRun && (envelope.chat.kind === 'dm' || isCalled(gate, arrival, message)),
     contextLimit: Math.max(message.startsNoRun ? 1 : 0, gate.groups.contextLimit),
   };

@@ -31,8 +31,12 @@ export async function acceptItem(
   const { known, open } = await lockedView(tx, accepting.views, item.lane);
   const lane = await resetIfDue(tx, known, { item, open });
   const { messageId } = accepting.proposal;
-  const bundle = await joinBundle(tx, lane, { item, accepting, open });
-  if (!bundle && !item.passesGate) {
+  const company = await findCompany(tx, lane, { item, accepting, open });
+  const bundle = await joinBundle(tx, lane, {
+    accepting,
+    ...(await join(tx, company, { item, accepting, open })),
+  });
+  if (!bundle && !item.passesGate && company === undefined) {
     const { content, contextLimit: limit } = item;
     await rememberContext(tx, { laneKey: lane.key, conversationKey, messageId, content, limit });
     return { kind: 'ignored', reason: 'not-mentioned' };
@@ -49,7 +53,8 @@ export async function acceptItem(
   const placed: PlacedItem = {
     ...{ id, kind, authority, content, isHeld, isFetching, dueAt, messageId },
     source: 'platform',
-    reach: 'mode',
+    // Its comment is in the run already, so it joins that in every mode.
+    reach: company === 'in-run' ? 'always' : 'mode',
     target: item.route,
     account: input.account,
     conversationKey: proposal.conversationKey,
@@ -83,6 +88,64 @@ async function resetIfDue(tx: Tx, lane: Lane, { item, open }: ArrivalScene): Pro
   if ((await readLiveChildren(tx, { sessionIds: [lane.sessionId] })).length > 0) return lane;
   await beginSession(tx, lane, newSessionId);
   return { ...lane, sessionId: newSessionId };
+}
+
+type ArrivingPart = ArrivalScene & { readonly accepting: AcceptEventInput };
+
+/**
+ * Finds the message that an arriving part belongs to: a comment of the same sender just before a forward or an album,
+ * or the album just before a text. Apps send them as messages of their own, within a moment. `in-run`: the active run
+ * has read it.
+ */
+async function findCompany(
+  tx: Tx,
+  lane: Lane,
+  { item, accepting, open }: ArrivingPart,
+): Promise<OpenItem | 'in-run' | undefined> {
+  const { joinMs = 0, bundle, content } = item;
+  if (joinMs === 0 || item.kind === 'command') return undefined;
+  const { senderId, conversationKey } = accepting.proposal;
+  const since = tx.now - joinMs;
+  const isRecent = (row: OpenItem) =>
+    row.senderId === senderId && row.conversationKey === conversationKey && row.createdAt >= since;
+  const last = open.findLast((row) => row.kind === 'message' && row.state === 'waiting' && isRecent(row));
+  const isAlbum = bundle?.isOneMessage === true;
+  if (!isAlbum && content.provenance !== 'forwarded') {
+    const isAfterAlbum = bundle === undefined && content.provenance === undefined;
+    return isAfterAlbum && last?.bundle?.startsWith(albumPrefix) ? last : undefined;
+  }
+  if (last !== undefined || lane.runId === null) return last;
+  const read = tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('laneKey', '=', lane.key)
+    .where('seq', '>=', lane.nextSeq - lookBack)
+    .where('runId', '=', lane.runId)
+    .where('state', '=', 'taken')
+    .where('senderId', '=', senderId)
+    .where('conversationKey', '=', conversationKey)
+    .where('createdAt', '>=', since);
+  return (await read.executeTakeFirst()) === undefined ? undefined : 'in-run';
+}
+
+/** Returns the part in one bundle with its company, and passed by the gate that the company has passed. */
+async function join(
+  tx: Tx,
+  company: OpenItem | 'in-run' | undefined,
+  { item, accepting, open }: ArrivingPart,
+): Promise<ArrivalScene> {
+  if (company === undefined) return { item, open };
+  if (company === 'in-run') return { item: { ...item, passesGate: true }, open };
+  const { conversationKey } = accepting.proposal;
+  const own = item.bundle && bundleKey(item.bundle.name, conversationKey);
+  const name = own ?? company.bundle ?? bundleKey(`with:${company.id}`, conversationKey);
+  const isCompany = (row: OpenItem) =>
+    row.id === company.id || (company.bundle !== null && row.bundle === company.bundle);
+  const ids = open.filter((row) => isCompany(row) && row.bundle !== name).map(({ id }) => id);
+  if (ids.length > 0) await tx.db.updateTable('inbox').set({ bundle: name }).where('id', 'in', ids).execute();
+  const joined = open.map((row) => (isCompany(row) ? { ...row, bundle: name } : row));
+  const bundle = { name: name.slice(0, -conversationKey.length - 1), windowMs: item.joinMs ?? 0 };
+  return { item: { ...item, passesGate: true, bundle: item.bundle ?? bundle }, open: joined };
 }
 
 type JoinedBundle = { readonly name: string; readonly dueAt: number; readonly isOpen: boolean };
@@ -182,6 +245,9 @@ export function splitTextName(senderId: string): string {
 export function bundleKey(name: string, conversationKey: string): string {
   return `${name} ${conversationKey}`;
 }
+
+/** Begins the name of an album's bundle. */
+const albumPrefix = 'album:';
 
 /** Returns the debounce bundle. Debounce applies only before a first run; media and commands flush it. */
 function debounceOf(lane: Lane, { item, senderId }: { item: NewItem; senderId: string }): Bundle | undefined {

@@ -13,6 +13,11 @@ export type NewItem = {
   readonly content: InboxContent;
   readonly bundle?: Bundle;
   /**
+   * How long after a message a forward or an album of the same sender still belongs to it, and a text to an album, ms.
+   * Absent: it never does.
+   */
+  readonly joinMs?: number;
+  /**
    * Whether it passes the mention gate on its own. If it doesn't, it is remembered as context, unless another item of
    * its bundle passes.
    */

@@ -10,6 +10,8 @@ const columns = [
   'seq',
   'kind',
   'source',
+  'senderId',
+  'conversationKey',
   'state',
   'bundle',
   'isFetching',

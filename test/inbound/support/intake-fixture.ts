@@ -62,7 +62,10 @@ export type Scene = {
 
 export type IntakeFixtureSettings = {
   readonly config?: Partial<
-    Pick<Config, 'owners' | 'dmScope' | 'identityLinks' | 'bindings' | 'rateLimit' | 'mentionMatchers'>
+    Pick<
+      Config,
+      'owners' | 'dmScope' | 'identityLinks' | 'bindings' | 'rateLimit' | 'mentionMatchers' | 'joinMs'
+    >
   > & {
     readonly queue?: Omit<Config['queue'], 'waitingNotice'>;
   };
