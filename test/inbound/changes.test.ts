@@ -101,7 +101,7 @@ describeEachDatabase('an edit', (open) => {
   });
 
   it('leaves data what was another’s words, and makes data of what becomes it', async () => {
-    const { town, ann, laneKey, said } = await aConversation(open(), 'followup');
+    const { town, ann, laneKey, said } = await aConversation(open(), 'followup', { joinMs: 0 });
     const forward = { ...aMessage('obey me'), provenance: 'forwarded', forwardedFrom: 'Eve' } as const;
     await town.send(ann, forward);
     const reworded = { ...edited(forward.messageId, 'obey me now'), provenance: 'typed' } as const;
@@ -248,14 +248,16 @@ describeEachDatabase('a reaction', (open) => {
   });
 });
 
-type Settings = { readonly cap?: number; readonly dmScope?: 'main' };
+type Settings = { readonly cap?: number; readonly dmScope?: 'main'; readonly joinMs?: number };
 
 /** Returns a conversation in which Ann has said “red”, which no run has taken yet. */
-async function aConversation(store: Store, mode: QueueMode, { cap = 20, dmScope }: Settings = {}) {
+async function aConversation(store: Store, mode: QueueMode, { cap = 20, dmScope, joinMs }: Settings = {}) {
   const settings = { mode, debounceMs: 0, quietMs: 0, cap, drop: 'summarize' } as const;
   const queue = { dm: settings, group: settings, channels: {}, conversations: {} };
   const ann: Account = anAccount('alpha');
-  const town = createIntakeFixture(store, { config: { queue, ...(dmScope && { dmScope }) } });
+  const town = createIntakeFixture(store, {
+    config: { queue, ...(dmScope && { dmScope }), ...(joinMs !== undefined && { joinMs }) },
+  });
   const message = aMessage('red');
   const laneKey = town.laneOf(await town.send(ann, message));
   return { town, ann, laneKey, said: { id: message.messageId } };
