@@ -38,8 +38,14 @@ export const accountMutants: readonly Mutant[] = [
   {
     name: 'figures of before shown while the database is away',
     invariant: 'without a database there are no counts',
-    edit: { in: 'showMessages', find: 'accepted.remove();', replace: '' },
+    edit: { in: 'showQueue', find: 'oldest.remove();', replace: '' },
     test: { file: metrics, name: 'say that the database is away' },
+  },
+  {
+    name: 'messages that no network brought left out of the law',
+    invariant: 'messages of programs and sub-agents are accounted for, too',
+    edit: { in: 'countRows', find: "await tallies.count('items'),", replace: '' },
+    test: { file: metrics, name: 'show messages of programs and sub-agents' },
   },
   {
     name: 'the sent part leads to nothing',

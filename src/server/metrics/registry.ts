@@ -10,7 +10,7 @@ import type { MarkdownFormatter } from '../../replies/markdown-formatter.ts';
 import type { Store } from '../../store/base/command.ts';
 import { type OpenCounts, readOpenCounts } from '../../store/reads/read-open-counts.ts';
 import { createChildGauges } from './child-gauges.ts';
-import { createTallies, type Tally } from './tally.ts';
+import { createTallies, type Tallies, type Tally } from './tally.ts';
 
 export type MetricsDeps = {
   readonly store: Store;
@@ -74,20 +74,9 @@ export function createRegistry(deps: MetricsDeps): Registry {
     registers: [registry],
   });
   const tallies = createTallies(deps);
-  const count = async (): Promise<StoreCounts> => ({
-    open: await deps.store.read(readOpenCounts, {}),
-    messages: joinTallies(
-      withSource(await tallies.count('messages'), 'platform'),
-      await tallies.count('items'),
-      await tallies.count('missing'),
-    ),
-    runs: await tallies.count('runs'),
-    parts: await tallies.count('parts'),
-    children: await tallies.count('children'),
-  });
   return {
     text: async () => {
-      const counted = await unlessAway(count());
+      const counted = await unlessAway(countRows(deps, tallies));
       show.redisUp.set(deps.isRedisReady() ? 1 : 0);
       show.storeUp.set(counted === undefined ? 0 : 1);
       showMessages(show, counted);
@@ -104,6 +93,20 @@ export function createRegistry(deps: MetricsDeps): Registry {
     received: receivedCounter(registry),
     overflowed: (drop) => overflows.inc({ drop }),
     missed: (channel) => missed.inc({ channel }),
+  };
+}
+
+async function countRows({ store }: MetricsDeps, tallies: Tallies): Promise<StoreCounts> {
+  return {
+    open: await store.read(readOpenCounts, {}),
+    messages: joinTallies(
+      withSource(await tallies.count('messages'), 'platform'),
+      await tallies.count('items'),
+      await tallies.count('missing'),
+    ),
+    runs: await tallies.count('runs'),
+    parts: await tallies.count('parts'),
+    children: await tallies.count('children'),
   };
 }
 
