@@ -184,7 +184,7 @@ async function fetchOne(
   name: string,
 ): Promise<StoredAttachment> {
   await mkdir(deps.mediaDir, { recursive: true, mode: 0o700 });
-  const path = newMediaName(inboxId);
+  const path = newMediaName(inboxId, { isViewOnce: ref.isViewOnce === true });
   const whole = join(deps.mediaDir, path);
   const partial = `${whole}.part`;
   try {

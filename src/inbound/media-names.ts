@@ -6,9 +6,12 @@ export function mediaFolder(dataDir: string): string {
   return join(dataDir, 'media');
 }
 
-/** Creates a name for a new file of the item, never the sender's; downloads append `.part` to it. */
-export function newMediaName(inboxId: string): string {
-  return `${inboxId}.${crypto.randomUUID().slice(0, 8)}`;
+/**
+ * Creates a name for a new file of the item, never the sender's; downloads append `.part` to it. The name of a file that
+ * may be looked at once says so, since it is removed earlier.
+ */
+export function newMediaName(inboxId: string, { isViewOnce = false } = {}): string {
+  return `${inboxId}.${crypto.randomUUID().slice(0, 8)}${isViewOnce ? '.once' : ''}`;
 }
 
 /** Creates a name for the copy of a file to send. */
@@ -22,7 +25,8 @@ export function newOutgoingName(): string {
  */
 export function readMediaName(
   name: string,
-): { readonly inboxId: string; readonly isPartial: boolean } | undefined {
-  const [, inboxId, partial] = /^([\w-]{1,64})\.[\da-f]{8}(\.part)?$/.exec(name) ?? [];
-  return inboxId === undefined ? undefined : { inboxId, isPartial: partial !== undefined };
+): { readonly inboxId: string; readonly isViewOnce: boolean; readonly isPartial: boolean } | undefined {
+  const [, inboxId, once, partial] = /^([\w-]{1,64})\.[\da-f]{8}(\.once)?(\.part)?$/.exec(name) ?? [];
+  if (inboxId === undefined) return undefined;
+  return { inboxId, isViewOnce: once !== undefined, isPartial: partial !== undefined };
 }

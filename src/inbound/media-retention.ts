@@ -22,7 +22,7 @@ const leftoverMs = 86_400_000;
 const atOnce = 20;
 
 /**
- * Removes old files of messages four times a day until stopped, and asks networks to remove files that won't be
+ * Removes old files of messages four times a day until stopped, and each minute those that may be looked at once; asks networks to remove files that won't be
  * fetched. Several processes may do so in one folder.
  */
 export function startMediaRetention(deps: MediaRetentionDeps): { stop(): Promise<void> } {
@@ -36,7 +36,10 @@ export function startMediaRetention(deps: MediaRetentionDeps): { stop(): Promise
         await releaseLeftFiles(deps, stopping.signal).catch((error: unknown) =>
           log.warn({ error }, 'media.not-released'),
         );
-        if (Math.abs(clock.now() - tidiedAt) < tidyEveryMs) continue;
+        if (Math.abs(clock.now() - tidiedAt) < tidyEveryMs) {
+          await removeOldMedia(deps, stopping.signal, 'view-once');
+          continue;
+        }
         tidiedAt = clock.now();
         const removed = await removeOldMedia(deps, stopping.signal);
         if (removed > 0) log.info({ removed }, 'media.removed');
@@ -56,13 +59,17 @@ export function startMediaRetention(deps: MediaRetentionDeps): { stop(): Promise
 }
 
 /**
- * Removes files of finished messages older than `keepMs`, and leftovers of interrupted downloads; returns how many.
+ * Removes files of finished messages older than `keepMs`, those that may be looked at once at any age, and leftovers of interrupted downloads; returns how many.
  * Only regular files directly in the folder and named by `newMediaName` are removed. Safe to repeat and to interrupt.
  */
-export async function removeOldMedia(deps: OldMediaDeps, signal: AbortSignal): Promise<number> {
+export async function removeOldMedia(
+  deps: OldMediaDeps,
+  signal: AbortSignal,
+  which: 'all' | 'view-once' = 'all',
+): Promise<number> {
   let removed = 0;
   let batch: OldFile[] = [];
-  for await (const file of oldFiles(deps)) {
+  for await (const file of oldFiles(deps, which)) {
     if (signal.aborted) return removed;
     batch.push(file);
     if (batch.length < atOnce) continue;
@@ -72,9 +79,17 @@ export async function removeOldMedia(deps: OldMediaDeps, signal: AbortSignal): P
   return removed + (await removeUnneeded(deps, batch));
 }
 
-type OldFile = MediaFile & { readonly isPartial: boolean; readonly isExpired: boolean };
+type OldFile = MediaFile & {
+  readonly isPartial: boolean;
+  readonly isExpired: boolean;
+  /** No row will name it if none does now. */
+  readonly isSettled: boolean;
+};
 
-async function* oldFiles({ mediaDir, clock, keepMs }: OldMediaDeps): AsyncGenerator<OldFile> {
+async function* oldFiles(
+  { mediaDir, clock, keepMs }: OldMediaDeps,
+  which: 'all' | 'view-once',
+): AsyncGenerator<OldFile> {
   const folder = await opendir(mediaDir).catch((error: NodeJS.ErrnoException) => {
     // No file has ever been fetched.
     if (error.code === 'ENOENT') return undefined;
@@ -83,12 +98,15 @@ async function* oldFiles({ mediaDir, clock, keepMs }: OldMediaDeps): AsyncGenera
   if (folder === undefined) return;
   for await (const { name } of folder) {
     const named = readMediaName(name);
-    if (named === undefined) continue;
+    if (named === undefined || (which === 'view-once' && !named.isViewOnce)) continue;
     // Another process may have removed it.
     const stats = await lstat(join(mediaDir, name)).catch(() => undefined);
     if (!stats?.isFile()) continue;
     const ageMs = clock.now() - stats.mtimeMs;
-    if (ageMs >= leftoverMs) yield { ...named, name, isExpired: ageMs >= keepMs };
+    const isSettled = ageMs >= leftoverMs;
+    const { inboxId, isPartial, isViewOnce } = named;
+    const isExpired = isViewOnce || ageMs >= keepMs;
+    if (isSettled || (isViewOnce && !isPartial)) yield { inboxId, name, isPartial, isExpired, isSettled };
   }
 }
 
@@ -106,7 +124,9 @@ async function removeUnneeded(
   const idle = files.filter(({ name, isExpired }) => isExpired && uses.get(name) === 'idle');
   const expire = (some: readonly MediaFile[]) => store.write(expireMedia, { files: some });
   const expired = await actApart(idle.map(mediaFile), expire, skip);
-  const leftover = files.filter(({ name, isPartial }) => isPartial || uses.get(name) === 'unnamed');
+  const leftover = files.filter(
+    ({ name, isPartial, isSettled }) => isSettled && (isPartial || uses.get(name) === 'unnamed'),
+  );
   const names = [...leftover.map(({ name }) => name), ...expired.flat()];
   for (const name of names) await rm(join(mediaDir, name), { force: true });
   return names.length;

@@ -37,7 +37,7 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
       return name;
     };
     const worker = aWorker(open());
-    const receive = async (days: number) => {
+    const receive = async (days: number, named: { readonly isViewOnce?: boolean } = {}) => {
       const conversation = unique('c');
       const proposal = aMessage({ conversation, text: 'Read this' });
       if (proposal.decision.kind !== 'accept') throw new Error('unreachable');
@@ -45,7 +45,7 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
       const attachments: readonly AttachmentRef[] = [{ ref: 'r', kind: 'file', name: 'a.pdf' }];
       const content = { ...item.content, attachments };
       await worker.accept({ ...proposal, decision: { kind: 'accept', item: { ...item, content } } });
-      const name = await put(newMediaName(item.id), days);
+      const name = await put(newMediaName(item.id, named), days);
       const file = { path: name, mimeType: 'application/pdf', sizeBytes: 5, name: 'a.pdf' };
       const stored = [{ kind: 'stored', ...file }] as const;
       await open().write(storeFetched, { inboxId: item.id, attachments, stored, joinMs: 0 });
@@ -60,13 +60,29 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
       await worker.answer(file.run, 'done');
       return file;
     };
-    const tidy = () =>
+    const tidy = (which?: 'view-once') =>
       removeOldMedia(
         { store: open(), clock: systemClock, log: silentLog, mediaDir, keepMs: 30 * dayMs },
         new AbortController().signal,
+        which,
       );
     return { dataDir, mediaDir, put, receive, take, answer, tidy, kept: () => readdir(mediaDir) };
   }
+
+  it('that may be looked at once are removed with the end of their turn, and not before', async () => {
+    const { receive, put, tidy, kept } = await aFolder();
+    const once = await receive(0, { isViewOnce: true });
+    const other = await receive(0);
+    const fetchedNow = await put(newMediaName(crypto.randomUUID(), { isViewOnce: true }), 0);
+    const worker = aWorker(open());
+    const run = await worker.claimRun(once.laneKey, 600_000);
+    expect(await tidy('view-once')).toBe(0);
+    await worker.answer(run, 'done');
+    expect(await tidy('view-once')).toBe(1);
+    expect((await kept()).toSorted()).toEqual([other.name, fetchedNow].toSorted());
+    const history = await open().read(readHistory, { sessionId: run.sessionId });
+    expect(JSON.stringify(history)).not.toContain(once.name);
+  });
 
   it('are removed once they are old, unless something still needs them, by any number of processes', async () => {
     const { receive, take, answer, put, tidy, kept } = await aFolder();

@@ -6,6 +6,33 @@ const targets = 'test/store/delivery/tool-target.test.ts';
 /** Broken variants of what the `message` tool does besides sending text. */
 export const messageMutants: readonly Mutant[] = [
   {
+    name: 'an edit without content erases what was said',
+    invariant: 'an edit that cannot be read never erases the earlier version',
+    edit: { in: 'decideEdit', find: 'if (!hasContent(event))', replace: 'if (false)' },
+    test: {
+      file: 'test/inbound/other-content.test.ts',
+      name: 'is told to a run that has read the message, and noted after one',
+    },
+  },
+  {
+    name: 'a forward apart from its comment',
+    invariant: 'a comment and the forward after it are one turn',
+    edit: { in: 'acceptItem', find: "company === 'in-run' ? 'always' : 'mode'", replace: "'mode'" },
+    test: {
+      file: 'test/inbound/company.test.ts',
+      name: 'are one run in the mode followup when the run has read the comment',
+    },
+  },
+  {
+    name: 'a file to be looked at once kept',
+    invariant: 'a file that may be looked at once is removed with the end of its turn',
+    edit: { in: 'oldFiles', find: 'isViewOnce || ageMs >= keepMs', replace: 'ageMs >= keepMs' },
+    test: {
+      file: 'test/inbound/media-retention.test.ts',
+      name: 'that may be looked at once are removed with the end of their turn, and not before',
+    },
+  },
+  {
     name: 'message of another conversation quoted',
     invariant: 'an agent refers to no message but those of the conversation it speaks in',
     edit: {

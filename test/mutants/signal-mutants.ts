@@ -7,6 +7,28 @@ const styled = 'test/channels/signal/styled-text.test.ts';
 /** Broken variants of the channel whose server sends nothing twice. */
 export const signalMutants: readonly Mutant[] = [
   {
+    name: 'a group that cannot be read taken for a direct message',
+    invariant: 'a message whose group is unclear is never answered elsewhere',
+    edit: {
+      in: 'noGroup',
+      find: "'groupId' in value && value.groupId === ''",
+      replace: "!('groupId' in value && value.groupId !== '')",
+    },
+    test: {
+      file: 'test/inputs/signal/corpus.test.ts',
+      name: 'that makes its group unclear is refused instead of being answered elsewhere',
+    },
+  },
+  {
+    name: 'a new field of signal-cli dropped',
+    invariant: 'a message with nothing but unknown fields names them',
+    edit: { in: 'unknownFieldsOf', find: 'isKnown(name) || isEmpty(value) ? [] : [name]', replace: '[]' },
+    test: {
+      file: 'test/inputs/signal/corpus.test.ts',
+      name: 'that renames its only content names the new field',
+    },
+  },
+  {
     name: 'webhook answered before the message is safe',
     invariant: 'everything the webhook answered 200 for survives',
     edit: {

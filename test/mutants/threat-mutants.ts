@@ -9,7 +9,7 @@ export const threatMutants: readonly Mutant[] = [
     invariant: 'what is stored has a name that Parley made',
     edit: {
       in: 'fetchOne',
-      find: 'const path = newMediaName(inboxId);',
+      find: 'const path = newMediaName(inboxId, { isViewOnce: ref.isViewOnce === true });',
       replace: 'const path = name; void inboxId;',
     },
     test: attachments,
