@@ -27,6 +27,8 @@ export type ParleyOptions = {
   /** Time after its start at which it is killed, ready or not, ms. */
   readonly killAfterMs?: number;
   readonly readyMs?: number;
+  /** Module of the gateway to start; default: this version's. */
+  readonly program?: string;
   /** Default: `test.log` in the data folder. */
   readonly logFile?: string;
   /** Default: `all`. */
@@ -47,7 +49,7 @@ const compileCache = join(import.meta.dirname, '../../node_modules/.cache/parley
 /** Starts the gateway; resolves when it is ready, or when it was killed at its point before that. */
 export async function startParley(options: ParleyOptions): Promise<ParleyProcess> {
   const { namespace } = options;
-  const program = [process.execPath, loadable('parley-under-test')];
+  const program = [process.execPath, options.program ?? loadable('parley-under-test')];
   // `ip` execs the program, so the process id is the gateway's.
   const [first = '', ...rest] =
     namespace === undefined ? program : ['ip', 'netns', 'exec', namespace, ...program];

@@ -28,7 +28,7 @@ export type Stage = {
   readonly model: AnthropicServer;
   readonly dataDir: string;
   /** Starts the gateway. */
-  start(kill?: Pick<ParleyOptions, 'killAt' | 'killAfterMs'>): Promise<ParleyProcess>;
+  start(options?: Pick<ParleyOptions, 'killAt' | 'killAfterMs' | 'program'>): Promise<ParleyProcess>;
   person(channel: ChannelName, id?: number): Person;
   /** The executions of the effect plugin's tools, oldest first. */
   effects(): readonly string[];
@@ -63,7 +63,7 @@ export async function openStage(
     signal,
     model,
     dataDir: folder.path,
-    start: async (kill = {}) => {
+    start: async (options = {}) => {
       running = await startParley({
         dataDir: folder.path,
         env: {
@@ -74,7 +74,7 @@ export async function openStage(
           EFFECTS_FILE: effectsFile,
           PARLEY_CONFIG: configFile,
         },
-        ...kill,
+        ...options,
       });
       signal?.started(running.url);
       return running;

@@ -54,6 +54,11 @@ export class World {
     this.#now = now;
   }
 
+  /** Numbers the next messages of private chats and groups from here, as on a server that the bot has used before. */
+  numberMessagesFrom(next: number): void {
+    this.#sharedIds.next = next;
+  }
+
   addPrivateChat(user: TgUser): ChatState {
     const known = this.chats.get(user.id);
     if (known !== undefined) return known;

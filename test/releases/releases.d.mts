@@ -1,0 +1,1 @@
+export declare const releases: readonly { readonly version: string; readonly commit: string }[];
