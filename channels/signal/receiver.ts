@@ -359,7 +359,8 @@ export class Receiver {
     const { aci, number } = this.#bot();
     if (event.kind !== 'message') return;
     // The server keeps files forever if nobody deletes them.
-    for (const ref of isFetchedLater(acceptance) ? [] : event.attachments)
+    const files = [...event.attachments, ...(event.quote?.attachments ?? [])];
+    for (const ref of isFetchedLater(acceptance) ? [] : files)
       this.#background.add('tidy', (signal) => api.send('DELETE', attachmentPath(ref), { signal }));
     const isTaken =
       acceptance.kind === 'accepted' || acceptance.kind === 'command' || acceptance.kind === 'held';
