@@ -1,7 +1,8 @@
-/** Where an attachment was found, so that it can be requested again once its signed link has expired. */
+/** Where a file was found, so that it can be requested again once its signed link has expired. */
 export type AttachmentLocation = {
   readonly channel: string;
   readonly message: string;
+  /** `0` for a picture that isn't an uploaded file. */
   readonly id: string;
   readonly url: string;
 };
@@ -16,4 +17,18 @@ export function readRef(ref: string): AttachmentLocation | undefined {
   if (channel === undefined || message === undefined || id === undefined || url === undefined)
     return undefined;
   return { channel, message, id, url };
+}
+
+/** Hosts of the files that people upload, and of Discord's copies of other pictures. */
+const hosts = new Set([
+  'cdn.discordapp.com',
+  'media.discordapp.net',
+  'images-ext-1.discordapp.net',
+  'images-ext-2.discordapp.net',
+]);
+
+/** Says whether Discord itself serves the file. */
+export function isDiscordFile(url: string): boolean {
+  const parsed = URL.parse(url);
+  return parsed?.protocol === 'https:' && hosts.has(parsed.hostname);
 }

@@ -118,8 +118,12 @@ export class Directory {
     return channel;
   }
 
-  /** Records a direct channel. A `peer` that is the bot itself says nothing about the other side. */
+  /**
+   * Records a direct channel. A `peer` that is the bot itself says nothing about the other side. A guild's channel stays
+   * one, even if a message there doesn't name its guild.
+   */
   learnDirect(channelId: string, peer?: User): void {
+    if (this.#channels.has(channelId)) return;
     const isPeer = peer !== undefined && peer.id !== this.#bot.id;
     this.#direct.set(channelId, isPeer ? peer : this.#direct.get(channelId));
   }

@@ -5,8 +5,10 @@ export const basicIntents =
   GatewayIntentBits.Guilds |
   GatewayIntentBits.GuildMessages |
   GatewayIntentBits.GuildMessageReactions |
+  GatewayIntentBits.GuildMessagePolls |
   GatewayIntentBits.DirectMessages |
-  GatewayIntentBits.DirectMessageReactions;
+  GatewayIntentBits.DirectMessageReactions |
+  GatewayIntentBits.DirectMessagePolls;
 
 /** Privileged: without it, guild messages that don't mention the bot arrive without their text. */
 export const contentIntent = GatewayIntentBits.MessageContent;

@@ -2,7 +2,7 @@
  * Gateway dispatches and history → envelopes. Pure. An event that can't be read becomes a raw row, so that it never
  * holds up the others; one that only echoes the bot's own calls is dropped.
  */
-import { InteractionType, PermissionsBitField } from 'discord.js';
+import { InteractionType, MessageType, PermissionsBitField } from 'discord.js';
 import { cleanText } from '#channel-kit/clean-text.ts';
 import {
   keyOf,
@@ -14,28 +14,29 @@ import {
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import { remoteTime } from '#channel-kit/remote-number.ts';
 import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
-import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
-import { type ConversationId, conversationId, type MessageId, messageId } from '#contracts/ids.ts';
+import type { InboundEnvelope, InboundEvent, InboundMessage, Sender } from '#contracts/envelope.ts';
+import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { ChannelLocation, Directory } from './directory.ts';
-import { discord, interactionMessage, isSnowflake, timeOf } from './ids.ts';
-import { isReadable, type Names, readContent, textOf } from './message-content.ts';
+import { interactionTypes } from './event-fates.ts';
+import { interactionMessage, isSnowflake, timeOf } from './ids.ts';
+import { fateOf, type Names, readContent, readWritten } from './message-content.ts';
 import {
   bulkDeleteSchema,
   deleteSchema,
   type Emoji,
   type Interaction,
   interactionSchema,
-  joiningSchema,
   type MemberWithUser,
   type Message,
-  messageSchema,
+  pollVoteSchema,
   reactionSchema,
+  readMessageFields,
   updateSchema,
 } from './payload-schema.ts';
 import { senderOf } from './people.ts';
 import { isAdministrative, readPermissions } from './permissions.ts';
 import { provenanceOf } from './provenance.ts';
-import { idIn } from './raw-fields.ts';
+import { fieldsOf, idIn } from './raw-fields.ts';
 import type { RecentAuthors } from './recent.ts';
 
 /** One event of the gateway, as it came. */
@@ -48,7 +49,7 @@ export type MappingContext = Names & {
   /** When the event came, ms; for events without a time. */
   readonly receivedAt: number;
   readonly directory: Directory;
-  readonly recent: Pick<RecentAuthors, 'authorOf' | 'person'>;
+  readonly recent: Pick<RecentAuthors, 'answerOf' | 'authorOf' | 'person'>;
 };
 
 export type ReadResult =
@@ -93,6 +94,9 @@ function readKnown({ t, d, s }: Dispatch, around: MappingContext): ReadResult {
     case 'MESSAGE_REACTION_ADD':
     case 'MESSAGE_REACTION_REMOVE':
       return readReaction(d, { around, s, isRemoved: t === 'MESSAGE_REACTION_REMOVE' });
+    case 'MESSAGE_POLL_VOTE_ADD':
+    case 'MESSAGE_POLL_VOTE_REMOVE':
+      return readVote(d, { around, s, isRemoved: t === 'MESSAGE_POLL_VOTE_REMOVE' });
     case 'INTERACTION_CREATE':
       return readInteraction(interactionSchema.parse(d), around);
     default:
@@ -107,14 +111,14 @@ const historic = 'history';
 export function readHistoric(data: unknown, place: ChannelLocation, around: MappingContext): ReadResult {
   try {
     assertSafeJson(data);
-    return readMessage(messageSchema.parse(data), place, around);
+    return readMessage(readMessageFields(data), place, around);
   } catch (error) {
     return { kind: 'unreadable', row: unreadableRow({ t: historic, d: data, s: 0 }, '', error) };
   }
 }
 
 function readNew(data: unknown, around: MappingContext): ReadResult {
-  const message = messageSchema.parse(data);
+  const message = readMessageFields(data);
   const place = around.directory.placeOf(message.channel_id);
   return place === undefined
     ? { kind: 'unplaced', channelId: message.channel_id }
@@ -124,13 +128,11 @@ function readNew(data: unknown, around: MappingContext): ReadResult {
 function readMessage(message: Message, place: ChannelLocation, around: MappingContext): ReadResult {
   const { id, author } = message;
   if (author.id === around.bot.id) return { kind: 'own', place, messageId: id };
-  const event: InboundEvent = isReadable(message)
-    ? readContent(message, place.guildId, around)
-    : unsupported(`message-type-${message.type}`);
+  const event = eventOf(message, place, around);
   const envelope = envelopeOf(place, {
     eventKey: keyOf('message', id),
     // The id contains the time too, but only ids made by Discord itself are sure to.
-    sentAt: remoteTime(Date.parse(message.timestamp) || timeOf(id), around.receivedAt),
+    sentAt: remoteTime(Date.parse(message.timestamp ?? '') || timeOf(id), around.receivedAt),
     receivedAt: remoteTime(timeOf(id), around.receivedAt),
     sender: authorOf(message, place, around),
     replyTo: messageId(id),
@@ -139,31 +141,73 @@ function readMessage(message: Message, place: ChannelLocation, around: MappingCo
   return { kind: 'events', place, events: [envelope], messageId: id };
 }
 
+/** Discord's own notes are refused by name. A type that nobody knows is read if there is anything to read. */
+function eventOf(message: Message, { guildId }: ChannelLocation, around: MappingContext): InboundEvent {
+  const { type, id } = message;
+  const fate = fateOf(message);
+  const named = { messageId: messageId(id) };
+  if (fate?.as === 'refused') return unsupported(`message-type-${type}: ${fate.note}`, named);
+  const content = readContent(message, guildId, around);
+  if (type === MessageType.ThreadStarterMessage) return starterOf(content, message);
+  if (fate?.as === 'background') return { ...content, provenance: 'automated', startsNoRun: true };
+  const isEmpty = content.text === '' && content.attachments.length === 0 && content.described === undefined;
+  if (fate === undefined && isEmpty)
+    return unsupported(`message-type-${type}: nobody knows this kind yet`, named);
+  return content;
+}
+
+/** The message that a thread hangs on is in another channel; in the thread it is quoted, and starts nothing. */
+function starterOf(content: InboundMessage, { type, id }: Message): InboundEvent {
+  if (content.quote === undefined)
+    return unsupported(`message-type-${type}: the first message of the thread is gone`, {
+      messageId: messageId(id),
+    });
+  return { ...content, described: [starterLine], provenance: 'quoted', startsNoRun: true };
+}
+
+const starterLine = '[This thread hangs on the quoted message.]';
+
 function authorOf(message: Message, { guildId }: ChannelLocation, around: MappingContext): Sender {
   const { author, member, webhook_id: webhook } = message;
   const isAdmin = around.directory.isAdmin(guildId, author.id, member?.roles);
-  const speaker = { user: author, nick: member?.nick, isWebhook: webhook !== undefined, isAdmin };
+  const speaker = { user: author, nick: member?.nick, isWebhook: webhook, isAdmin };
   return senderOf(speaker, around.bot);
 }
 
 /** Discord also reports an update when it has unfurled a link; only one with an edit time is an edit. */
 function readEdit(data: unknown, around: MappingContext): ReadResult {
-  const { edited_timestamp: editedAt, channel_id: channelId } = updateSchema.parse(data);
-  if (editedAt == null) return { kind: 'nothing' };
-  const message = messageSchema.parse(data);
-  if (message.author.id === around.bot.id || !isReadable(message)) return { kind: 'nothing' };
+  const { id, edited_timestamp: editedAt, channel_id: channelId } = updateSchema.parse(data);
+  if (editedAt === undefined) return { kind: 'nothing' };
   const place = around.directory.placeOf(channelId);
+  const known = around.recent.authorOf(id);
+  const hasAuthor = idIn(fieldsOf(data).author) !== '';
+  const sender = hasAuthor ? undefined : (known ?? (place && peerOf(place, around)) ?? nobody);
+  // A partial update says what changed, but not what the message reads now.
+  const message = readMessageFields({ ...fieldsOf(data), ...(sender && { author: { id: '0' } }) });
+  if (message.author.id === around.bot.id || sender?.isSelf || isRefused(message)) return { kind: 'nothing' };
   if (place === undefined) return { kind: 'unplaced', channelId };
-  const text = textOf(message, place.guildId, around);
   const envelope = envelopeOf(place, {
     // As reported, in microseconds: two edits can fall into one millisecond.
-    eventKey: keyOf('edit', message.id, cleanText(editedAt)),
+    eventKey: keyOf('edit', id, cleanText(editedAt)),
     sentAt: remoteTime(Date.parse(editedAt), around.receivedAt),
-    sender: authorOf(message, place, around),
-    replyTo: messageId(message.id),
-    event: { kind: 'edit', messageId: messageId(message.id), text, provenance: provenanceOf(message) },
+    sender: sender ?? authorOf(message, place, around),
+    replyTo: messageId(id),
+    event: editOf(message, data, { place, around }),
   });
   return { kind: 'events', place, events: [envelope] };
+}
+
+function isRefused(message: Message): boolean {
+  return fateOf(message)?.as === 'refused';
+}
+
+/** A complete message names its content; one without that field was changed in another way, and keeps its words. */
+function editOf(message: Message, data: unknown, { place, around }: Scene): InboundEvent {
+  const head = { kind: 'edit', messageId: messageId(message.id), provenance: provenanceOf(message) } as const;
+  const isComplete = typeof fieldsOf(data).content === 'string';
+  const { unknownFields, ...written } = readWritten(message, place.guildId, around);
+  if (isComplete) return { ...head, ...written, ...(unknownFields && { unknownFields }) };
+  return { ...head, text: '', ...(unknownFields && { unknownFields }) };
 }
 
 type Where = { readonly channel_id: string; readonly guild_id?: string | undefined };
@@ -215,6 +259,25 @@ function readReaction(data: unknown, { around, s, isRemoved }: ReactionEvent): R
   return { kind: 'events', place, events: [envelope] };
 }
 
+/** A vote has no id and no time, either. It is told as a reaction to the poll, with the answer's words if they are known. */
+function readVote(data: unknown, { around, s, isRemoved }: ReactionEvent): ReadResult {
+  const vote = pollVoteSchema.parse(data);
+  const { user_id: userId, message_id: target, channel_id: channelId, answer_id: answer } = vote;
+  if (userId === around.bot.id) return { kind: 'nothing' };
+  const place = around.directory.placeOf(channelId);
+  if (place === undefined) return { kind: 'unplaced', channelId };
+  const change = isRemoved ? 'off' : 'on';
+  const words = around.recent.answerOf(target, answer) ?? `answer ${answer}`;
+  const envelope = envelopeOf(place, {
+    eventKey: keyOf('vote', target, userId, answer, change, around.session, s),
+    sentAt: around.receivedAt,
+    sender: reactorOf(userId, undefined, { place, around }),
+    replyTo: messageId(target),
+    event: { kind: 'reaction', messageId: messageId(target), emoji: cleanText(`vote: ${words}`), isRemoved },
+  });
+  return { kind: 'events', place, events: [envelope] };
+}
+
 type Scene = { readonly place: ChannelLocation; readonly around: MappingContext };
 
 function reactorOf(userId: string, member: MemberWithUser | undefined, { place, around }: Scene): Sender {
@@ -255,7 +318,8 @@ function readInteraction(interaction: Interaction, around: MappingContext): Read
 function commandOf({ id, data }: Interaction): InboundEvent {
   const words = [`/${data?.name ?? ''}`, ...(data?.options ?? []).map(({ value }) => String(value ?? ''))];
   // Parley registers no message or user menu commands.
-  if (data?.name === undefined || (data.type ?? 1) !== 1) return unsupported('context-menu-command');
+  if (data?.name === undefined || (data.type ?? 1) !== 1)
+    return unsupported('context-menu-command: Parley registers none');
   return {
     kind: 'message',
     messageId: interactionMessage.format(id),
@@ -271,55 +335,20 @@ function commandOf({ id, data }: Interaction): InboundEvent {
 function buttonOf({ type, data, message }: Interaction): InboundEvent {
   const { custom_id: pressed } = data ?? {};
   if (type !== InteractionType.MessageComponent || pressed === undefined || message === undefined)
-    return unsupported(`interaction-type-${type}`);
+    return unsupported(`interaction-type-${type}: ${refusalOf(type)}`);
   return { kind: 'button', messageId: messageId(message.id), data: cleanText(pressed) };
+}
+
+function refusalOf(type: number): string {
+  const name = InteractionType[type];
+  const fate = name === undefined ? undefined : interactionTypes[name as keyof typeof interactionTypes];
+  if (fate === undefined) return 'nobody knows this kind yet';
+  return fate.as === 'refused' ? fate.note : 'it doesn’t say what was used';
 }
 
 /** Returns the interaction id of a press; undefined for any other event. */
 export function pressOf({ eventKey }: InboundEnvelope): string | undefined {
   return /^button:(\d{1,20})$/.exec(eventKey)?.[1];
-}
-
-/** Reports that the bot was removed: one event for each conversation it knew there. */
-export function readRemoval(
-  conversations: readonly ConversationId[],
-  { guildId, s }: { readonly guildId: string; readonly s: number },
-  around: Pick<MappingContext, 'bot' | 'session' | 'receivedAt'>,
-): readonly InboundEnvelope[] {
-  return conversations.map((conversation) => ({
-    eventKey: keyOf('membership', conversation, 'off', around.session, s),
-    sentAt: around.receivedAt,
-    route: { channel: discord, account: around.bot.account, conversation },
-    chat: { kind: 'group', parent: conversationId(guildId) },
-    sender: nobody,
-    event: { kind: 'membership', isMember: false },
-  }));
-}
-
-/** After this time it is no longer news that the bot has joined, ms. */
-const newsMs = 24 * 3_600_000;
-
-/**
- * Returns one event for the guild, in the channel where Discord greets newcomers; undefined if the bot joined longer
- * ago, or may not write anywhere. Discord repeats the report in every session and doesn't say who added the bot, so
- * the key identifies the joining, and the guild's owner counts as the sender.
- */
-export function readJoining(data: unknown, around: MappingContext): InboundEnvelope | undefined {
-  const guild = joiningSchema.safeParse(data).data;
-  if (guild === undefined) return undefined;
-  const { id, owner_id: ownerId, joined_at: joinedAt, system_channel_id: greeting } = guild;
-  const { bot, receivedAt } = around;
-  const place = around.directory.greetingPlace(id, greeting);
-  if (place === undefined || !(Date.parse(joinedAt) > receivedAt - newsMs)) return undefined;
-  const user = around.recent.person(ownerId) ?? { id: ownerId, username: ownerId };
-  return {
-    eventKey: keyOf('membership', id, 'on', cleanText(joinedAt)),
-    sentAt: remoteTime(Date.parse(joinedAt), receivedAt),
-    route: place.route,
-    chat: place.chat,
-    sender: senderOf({ user }, bot),
-    event: { kind: 'membership', isMember: true },
-  };
 }
 
 type Known = Omit<InboundEnvelope, 'route' | 'chat'> & { readonly replyTo: MessageId };

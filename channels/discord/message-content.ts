@@ -1,14 +1,17 @@
+/** Reads what a message says: its words with names in place of ids, what it quotes or forwards, and whom it addresses. */
 import { MessageFlags, MessageReferenceType, MessageType } from 'discord.js';
 import { cleanText } from '#channel-kit/clean-text.ts';
-import { fileKind } from '#channel-kit/event-mapping.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
-import type { InboundMessage } from '#contracts/envelope.ts';
+import type { InboundMessage, InboundQuote, InboundWords } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';
 import { formatRef } from './attachment-ref.ts';
+import type { Body } from './body-schema.ts';
+import { readWords, type Words } from './describe-body.ts';
+import type { MediaLink } from './described.ts';
 import type { Directory } from './directory.ts';
+import { type MessageFate, messageTypes } from './event-fates.ts';
 import type { Bot } from './ids.ts';
-import type { Attachment, Message, QuotedMessage } from './payload-schema.ts';
-import { nameOf } from './people.ts';
+import type { Message } from './payload-schema.ts';
 import { isForward, provenanceOf } from './provenance.ts';
 import type { RecentAuthors } from './recent.ts';
 
@@ -19,78 +22,75 @@ export type Names = {
   readonly recent: Pick<RecentAuthors, 'authorOf'>;
 };
 
-/** Message types that people write: plain, a reply, and the line that another bot's command leaves. */
-const readableTypes = new Set<MessageType>([
-  MessageType.Default,
-  MessageType.Reply,
-  MessageType.ChatInputCommand,
-  MessageType.ContextMenuCommand,
-]);
-const mostAttachments = 10;
+const maxAttachments = 10;
+const maxQuotedAttachments = 4;
 
-/** Says whether people wrote the message: joins, pins, boosts, new threads and the like come from Discord itself. */
-export function isReadable({ type }: Message): boolean {
-  return readableTypes.has(type);
+/** Returns what becomes of a message of this type; undefined for a type that nobody knows. */
+export function fateOf({ type }: Pick<Message, 'type'>): MessageFate | undefined {
+  const name = MessageType[type];
+  return name === undefined ? undefined : messageTypes[name as keyof typeof messageTypes];
 }
 
 export function readContent(message: Message, guildId: string | undefined, names: Names): InboundMessage {
-  const quote = quoteOf(message, names);
-  const forwarded = forwardOf(message);
-  const shown = forwarded ?? message;
+  const quote = quoteOf(message, guildId, names);
   const from = message.message_reference?.channel_id;
   return {
     kind: 'message',
     messageId: messageId(message.id),
-    text: forwarded === undefined ? textOf(message, guildId, names) : plainTextOf(forwarded),
+    ...readWritten(message, guildId, names),
     provenance: provenanceOf(message),
-    attachments: attachmentsOf(shown, message),
     mentionsBot: mentionsBot(message, guildId, names),
     ...addresseeOf(message, names),
     ...(quote === undefined ? {} : { quote }),
-    ...(forwarded === undefined ? {} : { forwardedFrom: originOf(from, names) }),
+    ...(isForward(message) && { forwardedFrom: originOf(from, names) }),
   };
 }
 
-/** Returns the text as people see it, with names in place of ids. A command after a mention of the bot comes first. */
-export function textOf(message: Message, guildId: string | undefined, names: Names): string {
-  const { bot } = names;
-  const users = new Map(message.mentions.map((user) => [user.id, user]));
-  const called = new RegExp(`^<@!?${bot.id}>\\s*(?=/)`);
-  return plainTextOf(message)
-    .replace(called, '')
-    .replace(/<@!?(\d{1,20})>/g, (whole, id: string) => {
-      const user = users.get(id);
-      if (id === bot.id) return `@${bot.name}`;
-      return user === undefined ? whole : `@${nameOf(user, user.member?.nick)}`;
-    })
-    .replace(
-      /<@&(\d{1,20})>/g,
-      (whole, id: string) => prefixed('@', names.directory.roleName(guildId, id)) ?? whole,
-    )
-    .replace(/<#(\d{1,20})>/g, (whole, id: string) => prefixed('#', names.directory.channelName(id)) ?? whole)
-    .replace(/<a?:(\w{1,64}):\d{1,20}>/g, ':$1:')
-    .replace(/<\/([^:<>]{1,100}):\d{1,20}>/g, '/$1');
+type Written = InboundWords & { readonly attachments: readonly AttachmentRef[] };
+
+/** Returns the words and files of a message, of a forward those of its snapshot. A command after a mention comes first. */
+export function readWritten(message: Message, guildId: string | undefined, names: Names): Written {
+  const { body, id, channel_id: channel } = message;
+  const called = new RegExp(`^<@!?${names.bot.id}>\\s*(?=/)`);
+  const content = body.content?.replace(called, '');
+  const words = readWords({ ...body, content }, (each) => namingFor(each, guildId, names));
+  return { ...wordsOf(words), attachments: filesOf(words, { channel, message: id, most: maxAttachments }) };
+}
+
+function wordsOf({ text, lines, unknownFields }: Words): InboundWords {
+  return {
+    text: cleanText(text),
+    ...(lines.length > 0 && { described: lines.map(cleanText) }),
+    ...(unknownFields.length > 0 && { unknownFields: unknownFields.map(cleanText) }),
+  };
+}
+
+/** Returns a function that puts the names that people see in place of ids. */
+function namingFor(body: Body, guildId: string | undefined, { bot, directory }: Names) {
+  const users = new Map(body.mentions.map((user) => [user.id, user]));
+  const channels = new Map(body.mention_channels.map(({ id, name }) => [id, name]));
+  return (text: string): string =>
+    text
+      .replace(/<@!?(\d{1,20})>/g, (whole, id: string) => {
+        const user = users.get(id);
+        if (id === bot.id) return `@${bot.name}`;
+        const name = user && (user.member?.nick || user.global_name || user.username);
+        return prefixed('@', name) ?? whole;
+      })
+      .replace(
+        /<@&(\d{1,20})>/g,
+        (whole, id: string) => prefixed('@', directory.roleName(guildId, id)) ?? whole,
+      )
+      .replace(
+        /<#(\d{1,20})>/g,
+        (whole, id: string) => prefixed('#', directory.channelName(id) ?? channels.get(id)) ?? whole,
+      )
+      .replace(/<a?:(\w{1,64}):\d{1,20}>/g, ':$1:')
+      .replace(/<\/([^:<>]{1,100}):\d{1,20}>/g, '/$1');
 }
 
 function prefixed(sign: string, name: string | undefined): string | undefined {
-  return name === undefined ? undefined : cleanText(`${sign}${name}`);
-}
-
-type Content = Pick<Message, 'content' | 'attachments' | 'sticker_items' | 'poll'>;
-
-/** Returns the written text; other content is described in words. */
-function plainTextOf({ content, sticker_items: stickers, poll }: Content): string {
-  const words = [
-    content,
-    ...stickers.map(({ name }) => `[sticker: ${name}]`),
-    ...(poll?.question.text ? [`[poll: ${poll.question.text}]`] : []),
-  ];
-  return cleanText(words.filter((part) => part !== '').join('\n'));
-}
-
-/** Returns a forwarded message, which is in the snapshot; Discord doesn't say who wrote it. */
-function forwardOf(message: Message): Content | undefined {
-  return isForward(message) ? message.message_snapshots?.[0]?.message : undefined;
+  return name ? cleanText(`${sign}${name}`) : undefined;
 }
 
 function originOf(channelId: string | undefined, names: Names): string {
@@ -104,9 +104,11 @@ function originOf(channelId: string | undefined, names: Names): string {
 function mentionsBot(message: Message, guildId: string | undefined, names: Names): boolean {
   const { bot } = names;
   if (message.mention_roles.some((id) => names.directory.isOwnRole(guildId, id))) return true;
+  const isWritten = new RegExp(`<@!?${bot.id}>`).test(message.body.content ?? '');
+  if (message.mentions === undefined) return isWritten;
   if (!message.mentions.some(({ id }) => id === bot.id)) return false;
-  const isQuoted = message.referenced_message?.author.id === bot.id;
-  return !isQuoted || new RegExp(`<@!?${bot.id}>`).test(message.content);
+  const isQuoted = message.quoted?.author?.id === bot.id;
+  return !isQuoted || isWritten;
 }
 
 /** Says whether the message replies to the bot; if the original's author isn't known, says which message that is. */
@@ -116,7 +118,7 @@ function addresseeOf(
 ): Pick<InboundMessage, 'repliesToBot' | 'repliesTo'> {
   const target = repliedTo(message);
   if (target === undefined) return { repliesToBot: false };
-  const author = message.referenced_message?.author.id;
+  const author = message.quoted?.author?.id;
   if (author !== undefined) return { repliesToBot: author === bot.id };
   const known = recent.authorOf(target);
   if (known !== undefined) return { repliesToBot: known.isSelf };
@@ -127,46 +129,68 @@ function addresseeOf(
  * Returns the id of the message replied to. Other implementations of Discord's API leave out the type of a reply, the
  * message that it quotes, or both.
  */
-function repliedTo({ type, flags, channel_id: here, message_reference: reference, ...rest }: Message) {
+function repliedTo({ type, flags, channel_id: here, message_reference: reference, quoted }: Message) {
   const isReply =
     type === MessageType.Reply ||
-    (type === MessageType.Default && reference != null && (flags & MessageFlags.IsCrosspost) === 0);
+    (type === MessageType.Default && reference !== undefined && (flags & MessageFlags.IsCrosspost) === 0);
   const isHere = (reference?.channel_id ?? here) === here;
-  if (
-    !isReply ||
-    !isHere ||
-    (reference?.type ?? MessageReferenceType.Default) !== MessageReferenceType.Default
-  )
-    return undefined;
-  return rest.referenced_message?.id ?? reference?.message_id;
+  const isReference = (reference?.type ?? MessageReferenceType.Default) === MessageReferenceType.Default;
+  if (!isReply || !isHere || !isReference) return undefined;
+  return quoted?.id ?? reference?.message_id;
 }
 
-function quoteOf({ type, referenced_message: quoted }: Message, names: Names): InboundMessage['quote'] {
-  if (type !== MessageType.Reply || quoted == null) return undefined;
+/** Types of messages that point at another one, whose words Discord adds. */
+const quotingTypes = new Set<number>([
+  MessageType.Reply,
+  MessageType.ChatInputCommand,
+  MessageType.ContextMenuCommand,
+  MessageType.ThreadStarterMessage,
+]);
+
+function quoteOf(message: Message, guildId: string | undefined, names: Names): InboundQuote | undefined {
+  const { type, quoted, message_reference: reference, channel_id: here } = message;
+  if (!quotingTypes.has(type) || quoted == null) return undefined;
+  const id = quoted.id ?? reference?.message_id;
+  const words = readWords(quoted.body, (each) => namingFor(each, guildId, names));
+  const at = { channel: reference?.channel_id ?? here, message: id ?? '0', most: maxQuotedAttachments };
+  const attachments = filesOf(words, at);
   return {
-    messageId: messageId(quoted.id),
-    author: quoted.author.id === names.bot.id ? names.bot.name : nameOf(quoted.author),
-    text: quotedText(quoted),
+    ...(id !== undefined && { messageId: messageId(id) }),
+    ...authorOfQuote(quoted, names),
+    ...wordsOf(words),
+    ...(attachments.length > 0 && { attachments }),
   };
 }
 
-function quotedText(quoted: QuotedMessage): string {
-  const text = plainTextOf(quoted);
-  return text === '' && quoted.attachments.length > 0 ? `[${quoted.attachments[0]?.filename}]` : text;
+function authorOfQuote({ author }: NonNullable<Message['quoted']>, { bot }: Names): { author?: string } {
+  if (author === undefined) return {};
+  const name = author.id === bot.id ? bot.name : author.global_name || author.username;
+  return name === '' ? {} : { author: cleanText(name) };
 }
 
-function attachmentsOf({ attachments }: Content, message: Message): readonly AttachmentRef[] {
-  const isVoice = (message.flags & MessageFlags.IsVoiceMessage) !== 0;
-  return attachments.slice(0, mostAttachments).map((one) => attachmentOf(one, message, isVoice));
+type Place = { readonly channel: string; readonly message: string; readonly most: number };
+
+/** The same file may be shown twice, as an upload and in a component. */
+function filesOf({ media }: Words, place: Place): readonly AttachmentRef[] {
+  const all = media.map((link) => fileOf(link, place));
+  const first = new Map(all.map((file) => [`${file.fileId} ${file.name}`, file]));
+  return [...first.values()].slice(0, place.most);
 }
 
-function attachmentOf(attachment: Attachment, message: Message, isVoice: boolean): AttachmentRef {
-  const { id, filename, size, content_type: mimeType, url } = attachment;
+/** The link of an uploaded file is signed again each time it is read, so its id says which file it is. */
+function fileOf(link: MediaLink, { channel, message }: Place): AttachmentRef {
+  const { id, kind, name = 'file', mimeType, sizeBytes, url } = link;
   return {
-    ref: formatRef({ channel: message.channel_id, message: message.id, id, url }),
-    kind: isVoice ? 'voice' : fileKind(mimeType),
-    name: cleanText(filename),
+    ref: formatRef({ channel, message, id: id ?? '0', url }),
+    fileId: id ?? pathOf(url),
+    kind,
+    name: cleanText(name),
     ...(mimeType === undefined ? {} : { mimeType }),
-    ...(size === undefined ? {} : { sizeBytes: size }),
+    ...(sizeBytes === undefined ? {} : { sizeBytes }),
   };
+}
+
+function pathOf(url: string): string {
+  const parsed = URL.parse(url);
+  return parsed === null ? url : parsed.origin + parsed.pathname;
 }

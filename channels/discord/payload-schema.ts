@@ -1,110 +1,138 @@
 import { z } from 'zod';
 import { noId } from '#channel-kit/no-id.ts';
-import { remoteSize } from '#channel-kit/remote-number.ts';
+import { type Body, readBody } from './body-schema.ts';
 import { isSnowflake } from './ids.ts';
+import { soft, softFlag, softId, softInt, softList, softText } from './lenient.ts';
+import { fieldsOf } from './raw-fields.ts';
 
 /**
- * The fields that Parley reads from Discord's objects. Unknown keys are dropped, so a new field never makes a message
- * unreadable; every field that is read has its type and size checked.
+ * The fields that Parley reads from Discord's objects. Ids that access or order depends on are required; any other
+ * field may be null, absent or wrong (`lenient.ts`), and unknown ones are dropped.
  */
 const id = z.string().refine(isSnowflake, 'isn’t an id');
-const optionalId = z.preprocess(noId, id.optional());
-const name = z.string().max(512);
-const longText = z.string().max(65_536);
-const time = z.string().max(64);
+const optionalId = z.preprocess(noId, softId);
+const name = softText(512);
+const ids = softList(id, 1000);
 
 export const userSchema = z.object({
   id,
-  username: name,
-  global_name: name.nullish(),
-  bot: z.boolean().optional(),
-  system: z.boolean().optional(),
+  username: z.string().max(512).catch(''),
+  global_name: name,
+  /** Any value but false counts, since bots and the system have fewer rights. */
+  bot: mark(),
+  system: mark(),
 });
 
-const memberSchema = z.object({ nick: name.nullish(), roles: z.array(id).max(1000).default([]) });
+function mark() {
+  return z
+    .unknown()
+    .transform((value) => (value ? true : undefined))
+    .optional();
+}
+
+const memberSchema = z.object({ nick: name, roles: ids });
 const memberUserSchema = memberSchema.extend({ user: userSchema });
-
-export const attachmentSchema = z.object({
-  id,
-  filename: z.string().max(2048).default('file'),
-  size: z.unknown().transform(remoteSize),
-  content_type: z.string().max(256).optional(),
-  url: z.url({ protocol: /^https?$/ }).max(4096),
-});
-
-const contentShape = {
-  content: longText.default(''),
-  attachments: z.array(attachmentSchema).max(100).default([]),
-  sticker_items: z.array(z.object({ name })).max(20).default([]),
-  poll: z.object({ question: z.object({ text: longText.optional() }) }).nullish(),
-};
 
 /** Replaces flags that can't be read: the message loses every permission that any flag would remove. */
 const everyFlag = -1;
+/** Replaces a type that can't be read: nobody knows whose words such a message contains. */
+const unknownType = -1;
 
 const placeShape = { channel_id: id, guild_id: optionalId };
 
-const quotedSchema = z.object({ id, author: userSchema, ...contentShape });
+const referenceSchema = z.object({ type: softInt, message_id: optionalId, channel_id: optionalId });
 
-export const messageSchema = z.object({
+const mentionedSchema = softList(userSchema, 500);
+
+/** The facts of a message. What it says is read by `readBody`. */
+const factsSchema = z.object({
   id,
   ...placeShape,
-  ...contentShape,
-  type: z.int().default(0),
+  type: z.preprocess((type) => type ?? 0, z.int().catch(unknownType)),
   author: userSchema,
-  member: memberSchema.optional(),
-  timestamp: time,
-  edited_timestamp: time.nullish(),
-  mentions: z
-    .array(userSchema.extend({ member: memberSchema.optional() }))
-    .max(500)
-    .default([]),
-  mention_roles: z.array(id).max(500).default([]),
+  member: soft(memberSchema),
+  timestamp: softText(64),
+  edited_timestamp: softText(64),
+  /** Absent if Discord doesn't say who is mentioned. */
+  mentions: soft(z.array(z.unknown()).transform((list) => mentionedSchema.parse(list))),
+  mention_roles: softList(id, 500),
   flags: z.preprocess((flags) => flags ?? 0, z.int().catch(everyFlag)),
-  webhook_id: optionalId,
   /** Only the presence of these fields counts. */
-  application_id: z.unknown().optional(),
-  application: z.unknown().optional(),
-  activity: z.unknown().optional(),
-  interaction: z.unknown().optional(),
-  message_reference: z
-    .object({ type: z.int().optional(), message_id: optionalId, channel_id: optionalId })
-    .nullish(),
-  referenced_message: quotedSchema.nullish(),
-  message_snapshots: z
-    .array(z.object({ message: z.object(contentShape) }))
-    .max(10)
-    .optional(),
-  interaction_metadata: z.object({ id }).nullish(),
-  nonce: z.union([z.string(), z.number()]).optional(),
+  webhook_id: presence(),
+  application_id: presence(),
+  application: presence(),
+  activity: presence(),
+  interaction: presence(),
+  interaction_metadata: presence(),
+  message_snapshots: presence(),
+  message_reference: soft(referenceSchema),
 });
 
+function presence() {
+  return z
+    .unknown()
+    .optional()
+    .transform((value) => noId(value) !== undefined && !(Array.isArray(value) && value.length === 0));
+}
+
+const quotedSchema = z.object({ id: softId, author: soft(userSchema) });
+
+/** A message without the words; throws if an id is missing that access depends on. */
+export type Message = z.output<typeof factsSchema> & {
+  readonly body: Body;
+  /** Null: it was deleted. Absent: Discord doesn't say. */
+  readonly quoted?: QuotedMessage | null;
+};
+
+export type QuotedMessage = z.output<typeof quotedSchema> & { readonly body: Body };
+
+export function readMessageFields(data: unknown): Message {
+  const { referenced_message: quoted } = fieldsOf(data);
+  const facts = factsSchema.parse(data);
+  const body = readBody(data);
+  if (quoted === null) return { ...facts, body, quoted };
+  const known = quotedSchema.safeParse(quoted);
+  return known.success
+    ? { ...facts, body, quoted: { ...known.data, body: readBody(quoted) } }
+    : { ...facts, body };
+}
+
 /** An update without an edit time isn't an edit: links were unfurled, a message was pinned, or a flag was set. */
-export const updateSchema = z.object({ id, ...placeShape, edited_timestamp: time.nullish() });
+export const updateSchema = z.object({ id, ...placeShape, edited_timestamp: softText(64) });
+
+export const authoredSchema = factsSchema.pick({ id: true, author: true, webhook_id: true });
 
 export const deleteSchema = z.object({ id, ...placeShape });
-export const bulkDeleteSchema = z.object({ ids: z.array(id).max(1000), ...placeShape });
+export const bulkDeleteSchema = z.object({ ids, ...placeShape });
 
 export const reactionSchema = z.object({
   user_id: id,
   message_id: id,
   ...placeShape,
-  member: memberUserSchema.optional(),
-  emoji: z.object({ id: optionalId, name: name.nullish() }),
+  member: soft(memberUserSchema),
+  emoji: z.object({ id: optionalId, name }).catch({ id: undefined, name: undefined }),
 });
+
+export const pollVoteSchema = z.object({ user_id: id, message_id: id, answer_id: z.int(), ...placeShape });
 
 export const channelSchema = z.object({
   id,
   type: z.int(),
   guild_id: optionalId,
   parent_id: optionalId,
-  name: name.nullish(),
+  owner_id: optionalId,
+  name,
   last_message_id: optionalId,
-  recipients: z.array(userSchema).max(20).optional(),
-  permission_overwrites: z
-    .array(z.object({ id, type: z.int(), allow: z.string().max(40), deny: z.string().max(40) }))
-    .max(2000)
-    .optional(),
+  recipients: softList(userSchema, 20),
+  permission_overwrites: softList(
+    z.object({ id, type: z.int(), allow: z.string().max(40), deny: z.string().max(40) }),
+    2000,
+  ),
+});
+
+const optionSchema = z.object({
+  name: z.string().max(512),
+  value: soft(z.union([z.string().max(8192), z.number(), z.boolean()])),
 });
 
 export const interactionSchema = z.object({
@@ -115,42 +143,52 @@ export const interactionSchema = z.object({
   type: z.int(),
   channel_id: optionalId,
   guild_id: optionalId,
-  channel: channelSchema.partial({ type: true }).optional(),
-  user: userSchema.optional(),
-  member: memberUserSchema.extend({ permissions: z.string().max(40).optional() }).optional(),
-  message: z.object({ id }).optional(),
-  data: z
-    .object({
-      name: name.optional(),
-      type: z.int().optional(),
-      custom_id: z.string().max(512).optional(),
-      options: z
-        .array(z.object({ name, value: z.union([z.string().max(8192), z.number(), z.boolean()]).optional() }))
-        .max(50)
-        .optional(),
-    })
-    .optional(),
+  channel: soft(channelSchema.partial({ type: true })),
+  user: soft(userSchema),
+  member: soft(memberUserSchema.extend({ permissions: softText(40) })),
+  message: soft(z.object({ id })),
+  data: soft(
+    z.object({
+      name,
+      type: softInt,
+      custom_id: softText(512),
+      options: softList(optionSchema, 50),
+    }),
+  ),
 });
 
 export const roleSchema = z.object({
   id,
-  name,
+  name: z.string().max(512).catch(''),
   permissions: z.string().max(40),
-  tags: z.object({ bot_id: optionalId }).optional(),
+  tags: soft(z.object({ bot_id: optionalId })),
 });
 
 export const guildSchema = z.object({
   id,
   owner_id: optionalId,
-  unavailable: z.boolean().optional(),
-  roles: z.array(roleSchema).optional(),
-  channels: z.array(z.unknown()).optional(),
-  threads: z.array(z.unknown()).optional(),
-  members: z.array(z.unknown()).optional(),
+  unavailable: softFlag,
+  /** Absent from a partial report; a role that can't be read gives nobody any rights. */
+  roles: soft(z.array(z.unknown()).transform(rolesIn)),
+  channels: soft(z.array(z.unknown())),
+  threads: soft(z.array(z.unknown())),
+  members: soft(z.array(z.unknown())),
 });
 
+function rolesIn(roles: readonly unknown[]) {
+  return roles.flatMap((role) => {
+    const read = roleSchema.safeParse(role);
+    return read.success ? [read.data] : [];
+  });
+}
+
 /** A report of a guild that the bot is in. */
-export const joiningSchema = z.object({ id, owner_id: id, joined_at: time, system_channel_id: optionalId });
+export const joiningSchema = z.object({
+  id,
+  owner_id: id,
+  joined_at: z.string().max(64),
+  system_channel_id: optionalId,
+});
 
 export const readySchema = z.object({
   session_id: z.string().min(1).max(512),
@@ -169,9 +207,6 @@ export const gatewayBotSchema = z.object({
 
 export type User = z.output<typeof userSchema>;
 export type MemberWithUser = z.output<typeof memberUserSchema>;
-export type Message = z.output<typeof messageSchema>;
-export type QuotedMessage = z.output<typeof quotedSchema>;
-export type Attachment = z.output<typeof attachmentSchema>;
 export type Emoji = z.output<typeof reactionSchema>['emoji'];
 export type Interaction = z.output<typeof interactionSchema>;
 export type Channel = z.output<typeof channelSchema>;

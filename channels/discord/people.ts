@@ -23,6 +23,6 @@ export function senderOf({ user, nick, isWebhook = false, isAdmin }: Speaker, bo
 }
 
 /** Returns the name that people see: the guild's nickname, else the profile's name, else the account's. */
-export function nameOf(user: User, nick?: string | null): string {
+function nameOf(user: User, nick?: string | null): string {
   return cleanText(nick || user.global_name || user.username);
 }

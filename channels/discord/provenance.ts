@@ -7,11 +7,11 @@ const crosspostFlags = MessageFlags.Crossposted | MessageFlags.IsCrosspost;
 
 export function isForward({
   message_reference: reference,
-  message_snapshots: snapshots,
+  message_snapshots: hasSnapshots,
   flags,
 }: Message): boolean {
   const isMarked = (flags & MessageFlags.HasSnapshot) !== 0;
-  return isMarked || reference?.type === MessageReferenceType.Forward || (snapshots?.length ?? 0) > 0;
+  return isMarked || reference?.type === MessageReferenceType.Forward || hasSnapshots;
 }
 
 /** Fields of a message that an application wrote, answers with, or had the person's client send. */
@@ -28,8 +28,8 @@ export function provenanceOf(message: Message): Provenance {
   if (isForward(message)) return 'forwarded';
   if ((message.flags & crosspostFlags) !== 0) return 'channel-post';
   const isAutomated =
-    message.webhook_id !== undefined ||
-    programMarks.some((mark) => message[mark] != null) ||
+    message.webhook_id ||
+    programMarks.some((mark) => message[mark]) ||
     message.author.bot === true ||
     message.author.system === true;
   if (isAutomated) return 'automated';

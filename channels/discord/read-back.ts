@@ -1,22 +1,23 @@
 /** Finds the bot's own messages that could be a part whose send was cut off. Pure. */
 import { z } from 'zod';
 import { isLater, isSnowflake } from './ids.ts';
+import { soft, softList, softText } from './lenient.ts';
 import type { SendBody } from './outbound.ts';
 
 const ownMessageSchema = z.object({
   id: z.string().refine(isSnowflake),
   author: z.object({ id: z.string() }),
-  content: z.string().default(''),
-  nonce: z.union([z.string(), z.number()]).optional(),
-  attachments: z.array(z.object({ filename: z.string() })).default([]),
-  interaction_metadata: z.object({ id: z.string() }).optional(),
+  content: z.string().catch(''),
+  nonce: softText(64),
+  attachments: softList(z.object({ filename: z.string() }), 100),
+  interaction_metadata: soft(z.object({ id: z.string() })),
 });
 type OwnMessage = z.output<typeof ownMessageSchema>;
 
 /** Returns ids, oldest first. The same nonce is a match; where the history doesn't show nonces, the text decides. */
 export function candidates(messages: readonly unknown[], body: SendBody, botId: string): readonly string[] {
   const own = ownMessages(messages, botId);
-  const known = own.filter(({ nonce }) => String(nonce) === body.nonce);
+  const known = own.filter(({ nonce }) => nonce === body.nonce);
   const alike = own.filter((message) => message.nonce === undefined && readsTheSame(message, body));
   return (known.length > 0 ? known : alike).map(({ id }) => id);
 }

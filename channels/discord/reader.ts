@@ -13,12 +13,11 @@ import {
   type ReadResult,
   readDispatch,
   readHistoric,
-  readJoining,
-  readRemoval,
   unreadableRow,
 } from './inbound.ts';
 import type { Entry } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';
+import { readJoining, readRemoval } from './membership.ts';
 import type { RecentAuthors } from './recent.ts';
 
 export type ReaderDeps = {

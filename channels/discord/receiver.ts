@@ -285,7 +285,8 @@ export class Receiver {
   #noteMessage(data: unknown): void {
     this.#recent.note(data);
     const channelId = idIn(data, 'channel_id');
-    if (fieldsOf(data).guild_id) {
+    // A message with a member is from a guild, even if it doesn't name that.
+    if (fieldsOf(data).guild_id || fieldsOf(data).member) {
       this.#directory.noteMessage(channelId, idIn(data));
       return;
     }

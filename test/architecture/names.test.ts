@@ -11,6 +11,9 @@ describe('an export', () => {
   const promised = new Set([
     // Spec 5: an entry point for other programs that use the loop; a run calls `agentLoopResume`.
     'src/agent/loop.ts#agentLoop',
+    // The type check holds these tables complete; a test reads that each has its reasons.
+    'channels/discord/content-fates.ts#contentFates',
+    'channels/discord/event-fates.ts#eventFates',
   ]);
 
   it('is used outside its file, or tested', () => {

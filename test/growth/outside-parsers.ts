@@ -3,8 +3,8 @@
 import { boundProblem } from '#channel-kit/bounded-json.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
-import { textOf as discordText } from '../../channels/discord/message-content.ts';
-import { messageSchema as discordMessage } from '../../channels/discord/payload-schema.ts';
+import { readWritten as readDiscord } from '../../channels/discord/message-content.ts';
+import { readMessageFields as discordFields } from '../../channels/discord/payload-schema.ts';
 import { parseFrame } from '../../channels/signal/frame.ts';
 import { botOf as signalBot } from '../../channels/signal/ids.ts';
 import { readFrames } from '../../channels/signal/inbound.ts';
@@ -115,7 +115,7 @@ function telegramUpdates(text: string): unknown {
 
 function discordMessages(text: string): unknown {
   const author = { id: '1400000000000000001', username: 'ada' };
-  const parsed = discordMessage.safeParse({
+  const parsed = discordFields({
     ...{ id: '1450000000000000000', type: 0, channel_id: '1200000000000000002', author, content: text },
     ...{ timestamp: '2026-11-20T10:00:00.000000+00:00', mentions: cut(text, () => author), attachments: [] },
   });
@@ -124,7 +124,7 @@ function discordMessages(text: string): unknown {
     directory: { isOwnRole: () => false, roleName: () => 'a role', channelName: () => 'a channel' },
     recent: { authorOf: () => undefined },
   };
-  return parsed.success && discordText(parsed.data, '1200000000000000001', names);
+  return readDiscord(parsed, '1200000000000000001', names);
 }
 
 /** Parses the text itself, which usually isn't JSON, then a list of values, and then brackets nested by its length. */

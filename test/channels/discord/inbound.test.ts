@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { timeOf } from '../../../channels/discord/ids.ts';
-import { readDispatch, readHistoric, readRemoval } from '../../../channels/discord/inbound.ts';
+import { readDispatch, readHistoric } from '../../../channels/discord/inbound.ts';
+import { readRemoval } from '../../../channels/discord/membership.ts';
 import { conversationId, peerId } from '../../../src/contracts/ids.ts';
 import { check } from '../../replies/reply-generators.ts';
 import {
@@ -114,7 +115,11 @@ describe('a message', () => {
   it('of a kind that Discord writes itself is recorded as unsupported', () => {
     const { read } = aScene();
     const joined = only(read('MESSAGE_CREATE', aMessage({ type: 7, content: '' })));
-    expect(joined.envelope.event).toEqual({ kind: 'unsupported', name: 'message-type-7' });
+    expect(joined.envelope.event).toEqual({
+      kind: 'unsupported',
+      name: 'message-type-7: Discord’s note: somebody joined',
+      messageId: joined.messageId,
+    });
     expect(joined.messageId).toBeDefined();
   });
 });
@@ -260,7 +265,8 @@ describe('what is written', () => {
 
   it('names stickers and polls', () => {
     const over = { content: 'look', sticker_items: [{ name: 'cat' }], poll: { question: { text: 'Tea?' } } };
-    expect(contentOf(over).text).toBe('look\n[sticker: cat]\n[poll: Tea?]');
+    const { text, described } = contentOf(over);
+    expect([text, described]).toEqual(['look', ['[Sticker] cat', '[Poll] Tea?']]);
   });
 
   it('comes with its files', () => {
@@ -269,6 +275,7 @@ describe('what is written', () => {
     expect(contentOf(message).attachments).toEqual([
       {
         ref: `${general}/${message.id}/1 https://cdn.example/a.png?ex=1`,
+        fileId: '1',
         kind: 'image',
         name: 'a.png',
         mimeType: 'image/png',
@@ -276,6 +283,7 @@ describe('what is written', () => {
       },
       {
         ref: `${general}/${message.id}/1 https://cdn.example/a.png?ex=1`,
+        fileId: '1',
         kind: 'file',
         name: 'x',
         sizeBytes: 70,

@@ -81,6 +81,8 @@ export type Scene = {
   readonly directory: Directory;
   readonly authors: Map<string, Sender>;
   readonly people: Map<string, User>;
+  /** The words of polls' answers, by message and number. */
+  readonly answers: Map<string, string>;
   read(t: string, d: unknown, s?: number): ReadResult;
   readonly around: MappingContext;
 };
@@ -91,15 +93,20 @@ export function aScene(guild: Fields = aGuild()): Scene {
   directory.learnDirect(dm);
   const authors = new Map<string, Sender>();
   const people = new Map<string, User>();
+  const answers = new Map<string, string>();
   const around: MappingContext = {
     bot,
     session: 'session-1',
     receivedAt: 1_800_000_000_000,
     directory,
-    recent: { authorOf: (id) => authors.get(id), person: (id) => people.get(id) },
+    recent: {
+      authorOf: (id) => authors.get(id),
+      person: (id) => people.get(id),
+      answerOf: (id, answer) => answers.get(`${id}/${answer}`),
+    },
   };
   const read = (t: string, d: unknown, s = 7) => readDispatch({ t, d, s } satisfies Dispatch, around);
-  return { directory, authors, people, around, read };
+  return { directory, authors, people, answers, around, read };
 }
 
 /** Returns the single event of a reading; throws if there isn't exactly one. */
