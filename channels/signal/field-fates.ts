@@ -159,7 +159,12 @@ export function unknownFieldsOf(message: unknown): readonly string[] {
     value === null || value === undefined || value === false || (Array.isArray(value) && value.length === 0);
   return Object.entries(message)
     .slice(0, maxNames)
-    .flatMap(([name, value]) => (isKnown(name) || isEmpty(value) ? [] : [name]));
+    .flatMap(([name, value]) => (isRead(name, value) || isEmpty(value) ? [] : [name]));
+}
+
+/** A text that isn't one is as good as unknown: without it, the message would vanish as empty. */
+function isRead(name: string, value: unknown): boolean {
+  return isKnown(name) && (name !== 'message' || typeof value === 'string');
 }
 
 function isKnown(name: string): boolean {

@@ -4,8 +4,14 @@ import type { Store } from '../store/base/command.ts';
 import { renewLeases } from '../store/lanes/leases.ts';
 import type { RunFence } from '../store/rows/run-fence.ts';
 
-/** Why a run stops before its natural end. `handover`: another worker will continue the same run. */
-export type StopReason = 'stop' | 'interrupt' | 'reset' | 'lost' | 'handover';
+/** Reasons that a run's row may give; any other counts as a stop. */
+const ordered = ['revoked', 'interrupt', 'reset'] as const;
+
+/**
+ * Why a run stops before its natural end. `revoked`: the owner has shut its person out. `handover`: another worker will
+ * continue the same run.
+ */
+export type StopReason = 'stop' | 'revoked' | 'interrupt' | 'reset' | 'lost' | 'handover';
 
 export type ActiveRun = RunFence & { stop(reason: StopReason): void };
 
@@ -55,7 +61,7 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
 
   const cancel = (runId: string, reason: string) => {
     const run = runs.get(runId);
-    run?.stop(reason === 'interrupt' || reason === 'reset' ? reason : 'stop');
+    run?.stop(ordered.find((known) => known === reason) ?? 'stop');
     return run !== undefined;
   };
 

@@ -21,6 +21,10 @@ const report = {
   tokens: z.object({ prompt: z.int(), completion: z.int() }),
   isSummarised: z.boolean(),
   endedAt: z.int().optional(),
+  lastSender: z
+    .object({ network: z.string(), ref: z.string(), name: z.string() })
+    .optional()
+    .describe('Who wrote last; the name is their own choice'),
 };
 
 const list = {

@@ -78,12 +78,12 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     await until(async () => (await readiness(url)).httpStatus === 200, { what: 'readiness' });
     await banner.waitFor({ state: 'detached' });
     const isAtRest = async () =>
-      (await figure(url, 'parley_messages_ended{outcome="answered"}')) === 2 * people &&
+      (await figure(url, 'parley_messages_ended{outcome="answered",source="platform"}')) === 2 * people &&
       (await figure(url, 'parley_outbox_parts{state="sent"}')) === 2 * people;
     // A count that took long on a busy machine is served from the cache for a while.
     await until(isAtRest, { what: 'rest' });
     for (const state of ['held', 'waiting', 'taken', 'lost'])
-      expect(await figure(url, `parley_messages_unaccounted{state="${state}"}`)).toBe(0);
+      expect(await figure(url, `parley_messages_unaccounted{state="${state}",source="platform"}`)).toBe(0);
     expect(telegram.calls.filter(({ method }) => method === 'sendMessage')).toHaveLength(2 * people);
     // This figure was first read while the database was unreachable; deliveries since then are counted.
     const sent = 'parley_delivery_attempts_total{channel="telegram",result="sent"}';
@@ -122,6 +122,6 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     expect(await database.read('select distinct outcome, reason from ledger')).toEqual([
       { outcome: 'accepted', reason: null },
     ]);
-    expect(await figure(url, 'parley_messages_unaccounted{state="lost"}')).toBe(0);
+    expect(await figure(url, 'parley_messages_unaccounted{state="lost",source="platform"}')).toBe(0);
   });
 });

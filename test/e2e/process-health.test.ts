@@ -79,15 +79,15 @@ test('every process says whether it lives and is ready, and what is down', { tim
     since: Date.parse(since ?? ''),
     nextTryAt: Date.parse(nextTryAt ?? ''),
   });
-  expect((await status()).stdout).toContain(
-    `telegram   trouble (${reason}), since ${since}, next try ${nextTryAt}`,
+  expect((await status()).stdout).toMatch(
+    /telegram {3}trouble \(Unauthorized\), since [-\d]{10} \d\d:\d\d, next try [-\d]{10} \d\d:\d\d/,
   );
   const doctor = await runParley(['doctor', '--json'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' });
   expect(JSON.parse(doctor.stdout).checks).toContainEqual(
     expect.objectContaining({
       name: `gateway ${gateway.pid}`,
       result: 'failed',
-      detail: expect.stringContaining(`telegram is down since ${since}`),
+      detail: expect.stringMatching(/telegram is down since [-\d]{10} \d\d:\d\d/),
     }),
   );
 });

@@ -112,7 +112,8 @@ export function contentsOf(door: Door): string {
     inbox: `select "content" from "inbox" where "account" = @account`,
     groupContext: `select "content" from "groupContext" where "conversationKey" like @account || '/%'`,
     transcript: `select "parts" as "content" from "transcript" where @account <> ''`,
-    ledger: `select "raw" as "content" from "ledger" where "account" = @account and "raw" is not null`,
+    ledger: `select "raw" as "content" from "ledger" where "account" = @account and "raw" is not null
+      and not ${isNamed}`,
     conversations: `select "movedTo" as "content" from "conversations"
       where "key" like @account || '/%' and "movedTo" is not null`,
   };
@@ -121,11 +122,15 @@ export function contentsOf(door: Door): string {
     .join('\n');
 }
 
+/** Matches refusals of an event that Parley doesn't read, which say in the platform's own words what kind it was. */
+const isNamed = `("reason" = 'unsupported-event' and length("raw") < 64 and "raw" not glob '*[^a-z_]*')`;
+
 /** Returns ledger rows without a reason, or with more in them than a refused event may leave. */
 export function findUnexplained(door: Door): readonly unknown[] {
   return door.rows(
     `select "eventKey", "outcome", "reason" from "ledger" where "account" = @account
      and "outcome" in ('refused', 'ignored')
-     and ("reason" is null or "inboxId" is not null or "laneKey" is not null or "raw" is not null)`,
+     and ("reason" is null or "inboxId" is not null or "laneKey" is not null
+      or ("raw" is not null and not ${isNamed}))`,
   );
 }

@@ -132,7 +132,8 @@ export class TextReader {
       this.#think({ kind: 'thinking', close: /assistant(?:commentary)?final/ });
       return true;
     }
-    return !isFinal && begun !== '' && 'analysis'.startsWith(begun);
+    // Blanks in front are held too: they are part of the answer only if it turns out not to be Harmony.
+    return !isFinal && this.#buffer.length <= maxHeld && 'analysis'.startsWith(begun);
   }
 
   /** Reads the mark that the buffer begins with. */

@@ -133,7 +133,7 @@ async function stopRun(tx: Tx, lane: Lane, { people, effects }: StopInput): Prom
   // Their steers end with the run: neither their messages nor announcements for them may be requeued.
   const isTheirs = isOf(people);
   await dropRetained(tx, runId, (row) => isTheirs(row) || ids.has(row.id));
-  await cancelRun(tx, lane, { reason: 'stop', effects });
+  await cancelRun(tx, lane, { reason: 'revoked', effects });
 }
 
 /** Selects the announcements of sub-agents that worked for them. */

@@ -42,7 +42,7 @@ export async function endRunOfChild(
   await finishChild(tx, child, { status: statusOfEnd(endReason) }, effects);
 }
 
-const stops: ReadonlySet<string> = new Set(['stop', 'reset', 'interrupt']);
+const stops: ReadonlySet<string> = new Set(['stop', 'revoked', 'reset', 'interrupt']);
 
 /** Returns the status of a child whose last run ended for this reason. */
 export function statusOfEnd(endReason: string | null): ChildStatus {

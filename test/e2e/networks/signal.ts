@@ -107,7 +107,7 @@ function handsOf(deliver: (server: SignalServer, raw: string) => Promise<void>):
         server.people.sendsUnreadable(from, { message: 'kept-1', type: 'UntrustedIdentityException' });
         server.emit({ account, envelope: { ...envelope, timestamp: 'seven', note: 'kept-2' } });
         server.emit({ account, envelope: { note: 'kept-3', ...envelope, dataMessage: nested(800) } });
-        server.emit({ account, envelope: { ...envelope, dataMessage: { message: 7, note: 'kept-4' } } });
+        server.emit({ account, envelope: { ...envelope, dataMessage: { groupInfo: 7, note: 'kept-4' } } });
         await deliver(server, '{"envelope": "kept-5');
         await deliver(server, '["kept-6"]');
         server.emit({

@@ -104,6 +104,15 @@ describe('a mutation of an envelope', () => {
     }
   });
 
+  it('that has something other than a text as its text names that field', () => {
+    const input = messages.find(({ frame }) => (frame.envelope.dataMessage as Fields)?.message != null);
+    for (const message of [7, true, { text: 'hi' }, ['hi']]) {
+      const frame = input && change(input.frame, ({ timestamp }) => ({ timestamp, message }));
+      const [envelope] = readFrames(frame ? [frame] : [], known).events;
+      expect(envelope && summarize(envelope.event)).toEqual({ event: 'message', unknown: ['message'] });
+    }
+  });
+
   it('that makes its group unclear is refused instead of being answered elsewhere', () => {
     const input = messages.find(({ name }) => name === 'a text in a group');
     for (const groupInfo of [7, 'group', { id: 'x' }, []]) {

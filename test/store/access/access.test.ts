@@ -208,7 +208,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     };
     const [ofEve, ofAnn] = [await begin(eve), await begin(ann)];
     const { effects } = await revoke(eve);
-    expect(effects.cancels).toEqual([{ runId: ofEve.run.runId, reason: 'stop' }]);
+    expect(effects.cancels).toEqual([{ runId: ofEve.run.runId, reason: 'revoked' }]);
     expect(effects.stoppedChildren).toEqual([ofEve.child.id]);
     expect(await find(ofAnn.child.id)).toMatchObject({ state: 'queued' });
     expect(await revoke(eve)).toEqual({ people: 0, requests: 0, effects: noEffects() });
@@ -236,7 +236,8 @@ describeEachDatabase('a revocation', (open, beside) => {
     const { effects } = await revoke(peer);
     expect(effects.stoppedChildren).toEqual(isDone ? [] : [child.id]);
     const active = [report, isDone ? undefined : childRun].filter((one) => one !== undefined);
-    expect(effects.cancels).toEqual(active.map(({ runId }) => ({ runId, reason: 'stop' })));
+    const reasonOf = (one: unknown) => (one === report ? 'revoked' : 'stop');
+    expect(effects.cancels).toEqual(active.map((one) => ({ runId: one.runId, reason: reasonOf(one) })));
     for (const one of active) await endWithout(open(), one, 'stop');
     expect(await find(child.id)).toMatchObject({ state: 'done', status, told });
     // Nothing is left that would start a run with rights that the person no longer has.
