@@ -94,6 +94,7 @@ export class ChunkReader {
   #isDone = false;
   #usage: WireUsage | undefined;
   #isUsageFinal = false;
+  #countsAlong = false;
   readonly #sources = new SourceList();
   #timings: WireTimings | undefined;
   #length = 0;
@@ -126,7 +127,11 @@ export class ChunkReader {
     const events = this.#readChoice(choice);
     if (chunk.isDone === true && (this.#length > 0 || this.#calls.count > 0 || this.#finish !== undefined))
       this.#isDone = true;
-    this.#isUsageFinal = this.#finish !== undefined && usage !== null && typeof usage === 'object';
+    const isCounted = usage !== null && typeof usage === 'object';
+    // A server that counts in every chunk sends its last count after the answer.
+    if (isCounted && this.#finish === undefined) this.#countsAlong = true;
+    this.#isUsageFinal =
+      isCounted && this.#finish !== undefined && (!this.#countsAlong || choice === undefined);
     return events;
   }
 
