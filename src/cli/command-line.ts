@@ -175,6 +175,7 @@ function addBackupCommands(program: Command, { show }: Actions): void {
   );
 }
 
+type LogsFlags = JsonOption & { follow?: boolean; lines?: string; since?: string };
 type InstallOptions = { system?: boolean; print?: boolean };
 
 function addServiceCommands(program: Command, { act, show }: Actions): void {
@@ -204,11 +205,17 @@ function addServiceCommands(program: Command, { act, show }: Actions): void {
     act(
       parent
         .command('logs')
-        .description('show the service log')
+        .description('show the log: of the service, or the file in the data folder')
+        .option('-n, --lines <count>', 'how many of the last lines (default: 200; with --since: all)')
+        .option('--since <time>', 'only newer lines: 10m, 2h, 3d, or a date')
         .option('-f, --follow', 'follow until interrupted')
-        .option('--json', 'each entry of the journal as a line of JSON'),
-      async ({ follow = false, json = false }: JsonOption & { follow?: boolean }) =>
-        (await load()).runLogs({ follows: follow, asJson: json }),
+        .option('--json', 'the lines exactly as they were written'),
+      async ({ follow = false, json = false, lines, since }: LogsFlags) =>
+        (await import('./logs.ts')).runLogs({
+          ...{ follows: follow, asJson: json },
+          ...(lines !== undefined && { lines }),
+          ...(since !== undefined && { since }),
+        }),
     );
 }
 

@@ -1,7 +1,7 @@
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parleyCommand, startCommand } from '#channel-kit/own-commands.ts';
+import { isContainer, parleyCommand, startCommand } from '#channel-kit/own-commands.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -89,19 +89,6 @@ export async function runServiceStatus({ asJson }: JsonOption): Promise<ExitCode
   return status === 0 ? 0 : 1;
 }
 
-/** Shows the journal of the service; `follows`: until interrupted. */
-export async function runLogs({
-  follows,
-  asJson,
-}: JsonOption & { readonly follows: boolean }): Promise<ExitCode> {
-  const { isSystem } = installed();
-  const unit = isSystem ? `--unit=${serviceName}` : `--user-unit=${serviceName}`;
-  const output = asJson ? '--output=json' : '--output=cat';
-  const args = [unit, output, '--lines=200', ...(follows ? ['--follow'] : ['--no-pager'])];
-  const { status } = spawnSync('journalctl', args, { stdio: 'inherit' });
-  return status === 0 ? 0 : 1;
-}
-
 /** Stops the service and removes its unit; the data stays. */
 export async function uninstallService(): Promise<CommandOutput> {
   const { isSystem, path } = installed();
@@ -131,16 +118,29 @@ function unseen({ variables, envFiles }: Config, home: string): readonly string[
       ];
 }
 
-function installed(): { readonly isSystem: boolean; readonly path: string } {
+/** A unit that was installed, for the whole machine or for this user. */
+type InstalledService = { readonly isSystem: boolean; readonly path: string };
+
+function installed(): InstalledService {
   requireSystemd();
-  for (const isSystem of [false, true]) {
-    const path = unitPath(isSystem, userConfigFolder());
-    if (existsSync(path)) return { isSystem, path };
-  }
-  throw new ParleyError(
-    'invalid_input',
-    `There is no service. Install it: ${parleyCommand} service install. Without it, Parley logs to the terminal it was started in.`,
-  );
+  const service = installedService();
+  if (service !== undefined) return service;
+  throw new ParleyError('invalid_input', `There is no service. Install it: ${parleyCommand} service install`);
+}
+
+/** Returns the installed service; undefined if there is none, or systemd doesn't run here. */
+export function installedService(): InstalledService | undefined {
+  if (!isSystemdHere()) return undefined;
+  const places = [false, true].map((isSystem) => ({
+    isSystem,
+    path: unitPath(isSystem, userConfigFolder()),
+  }));
+  return places.find(({ path }) => existsSync(path));
+}
+
+/** Says whether the service runs now. */
+export function isServiceActive({ isSystem }: InstalledService): boolean {
+  return stateOf(isSystem) === 'active';
 }
 
 function controlOf(isSystem: boolean): (...args: readonly string[]) => void {
@@ -179,10 +179,14 @@ export async function assertStaysUp(state: () => string, clock: Pick<Clock, 'wai
 const scope = (isSystem: boolean) => (isSystem ? [] : ['--user']);
 
 /** Checks for the folder that exists when systemd is running (sd_booted(3)); a container may have just the programs. */
+function isSystemdHere(): boolean {
+  return existsSync('/run/systemd/system');
+}
+
 function requireSystemd(): void {
-  if (existsSync('/run/systemd/system')) return;
-  throw new ParleyError(
-    'invalid_input',
-    `systemd doesn't run here. In Docker: docker compose logs -f parley. Elsewhere, let your own supervisor run: ${startCommand}`,
-  );
+  if (isSystemdHere()) return;
+  const instead = isContainer()
+    ? 'In a container, its restart policy keeps Parley running.'
+    : `Let your own supervisor run: ${startCommand}`;
+  throw new ParleyError('invalid_input', `systemd doesn't run here. ${instead}`);
 }

@@ -5,11 +5,13 @@ import type { Log } from '#contracts/log.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import type { Config } from '../config/config.ts';
-import { isInteractive } from '../config/environment.ts';
+import { isInteractive, isJournaled } from '../config/environment.ts';
 import type { ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { bytesOf } from '../config/megabytes.ts';
 import { secretsOf } from '../config/secrets-of.ts';
-import { createLogger } from '../logging/logger.ts';
+import { logPath, openLogFile } from '../logging/log-file.ts';
+import { createLogger, type Logger } from '../logging/logger.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { checkConfig, checkForStart } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -59,8 +61,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
   };
   // A part with invalid settings is reported by the stage that loads it.
   const config = await load((loaded) => checkForStart(loaded, channels));
-  const logger = await createLogger({ level: config.logLevel, isPretty: isInteractive() });
-  for (const secret of secretsOf(config)) logger.redactor.add(secret);
+  const logger = await openLog(config);
   const { log } = logger;
   const signals = signalsOf(isInteractive());
   const stopped = firstOf(signals.stop);
@@ -109,6 +110,17 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     // Otherwise, for example, a channel still starting would keep the process alive. Its exit code is set by then.
     setImmediate(() => process.exit());
   }
+}
+
+/** Opens the log: on standard output and, unless the settings or systemd make it needless, in the data folder. */
+async function openLog(config: Config): Promise<Logger> {
+  const { logLevel: level, logFile, dataDir } = config;
+  const { enabled = !(await isJournaled()), maxMb } = logFile;
+  const onFault = (error: unknown) => logger.log.warn({ error }, 'log.file-not-written');
+  const file = enabled ? openLogFile(logPath(dataDir), { maxBytes: bytesOf(maxMb), onFault }) : undefined;
+  const logger = await createLogger({ level, isPretty: isInteractive(), ...(file && { file }) });
+  for (const secret of secretsOf(config)) logger.redactor.add(secret);
+  return logger;
 }
 
 /** Resolves with undefined if the start isn't complete `ms` after a stop was requested. */

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type EnvFile, withEnvFiles } from './env-files.ts';
@@ -157,6 +158,14 @@ export function childEnvironment(): Record<string, string> {
     if (value !== undefined) child[name] = value;
   }
   return child;
+}
+
+/** Says whether systemd keeps this process's output: it names the stream, which a shell inside a service inherits. */
+export async function isJournaled(): Promise<boolean> {
+  const { JOURNAL_STREAM: stream } = process.env;
+  if (stream === undefined) return false;
+  const found = await stat('/dev/stdout').catch(() => undefined);
+  return found !== undefined && stream === `${found.dev}:${found.ino}`;
 }
 
 /** Says whether the output goes to a terminal, and so may have readable logs and colours. */

@@ -52,24 +52,6 @@ export const tracing = z
   })
   .prefault({});
 
-/** Whether the full requests and answers of model calls are logged. */
-export const payloadLog = z
-  .strictObject({
-    enabled: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Write each model request and answer to payloads.jsonl in the data folder, without secrets. The file contains what people wrote.',
-      ),
-    maxMb: z
-      .number()
-      .min(1)
-      .max(100_000)
-      .default(64)
-      .describe('Maximum size in megabytes, including the previous file.'),
-  })
-  .prefault({});
-
 export const models = z
   .record(
     identifier,

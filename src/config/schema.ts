@@ -5,7 +5,8 @@ import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import { isAddressRange, isHost } from './address.ts';
 import { agent, budgetLimits, count, identifier, subagents } from './agent-schema.ts';
 import { channels } from './channel-schema.ts';
-import { longestSilenceMs, modelName, models, payloadLog, providers, tracing } from './model-schema.ts';
+import { logFile, payloadLog } from './log-schema.ts';
+import { longestSilenceMs, modelName, models, providers, tracing } from './model-schema.ts';
 import { peer } from './peer.ts';
 import { queue } from './queue-schema.ts';
 import { compilePattern, maxInstructionsTogether } from './text-pattern.ts';
@@ -271,6 +272,7 @@ export const fileSchema = z.strictObject({
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')
     .describe('Lowest level of log lines that are written.'),
+  logFile,
   timeZone: z
     .string()
     .refine(isTimeZone, "isn't an IANA time zone, for example Europe/Berlin")

@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream';
 import pino from 'pino';
 import type { Log } from '#contracts/log.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
+import type { LogFile } from './log-file.ts';
 import { createRedactor, type Redactor, stripLogLine } from './redaction.ts';
 
 export type LoggerOptions = {
@@ -13,8 +14,11 @@ export type LoggerOptions = {
   readonly redactor?: Redactor;
   /** Where to write instead of standard output: a file path or a stream. */
   readonly destination?: string | Writable;
+  /** Also receives every line, as JSON. */
+  readonly file?: LogFile;
 };
 
+/** The log of a process, with what changes it while it runs. */
 export type Logger = {
   readonly log: Log;
   readonly redactor: Redactor;
@@ -43,15 +47,24 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeFault, error: describeFault, cause: describeFault },
     },
-    { write: (line: string) => sink.write(sections.run('log line', () => clean(line))) },
+    {
+      write: (line: string) => {
+        const cleaned = sections.run('log line', () => clean(line));
+        options.file?.write(cleaned);
+        sink.write(cleaned);
+      },
+    },
   );
   const time = (by: Sections) => {
     sections = by;
   };
+  const close = async () => {
+    await Promise.all([sink.close(), options.file?.close()]);
+  };
   const setLevel = (level: LoggerOptions['level']) => {
     logger.level = level;
   };
-  return { log: asLog(logger), redactor, time, setLevel, close: sink.close };
+  return { log: asLog(logger), redactor, time, setLevel, close };
 }
 
 /** Most characters kept for a reader that has stopped, such as a terminal scrolled back; the rest is dropped. */
@@ -112,16 +125,24 @@ async function prettify(options: LoggerOptions, target: LineTarget): Promise<Sin
   if (!options.isPretty) {
     return { write: (line) => void target.write(line), close: () => Promise.resolve() };
   }
+  const isColored = options.destination === undefined && process.stdout.hasColors?.() === true;
+  const render = await loadLineRenderer({ isColored, withDate: false });
+  return { write: (line) => void target.write(render(line)), close: () => Promise.resolve() };
+}
+
+/** Returns a function that turns a line of JSON into one for people, with the time in this machine's zone. */
+export async function loadLineRenderer(options: {
+  readonly isColored: boolean;
+  readonly withDate: boolean;
+}): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty');
-  const isColoured = options.destination === undefined && process.stdout.hasColors?.() === true;
-  const render = prettyFactory({
+  return prettyFactory({
     messageKey: 'event',
-    colorize: isColoured,
+    colorize: options.isColored,
     ignore: 'pid',
-    translateTime: 'SYS:HH:MM:ss',
+    translateTime: options.withDate ? 'SYS:yyyy-mm-dd HH:MM:ss' : 'SYS:HH:MM:ss',
     singleLine: true,
   });
-  return { write: (line) => void target.write(render(line)), close: () => Promise.resolve() };
 }
 
 function asLog(logger: pino.Logger): Log {

@@ -59,7 +59,7 @@ async function openPayloadLog(
   if (!payloadLog.enabled) return undefined;
   const [{ createPayloadLog }, { createRotatingFile }] = await Promise.all([
     import('./payload-log.ts'),
-    import('./rotating-file.ts'),
+    import('../../logging/rotating-file.ts'),
   ]);
   const path = join(dataDir, 'payloads.jsonl');
   deps.log.warn({ path }, 'payload-log.opened');

@@ -6,8 +6,8 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ModelEvent, ModelRequest } from '#contracts/model.ts';
+import type { RotatingFile } from '../../logging/rotating-file.ts';
 import type { CallObserver, CallOutcome, ObservedCall } from './call-observer.ts';
-import type { RotatingFile } from './rotating-file.ts';
 
 export type PayloadLogDeps = {
   readonly file: RotatingFile;
