@@ -22,7 +22,11 @@ export const signalMutants: readonly Mutant[] = [
   {
     name: 'a new field of signal-cli dropped',
     invariant: 'a message with nothing but unknown fields names them',
-    edit: { in: 'unknownFieldsOf', find: 'isRead(name, value) || isEmpty(value) ? [] : [name]', replace: '[]' },
+    edit: {
+      in: 'unknownFieldsOf',
+      find: 'isRead(name, value) || isEmpty(value) ? [] : [name]',
+      replace: '[]',
+    },
     test: {
       file: 'test/inputs/signal/corpus.test.ts',
       name: 'that renames its only content names the new field',

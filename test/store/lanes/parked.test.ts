@@ -386,9 +386,9 @@ describeEachDatabase('a parked run', (open, beside) => {
     await park(store, run);
     const { effects } = await store.write(revokeOnConsole, { ref, by: atConsole });
     const { cancels, wakes } = effects;
-    expect(cancels).toEqual([{ runId: run.runId, reason: 'stop' }]);
+    expect(cancels).toEqual([{ runId: run.runId, reason: 'revoked' }]);
     expect(wakes).toEqual([{ laneKey: lane.key, class: 'main', delayMs: 0 }]);
-    expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'stop' });
+    expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'revoked' });
   });
 
   it('loses no /stop to the step that parks it, whichever comes first', async () => {
