@@ -1,4 +1,4 @@
-import type { InboundMessage } from '#contracts/envelope.ts';
+import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import { isTyped } from '#contracts/provenance.ts';
 
 /** Set for one group by `/activation`; wins over the configuration. */
@@ -37,4 +37,10 @@ export function passesMentionGate(
   if (message.mentionsBot) return true;
   const text = message.text.slice(0, searchedLength);
   return patterns.some((pattern) => pattern.find(text) !== undefined);
+}
+
+/** Says whether a person speaks to the bot or has added it to the group. */
+export function isCalledBy(event: InboundEnvelope['event']): boolean {
+  if (event.kind === 'membership') return event.isMember;
+  return event.kind === 'message' && ((event.mentionsBot && isTyped(event)) || event.repliesToBot);
 }

@@ -6,7 +6,6 @@
 import type { RefusalReason } from '#contracts/acceptance.ts';
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import { type Authority, leastTrusted } from '#contracts/outcome.ts';
-import { isTyped } from '#contracts/provenance.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Asker, CommandCall, Order } from '../commands/chat-command.ts';
 import { newApprovalId } from '../commands/one-time-code.ts';
@@ -32,7 +31,7 @@ import { hasContent, unreadFields } from './inbound-content.ts';
 import { type InboundPolicy, type QueuePlace, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
 import { laneAddress } from './lane-address.ts';
 import { eventOf } from './ledger-event.ts';
-import { passesMentionGate } from './mention-gate.ts';
+import { isCalledBy, passesMentionGate } from './mention-gate.ts';
 import { readOrder } from './own-words.ts';
 import { keptEdit, pairingRequest } from './pairing.ts';
 import {
@@ -347,11 +346,15 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
     reason === 'group-not-allowed' &&
     isOwnerBy({ route, sender, standing }, gate.access) &&
     isCalledBy(event)
-  )
-    return { kind: 'ask-group', request: { id: newApprovalId(), route } };
-  if (reason === 'dm-not-paired' && event.kind === 'delete')
-    return { kind: 'refuse', reason, kept: 'deleted' };
-  if (reason === 'dm-not-paired' && event.kind === 'edit') {
+  ) {
+    const kept =
+      event.kind === 'message' ? keptMessage(gate, { arrival, message: event }, 'owner') : undefined;
+    const mention = kept && { ...kept, senderId: sender.id };
+    return { kind: 'ask-group', request: { id: newApprovalId(), route, kept: mention } };
+  }
+  const mayBeKept = reason === 'dm-not-paired' || reason === 'group-not-allowed';
+  if (mayBeKept && event.kind === 'delete') return { kind: 'refuse', reason, kept: 'deleted' };
+  if (mayBeKept && event.kind === 'edit') {
     const edit = decideEdit({ gate, envelope, authority: 'member', event });
     return { kind: 'refuse', reason, ...(edit.kind === 'edit' && { kept: keptEdit(edit) }) };
   }
@@ -361,7 +364,7 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
   const typed = readOrder(event, { name: arrival.botName });
   const isStart = typed?.command.name === start.name && isWithinRate(gate, envelope, now);
   if (reason === 'dm-not-paired') {
-    const message = typed === undefined && hasContent(event) ? keptMessage(gate, arrival, event) : undefined;
+    const message = keptMessage(gate, { arrival, message: event }, 'member');
     return pairingRequest(gate, envelope, { message, isStart });
   }
   const id = platformRef(route.channel, sender.id);
@@ -372,16 +375,18 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
   return { kind: 'refuse', reason, ...(isReported && { notice: { route, text, ...once } }) };
 }
 
-/** Says whether a person speaks to the bot or has added it to the group. */
-function isCalledBy(event: InboundEnvelope['event']): boolean {
-  if (event.kind === 'membership') return event.isMember;
-  return event.kind === 'message' && ((event.mentionsBot && isTyped(event)) || event.repliesToBot);
-}
-
-/** Builds the message that enters a stranger's lane once they are let in; their rights are decided then. */
-function keptMessage(gate: InboundPolicy, arrival: Arrival, message: InboundMessage): KeptMessage {
+/**
+ * Builds the message that enters its lane once its sender or its group is admitted; rights are decided then. Undefined
+ * for a command, and where there is nothing to answer.
+ */
+function keptMessage(
+  gate: InboundPolicy,
+  { arrival, message }: Pick<MessageEvent, 'arrival' | 'message'>,
+  authority: Authority,
+): KeptMessage | undefined {
+  if (!hasContent(message) || readOrder(message, { name: arrival.botName }) !== undefined) return undefined;
   const event = eventOf(arrival);
-  const { id, lane, route, content } = newItem(gate, { arrival, event, authority: 'member', message });
+  const { id, lane, route, content } = newItem(gate, { arrival, event, authority, message });
   return { id, lane, route, content, eventKey: event.eventKey, messageId: message.messageId };
 }
 

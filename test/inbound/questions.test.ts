@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { MediaAbility } from '../../src/contracts/channel-abilities.ts';
-import { messageId } from '../../src/contracts/ids.ts';
+import { type MessageId, messageId } from '../../src/contracts/ids.ts';
 import type { Button } from '../../src/contracts/outbound.ts';
 import { releaseLeftFiles } from '../../src/inbound/release-left-files.ts';
 import { emptyMessage } from '../../src/inbound/stored-content.ts';
@@ -14,6 +14,7 @@ import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { readPendingContent } from '../store/access-builders.ts';
+import { unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { holdRow } from '../store/hold-row.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -342,6 +343,33 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect((await town.send(ann, 'Hello bot', there)).kind).toBe('accepted');
   });
 
+  it('answers the mention that it was asked about, as it reads by then, once the group is admitted', async () => {
+    const town = await aTown(open());
+    const asked = async (change?: (group: string, messageId: MessageId) => Promise<unknown>) => {
+      const group = `-${anAccount('alpha').peer}`;
+      const messageId = unique('m') as MessageId;
+      await town.send(town.owner, { kind: 'membership', isMember: true }, { group });
+      await town.send(town.owner, '/status', { group, mentionsBot: true });
+      const mention = { ...emptyMessage, messageId, text: 'What is new?', mentionsBot: true };
+      await town.send(town.owner, mention, { group });
+      await town.send(town.owner, 'And what else?', { group, mentionsBot: true });
+      await change?.(group, messageId);
+      const [here] = (await questionIn(open(), { channel: 'alpha', peer: group })).buttons;
+      for (const _ of [1, 2]) await town.send(town.owner, press(here?.id ?? ''), { group });
+      return open().read(readItems, { group });
+    };
+    expect(await asked()).toEqual([{ text: 'What is new?', state: 'waiting', authority: 'owner' }]);
+    const edit = { kind: 'edit', text: 'What is old?', provenance: 'typed' } as const;
+    const edited = await asked((group, messageId) =>
+      town.send(town.owner, { ...edit, messageId }, { group }),
+    );
+    expect(edited).toMatchObject([{ text: 'What is old?' }]);
+    const deleted = await asked((group, messageId) =>
+      town.send(town.owner, { kind: 'delete', messageId }, { group }),
+    );
+    expect(deleted).toEqual([]);
+  });
+
   it('says what lets a group in where /activation off cannot take it out', async () => {
     const [owner, group] = [anAccount('alpha'), `-${anAccount('alpha').peer}`];
     const off = async (access: NonNullable<IntakeFixtureSettings['access']>) => {
@@ -372,5 +400,17 @@ const readKept: StoreQuery<{ readonly peerId: string }, readonly (string | null)
   run: async (tx, { peerId }) => {
     const rows = await tx.db.selectFrom('pairings').select('kept').where('peerId', '=', peerId).execute();
     return rows.map(({ kept }) => kept);
+  },
+};
+
+const readItems: StoreQuery<{ readonly group: string }, readonly unknown[]> = {
+  query: 'readItemsOfGroup',
+  run: async (tx, { group }) => {
+    const rows = await tx.db
+      .selectFrom('inbox')
+      .select(['content', 'state', 'authority'])
+      .where('conversationKey', 'like', `%/${group}`)
+      .execute();
+    return rows.map(({ content, ...row }) => ({ text: JSON.parse(content).text, ...row }));
   },
 };

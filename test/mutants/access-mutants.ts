@@ -11,6 +11,22 @@ const signIns = 'test/server/sign-ins.test.ts';
 /** Broken variants of access control, and of the code that decides it. */
 export const accessMutants: readonly Mutant[] = [
   {
+    name: 'the mention before the admission forgotten',
+    invariant: 'the message that caused the question about a group is answered once the group is admitted',
+    edit: { in: 'admitGroup', find: 'if (kept) {', replace: 'if (kept && kept.id === "") {' },
+    test: { file: 'test/inbound/questions.test.ts', name: 'answers the mention that it was asked about' },
+  },
+  {
+    name: 'a deleted mention answered',
+    invariant: 'a message that its sender has deleted is not answered once its group is admitted',
+    edit: {
+      in: 'changeKept',
+      find: 'await changeKeptMention(tx, { subject: conversationKey, senderId, messageId }, changed);',
+      replace: '',
+    },
+    test: { file: 'test/inbound/questions.test.ts', name: 'answers the mention that it was asked about' },
+  },
+  {
     name: 'HEAD spends a sign-in link',
     invariant: 'a sign-in link opens one session, for the browser that opens it',
     edit: { in: 'mountSignIn', find: "if (request.method === 'HEAD') return reply.send();", replace: '' },

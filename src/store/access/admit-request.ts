@@ -2,17 +2,13 @@
 import { fillNotice } from '../../texts/notices.ts';
 import type { Approval, ApprovalEnd } from '../approvals/approval-states.ts';
 import type { StepTx, Tx } from '../base/command.ts';
-import { conversationKeyOf } from '../base/conversation-key.ts';
-import type { Effects } from '../base/effects.ts';
 import { isApprovedOwner } from '../base/index-predicates.ts';
-import { json, type KeptMessage } from '../base/json.ts';
+import { json } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import { findRow } from '../base/row-by-key.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
-import { placeItem } from '../items/enqueue-item.ts';
-import { acceptEntry } from '../rows/item-states.ts';
-import { ensureLane } from '../rows/lane-row.ts';
 import { leaveFiles } from '../rows/left-files.ts';
+import { answerKept } from './answer-kept.ts';
 import { blankNotice } from './blank-notice.ts';
 import type { OpenDecision } from './decider.ts';
 import { personLabel } from './person-label.ts';
@@ -44,7 +40,8 @@ export async function admitRequest(tx: StepTx, { approval, by, effects }: OpenDe
   const kept = json.kept(request.kept);
   const text = kept ? tx.texts.pairingApproved : tx.texts.pairingApprovedAsk;
   const key = `pairing:${approval.id}:approved`;
-  if (kept) await answerKept(tx, { kept, account, peerId, role, effects });
+  const authority = role === 'owner' ? 'owner' : 'member';
+  if (kept) await answerKept(tx, { kept, account, senderId: peerId, authority, effects });
   // This locks the conversation, which must precede locking one of its parts below.
   effects.deliveries.push(await insertNotice(tx, { key, route, text }));
   await blankNotice(tx, request.noticeKey);
@@ -66,43 +63,6 @@ export async function dropRequest(
   await blankNotice(tx, request.noticeKey);
   const text = state === 'expired' ? tx.texts.pairingLapsed : tx.texts.pairingRefused;
   return fillNotice(text, { who: personLabel(request), by: by ?? '' });
-}
-
-type Kept = {
-  readonly kept: KeptMessage;
-  readonly account: string;
-  readonly peerId: string;
-  readonly role: Role;
-  readonly effects: Effects;
-};
-
-/** How long to wait for a kept message's file, ms; the same as for any other message. */
-const fetchWaitMs = 20_000;
-
-/** Places the kept message in its lane, and records it in the ledger as accepted. */
-async function answerKept(tx: Tx, { kept, account, peerId, role, effects }: Kept): Promise<void> {
-  const { id, lane: spec, route, content, eventKey, messageId } = kept;
-  const lane = await ensureLane(tx, spec);
-  const isFetching = content.attachments.length > 0;
-  const conversationKey = conversationKeyOf(route);
-  await placeItem(
-    tx,
-    lane,
-    {
-      ...{ id, content, account, conversationKey, messageId, isFetching },
-      kind: 'message',
-      source: 'platform',
-      reach: 'mode',
-      target: route,
-      authority: role === 'owner' ? 'owner' : 'member',
-      senderId: peerId,
-      bundle: null,
-      isHeld: false,
-      dueAt: tx.now + (isFetching ? fetchWaitMs : 0),
-    },
-    effects,
-  );
-  await acceptEntry(tx, { account, eventKey }, { inboxId: id, laneKey: lane.key });
 }
 
 type Person = {

@@ -20,7 +20,7 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import type { LaneRef } from '../base/lane-spec.ts';
 import { lockAccounts } from '../processes/accounts.ts';
 import { lockOrMakeLanes } from '../rows/lane-row.ts';
-import { admitGroup, describeGroup } from './admit-group.ts';
+import { admitGroup, dropGroup, laneOfMention } from './admit-group.ts';
 import { admitRequest, dropRequest, laneOfKept } from './admit-request.ts';
 import type { Decider, OpenDecision } from './decider.ts';
 import { lockAttempts } from './pairing-attempts.ts';
@@ -48,7 +48,7 @@ type KindSteps = {
 
 const steps: Readonly<Record<ApprovalKind, KindSteps>> = {
   pairing: { laneOf: laneOfKept, approve: admitRequest, drop: dropRequest },
-  group: { approve: admitGroup, drop: describeGroup },
+  group: { laneOf: laneOfMention, approve: admitGroup, drop: dropGroup },
 };
 
 /** The account and lane of a command, or the account of a press. */

@@ -59,6 +59,20 @@ export async function closeApproval(tx: Tx, { id, state, by }: ApprovalEnd): Pro
   return numUpdatedRows > 0;
 }
 
+/** Changes what an open question's kind has stored with it; undefined removes a detail. */
+export async function addDetails(
+  tx: Tx,
+  { id, details }: Pick<Approval, 'id' | 'details'>,
+  changes: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  await tx.db
+    .updateTable('approvals')
+    .set({ details: JSON.stringify({ ...details, ...changes }) })
+    .where('id', '=', id)
+    .where('state', '=', 'open')
+    .execute();
+}
+
 /** Locks the question's row. */
 export async function lockApproval(tx: Tx, id: string): Promise<void> {
   await lockRows(tx, tx.db.selectFrom('approvals').select('id').where('id', '=', id));
@@ -67,6 +81,21 @@ export async function lockApproval(tx: Tx, id: string): Promise<void> {
 /** Reads a question by its id; undefined when there is none. */
 export async function readApproval(tx: Tx, id: string): Promise<Approval | undefined> {
   const row = await tx.db.selectFrom('approvals').selectAll().where('id', '=', id).executeTakeFirst();
+  return row && approvalOf(row);
+}
+
+/** Reads the open question about a subject. */
+export async function readOpenApproval(
+  tx: Tx,
+  { kind, subject }: Pick<NewApproval, 'kind' | 'subject'>,
+): Promise<Approval | undefined> {
+  const row = await tx.db
+    .selectFrom('approvals')
+    .selectAll()
+    .where(isOpenApproval())
+    .where('kind', '=', kind)
+    .where('subject', '=', subject)
+    .executeTakeFirst();
   return row && approvalOf(row);
 }
 
