@@ -141,27 +141,28 @@ function readMessage(message: Message, place: ChannelLocation, around: MappingCo
   return { kind: 'events', place, events: [envelope], messageId: id };
 }
 
-/** Discord's own notes are refused by name. A type that nobody knows is read if there is anything to read. */
+/** Discord's own notes are refused by name, as are messages of which nothing can be read. */
 function eventOf(message: Message, { guildId }: ChannelLocation, around: MappingContext): InboundEvent {
-  const { type, id } = message;
   const fate = fateOf(message);
-  const named = { messageId: messageId(id) };
-  if (fate?.as === 'refused') return unsupported(`message-type-${type}: ${fate.note}`, named);
+  if (fate?.as === 'refused') return refused(message, fate.note);
   const content = readContent(message, guildId, around);
-  if (type === MessageType.ThreadStarterMessage) return starterOf(content, message);
-  if (fate?.as === 'background') return { ...content, provenance: 'automated', startsNoRun: true };
-  const isEmpty = content.text === '' && content.attachments.length === 0 && content.described === undefined;
-  if (fate === undefined && isEmpty)
-    return unsupported(`message-type-${type}: nobody knows this kind yet`, named);
-  return content;
+  if (message.type === MessageType.ThreadStarterMessage) return starterOf(content, message);
+  const hasContent =
+    content.text.trim() !== '' || content.attachments.length > 0 || content.described !== undefined;
+  if (!hasContent && fate === undefined) return refused(message, 'nobody knows this kind yet');
+  if (!hasContent && content.unknownFields === undefined) return refused(message, emptyReason);
+  return fate?.as === 'background' ? { ...content, provenance: 'automated', startsNoRun: true } : content;
+}
+
+const emptyReason = 'it has no content; without Message Content Intent, Discord leaves it out';
+
+function refused({ type, id }: Message, why: string): InboundEvent {
+  return unsupported(`message-type-${type}: ${why}`, { messageId: messageId(id) });
 }
 
 /** The message that a thread hangs on is in another channel; in the thread it is quoted, and starts nothing. */
-function starterOf(content: InboundMessage, { type, id }: Message): InboundEvent {
-  if (content.quote === undefined)
-    return unsupported(`message-type-${type}: the first message of the thread is gone`, {
-      messageId: messageId(id),
-    });
+function starterOf(content: InboundMessage, message: Message): InboundEvent {
+  if (content.quote === undefined) return refused(message, 'the first message of the thread is gone');
   return { ...content, described: [starterLine], provenance: 'quoted', startsNoRun: true };
 }
 
@@ -201,13 +202,18 @@ function isRefused(message: Message): boolean {
   return fateOf(message)?.as === 'refused';
 }
 
-/** A complete message names its content; one without that field was changed in another way, and keeps its words. */
+/**
+ * A complete message names its words and its files. One that doesn't name its words was changed in another way, and
+ * keeps them; one whose files aren't named, or can't be read, keeps those.
+ */
 function editOf(message: Message, data: unknown, { place, around }: Scene): InboundEvent {
   const head = { kind: 'edit', messageId: messageId(message.id), provenance: provenanceOf(message) } as const;
-  const isComplete = typeof fieldsOf(data).content === 'string';
-  const { unknownFields, ...written } = readWritten(message, place.guildId, around);
-  if (isComplete) return { ...head, ...written, ...(unknownFields && { unknownFields }) };
-  return { ...head, text: '', ...(unknownFields && { unknownFields }) };
+  const { content, attachments: files } = fieldsOf(data);
+  const { unknownFields, attachments, ...words } = readWritten(message, place.guildId, around);
+  const unread = unknownFields && { unknownFields };
+  if (typeof content !== 'string') return { ...head, text: '', ...unread };
+  const areFilesRead = Array.isArray(files) && (files.length === 0 || message.body.attachments.length > 0);
+  return { ...head, ...words, ...unread, ...(areFilesRead && { attachments }) };
 }
 
 type Where = { readonly channel_id: string; readonly guild_id?: string | undefined };

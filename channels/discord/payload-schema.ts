@@ -103,7 +103,10 @@ export const updateSchema = z.object({ id, ...placeShape, edited_timestamp: soft
 export const authoredSchema = factsSchema.pick({ id: true, author: true, webhook_id: true });
 
 export const deleteSchema = z.object({ id, ...placeShape });
-export const bulkDeleteSchema = z.object({ ids, ...placeShape });
+export const bulkDeleteSchema = z.object({
+  ids: ids.refine((list) => list.length > 0, 'names no message'),
+  ...placeShape,
+});
 
 export const reactionSchema = z.object({
   user_id: id,

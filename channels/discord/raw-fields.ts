@@ -7,7 +7,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** Returns the value as an object, or an empty one for anything else; of unparsed JSON, the fields that are known. */
 export function fieldsOf(value: unknown): Fields {
   if (value instanceof UnparsedJson) return value.fields;
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
 /** Returns an id among the fields as it came; empty if it is missing, or is neither text nor a number. */

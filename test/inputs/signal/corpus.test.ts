@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { fieldFates } from '../../../channels/signal/field-fates.ts';
 import { botOf } from '../../../channels/signal/ids.ts';
 import { type Known, readFrames } from '../../../channels/signal/inbound.ts';
-import { summarize } from '../telegram/telegram-input.ts';
+import { summarize } from '../read-input.ts';
 import { events } from './events.ts';
 import { messages } from './messages.ts';
 import { recordFields } from './record-fields.ts';

@@ -1,4 +1,4 @@
-import type { ReadInput } from '../telegram/telegram-input.ts';
+import type { ReadInput } from '../read-input.ts';
 
 /** A notification in a shape that signal-cli sends, in our own words, and how Parley reads it; absent: not at all. */
 export type SignalInput = {

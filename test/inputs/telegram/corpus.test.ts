@@ -2,12 +2,13 @@
 import { describe, expect, it } from 'vitest';
 import { botOf } from '../../../channels/telegram/ids.ts';
 import { readUpdate } from '../../../channels/telegram/inbound.ts';
+import { summarize } from '../read-input.ts';
 import { events } from './events.ts';
 import { lines } from './lines.ts';
 import { media } from './media.ts';
 import { quotes } from './quotes.ts';
 import { richMessages } from './rich.ts';
-import { summarize, type TelegramInput } from './telegram-input.ts';
+import type { TelegramInput } from './telegram-input.ts';
 import { words } from './words.ts';
 
 const bot = botOf({ id: 700, username: 'ParleyBot' });

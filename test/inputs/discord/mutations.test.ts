@@ -1,0 +1,144 @@
+/** However the fields of an event change, it leaves a trace: words, files, an event, or a refusal by name. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { InboundEvent } from '#contracts/envelope.ts';
+import { messageFields, undocumentedMessageFields } from '../../../channels/discord/content-fates.ts';
+import { aMessage, aScene } from '../../channels/discord/payloads.ts';
+import { holds } from '../../support/holds.ts';
+import type { DiscordInput } from './discord-input.ts';
+import { inputs } from './inputs.ts';
+
+const scene = aScene();
+
+/** Says what became of the event; undefined if nothing did. */
+function traceOf({ t, d }: DiscordInput['dispatch']): string | undefined {
+  const reading = scene.read(t, d);
+  if (reading.kind === 'nothing') return undefined;
+  if (reading.kind === 'unreadable') return `unreadable: ${reading.row.problem}`;
+  // Discord is asked about the channel, and the event is read again.
+  if (reading.kind !== 'events') return reading.kind;
+  const [envelope] = reading.events;
+  return envelope && traceOfEvent(envelope.event);
+}
+
+function traceOfEvent(event: InboundEvent): string | undefined {
+  if (event.kind === 'unsupported') return /^\S+: \S/.test(event.name) ? event.name : undefined;
+  if (event.kind !== 'message') return event.kind;
+  const { text, described = [], attachments, unknownFields = [] } = event;
+  const hasContent = text !== '' || described.length > 0 || attachments.length > 0;
+  return hasContent || unknownFields.length > 0 ? 'message' : undefined;
+}
+
+type Fields = Record<string, unknown>;
+
+/** Everything that may happen to one member of an object. */
+const changes: Readonly<Record<string, (at: Fields, key: string) => void>> = {
+  null: (at, key) => {
+    at[key] = null;
+  },
+  absent: (at, key) => {
+    delete at[key];
+  },
+  renamed: (at, key) => {
+    at[`${key}_2031`] = at[key];
+    delete at[key];
+  },
+  moved: (at, key) => {
+    at.moved_2031 = { [key]: at[key] };
+    delete at[key];
+  },
+  'of another type': (at, key) => {
+    at[key] = typeof at[key] === 'string' ? 17 : 'seventeen';
+  },
+  'in a list': (at, key) => {
+    at[key] = [at[key]];
+  },
+  empty: (at, key) => {
+    at[key] = Array.isArray(at[key]) ? [] : typeof at[key] === 'object' ? {} : '';
+  },
+  'beside an unknown field': (at) => {
+    at.added_2031 = { text: 'new' };
+  },
+};
+
+/** Every object inside a value, itself first. */
+function objectsIn(value: unknown): readonly Fields[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inside = Object.values(value).flatMap(objectsIn);
+  return Array.isArray(value) ? inside : [value as Fields, ...inside];
+}
+
+type Mutation = { readonly input: DiscordInput; readonly key: string; readonly d: Fields };
+
+/** Every input with this change at every one of its members. */
+function mutationsBy(change: (at: Fields, key: string) => void): readonly Mutation[] {
+  const read = inputs.filter((input) => input.read !== undefined);
+  return read.flatMap((input) =>
+    objectsIn(input.dispatch.d).flatMap((object, place) =>
+      Object.keys(object).flatMap((key) => {
+        const d = structuredClone(input.dispatch.d) as Fields;
+        const at = objectsIn(d)[place];
+        if (at === undefined) return [];
+        change(at, key);
+        return [{ input, key, d }];
+      }),
+    ),
+  );
+}
+
+/** An update without a time of editing says that Discord itself has changed something. */
+const isNoEdit = ({ d, input: { dispatch } }: Mutation): boolean =>
+  dispatch.t === 'MESSAGE_UPDATE' && !/string|number/.test(typeof d.edited_timestamp);
+
+it.each(Object.entries(changes))(
+  'leaves a trace of an event of Discord when any one of its members is %s',
+  (_, change) => {
+    const lost = mutationsBy(change)
+      .filter((mutation) => !isNoEdit(mutation))
+      .filter(({ input, d }) => traceOf({ t: input.dispatch.t, d }) === undefined)
+      .map(({ input, key }) => `${input.name}: ${key}`);
+    expect(lost).toEqual([]);
+  },
+);
+
+it.each(Object.entries(changes))(
+  'refuses a message of Discord as unreadable only for its ids and its author, not when another member is %s',
+  (_, change) => {
+    const odd = mutationsBy(change)
+      .filter(({ input: { dispatch } }) => /^MESSAGE_(?:CREATE|UPDATE)$/.test(dispatch.t))
+      .filter(({ key }) => !/^(?:id|channel_id|author)$/.test(key))
+      .filter(({ input, d }) => traceOf({ t: input.dispatch.t, d })?.startsWith('unreadable'))
+      .map(({ input, key }) => `${input.name}: ${key}`);
+    expect(odd).toEqual([]);
+  },
+);
+
+const fates: Readonly<Record<string, { readonly as: string }>> = {
+  ...messageFields,
+  ...undocumentedMessageFields,
+};
+
+it('leaves a trace of any combination of Discord’s content fields with unknown ones', () => {
+  const pieces = inputs.flatMap(({ dispatch: { t, d }, read }) =>
+    t === 'MESSAGE_CREATE' && read?.event === 'message' && read.unknown === undefined
+      ? Object.entries(d).filter(([field, value]) => isContent(field) && String(value ?? '') !== '')
+      : [],
+  );
+  // JSON with such keys is refused as a whole.
+  const value = fc
+    .jsonValue()
+    .filter((json) => !/"(?:__proto__|constructor|prototype)":/.test(JSON.stringify(json)));
+  const unknown = fc.dictionary(fc.stringMatching(/^[a-z_]{3,20}_2031$/), value, { maxKeys: 4 });
+  const property = fc.property(fc.subarray(pieces, { maxLength: 8 }), unknown, (known, added) => {
+    const d = aMessage({ content: '', ...added, ...Object.fromEntries(known) });
+    const hasUnknown = Object.values(added).some((one) => typeof one === 'number' || one === true);
+    const expected = known.length > 0 || hasUnknown ? /^message$/ : /^message(?:-type-0: .+)?$/;
+    expect(traceOf({ t: 'MESSAGE_CREATE', d })).toMatch(expected);
+  });
+  holds(property, { numRuns: 2000, interruptAfterTimeLimit: 5000 });
+});
+
+/** A message that isn't a reply ignores what it would quote. */
+function isContent(field: string): boolean {
+  return field !== 'referenced_message' && /^(?:text|media)$/.test(fates[field]?.as ?? '');
+}
