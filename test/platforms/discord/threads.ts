@@ -19,10 +19,12 @@ export type NewThread = {
 export function openThread({ world, events }: Platform, { on, ...thread }: NewThread): ChannelState {
   const { owner, parent, name } = thread;
   const state = world.addThread({ ...thread, ...(on === undefined ? {} : { id: on.id }) });
-  if (on !== undefined) world.add(state, { author: owner, type: messageTypes.threadStarter, replyTo: on.id });
   events.threadChanged(state, 'THREAD_CREATE', { newly_created: true });
-  if (on !== undefined) events.messageUpdated(world.change(on, { flags: on.flags | messageFlags.hasThread }));
-  else if (parent.type !== channelTypes.forum && !thread.isPrivate) {
+  if (on !== undefined) {
+    const starter = { author: owner, type: messageTypes.threadStarter, replyTo: on.id };
+    events.messageCreated(world.add(state, starter));
+    events.messageUpdated(world.change(on, { flags: on.flags | messageFlags.hasThread }));
+  } else if (parent.type !== channelTypes.forum && !thread.isPrivate) {
     const fields = { message_reference: { type: 0, channel_id: state.id, guild_id: parent.guildId } };
     const note = { author: owner, type: messageTypes.threadCreated, text: name, fields };
     events.messageCreated(world.add(parent, note));
