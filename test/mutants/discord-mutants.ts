@@ -5,6 +5,9 @@ const receiving = 'test/channels/discord/receiving.test.ts';
 const backfill = 'test/channels/discord/backfill.test.ts';
 const sending = 'test/channels/discord/sending.test.ts';
 const interactions = 'test/channels/discord/interactions.test.ts';
+const media = 'test/channels/discord/media.test.ts';
+const corpus = 'test/inputs/discord/corpus.test.ts';
+const mutations = 'test/inputs/discord/mutations.test.ts';
 
 /** Broken variants of the channel whose gateway forgets events, so that its history is read instead. */
 export const discordMutants: readonly Mutant[] = [
@@ -195,5 +198,91 @@ export const discordMutants: readonly Mutant[] = [
       replace: '!isBlockedUpstream(refusal) || signal.aborted',
     },
     test: { file: sending, name: 'that something before Discord refuses time and again' },
+  },
+  {
+    name: 'a preview of a link is an edit',
+    invariant: 'only an update with a time of editing is an edit',
+    edit: {
+      in: 'readEdit',
+      find: 'edited_timestamp: editedAt,',
+      replace: "edited_timestamp: editedAt = '',",
+    },
+    test: { file: corpus, name: 'a preview that Discord has found for a link' },
+  },
+  {
+    name: 'an edit that names no words takes them away',
+    invariant: 'an edit without content erases nothing',
+    edit: {
+      in: 'editOf',
+      find: "if (typeof content !== 'string') return { ...head, text: '', ...unread };",
+      replace: '',
+    },
+    test: { file: corpus, name: 'an edit whose words are null' },
+  },
+  {
+    name: 'an edit that names no files takes them away',
+    invariant: 'an edit without content erases nothing',
+    edit: { in: 'editOf', find: '...(areFilesRead && { attachments })', replace: 'attachments' },
+    test: { file: corpus, name: 'as they were after an edit that does not name its files' },
+  },
+  {
+    name: 'a file is fetched from wherever a message says',
+    invariant: 'files are asked for on Discord’s hosts alone',
+    edit: { in: 'download', find: 'if (!isDiscord) throw', replace: "if (url === '') throw" },
+    test: { file: media, name: 'is asked for nowhere but on Discord’s hosts' },
+  },
+  {
+    name: 'the picture of a card is fetched from wherever the card says',
+    invariant: 'files are asked for on Discord’s hosts alone',
+    edit: { in: 'picturesOf', find: '&& !isDiscordFile(url)', replace: "&& url === ''" },
+    test: { file: corpus, name: 'a picture on another server, of which Discord has no copy' },
+  },
+  {
+    name: 'a broken field costs the message',
+    invariant: 'a field that is null, absent or moved makes a message poorer, never unreadable',
+    edit: { in: 'soft', find: '.optional().catch(undefined)', replace: '.optional()' },
+    test: { file: mutations, name: 'not when another member is of another type' },
+  },
+  {
+    name: 'a broken element costs its list',
+    invariant: 'a field that is null, absent or moved makes a message poorer, never unreadable',
+    edit: { in: 'softList', find: 'read.success ? [read.data] : []', replace: '[element.parse(each)]' },
+    test: { file: corpus, name: 'a list of files of which one cannot be read' },
+  },
+  {
+    name: 'a thread begins without the message that it hangs on',
+    invariant: 'a thread sees its starter',
+    edit: {
+      in: 'quotingTypes',
+      find: 'MessageType.ThreadStarterMessage',
+      replace: 'MessageType.ThreadCreated',
+    },
+    test: { file: corpus, name: 'the beginning of a thread on a text' },
+  },
+  {
+    name: 'a message of which nothing can be read is said nothing of',
+    invariant: 'no message vanishes: it is read or refused by name',
+    edit: {
+      in: 'eventOf',
+      find: 'if (!hasContent && content.unknownFields === undefined) return refused(message, emptyReason);',
+      replace: '',
+    },
+    test: { file: corpus, name: 'without the content that only Message Content brings' },
+  },
+  {
+    name: 'nobody is told of fields that Parley does not know',
+    invariant: 'a message of unknown fields alone names them',
+    edit: { in: 'readBody', find: 'unknownFields: unknownIn(raw)', replace: 'unknownFields: []' },
+    test: { file: corpus, name: 'nothing but a field that nobody knows' },
+  },
+  {
+    name: 'a card speaks in the sender’s name',
+    invariant: 'only what somebody typed can be an order',
+    edit: {
+      in: 'wordsOf',
+      find: 'text: cleanText(text),',
+      replace: "text: cleanText([text, ...lines].join('\\n').trim()),",
+    },
+    test: { file: corpus, name: 'a card without words' },
   },
 ];

@@ -260,23 +260,4 @@ describe('a file', () => {
     expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
     expect(server.botMessages(dm.id)).toMatchObject([{ files: [{ name: 'plan.txt', sizeBytes: 6 }] }]);
   });
-
-  it('of a person is fetched, up to its limit, and from Discord’s hosts alone', async () => {
-    const { server, ada, begin } = await aDiscordStage();
-    const { adapter, intake } = await begin();
-    const file = server.world.addFile({ name: 'plan.txt', mimeType: 'text/plain', bytes });
-    server.people.sends({ from: ada, text: 'here', files: [file] });
-    const event = await intake.waitFor(() => intake.events[0]?.event);
-    const ref = event.kind === 'message' ? event.attachments[0] : undefined;
-    if (ref === undefined) throw new Error('no attachment came');
-    const fetched = async (one: typeof ref, maxBytes: number) => {
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of adapter.media.fetch(one, maxBytes, forever)) chunks.push(chunk);
-      return Buffer.concat(chunks);
-    };
-    expect(await fetched(ref, 100)).toEqual(bytes);
-    await expect(fetched({ ...ref, sizeBytes: 1 }, 5)).rejects.toMatchObject({ code: 'media_too_large' });
-    const elsewhere = { ...ref, ref: ref.ref.replace(/ http.*$/, ' http://169.254.169.254/latest') };
-    await expect(fetched(elsewhere, 100)).rejects.toMatchObject({ code: 'media_unavailable' });
-  });
 });
