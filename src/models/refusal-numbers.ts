@@ -45,6 +45,7 @@ const prompts: readonly RegExp[] = [
   /resulted in (\d+) tokens/,
   /\(length (\d+)\)/,
   /too long: (\d+)/,
+  /requires (?:approximately |about |at least )?(\d+)/,
 ];
 
 const answers: readonly RegExp[] = [
@@ -63,8 +64,14 @@ const answers: readonly RegExp[] = [
 /** Smaller and larger sizes aren't believed, tokens. */
 const believable = { least: 256, most: 10_000_000 };
 
+/** A server's own code behind its words, as of MiniMax: "(2013)". Only 2048 looks like one and is a size. */
+const codeBehind = /\((?!2048)[12]\d{3}\)/g;
+
 export function sizesIn({ words }: Pick<Refusal, 'words'>): RefusedSizes {
-  const text = words.slice(0, 2_000).replace(/(\d)[,_ ](?=\d{3}\b)/g, '$1');
+  const text = words
+    .slice(0, 2_000)
+    .replace(codeBehind, '')
+    .replace(/(\d)[,_ ](?=\d{3}\b)/g, '$1');
   const window = first(windows, text);
   const prompt = first(prompts, text);
   const answer = first(answers, text);

@@ -276,7 +276,7 @@ const lines: readonly Line[] = [
   {
     is: 'overflow',
     words:
-      /exceed context limit|contextwindowexceeded|max_tokens must be at least 1, got -|tokens \+ .{0,3}max_new_tokens|must have less than \d+ tokens|(?:maximum|max) (?:context|prompt|input|sequence|model|total)[ -]?(?:token )?(?:length|window|size|limit|len)|context[ _-]?(?:length|window|size|limit|budget)s?\b.{0,60}(?:exceed|overflow|too (?:long|large|small)|limit|full|reached|ran out|not enough|insufficient|only|of \d)|exceed\w* (?:\S+ ){0,4}(?:context|max_model_len)|greater than the context|longer than the (?:model|context|maximum)|longer than .{0,20}context|context the overflows|n_keep|n_ctx|上下文|コンテキスト|컨텍스트|контекст/,
+      /exceed context limit|contextwindowexceeded|max_tokens must be at least 1, got -|tokens \+ .{0,3}max_new_tokens|must have less than \d+ tokens|(?:maximum|max) (?:context|prompt|input|sequence|model|total)[ -]?(?:token )?(?:length|window|size|limit|len)|context[ _-]?(?:length|window|size|limit|budget)s?(?:\b|_).{0,60}(?:exceed|overflow|too (?:long|large|small)|limit|full|reached|ran out|not enough|insufficient|only|of \d|is \d)|exceed\w* (?:\S+ ){0,4}(?:context|max_model_len)|greater than the context|longer than the (?:model|context|maximum)|longer than .{0,20}context|context the overflows|n_keep|n_ctx|上下文|コンテキスト|컨텍스트|контекст/,
     status: [400, 413, 422, 424, 431, 500, 502, 503, 200, undefined],
   },
   {

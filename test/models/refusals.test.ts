@@ -90,6 +90,7 @@ describe.each(Object.keys(apis) as Api[])('a refusal by a server of the kind %s'
     const step = nextTry(failure, { tried: 1, hasFallback: true, random: 0 });
     expect(step.kind).toBe(next);
     if (error.waitMs !== undefined) expect(failure.retry).toEqual({ kind: 'later', afterMs: error.waitMs });
+    if (error.window !== undefined) expect(failure.window ?? null).toBe(error.window);
     if (error.says !== undefined) expect(failure.detail).toContain(error.says);
     const told = notes.filter((note) => note.isRefused);
     expect(told.length).toBe(error.is === 'key' || error.is === 'credit' ? 2 : 0);

@@ -13,6 +13,8 @@ export type ErrorBody = {
   readonly headers?: Readonly<Record<string, string>>;
   /** How long the failure says to wait, ms. */
   readonly waitMs?: number;
+  /** The window that it names, tokens; null: none, whatever numbers it has. */
+  readonly window?: number | null;
   /** Words that the owner must read. */
   readonly says?: string;
 };
