@@ -22,8 +22,8 @@ export type Names = {
   readonly recent: Pick<RecentAuthors, 'authorOf'>;
 };
 
-const maxAttachments = 10;
-const maxQuotedAttachments = 4;
+/** Limits the files of a message, and those of the quoted one. Core fetches fewer, and says which it leaves out. */
+const maxFiles = 40;
 
 /** Returns what becomes of a message of this type; undefined for a type that nobody knows. */
 export function fateOf({ type }: Pick<Message, 'type'>): MessageFate | undefined {
@@ -54,7 +54,7 @@ export function readWritten(message: Message, guildId: string | undefined, names
   const called = new RegExp(`^<@!?${names.bot.id}>\\s*(?=/)`);
   const content = body.content?.replace(called, '');
   const words = readWords({ ...body, content }, (each) => namingFor(each, guildId, names));
-  return { ...wordsOf(words), attachments: filesOf(words, { channel, message: id, most: maxAttachments }) };
+  return { ...wordsOf(words), attachments: filesOf(words, { channel, message: id }) };
 }
 
 function wordsOf({ text, lines, unknownFields }: Words): InboundWords {
@@ -152,7 +152,7 @@ function quoteOf(message: Message, guildId: string | undefined, names: Names): I
   if (!quotingTypes.has(type) || quoted == null) return undefined;
   const id = quoted.id ?? reference?.message_id;
   const words = readWords(quoted.body, (each) => namingFor(each, guildId, names));
-  const at = { channel: reference?.channel_id ?? here, message: id ?? '0', most: maxQuotedAttachments };
+  const at = { channel: reference?.channel_id ?? here, message: id ?? '0' };
   const attachments = filesOf(words, at);
   return {
     ...(id !== undefined && { messageId: messageId(id) }),
@@ -168,13 +168,13 @@ function authorOfQuote({ author }: NonNullable<Message['quoted']>, { bot }: Name
   return name === '' ? {} : { author: cleanText(name) };
 }
 
-type Place = { readonly channel: string; readonly message: string; readonly most: number };
+type Place = { readonly channel: string; readonly message: string };
 
 /** The same file may be shown twice, as an upload and in a component. */
 function filesOf({ media }: Words, place: Place): readonly AttachmentRef[] {
   const all = media.map((link) => fileOf(link, place));
   const first = new Map(all.map((file) => [`${file.fileId} ${file.name}`, file]));
-  return [...first.values()].slice(0, place.most);
+  return [...first.values()].slice(0, maxFiles);
 }
 
 /** The link of an uploaded file is signed again each time it is read, so its id says which file it is. */

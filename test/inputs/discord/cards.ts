@@ -218,6 +218,13 @@ const embeds: readonly DiscordInput[] = [
 
 const parts = 'discord-api-docs, Component Reference';
 const v2 = { flags: 1 << 15 };
+const pictures = Array.from({ length: 20 }, (_, index) => `${proxied}/${index}.png`);
+const gallery = (from: number) => ({
+  type: 12,
+  items: pictures.slice(from, from + 10).map((proxy_url, index) => ({
+    media: { url: `https://example.org/${from + index}.png`, proxy_url },
+  })),
+});
 
 const components: readonly DiscordInput[] = [
   input(
@@ -323,6 +330,18 @@ const components: readonly DiscordInput[] = [
         `image ${ref(`${proxied}/g.png`)}`,
         `file ${ref(`${cdn}/1/plan.pdf?ex=1`, '1455000000000000001')}`,
       ],
+    },
+  ),
+  input(
+    'two galleries of more pictures than are fetched',
+    'discord-api-docs, Media Gallery',
+    {
+      ...v2,
+      components: [gallery(0), gallery(10)],
+    },
+    {
+      described: pictures.map((_, index) => `File: https://example.org/${index}.png`),
+      media: pictures.map((url) => `image ${ref(url)}`),
     },
   ),
   input(

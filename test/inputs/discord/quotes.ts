@@ -10,6 +10,7 @@ import {
   original,
   other,
   posted,
+  ref,
   reference,
   reply,
   thread,
@@ -132,6 +133,9 @@ const forwarding: readonly DiscordInput[] = [
   },
 ];
 
+const album = Array.from({ length: 10 }, (_, index) =>
+  aFile(`${index}.png`, { id: `145500000000000000${index}` }),
+);
 const replying: readonly DiscordInput[] = [
   replies('a reply to a text', 'discord-api-docs, Replies', { content: 'No.' }, { text: 'No.' }),
   replies('a reply to a card', 'input 07; paseo hub #64', { embeds: [card] }, { described: cardLines }),
@@ -140,6 +144,12 @@ const replying: readonly DiscordInput[] = [
     'discord-api-docs, Replies',
     { attachments: [aFile('sun.png')] },
     { media: [`image ${fileRef('sun.png', other)}`] },
+  ),
+  replies(
+    'a reply to ten pictures',
+    'discord-api-docs, Replies',
+    { attachments: album },
+    { media: album.map(({ id: file, url }) => `image ${ref(String(url), String(file), other)}`) },
   ),
   replies(
     'a reply to a voice message',
