@@ -29,6 +29,7 @@ import { logUnknownTools } from './plugin-host/log-unknown-tools.ts';
 import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
 import { createClosers } from './processes/closers.ts';
 import { createEffectDispatcher } from './queue/effect-dispatcher.ts';
+import { createFailureStreaks } from './queue/failure-streaks.ts';
 import { alonePatienceMs, type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createRoomWaker, type RoomWaker } from './queue/room-waker.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
@@ -115,6 +116,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       works: config.role !== 'gateway',
       notices: noticesFor(config.language, config.texts),
       motion: createEffectDispatcher(probe),
+      failures: createFailureStreaks({ ...infrastructure, log, redact }),
       timelines: createTimelines({ ...infrastructure, log, live }),
       streams: createAgentStreams({ clock, live }),
       meters: createMetrics({

@@ -19,6 +19,8 @@ const kinds = {
   'context-full': { isLasting: false },
   /** Subject: the session key of the lane. Something is waiting in it and nothing runs it. */
   'lane-stuck': { isLasting: true },
+  /** Subject: the lane, the conversation or the part of the sweep that failed ten times in a row. */
+  'part-failing': { isLasting: false },
   /** Subject: the group's conversation. A run failed there, and people only see a reaction. */
   'run-failed': { isLasting: false },
   /** Subject: the conversation. A message sent there may or may not have arrived. */

@@ -12,6 +12,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { FailureStreaks } from '../queue/failure-streaks.ts';
 import { withCommands } from '../replies/with-commands.ts';
 import type { Store } from '../store/base/command.ts';
 import { conversationKeyOf } from '../store/base/conversation-key.ts';
@@ -30,6 +31,8 @@ import { UnansweredClaims } from './unanswered-claims.ts';
 
 export type DelivererDeps = {
   readonly store: Store;
+  /** Counts what fails in a row; absent where nobody asks. */
+  readonly failures?: Pick<FailureStreaks, 'failed' | 'worked'>;
   readonly holder: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -116,7 +119,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   const drain = async (conversationKey: string, claimed: Delivery | undefined): Promise<void> => {
     const draining = { conversationKey, claimed, unanswered, asked, stopping: stopping.signal };
     const level = unanswered.of(conversationKey).length > 0 ? 'debug' : 'warn';
-    const again = await deliverWaiting(deps, draining).catch((error: unknown) => {
+    const again = await deliverCounted(deps, draining).catch((error: unknown) => {
       const isStale = hasCode(error, 'stale_epoch');
       deps.log[level]({ conversationKey, error }, isStale ? 'delivery.lease-lost' : 'delivery.interrupted');
       return undefined;
@@ -189,6 +192,18 @@ async function lookAhead<T>({ conversationKey, asked }: DrainInput, step: () => 
 }
 
 /** Gives each claim its own id, so that a claim without a started call isn't mistaken for another one. */
+async function deliverCounted(deps: DelivererDeps, draining: DrainInput): Promise<number | undefined> {
+  const { conversationKey } = draining;
+  try {
+    const again = await deliverWaiting(deps, draining);
+    deps.failures?.worked(conversationKey);
+    return again;
+  } catch (error) {
+    deps.failures?.failed(conversationKey, error);
+    throw error;
+  }
+}
+
 function policyOf({ holder, settings }: DelivererDeps, { definition, adapter }: HostedChannel) {
   const { repeatSafeMs } = definition.capabilities;
   const canLookUp = adapter.lookup !== undefined;

@@ -9,6 +9,7 @@ import { closeBundles, makeDue, readSweep, type Sweep, type SweepPlace } from '.
 import { sweepChild } from '../store/lanes/sweep-child.ts';
 import type { RunOutOfBudget } from '../store/waits/budget-waits.ts';
 import { actApart } from './act-apart.ts';
+import type { FailureStreaks } from './failure-streaks.ts';
 import { createUpkeep } from './upkeep.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -30,6 +31,8 @@ export type SweeperDeps = {
   fetch(inboxId: string): void;
   /** Dispatches the effects of a sub-agent's end. */
   start(effects: Effects): void;
+  /** Counts what fails in a row; absent where nobody asks. */
+  readonly failures?: Pick<FailureStreaks, 'failed' | 'worked'>;
   /** Lets runs continue whose budgets have room again. */
   resume(runs: readonly RunOutOfBudget[]): void;
   /** Notifies people whose messages have waited for long; absent if nobody is notified. */
@@ -64,7 +67,7 @@ const maxAlarms = 20;
 
 /** Performs step 11: finds everything that should be in progress but isn't. Sufficient for correctness on its own. */
 export function startSweeper(deps: SweeperDeps): Sweeper {
-  const { clock, log } = deps;
+  const { clock } = deps;
   const stopping = new AbortController();
   const watch: Watch = { seen: new Map(), found: new Set(), alarmed: new Set(), adoptsAt: 0 };
   const upkeep = createUpkeep(deps);
@@ -72,19 +75,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   let asked = new AbortController();
   let sweeps = 0;
   let sweptAt = Number.MAX_SAFE_INTEGER;
-  const failures = new Map<string, number>();
-  /** A part of the sweep that throws doesn't prevent the others. */
-  const attempt = async (part: string, run: () => Promise<void>): Promise<void> => {
-    const failed = failures.get(part) ?? 0;
-    try {
-      await run();
-      failures.delete(part);
-      if (failed > 0) log.info({ part, failures: failed }, 'sweep.recovered');
-    } catch (error) {
-      if (failed === 0) log.error({ part, error }, 'sweep.failed');
-      failures.set(part, failed + 1);
-    }
-  };
+  const attempt = createAttempt(deps);
   const lookAtDue = async () => {
     const from = after;
     // After a page that can't be read comes the first page again; after one that was read, the next, even if it failed.
@@ -120,6 +111,24 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
       stopping.abort();
       return running;
     },
+  };
+}
+
+/** Returns a function that runs one part of the sweep: if it throws, the others still run. */
+function createAttempt({ log, failures: streaks }: SweeperDeps) {
+  const failures = new Map<string, number>();
+  return async (part: string, run: () => Promise<void>): Promise<void> => {
+    const failed = failures.get(part) ?? 0;
+    try {
+      await run();
+      failures.delete(part);
+      streaks?.worked(`sweep: ${part}`);
+      if (failed > 0) log.info({ part, failures: failed }, 'sweep.recovered');
+    } catch (error) {
+      if (failed === 0) log.error({ part, error }, 'sweep.failed');
+      failures.set(part, failed + 1);
+      streaks?.failed(`sweep: ${part}`, error);
+    }
   };
 }
 

@@ -50,6 +50,7 @@ const keys: Readonly<Record<AlertKind, NoticeKey>> = {
   'model-without-tools': 'ownerModelWithoutTools',
   'context-full': 'ownerContextFull',
   'lane-stuck': 'ownerLaneStuck',
+  'part-failing': 'ownerPartFailing',
   'run-failed': 'ownerRunFailed',
   'delivery-unknown': 'ownerDeliveryUnknown',
   'delivery-waits': 'ownerDeliveryWaits',

@@ -11,6 +11,7 @@ import type { ConfiguredModel } from '../models/configured-model.ts';
 import type { PluginEntry } from '../plugin-host/plugin-host.ts';
 import type { Closers } from '../processes/closers.ts';
 import type { EffectDispatcher } from '../queue/effect-dispatcher.ts';
+import type { FailureStreaks } from '../queue/failure-streaks.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Metrics } from '../server/metrics/metrics.ts';
@@ -58,6 +59,7 @@ export type StageDeps = GatewayOptions &
     readonly works: boolean;
     readonly notices: Notices;
     readonly motion: EffectDispatcher;
+    readonly failures: FailureStreaks;
     readonly timelines: Timelines;
     readonly streams: AgentStreams;
     readonly meters: Metrics;

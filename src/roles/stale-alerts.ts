@@ -41,6 +41,7 @@ export function staleAlerts(
         return !networks.has(routeOfKey(subject).channel);
       // These conditions persist or have already happened; the store ends the alerts that expire.
       case 'lane-stuck':
+      case 'part-failing':
       case 'run-failed':
       case 'delivery-unknown':
       case 'events-missed':

@@ -4,6 +4,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { faultText } from '../agent/fault-text.ts';
 import type { ClaimModels } from '../models/models.ts';
+import type { FailureStreaks } from '../queue/failure-streaks.ts';
 import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
 import type { Store } from '../store/base/command.ts';
@@ -35,6 +36,8 @@ export type DriveLaneDeps = ClaimModels & {
   /** A busy lane yields to others after this many runs or this long, ms. */
   readonly maxRuns: number;
   readonly maxHoldMs: number;
+  /** Counts what fails in a row; absent where nobody asks. */
+  readonly failures?: Pick<FailureStreaks, 'failed' | 'worked'>;
   framing(): TextFraming;
   start(effects: Effects): void;
   /** Executes one run; undefined when it was lost. */
@@ -55,8 +58,8 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
   });
   const claimTerms = () => ({ ...terms(), newRunId: newRowId() });
   return {
-    drive: (laneKey, signal) => work(deps, { laneKey, claimTerms, signal }),
-    goOn: (run, signal) => work(deps, { laneKey: run.laneKey, claimTerms, signal }, run),
+    drive: (laneKey, signal) => workWatched(deps, { laneKey, claimTerms, signal }),
+    goOn: (run, signal) => workWatched(deps, { laneKey: run.laneKey, claimTerms, signal }, run),
     termsFor: (count) => ({
       ...terms(),
       framing: deps.framing(),
@@ -70,6 +73,15 @@ type LaneWork = {
   claimTerms(): Omit<ClaimInput, 'laneKey' | 'framing'>;
   readonly signal: AbortSignal;
 };
+
+async function workWatched(deps: DriveLaneDeps, lane: LaneWork, begun?: ClaimedRun): Promise<void> {
+  try {
+    await work(deps, lane, begun);
+  } catch (error) {
+    deps.failures?.failed(lane.laneKey, error);
+    throw error;
+  }
+}
 
 /** `begun`: a run that is already claimed, to start with. */
 async function work(
@@ -90,6 +102,8 @@ async function work(
     switch (claimed.kind) {
       case 'idle':
       case 'parked':
+        deps.failures?.worked(laneKey);
+        return;
       case 'full':
         return;
       case 'busy':
@@ -128,10 +142,13 @@ async function execute(
   options: RunOptions,
 ): Promise<RunExit | undefined> {
   const { execute: run, log } = deps;
+  const { laneKey, runId } = claimed;
   try {
-    return await run(claimed, options);
+    const left = await run(claimed, options);
+    deps.failures?.worked(laneKey);
+    return left;
   } catch (error) {
-    const { laneKey, runId } = claimed;
+    deps.failures?.failed(laneKey, error);
     const isSuperseded = hasCode(error, 'stale_epoch');
     log.warn({ laneKey, runId, error }, isSuperseded ? 'run.superseded' : 'run.interrupted');
     if (!isSuperseded) await releaseWithRetry(deps, { ...claimed, error }, options.signal);

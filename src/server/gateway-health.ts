@@ -3,6 +3,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import type { ChannelState } from '../channel-host/channel-state.ts';
 import { stripText } from '../logging/redaction.ts';
+import type { FailureStreaks } from '../queue/failure-streaks.ts';
 import type { Store } from '../store/base/command.ts';
 import { readSessions } from '../store/reads/read-sessions.ts';
 import type { StoreTrouble, WatchedStore } from '../store/watch-store.ts';
@@ -19,6 +20,8 @@ export type GatewayHealthDeps = {
   readonly channels: ChannelHost['states'];
   readonly meters: Metrics;
   isRedisReady(): boolean;
+  /** Counters of failures in a row; those that have reached ten make the process unready. */
+  readonly failures: Pick<FailureStreaks, 'lasting'>;
   /** Absent in a process without intake. */
   hasSpace?(): boolean;
   /** Removes secrets from what networks and databases report. */
@@ -35,7 +38,7 @@ export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
   const { clock, version } = deps;
   const channels = () =>
     deps.channels().map(({ id, state }) => ({ id, state: cleanState(state, deps.redact) }));
-  const needed = ['store', 'redis', ...(deps.hasSpace ? ['disk space'] : [])];
+  const needed = ['store', 'redis', 'work', ...(deps.hasSpace ? ['disk space'] : [])];
   const { name, isDemo } = deps.model;
   const startedAt = clock.now();
   let looking: Promise<readonly StatusProblem[]> | undefined;
@@ -64,8 +67,18 @@ async function findProblems(deps: GatewayHealthDeps): Promise<readonly StatusPro
   return [
     ...(trouble === undefined ? [] : [{ id: 'store', text: clean(wordsForStore(trouble), deps.redact) }]),
     ...(deps.isRedisReady() ? [] : [{ id: 'redis', text: redisWords }]),
+    ...workProblems(deps),
     ...(deps.hasSpace?.() === false ? [{ id: 'disk space', text: diskWords }] : []),
   ];
+}
+
+/** Names the first part that fails each time and its cause; the log and the owner's alerts name them all. */
+function workProblems({ failures, redact }: GatewayHealthDeps): readonly StatusProblem[] {
+  const [first, ...others] = failures.lasting();
+  if (first === undefined) return [];
+  const rest = others.length === 0 ? '' : ` And ${others.length} more.`;
+  const text = `${first.part} has failed ${first.failures} times in a row: ${first.cause}.${rest}`;
+  return [{ id: 'work', text: clean(text, redact) }];
 }
 
 const longestReason = 300;

@@ -324,6 +324,8 @@ export const english = {
     'The instructions and tools of {subject} take about {fixed} tokens of the {threshold} that {model} leaves for a conversation, so it can’t be summarised. Shorten its files, deny it tools, or choose a model with a larger window.',
   ownerLaneStuck: '{subject} has been stuck for {seconds} s. I’m still trying; check the log.',
   ownerLaneMoves: '{subject} is moving again.',
+  ownerPartFailing:
+    '{subject} has failed {failures} times in a row: {reason}. I’m still trying; to look for the cause, run: {parley} doctor',
   ownerRunFailed:
     'I failed to answer in {subject} ({reason}). The group only sees ⚠. To find out why, run: {parley} why {run}',
   ownerDeliveryUnknown: 'A message to {subject} may not have arrived. Run: {parley} outbox list',

@@ -335,6 +335,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     'Anweisungen und Werkzeuge von {subject} brauchen etwa {fixed} der {threshold} Tokens, die {model} für ein Gespräch lässt; so lässt es sich nicht zusammenfassen. Kürze die Dateien, verbiete Werkzeuge oder wähle ein Modell mit größerem Fenster.',
   ownerLaneStuck: '{subject} hängt seit {seconds} s. Ich versuche es weiter; schau ins Protokoll.',
   ownerLaneMoves: '{subject} läuft wieder.',
+  ownerPartFailing:
+    '{subject} ist {failures}-mal hintereinander gescheitert: {reason}. Ich versuche es weiter; nach der Ursache sucht: {parley} doctor',
   ownerRunFailed:
     'In {subject} konnte ich nicht antworten ({reason}). Die Gruppe sieht nur ⚠. Warum, zeigt: {parley} why {run}',
   ownerDeliveryUnknown:

@@ -3,6 +3,13 @@ import type { Mutant } from './mutants.ts';
 /** Broken variants of message outcomes, and of what must not keep the next message from an answer. */
 export const outcomeMutants: readonly Mutant[] = [
   {
+    name: 'a lane that fails each time kept to the log',
+    invariant: 'a lane that fails ten times in a row is named to the owner and by /readyz',
+    edit: { in: 'workWatched', find: 'deps.failures?.failed(lane.laneKey, error);', replace: '' },
+    also: [{ in: 'execute', find: 'deps.failures?.failed(laneKey, error);', replace: '' }],
+    test: { file: 'test/e2e/failing-lane.test.ts', name: 'tells the owner and says so' },
+  },
+  {
     name: 'owner not told why a group sees ⚠',
     invariant: 'the details of a failure in a group reach the owner',
     edit: { in: 'alertFailedRun', find: 'if (sign === undefined) return;', replace: 'if (sign) return;' },

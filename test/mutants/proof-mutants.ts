@@ -136,7 +136,12 @@ export const proofMutants: readonly Mutant[] = [
   {
     name: 'a failing page read over and over',
     invariant: 'whatever fails on a page of the sweep, the next page is read',
-    edit: { in: 'startSweeper', find: 'failures.set(part, failed + 1);', replace: 'after = undefined;' },
+    edit: {
+      in: 'startSweeper',
+      find: "await attempt('due rows', lookAtDue);",
+      replace:
+        "await attempt('due rows', () => lookAtDue().catch((error) => { after = undefined; throw error; }));",
+    },
     test: { file: 'test/queue/sweeper.test.ts', name: 'goes on behind a page' },
   },
   {

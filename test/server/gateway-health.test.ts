@@ -26,6 +26,7 @@ it('asks a database that is slow to answer once, however many ask how the proces
       received: () => undefined,
     },
     isRedisReady: () => true,
+    failures: { lasting: () => [] },
     redact: (text) => text,
   });
   const answers = [health.readiness(), health.readiness(), health.status()] as const;
