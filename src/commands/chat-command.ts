@@ -100,6 +100,8 @@ export type CommandDefinition<Request, Input, Facts> = {
    * the input for `apply`.
    */
   lock?(tx: StepTx, place: CommandPlace, input: Input): Promise<Input>;
+  /** A pairing or link code may follow the name, so its words aren't stored. */
+  readonly mayHaveCode?: true;
   /** An owner may send it in a group that isn't answered. */
   readonly isForAnyPlace?: true;
   /** With `order: 'lane'`: it ends the active run instead of waiting for it. */
@@ -126,6 +128,7 @@ export interface ChatCommand extends CommandStep {
   readonly menu: NoticeKey;
   readonly order: 'now' | 'lane';
   readonly isForAll: boolean;
+  readonly mayHaveCode: boolean;
   readonly isForAnyPlace: boolean;
   readonly abortsRun: boolean;
   /** Judges what a sender may do with the command, regardless of its words. */
@@ -154,7 +157,7 @@ export function chatCommand<Request extends object, Input, Facts>(
   definition: CommandDefinition<Request, Input, Facts>,
 ): ChatCommand & { orderOf(request: Request): Order } {
   const { name, usage = '', menu, order = 'now', isForAll = false, abortsRun = false } = definition;
-  const { isForAnyPlace = false } = definition;
+  const { mayHaveCode = false, isForAnyPlace = false } = definition;
   const { lock, begins, denial = 'commandForAdmins' } = definition;
   const withProblem = (loaded: Extract<LoadResult<Input>, { readonly problem: Problem }>): Order => {
     const { problem } = loaded;
@@ -169,7 +172,7 @@ export function chatCommand<Request extends object, Input, Facts>(
     }),
   });
   const command: ChatCommand = {
-    ...{ name, usage, menu, order, isForAll, isForAnyPlace, abortsRun },
+    ...{ name, usage, menu, order, isForAll, mayHaveCode, isForAnyPlace, abortsRun },
     ...(lock && {
       lock: async (tx, place, input) => {
         const loaded = input as LoadResult<Input>;

@@ -44,6 +44,7 @@ export const link = chatCommand({
   name: 'link',
   usage: '[code|confirm code|list|remove channel:id]',
   menu: 'linkMenu',
+  mayHaveCode: true,
   parse,
   right: anyone,
   load,

@@ -44,6 +44,7 @@ export const pair = chatCommand({
   name: 'pair',
   usage: '[list|approve code|confirm code|revoke channel:id]',
   menu: 'pairMenu',
+  mayHaveCode: true,
   denial: 'pairDenied',
   parse,
   right: ({ chat, authority }) => (chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied'),

@@ -14,6 +14,7 @@ export const start = chatCommand({
   name: 'start',
   usage: '[code]',
   menu: 'startMenu',
+  mayHaveCode: true,
   parse: (payload) => {
     const code = payload.startsWith(linkPrefix)
       ? readOneTimeCode(payload.slice(linkPrefix.length))

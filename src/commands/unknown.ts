@@ -12,6 +12,8 @@ type Unknown = {
 export const unknown = chatCommand({
   name: 'unknown',
   menu: 'commandUnknown',
+  // It may be a misspelled /pair.
+  mayHaveCode: true,
   parse: (name): Unknown => ({ name }),
   right: anyone,
   load: asRequested<Unknown>,

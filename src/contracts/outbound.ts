@@ -19,10 +19,18 @@ export type Button = {
   readonly command: string;
 };
 
+/** The command that a text answers, which has no row of its own. A client shows it again after a reload. */
+export type AskedCommand = { readonly messageId: string; readonly name: string; readonly text: string };
+
 /** The platform action of an outbox part. */
 export type OutboundContent =
   /** At most `capabilities.text.maxLength` long. Buttons only where `capabilities.canPress`. */
-  | { readonly kind: 'text'; readonly text: FormattedText; readonly buttons?: readonly Button[] }
+  | {
+      readonly kind: 'text';
+      readonly text: FormattedText;
+      readonly buttons?: readonly Button[];
+      readonly asked?: AskedCommand;
+    }
   | {
       readonly kind: 'edit';
       readonly messageId: MessageId;

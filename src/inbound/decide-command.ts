@@ -1,3 +1,4 @@
+import type { AskedCommand } from '#contracts/outbound.ts';
 import type { CommandDeps } from '../commands/chat-command.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { Decision, Proposal } from '../store/intake/proposal.ts';
@@ -16,10 +17,23 @@ export async function decideCommand(deps: CommandDeps, arrival: CommandArrival):
         kind: 'command',
         command: order.command.name,
         input,
+        asked: askedIn(arrival),
         lane: call.lane,
         route: call.envelope.route,
       };
   return { ...event, decision };
+}
+
+/** Longest command that is kept, in UTF-16 units. */
+const maxAskedLength = 500;
+
+/** Returns a command of a direct chat as it was written; one that may contain a code without its words. */
+function askedIn({ order, call: { envelope } }: CommandArrival): AskedCommand | undefined {
+  const { event, chat, sender } = envelope;
+  if (chat.kind !== 'dm' || event.kind !== 'message') return undefined;
+  const written = order.command.mayHaveCode ? event.text.replace(/\s[\s\S]*$/, '') : event.text;
+  const text = written.slice(0, maxAskedLength).toWellFormed();
+  return { messageId: event.messageId, name: sender.name, text };
 }
 
 function itemOf({ order, call }: CommandArrival, input: unknown): NewItem {

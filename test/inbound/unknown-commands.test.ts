@@ -1,5 +1,7 @@
 /** A command is never text for the model, whether it is unknown or its sender may not use it. */
 import { expect, it } from 'vitest';
+import type { StoreQuery } from '../../src/store/base/command.ts';
+import { json } from '../../src/store/base/json.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
@@ -67,3 +69,42 @@ describeEachDatabase('commands that do nothing', (open) => {
     ]);
   });
 });
+
+describeEachDatabase('a command that a direct chat shows again', (open) => {
+  it.each([
+    ['/status', '/status'],
+    ['/queue  collect\ndebounce:2s', '/queue  collect\ndebounce:2s'],
+    [`/think ${'x'.repeat(600)}`, `/think ${'x'.repeat(493)}`],
+    ['/pair approve ABCD2345', '/pair'],
+    ['/link\nABCD2345', '/link'],
+    ['/link confirm ABCD2345', '/link'],
+    ['/start link_ABCD2345', '/start'],
+    ['/start ABCD2345', '/start'],
+    ['/piar approve ABCD2345', '/piar'],
+  ])('is stored with its answer, %j as %j, and never with a code', async (text, stored) => {
+    const town = createIntakeFixture(open());
+    const ann = anAccount('alpha');
+    await town.send(ann, text);
+    const [asked] = await open().read(askedIn, { conversationKey: `alpha/bot/${ann.peer}` });
+    expect(asked).toMatchObject({ name: `Person ${ann.peer}`, text: stored });
+  });
+
+  it('is not stored with its answer in a group', async () => {
+    const town = createIntakeFixture(open());
+    const ann = anAccount('alpha');
+    const group = `${ann.peer}-group`;
+    await town.send(ann, '/status', { group, isAdmin: true, mentionsBot: true });
+    expect(await open().read(askedIn, { conversationKey: `alpha/bot/${group}` })).toEqual([undefined]);
+  });
+});
+
+const askedIn: StoreQuery<{ readonly conversationKey: string }, readonly unknown[]> = {
+  query: 'askedIn',
+  run: async (tx, { conversationKey }) => {
+    const query = tx.db.selectFrom('outbox').select('content').where('conversationKey', '=', conversationKey);
+    return (await query.execute()).map(({ content }) => {
+      const shown = json.outbound(content);
+      return 'asked' in shown ? shown.asked : undefined;
+    });
+  },
+};

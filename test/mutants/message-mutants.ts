@@ -6,6 +6,25 @@ const targets = 'test/store/delivery/tool-target.test.ts';
 /** Broken variants of what the `message` tool does besides sending text. */
 export const messageMutants: readonly Mutant[] = [
   {
+    name: 'a code stored with the command that named it',
+    invariant: 'a pairing or link code is never stored with the command that contained it',
+    edit: { in: 'askedIn', find: 'order.command.mayHaveCode ?', replace: 'false ?' },
+    test: {
+      file: 'test/inbound/unknown-commands.test.ts',
+      name: 'and never with a code',
+    },
+  },
+  {
+    name: 'a command missing after a reload',
+    invariant: 'a command is shown before its answer in every reading of a timeline',
+    edit: {
+      in: 'readTimeline',
+      find: 'asked.get(item.position) ?? []',
+      replace: '(asked.delete(item.position) ? [] : [])',
+    },
+    test: { file: 'test/store/reads/timeline.test.ts', name: 'shows a command before its answer' },
+  },
+  {
     name: 'an edit without content erases what was said',
     invariant: 'an edit that cannot be read never erases the earlier version',
     edit: { in: 'decideEdit', find: 'if (!hasContent(event))', replace: 'if (false)' },

@@ -13,7 +13,7 @@ type CommandDecision = Extract<Decision, { kind: 'command' }>;
 export async function applyCommand(
   tx: StepTx,
   { proposal, input: { account }, effects }: AcceptEventInput,
-  { command, input, lane: spec, route }: CommandDecision,
+  { command, input, asked, lane: spec, route }: CommandDecision,
 ): Promise<Acceptance> {
   const step = tx.chatCommands.get(command);
   if (!step) throw new ParleyError('internal', `There is no chat command named ${command}.`);
@@ -25,7 +25,7 @@ export async function applyCommand(
   const scene = { ...place, lane: async () => ensured, partKey, effects };
   const { text, isRefused } = await step.run(tx, scene, input);
   if (text !== undefined)
-    effects.deliveries.push(await insertNotice(tx, { key: partKey('answer'), route, text, laneKey }));
+    effects.deliveries.push(await insertNotice(tx, { key: partKey('answer'), route, text, asked, laneKey }));
   if (spec.chatKind === 'dm') await noteCommand(tx, { key: conversationKey, by: senderId });
   return isRefused ? { kind: 'refused', reason: 'not-permitted' } : { kind: 'command', command };
 }

@@ -1,5 +1,6 @@
 import type { Acceptance, IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
+import type { AskedCommand } from '#contracts/outbound.ts';
 import type { Provenance } from '#contracts/provenance.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { GroupRequest } from '../access/admit-group.ts';
@@ -56,6 +57,7 @@ export type Decision =
       readonly command: string;
       /** Made by the command's `load` for its step. */
       readonly input: unknown;
+      readonly asked?: AskedCommand | undefined;
       readonly lane: LaneSpec;
       readonly route: ReplyRoute;
     }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import { textOf } from '#contracts/message.ts';
+import type { AskedCommand } from '#contracts/outbound.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { type InboxContent, json } from '../base/json.ts';
@@ -18,10 +19,13 @@ export const readTimeline: StoreQuery<TimelineRequest, readonly TimelineItem[]> 
   query: 'readTimeline',
   run: async (tx, request) => {
     const end = await readEnd(tx, request.laneKey);
-    const items = [...(await readSaid(tx, request)), ...(await readAnswered(tx, request))];
+    const asked = new Map<number, TimelineItem>();
+    const items = [...(await readSaid(tx, request)), ...(await readAnswered(tx, request, asked))];
     items.sort((a, b) => a.position - b.position);
     const page = request.after === undefined ? items.slice(-request.limit) : items.slice(0, request.limit);
-    return page.filter(({ position }) => position < end);
+    const shown = page.filter(({ position }) => position < end);
+    // Added after the limit, because a client reads on after the position of a stored row.
+    return shown.flatMap((item) => [asked.get(item.position) ?? [], item].flat());
   },
 };
 
@@ -102,9 +106,11 @@ async function pendingAnswers(tx: Tx, rows: readonly EndedRow[]): Promise<Readon
   return new Set(open.map(({ answer }) => answer));
 }
 
+/** Reads the parts that were sent, and puts the commands that they answer into `asked`, by the answer's position. */
 async function readAnswered(
   tx: Tx,
   { laneKey, after, limit }: TimelineRequest,
+  asked: Map<number, TimelineItem>,
 ): Promise<readonly TimelineItem[]> {
   const rows = await tx.db
     .selectFrom('outbox')
@@ -126,13 +132,15 @@ async function readAnswered(
     const markdown = written.get(answer);
     const content = json.outbound(row.content);
     if (content.kind !== 'text' && content.kind !== 'edit') return [];
+    const { channel } = json.route(row.route);
+    if ('asked' in content && content.asked) asked.set(row.seq ?? 0, askedItem(row, content.asked, channel));
     return [
       {
         position: row.seq ?? 0,
         at: row.createdAt,
         author: row.purpose === 'notice' ? { kind: 'notice' } : { kind: 'agent' },
         messageId: row.key,
-        channel: json.route(row.route).channel,
+        channel,
         text: content.text.text,
         ...(content.text.spans.length > 0 && { spans: content.text.spans }),
         ...(content.buttons !== undefined && content.buttons.length > 0 && { buttons: content.buttons }),
@@ -142,6 +150,16 @@ async function readAnswered(
       },
     ];
   });
+}
+
+/** A command that took effect at once has no row of its own; it precedes its answer. */
+function askedItem(
+  { seq, createdAt }: { readonly seq: number | null; readonly createdAt: number },
+  { messageId, name, text }: AskedCommand,
+  channel: string,
+): TimelineItem {
+  const author = { kind: 'person', name } as const;
+  return { position: (seq ?? 0) - 0.5, at: createdAt, author, messageId, channel, text, state: 'command' };
 }
 
 /** Reads the answers' texts as the model wrote them. */

@@ -50,6 +50,30 @@ describeEachDatabase('the timeline of a session', (open) => {
     expect(await timeline.texts(2)).toEqual(['answer', 'thanks']);
   });
 
+  it('shows a command before its answer, and pages over both', async () => {
+    const asked = { messageId: 'm', name: 'you', text: '/status' };
+    const answer = { ...text('All is well.'), asked } as OutboundContent;
+    const timeline = await aTimeline(open(), [answer]);
+    await timeline.say('thanks');
+    expect(await timeline.texts(10)).toEqual(['question', '/status', 'All is well.', 'thanks']);
+    expect(await timeline.pagesAfter(0, 2)).toEqual([['question', '/status', 'All is well.'], ['thanks']]);
+    expect((await timeline.read(10))[1]).toMatchObject({ messageId: 'm', state: 'command' });
+  });
+
+  it('gives an answer as the model wrote it, where that isn’t its text', async () => {
+    const { laneKey, begin, answer } = aConversation(open());
+    await answer(await begin('question'), '**bold**', { parts: [] });
+    const run = await begin('again');
+    const part = { route: routeFor(run), content: text('bold'), purpose: 'reply' } as const;
+    await answer(run, '**bold**', { parts: [part] });
+    const items = await open().read(readTimeline, { laneKey, limit: 10 });
+    expect(items.map(({ text, markdown }) => [text, markdown])).toEqual([
+      ['question', undefined],
+      ['again', undefined],
+      ['bold', '**bold**'],
+    ]);
+  });
+
   it('shows a message as answered once its answer has been delivered', async () => {
     const { laneKey, begin, answer, deliver } = aConversation(open());
     await answer(await begin('question'), 'answer');
