@@ -16,7 +16,12 @@ export async function listAccess(): Promise<CommandOutput> {
   const config = configForReading();
   const list = await withStore((store) => store.read(readAccess, { limit: 1000 }), config);
   const texts = noticesFor(config.language, config.texts);
-  return { result: list, lines: describeAccess(list, Date.now(), texts).split('\n') };
+  const hasNoOwner = !hasOwner(config) && !list.people.some(({ role }) => role === 'owner');
+  const hint = [
+    'There’s no owner yet: the first person you approve becomes the owner and may do everything.',
+  ];
+  const lines = describeAccess(list, Date.now(), texts).split('\n');
+  return { result: list, lines: [...lines, ...(hasNoOwner ? hint : [])] };
 }
 
 /** Approves a person. The first one approved on the machine becomes the owner, unless the configuration names one. */

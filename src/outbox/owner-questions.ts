@@ -4,11 +4,12 @@ import type { Log } from '#contracts/log.ts';
 import type { AnswerResult, ShownQuestion } from '#contracts/owner-question.ts';
 import { atPage } from '../commands/pair.ts';
 import { hasOwner } from '../config/load-config.ts';
+import { readHasApprovedOwner } from '../store/access/admit-request.ts';
 import { decideOnPage, expireQuestion } from '../store/access/decide-approval.ts';
 import { readOpenApprovals } from '../store/approvals/approval-states.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import type { Notices } from '../texts/notices.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
 
 export type OwnerQuestionsDeps = {
   readonly store: Store;
@@ -50,16 +51,20 @@ export function createOwnerQuestions(deps: OwnerQuestionsDeps): OwnerQuestions {
     }
   };
   const running = loop();
-  const choices = [
-    { verdict: 'approve', label: notices.approveLabel },
-    { verdict: 'deny', label: notices.denyLabel },
-  ] as const;
   return {
     questions: async () => {
       const open = await store.read(readOpenApprovals, { limit: atOnce, isDue: false });
-      return open
-        .filter(({ kind }) => kind === 'pairing')
-        .map(({ id, createdAt: since, details }) => ({ id, since, text: details.question ?? '', choices }));
+      const requests = open.filter(({ kind }) => kind === 'pairing');
+      if (requests.length === 0) return [];
+      const makesOwner = !hasOwner(deps) && !(await store.read(readHasApprovedOwner, undefined));
+      const choices = [
+        { verdict: 'approve', label: makesOwner ? notices.approveOwnerLabel : notices.approveLabel },
+        { verdict: 'deny', label: notices.denyLabel },
+      ] as const;
+      return requests.map(({ id, createdAt: since, details: { question = '' } }) => {
+        const text = makesOwner ? fillNotice(notices.pairingMakesOwner, { question }) : question;
+        return { id, since, text, choices };
+      });
     },
     answer: async (id, verdict) => {
       const role = hasOwner(deps) ? 'user' : 'owner-if-none';

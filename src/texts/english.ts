@@ -240,9 +240,13 @@ export const english = {
   pairingQuestion:
     '{who} is asking to write to me at {account}. Their code: {code} (valid for {minutes} min)',
   pairingLetIn: '{who} may write to me now. Approved by {by}.',
+  pairingOwnerLetIn: '{who} is my owner now and may do everything. Approved by {by}.',
   pairingRefused: '{who} may not write to me. Refused by {by}.',
   pairingLapsed: '{who} asked to write to me, and nobody answered in time.',
+  pairingMakesOwner:
+    '{question}\nI have no owner yet: the first person approved becomes my owner and may do everything.',
   approveLabel: 'Approve',
+  approveOwnerLabel: 'Approve as owner',
   denyLabel: 'Refuse',
   approveMenu: 'For my owner: say yes to a question of mine',
   denyMenu: 'For my owner: say no to a question of mine',
@@ -256,6 +260,7 @@ export const english = {
   pairingCodeGone: '(A pairing code was shown here. It’s no longer valid.)',
   pairingApproved: 'My owner has let you in. I’m answering your message now.',
   pairingApprovedAsk: 'My owner has let you in. Just write to me.',
+  pairingApprovedOwner: 'You’re my owner now, so you may do everything here.',
   pairingDone: '{who} may write to me now.',
   pairingAsked: '{who} is asking for access. To let them in, send: /pair approve {code}',
   pairingConfirm: '{who} is asking for access. To let them in, send: /pair confirm {which}',

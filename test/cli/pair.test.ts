@@ -31,6 +31,8 @@ it('lists who asks, lets the first one in as the owner and the next as a user, a
   expect(parley('pair', 'list').stdout).toMatch(
     /^asks: test:1 “Person 1” at test\/bot\S+, code ABCD2345, minutes left: 60$/m,
   );
+  const hint = 'There’s no owner yet: the first person you approve becomes the owner and may do everything.';
+  expect(parley('pair', 'list').stdout).toContain(hint);
 
   expect(parley('pair', 'approve', 'abcd-2345').stdout).toBe(
     'test:1 “Person 1” can write now, as the owner.\n',
@@ -40,6 +42,7 @@ it('lists who asks, lets the first one in as the owner and the next as a user, a
     { peerId: '1', role: 'owner' },
     { peerId: '2', role: 'user' },
   ]);
+  expect(parley('pair', 'list').stdout).not.toContain(hint);
   const listed = JSON.parse(parley('pair', 'list', '--json').stdout) as object;
   expect(listed).toMatchObject({
     requests: [],

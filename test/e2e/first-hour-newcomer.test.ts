@@ -125,7 +125,7 @@ describe("the newcomer's first hour", () => {
         'telegram:666 “Eve” can write now, as the owner.\n',
       );
       // The gateway keeps running and picks up what the command line has written.
-      await untilSaid(telegram, { chat: eve.id, text: /^My owner has let you in\./ });
+      await untilSaid(telegram, { chat: eve.id, text: /^You’re my owner now/ });
       await untilSaid(telegram, { chat: eve.id, text: 'You said: Hello?' });
 
       telegram.userSends({ from: bob, text: 'Me too?' });

@@ -9,6 +9,7 @@ import { releaseLeftFiles } from '../../src/inbound/release-left-files.ts';
 import { emptyMessage } from '../../src/inbound/stored-content.ts';
 import { createOwnerQuestions } from '../../src/outbox/owner-questions.ts';
 import { expireQuestion } from '../../src/store/access/decide-approval.ts';
+import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
 import { readButton } from '../../src/store/approvals/ask.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
@@ -195,6 +196,35 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect((await town.said(town.owner)).at(-1)).toBe(
       `${labelOf(eve)} asked to write to me, and nobody answered in time.`,
     );
+  });
+
+  it('says on the page that the first approval makes the owner, before and after it', async () => {
+    const access = { dmPolicy: 'pairing', groupPolicy: 'allowlist' } as const;
+    const town = createIntakeFixture(open(), { config: { owners: [] }, access });
+    const [ann, bob] = [anAccount('alpha'), anAccount('alpha')];
+    await town.send(ann, 'Hi');
+    await town.send(bob, 'Hi');
+    const list = createOwnerQuestions({
+      ...{ store: open(), clock: systemClock, log: silentLog, notices: noticesFor('en') },
+      ...{ owners: [], start: () => undefined },
+    });
+    onTestFinished(() => list.stop());
+    const questionOf = async (person: Account) =>
+      (await list.questions()).find(({ text }) => text.startsWith(labelOf(person)));
+    const first = await questionOf(ann);
+    expect(first?.text).toMatch(/\nI have no owner yet: the first person approved becomes my owner/);
+    expect(first?.choices.map(({ label }) => label)).toEqual(['Approve as owner', 'Refuse']);
+    expect(await list.answer(first?.id ?? '', 'approve')).toMatchObject({
+      text: expect.stringContaining(`${labelOf(ann)} is my owner now and may do everything.`),
+    });
+    const by = { ref: 'console', label: 'console', isOwner: true, role: 'user' } as const;
+    onTestFinished(async () => void (await open().write(revokeOnConsole, { ref: refOf(ann), by })));
+    expect((await town.said(ann)).at(-1)).toBe('You’re my owner now, so you may do everything here.');
+    const second = await questionOf(bob);
+    expect(second?.text).not.toContain('owner');
+    expect(second?.choices.map(({ label }) => label)).toEqual(['Approve', 'Refuse']);
+    const answered = await list.answer(second?.id ?? '', 'approve');
+    expect(answered.text).toContain(`${labelOf(bob)} may write to me now.`);
   });
 
   it.runIf(beside.dialect === 'postgres')(

@@ -1,7 +1,7 @@
 /** Applies the answer to a pairing request. */
 import { fillNotice } from '../../texts/notices.ts';
 import type { Approval, ApprovalEnd } from '../approvals/approval-states.ts';
-import type { StepTx, Tx } from '../base/command.ts';
+import type { StepTx, StoreQuery, Tx } from '../base/command.ts';
 import { isApprovedOwner } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
@@ -38,14 +38,16 @@ export async function admitRequest(tx: StepTx, { approval, by, effects }: OpenDe
   const role = await enterPerson(tx, { account, peerId, ref, name, by: by.ref, role: by.role });
   const route = json.route(request.route);
   const kept = json.kept(request.kept);
-  const text = kept ? tx.texts.pairingApproved : tx.texts.pairingApprovedAsk;
+  const welcome = kept ? tx.texts.pairingApproved : tx.texts.pairingApprovedAsk;
+  const text = role === 'owner' ? tx.texts.pairingApprovedOwner : welcome;
   const key = `pairing:${approval.id}:approved`;
   const authority = role === 'owner' ? 'owner' : 'member';
   if (kept) await answerKept(tx, { kept, account, senderId: peerId, authority, effects });
   // This locks the conversation, which must precede locking one of its parts below.
   effects.deliveries.push(await insertNotice(tx, { key, route, text }));
   await blankNotice(tx, request.noticeKey);
-  return fillNotice(tx.texts.pairingLetIn, { who: personLabel({ ref, name }), by: by.label });
+  const letIn = role === 'owner' ? tx.texts.pairingOwnerLetIn : tx.texts.pairingLetIn;
+  return fillNotice(letIn, { who: personLabel({ ref, name }), by: by.label });
 }
 
 /** Ends a refused request. Its emptied row remains until it expires, so the person gets no new code immediately. */
@@ -83,6 +85,12 @@ async function enterPerson(tx: Tx, { by, role: wanted, ...person }: Person): Pro
     .execute();
   return role;
 }
+
+/** Says whether an approval has made somebody the owner, for what is shown before the next one. */
+export const readHasApprovedOwner: StoreQuery<undefined, boolean> = {
+  query: 'readHasApprovedOwner',
+  run: (tx) => hasApprovedOwner(tx),
+};
 
 /** Says whether an approval has made somebody the owner. */
 export async function hasApprovedOwner(tx: Tx): Promise<boolean> {
