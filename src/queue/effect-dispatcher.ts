@@ -42,7 +42,8 @@ export function createEffectDispatcher(probe: Probe): EffectDispatcher {
       for (const inboxId of effects.fetches) movers.fetch(inboxId);
       for (const overflow of effects.overflows) movers.overflowed(overflow);
       for (const run of effects.gaveUp) movers.gaveUp(run);
-      const lanes = new Set([...effects.wakes.map((wake) => wake.laneKey), ...effects.arrivals]);
+      const woken = effects.wakes.map(({ laneKey }) => laneKey);
+      const lanes = new Set([...woken, ...effects.arrivals, ...effects.changes]);
       for (const laneKey of lanes) movers.changed(laneKey);
     },
   };

@@ -6,6 +6,7 @@ import { messageId } from '../../src/contracts/ids.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import type { QueueMode } from '../../src/contracts/queue-settings.ts';
 import type { Store } from '../../src/store/base/command.ts';
+import type { Effects } from '../../src/store/base/effects.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { aCourier } from '../store/a-conversation.ts';
@@ -21,6 +22,17 @@ describeEachDatabase('an edit', (open) => {
     expect(await town.send(ann, edited(said.id, 'blue'))).toEqual({ kind: 'ignored', reason: 'unchanged' });
     await town.worker.claimRun(laneKey);
     expect(await told(open(), laneKey)).toEqual(['blue']);
+  });
+
+  it('of a waiting message, and its deletion, are announced to the clients that show it', async () => {
+    const changed: string[] = [];
+    const { town, ann, laneKey, said } = await aConversation(open(), 'steer', {
+      start: ({ changes }) => changed.push(...changes),
+    });
+    await town.send(ann, edited(said.id, 'blue'));
+    expect(changed).toEqual([laneKey]);
+    await town.send(ann, deleted(said.id));
+    expect(changed).toEqual([laneKey, laneKey]);
   });
 
   it('leaves what the message answers to in front of the new words', async () => {
@@ -248,14 +260,24 @@ describeEachDatabase('a reaction', (open) => {
   });
 });
 
-type Settings = { readonly cap?: number; readonly dmScope?: 'main'; readonly joinMs?: number };
+type Settings = {
+  readonly cap?: number;
+  readonly dmScope?: 'main';
+  readonly joinMs?: number;
+  readonly start?: (effects: Effects) => void;
+};
 
 /** Returns a conversation in which Ann has said “red”, which no run has taken yet. */
-async function aConversation(store: Store, mode: QueueMode, { cap = 20, dmScope, joinMs }: Settings = {}) {
+async function aConversation(
+  store: Store,
+  mode: QueueMode,
+  { cap = 20, dmScope, joinMs, start }: Settings = {},
+) {
   const settings = { mode, debounceMs: 0, quietMs: 0, cap, drop: 'summarize' } as const;
   const queue = { dm: settings, group: settings, channels: {}, conversations: {} };
   const ann: Account = anAccount('alpha');
   const town = createIntakeFixture(store, {
+    ...(start && { start }),
     config: { queue, ...(dmScope && { dmScope }), ...(joinMs !== undefined && { joinMs }) },
   });
   const message = aMessage('red');

@@ -6,6 +6,15 @@ const targets = 'test/store/delivery/tool-target.test.ts';
 /** Broken variants of what the `message` tool does besides sending text. */
 export const messageMutants: readonly Mutant[] = [
   {
+    name: 'an edit that open clients aren’t told of',
+    invariant: 'an edited waiting message shows its new text at once',
+    edit: { in: 'applyEdit', find: 'effects.changes.push(row.laneKey);', replace: '' },
+    test: {
+      file: 'test/inbound/changes.test.ts',
+      name: 'are announced to the clients that show it',
+    },
+  },
+  {
     name: 'a code stored with the command that named it',
     invariant: 'a pairing or link code is never stored with the command that contained it',
     edit: { in: 'askedIn', find: 'order.command.mayHaveCode ?', replace: 'false ?' },

@@ -5,6 +5,8 @@ export type Effects = {
   readonly wakes: { readonly laneKey: string; readonly class: string; readonly delayMs: number }[];
   /** Lanes with an active run that got a new message. */
   readonly arrivals: string[];
+  /** Lanes with a message whose text or outcome was changed, for the clients that show it. */
+  readonly changes: string[];
   readonly cancels: { readonly runId: string; readonly reason: string }[];
   readonly deliveries: string[];
   /** Rows whose attachments are to be fetched. */
@@ -25,6 +27,7 @@ export function noEffects(): Effects {
   return {
     wakes: [],
     arrivals: [],
+    changes: [],
     cancels: [],
     deliveries: [],
     fetches: [],

@@ -49,6 +49,7 @@ export async function applyEdit(
   if (row.kind === 'command') return { kind: 'noted', effect: 'command-kept' };
   await changeRow(tx, 'inbox', row.id, { content: JSON.stringify(changed) });
   const { effects } = accepting;
+  effects.changes.push(row.laneKey);
   if (row.state === 'held' || row.state === 'waiting') {
     if (files !== undefined)
       await fetchAnew(tx, found, { isFetching: changed.attachments.length > 0, effects });
@@ -155,6 +156,7 @@ export async function applyDelete(
     return { kind: 'ignored', reason: 'not-the-author' };
   const end = { outcome: 'cancelled', outcomeReason: 'deleted' } as const;
   const { effects } = accepting;
+  effects.changes.push(lane.key);
   if ((await endItems(tx, [row.id], end)) > 0) {
     await reviveSummary(tx, lane.key, effects);
     return { kind: 'noted', effect: 'cancelled' };

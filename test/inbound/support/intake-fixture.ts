@@ -23,6 +23,7 @@ import { loadConfig } from '../../../src/config/load-config.ts';
 import { createInboundPolicy } from '../../../src/inbound/inbound-policy.ts';
 import { createIntake, type InboundDeps } from '../../../src/inbound/intake.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import type { Effects } from '../../../src/store/base/effects.ts';
 import { json } from '../../../src/store/base/json.ts';
 import { claimAccount } from '../../../src/store/processes/accounts.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
@@ -79,6 +80,8 @@ export type IntakeFixtureSettings = {
   readonly reserve?: InboundDeps['reserve'];
   readonly budgets?: typeof commandDeps.budgets;
   readonly meters?: InboundDeps['meters'];
+  /** Receives the effects of each commit. */
+  readonly start?: (effects: Effects) => void;
 };
 
 let count = 0;
@@ -122,7 +125,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
       {
         ...deps,
         ...(settings.meters && { meters: settings.meters }),
-        start: () => undefined,
+        start: settings.start ?? (() => undefined),
         reserve: settings.reserve ?? (() => undefined),
         hasSpace: () => true,
       },
