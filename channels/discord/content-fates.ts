@@ -85,6 +85,7 @@ export const undocumentedMessageFields = {
   content_scan_version: nothing('it is for Discord’s own filters'),
   interaction_data: nothing('it repeats the command of another application'),
   lobby_id: nothing('it names a game’s lobby, where no bot is'),
+  potions: forDisplay,
 } as const satisfies Record<string, Fate>;
 
 /** A snapshot has some of a message's fields, with the same fates; the key is a field of a snapshot. */

@@ -83,7 +83,7 @@ const embeds: readonly DiscordInput[] = [
   ),
   card(
     'a card whose optional fields are null',
-    'nyxx #208',
+    api,
     [
       {
         ...{ type: null, title: 'Only a title', description: null, url: null, timestamp: null, footer: null },
@@ -352,7 +352,7 @@ const components: readonly DiscordInput[] = [
   ),
   input(
     'a component of a kind that nobody knows yet',
-    'discord.js #11131',
+    'discord-api-docs, Component Reference, a later kind',
     {
       ...v2,
       components: [{ type: 99, label: 'Rating', components: [{ type: 98, content: 'four of five' }] }],
@@ -361,7 +361,7 @@ const components: readonly DiscordInput[] = [
   ),
   input(
     'a button that sells something, without a label',
-    'discord-api-docs, Button Styles, premium',
+    'nyxx #208; discord-api-docs, Button Styles, premium',
     { components: [{ type: 1, components: [{ type: 2, style: 6, sku_id: '1088510058284990888' }] }] },
     { unknown: ['components'] },
   ),

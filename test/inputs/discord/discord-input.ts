@@ -1,12 +1,4 @@
-import {
-  aDirectMessage,
-  aMessage,
-  bob,
-  bot,
-  general,
-  guildId,
-  nextId,
-} from '../../channels/discord/payloads.ts';
+import { aDirectMessage, aMessage, bob, bot, general, guildId } from '../../channels/discord/payloads.ts';
 import type { ReadInput } from '../read-input.ts';
 
 /** An event in a shape that Discord sends, with our own words, and how Parley reads it; absent: not at all. */
@@ -118,4 +110,3 @@ export const fileRef = (filename: string, of = id, channel = general) =>
   ref(`${cdn}/1/${filename}?ex=1&is=2&hm=3`, '1455000000000000001', of, channel);
 
 export { ada, bob, bot, dm, general, guildId, thread } from '../../channels/discord/payloads.ts';
-export { nextId };

@@ -92,8 +92,8 @@ const edits: readonly DiscordInput[] = [
     dispatch: changed({ content: link.url, embeds: [link], edited_timestamp: null }),
   },
   {
-    name: 'a preview that Discord has found, of an older server',
-    shape: updates,
+    name: 'a preview that Discord has found, as a partial update',
+    shape: 'discordgo #192; discord-api-docs #1669',
     dispatch: changedOnly({ embeds: [link] }),
   },
   {

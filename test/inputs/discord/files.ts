@@ -65,7 +65,7 @@ export const files: readonly DiscordInput[] = [
   ),
   input(
     'a file without a type, size and measures',
-    'discord.js #5393',
+    'discord-api-docs, Attachment Object, fields that are optional',
     {
       attachments: [
         {
@@ -101,7 +101,7 @@ export const files: readonly DiscordInput[] = [
   ),
   input(
     'a voice message',
-    'serenity #2579, IS_VOICE_MESSAGE',
+    'discord-api-docs, Message Flags, IS_VOICE_MESSAGE',
     {
       flags: 1 << 13,
       attachments: [
@@ -160,7 +160,7 @@ export const files: readonly DiscordInput[] = [
   ),
   input(
     'a sticker in the older field',
-    'Anarchy #3275',
+    'discord-api-docs, Message Object, stickers (deprecated)',
     { stickers: [{ id: '1101', name: 'Wave', description: 'hi', tags: 'hi', format_type: 2, pack_id: '5' }] },
     {
       described: ['[Sticker] Wave'],
@@ -256,7 +256,7 @@ export const files: readonly DiscordInput[] = [
   ),
   input(
     'a sound of the soundboard',
-    'discord-userdoccers, soundboard_sounds',
+    'discord-userdoccers, Message Object, soundboard_sounds',
     { soundboard_sounds: [{ sound_id: '5', name: 'quack', volume: 1, emoji_name: '🦆' }] },
     { described: ['[Sound] quack'] },
   ),

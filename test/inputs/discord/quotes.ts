@@ -106,7 +106,7 @@ const forwarding: readonly DiscordInput[] = [
   ),
   {
     name: 'a forward with words of the sender’s own',
-    shape: 'discord-userdoccers, Message Reference, forwards',
+    shape: 'discord-api-docs, Message Reference Types',
     dispatch: forward({ content: 'far away' }, { content: 'see this' }),
     read: { event: 'message', text: 'see this\nfar away', origin: 'forwarded' },
   },
@@ -153,7 +153,7 @@ const replying: readonly DiscordInput[] = [
   ),
   replies(
     'a reply to a voice message',
-    'serenity #2579, IS_VOICE_MESSAGE',
+    'discord-api-docs, Message Flags, IS_VOICE_MESSAGE',
     { flags: 1 << 13, attachments: [aFile('voice-message.ogg', { content_type: 'audio/ogg' })] },
     { media: [`voice ${fileRef('voice-message.ogg', other)}`] },
   ),

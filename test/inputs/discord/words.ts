@@ -31,7 +31,7 @@ export const words: readonly DiscordInput[] = [
   text('a text', api, plain, 'good morning'),
   {
     name: 'a direct text without a server',
-    shape: 'serenity tests, MESSAGE_CREATE of a direct message',
+    shape: 'discord-api-docs, Message Create',
     dispatch: direct(plain),
     read: { event: 'message', text: 'good morning' },
   },
@@ -60,8 +60,8 @@ export const words: readonly DiscordInput[] = [
     'good morning',
   ),
   text(
-    'a text of an older server, with few fields',
-    'spacebar server, MESSAGE_CREATE',
+    'a text with few fields',
+    'discord-rs #115',
     {
       ...plain,
       ...{ flags: undefined, embeds: undefined, attachments: undefined, components: undefined },
@@ -125,7 +125,7 @@ export const words: readonly DiscordInput[] = [
   },
   {
     name: 'a mention of the bot whose list of mentions is missing',
-    shape: 'spacebar server, MESSAGE_CREATE',
+    shape: 'other implementations of Discord’s API',
     dispatch: posted({ content: `<@!${bot.id}> hi`, mentions: undefined }),
     read: { event: 'message', text: '@parley hi', callsBot: true },
   },
@@ -187,7 +187,7 @@ export const words: readonly DiscordInput[] = [
   },
   {
     name: 'words of a kind that nobody knows yet',
-    shape: 'discord-userdoccers, Message Type 63 and later',
+    shape: 'discord-api-docs, Message Types, a later one',
     dispatch: posted({ ...plain, type: 163 }),
     read: { event: 'message', text: 'good morning', origin: 'unknown' },
   },
@@ -221,7 +221,7 @@ export const words: readonly DiscordInput[] = [
   },
   {
     name: 'an empty message of a kind that nobody knows yet',
-    shape: 'discord-userdoccers, Message Type 63 and later',
+    shape: 'discord-api-docs, Message Types, a later one',
     dispatch: posted({ type: 163 }),
     read: { event: 'unsupported', refused: 'message-type-163: ' },
   },
