@@ -39,7 +39,10 @@ export function readModelSettings(
     const variable = settings.providers[name]?.keysEnv ?? keyVariable(name);
     const apiKeys = keysIn(variable, environment).map((key) => new Secret(key));
     // The known providers' variables are checked with the other secrets.
-    if (!(variable in environment.values)) problems.push(...findKeyProblems(variable, environment));
+    if (!(variable in environment.values)) {
+      const isOwnServer = presets[name] === undefined || settings.providers[name]?.baseUrl !== undefined;
+      problems.push(...findKeyProblems(variable, environment, isOwnServer ? 'server-key' : 'api-key'));
+    }
     const headersEnv = settings.providers[name]?.headersEnv;
     const headers = headersEnv === undefined ? undefined : headersIn(headersEnv, environment);
     providers[name] = {
@@ -86,9 +89,13 @@ function keysIn(variable: string, environment: Environment): readonly string[] {
 }
 
 /** Finds keys in the variable that can't be real. */
-export function findKeyProblems(variable: string, environment: Environment): readonly Problem[] {
+export function findKeyProblems(
+  variable: string,
+  environment: Environment,
+  kind: 'api-key' | 'server-key' = 'api-key',
+): readonly Problem[] {
   return keysIn(variable, environment).flatMap((key) => {
-    const problem = findSecretProblem(key, 'api-key');
+    const problem = findSecretProblem(key, kind);
     if (problem === undefined) return [];
     const what = `${problem}; set a real key, or unset it`;
     return [{ where: `${variable} in the environment`, what }];

@@ -38,7 +38,13 @@ export function revealAll(secrets: Readonly<Record<string, Secret>>): Record<str
   return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }
 
-export type SecretKind = 'telegram-token' | 'discord-token' | 'api-key' | 'access-token' | 'password';
+export type SecretKind =
+  | 'telegram-token'
+  | 'discord-token'
+  | 'api-key'
+  | 'server-key'
+  | 'access-token'
+  | 'password';
 
 /** Says why a credential can't be used, without quoting any of it; undefined if it can. */
 export function findSecretProblem(value: string, kind: SecretKind): string | undefined {
@@ -62,12 +68,9 @@ const kindProblems: Record<SecretKind, (value: string) => string | undefined> = 
     /^[\w-]{10,}\.[\w-]{4,}\.[\w-]{20,}$/.test(value)
       ? undefined
       : "isn't a Discord bot token (three parts of letters, digits, _ or -, separated by dots)",
-  'api-key': (value) => {
-    if (value.length < 8) return 'is shorter than 8 characters';
-    return unfitForHeader.test(value)
-      ? 'contains whitespace or other characters that no key has (commas separate keys)'
-      : undefined;
-  },
+  'api-key': (value) => (value.length < 8 ? 'is shorter than 8 characters' : findKeyFault(value)),
+  // People choose the keys of their own servers, such as `ollama`.
+  'server-key': (value) => findKeyFault(value),
   // 22 base64url characters carry 128 bits.
   'access-token': (value) => {
     if (value.length < 22) return 'is shorter than 22 characters (128 bits)';
@@ -76,6 +79,12 @@ const kindProblems: Record<SecretKind, (value: string) => string | undefined> = 
   },
   password: () => undefined,
 };
+
+function findKeyFault(value: string): string | undefined {
+  return unfitForHeader.test(value)
+    ? 'contains whitespace or other characters that no key has (commas separate keys)'
+    : undefined;
+}
 
 const placeholders = new Set([
   'undefined',

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -132,9 +133,12 @@ describe('the model that onboarding is told', () => {
     const second = await choose(gpt, { PARLEY_MODEL: '', OPENAI_BASE_URL: house });
     expect(second.asked).toMatchObject([{ baseUrl: house }]);
     expect(second.said).toContain(
-      'OPENAI_BASE_URL is set, so 127.0.0.1:9 gets the key and the messages, not OpenAI.',
+      "OPENAI_BASE_URL of this shell's environment is set, so 127.0.0.1:9 gets the key and the messages, not OpenAI.",
     );
     expect(second.said).toContain('127.0.0.1:9 accepts it.');
+    // A gateway started without this shell's variables uses the address that was tested.
+    expect(await settings()).toMatchObject({ providers: { openai: { baseUrl: house } } });
+    expect(second.said).not.toContain("OPENAI_BASE_URL of this shell's environment takes precedence");
   });
 
   it('is the agent’s own where that names one', async () => {
@@ -151,6 +155,25 @@ it('gives no server the key of another', async () => {
   const { asked } = await choose(ownServer);
   expect(asked).toEqual([{ kind: 'openai', apiKeys: [], baseUrl: house }]);
   expect(await readFile(join(home, '.env'), 'utf8')).toBe(`OPENAI_API_KEY=${gptKey}\nSERVER_API_KEY=\n`);
+});
+
+it('accepts a short key for a server of one’s own, and starts with it', async () => {
+  const { said } = await choose({ ...ownServer, 'Its API key (empty: none)': 'ollama' });
+  expect(said).toContain('Model: server/qwen3 at');
+  expect(await readFile(join(home, '.env'), 'utf8')).toBe('SERVER_API_KEY=ollama\n');
+});
+
+it('ends without a change when the input ends', () => {
+  const program = join(import.meta.dirname, '../../bin/parley.mjs');
+  const env = { PATH: process.env.PATH, HOME: home };
+  const run = spawnSync(process.execPath, [program, 'onboard'], {
+    cwd: home,
+    env,
+    input: '',
+    encoding: 'utf8',
+  });
+  expect(run.stdout).toContain('Nothing was changed.');
+  expect(run).toMatchObject({ status: 1, stderr: '' });
 });
 
 it('asks nothing where it could not write the answers', async () => {

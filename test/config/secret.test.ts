@@ -70,6 +70,7 @@ describe('a credential', () => {
     ['telegram-token', '123456789:AAF0123456789abcdefghijklmnopqrs-_x'],
     ['discord-token', 'MTA0NzM0MTIzNDU2Nzg5MDEy.G4abcd.0123456789abcdefghijklmnopqrs-_xyz'],
     ['api-key', 'sk-ant-api03-abcdefgh'],
+    ['server-key', 'ollama'],
     ['access-token', 'Zm9vYmFyYmF6cXV4MTIzNDU'],
     ['password', 'p'],
   ] as const)('of kind %s is accepted when it has its form', (kind, value) => {
@@ -87,6 +88,7 @@ describe('a credential', () => {
     ['api-key', 'sk-proj-0000001\nsk-proj-0000002'],
     ['api-key', 'sk-proj-0000001 sk-proj-0000002'],
     ['api-key', 'sk-proj-\u200b0000001'],
+    ['server-key', 'two words'],
     ['access-token', 'abcdefghijklmnopqrstu'],
     ['access-token', 'abababababababababababababababab'],
   ] as const)('of kind %s is refused when it is weak: %j', (kind, value) => {

@@ -106,6 +106,8 @@ describe("the newcomer's first hour", () => {
     for (const secret of [key, telegram.token]) expect(person.shown()).not.toContain(secret);
     expect(JSON.parse(await fileOf('parley.config.json'))).toEqual({
       model: 'anthropic/claude-sonnet-5-5',
+      // The address that the key was tested with.
+      providers: { anthropic: { baseUrl: model.url } },
       access: { groupPolicy: 'allowlist' },
     });
     expect(await fileOf('.env')).toBe(`ANTHROPIC_API_KEY=${key}\nTELEGRAM_BOT_TOKEN=${telegram.token}\n`);
@@ -166,6 +168,8 @@ describe("the newcomer's first hour", () => {
     }
     expect(JSON.parse(await fileOf('parley.config.json'))).toEqual({
       model: 'anthropic/claude-sonnet-5-5',
+      // The address that the key was tested with.
+      providers: { anthropic: { baseUrl: model.url } },
       owners: towns.map(({ name, ownerId }) => `${name}:${ownerId}`),
       access: { groupPolicy: 'allowlist' },
     });

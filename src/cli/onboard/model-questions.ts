@@ -5,6 +5,7 @@ import { findSecretProblem, Secret } from '../../config/secret.ts';
 import type { checkKeys, KeyAnswer } from '../../models/key-check.ts';
 import type { Answers } from './answers.ts';
 import type { Option, Prompter } from './prompter.ts';
+import { placeOf } from './report-settings.ts';
 
 const timeoutMs = 15_000;
 /** How many of a server's models are offered to choose from. */
@@ -36,9 +37,18 @@ export type ModelDeps = {
 
 /** Asks for the model and tries its key. */
 export async function askModel(ask: Prompter, deps: ModelDeps): Promise<Answers> {
-  const { config } = deps;
+  const { config, environment } = deps;
   const kept: readonly Option<'keep'>[] =
-    config.model === 'demo' ? [] : [{ value: 'keep', label: `Keep ${config.model}` }];
+    config.model === 'demo'
+      ? []
+      : [
+          {
+            ...{ value: 'keep', label: `Keep ${config.model}` },
+            ...(environment.values.PARLEY_MODEL !== undefined && {
+              hint: `PARLEY_MODEL ${placeOf('PARLEY_MODEL', config)}`,
+            }),
+          },
+        ];
   const choice = await ask.choose<Vendor | 'server' | 'demo' | 'keep'>('Which model answers?', [
     ...kept,
     { value: 'anthropic', label: 'Claude', hint: 'with an Anthropic API key' },
@@ -62,12 +72,14 @@ async function askKey(ask: Prompter, vendor: Vendor, deps: ModelDeps): Promise<A
   const { config, environment, check } = deps;
   const { name, where, addressVariable } = vendors[vendor];
   const variable = config.providers[vendor]?.keysEnv ?? `${vendor.toUpperCase()}_API_KEY`;
-  // An address in the file is removed below, because the person chose the vendor.
+  // An address in the settings file is replaced below, because the person chose the vendor.
   const baseUrl = environment.values[addressVariable];
   const asked = baseUrl === undefined ? name : new URL(baseUrl).host;
   ask.say(`You’ll find your key at ${where}.`);
   if (baseUrl !== undefined)
-    ask.say(`${addressVariable} is set, so ${asked} gets the key and the messages, not ${name}.`);
+    ask.say(
+      `${addressVariable} ${placeOf(addressVariable, config)} is set, so ${asked} gets the key and the messages, not ${name}.`,
+    );
   for (;;) {
     const key = await ask.secret(`${name} API key`, (value) => keyProblem(value));
     const tried = await ask.attempt(`Asking ${asked} for its models (free of charge)`, async () => {
@@ -82,7 +94,8 @@ async function askKey(ask: Prompter, vendor: Vendor, deps: ModelDeps): Promise<A
       variables: { [variable]: key },
       settings: {
         model: modelAt(vendor, baseUrl, config),
-        providers: { [vendor]: { baseUrl: undefined } },
+        // The tested address: the gateway may start without this shell's variables.
+        providers: { [vendor]: { baseUrl } },
       },
     };
   }
@@ -94,8 +107,8 @@ function modelAt(vendor: Vendor, baseUrl: string | undefined, config: Config): s
   return isOfVendor && config.providers[vendor]?.baseUrl === baseUrl ? config.model : vendorModels[vendor];
 }
 
-function keyProblem(value: string): string | undefined {
-  const problem = findSecretProblem(value, 'api-key');
+function keyProblem(value: string, kind: 'api-key' | 'server-key' = 'api-key'): string | undefined {
+  const problem = findSecretProblem(value, kind);
   return problem === undefined ? undefined : `This ${problem}.`;
 }
 
@@ -135,7 +148,7 @@ async function askServer(ask: Prompter, { config, check }: ModelDeps): Promise<A
         problemOf: (value) => (value === '' || isHttp(value) ? undefined : 'Write http://… or https://…'),
       })) || 'http://127.0.0.1:11434/v1';
     const key = await ask.secret('Its API key (empty: none)', (value) =>
-      value === '' ? undefined : keyProblem(value),
+      value === '' ? undefined : keyProblem(value, 'server-key'),
     );
     const tried = await ask.attempt(`Asking ${new URL(baseUrl).host} for its models`, async () => {
       const apiKeys = key === '' ? [] : [new Secret(key)];

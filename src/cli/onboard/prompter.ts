@@ -27,10 +27,17 @@ export interface Prompter {
 /** The person ended the questions. */
 export class PromptCancelled extends Error {}
 
+/** Stands for the end of the input. */
+const inputEnded = Symbol('input ended');
+
 /** Loads the prompt library, which nothing else needs. */
 export async function openPrompter(title: string): Promise<Prompter & { end(text: string): void }> {
   const clack = await import('@clack/prompts');
-  const answered = <Value>(value: Value): Exclude<Value, symbol> => {
+  // The library would wait for ever on an input that has ended, such as /dev/null or a closed pipe.
+  const ended = new Promise<symbol>((resolve) => process.stdin.once('end', () => resolve(inputEnded)));
+  const answered = async <Value>(asked: Promise<Value>): Promise<Exclude<Value, symbol>> => {
+    const value = await Promise.race([asked, ended]);
+    if (value === inputEnded) throw new PromptCancelled();
     if (clack.isCancel(value)) throw new PromptCancelled();
     // The library returns no other symbol.
     return value as Exclude<Value, symbol>;
@@ -43,22 +50,22 @@ export async function openPrompter(title: string): Promise<Prompter & { end(text
         label,
         ...(hint !== undefined && { hint }),
       }));
-      const chosen = answered(await clack.select<string>({ message, options: choices }));
+      const chosen = await answered(clack.select<string>({ message, options: choices }));
       const option = options.find(({ value }) => value === chosen);
       if (option === undefined) throw new PromptCancelled();
       return option.value;
     },
     text: async (message, { example, problemOf } = {}) => {
-      const value = await clack.text({
+      const typed = clack.text({
         message,
         ...(example !== undefined && { placeholder: example }),
-        validate: (typed) => problemOf?.((typed ?? '').trim()),
+        validate: (value) => problemOf?.((value ?? '').trim()),
       });
-      return (answered(value) ?? '').trim();
+      return ((await answered(typed)) ?? '').trim();
     },
     secret: async (message, problemOf) => {
-      const value = await clack.password({ message, validate: (typed) => problemOf((typed ?? '').trim()) });
-      return (answered(value) ?? '').trim();
+      const typed = clack.password({ message, validate: (value) => problemOf((value ?? '').trim()) });
+      return ((await answered(typed)) ?? '').trim();
     },
     attempt: async (what, work) => {
       clack.log.step(`${what} …`);

@@ -16,9 +16,11 @@ export function wordsForWritten({ path, isWritten, text, removed }: WrittenSetti
  * the chosen settings.
  */
 export function wordsForEffect(config: Config, changed: SettingsChange): readonly string[] {
-  const hidden = config.hiddenSettings.filter(
-    ({ setting }) => valueAt(changed, setting.split('.')) !== undefined,
-  );
+  // A variable that says the same hides nothing.
+  const hidden = config.hiddenSettings.filter(({ setting }) => {
+    const written = valueAt(changed, setting.split('.'));
+    return written !== undefined && written !== valueAt(config, setting.split('.'));
+  });
   const agent = config.agents.find(({ id }) => id === config.defaultAgent);
   const isOwnModel = agent?.model !== undefined && agent.model !== config.model;
   return [
@@ -32,7 +34,8 @@ export function wordsForEffect(config: Config, changed: SettingsChange): readonl
   ];
 }
 
-function placeOf(variable: string, { envFiles }: Config): string {
+/** Says where a variable was read from. */
+export function placeOf(variable: string, { envFiles }: Pick<Config, 'envFiles'>): string {
   const file = envFiles.find(({ names }) => names.includes(variable));
   return file === undefined ? "of this shell's environment" : `in ${file.path}`;
 }
