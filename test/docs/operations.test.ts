@@ -41,6 +41,25 @@ it('describes every setting, those of channels and plugins too, and lists them w
   await expect(renderSettings(settings)).toMatchFileSnapshot('../../docs/settings.md');
 });
 
+it('explains every line of doctor in the troubleshooting guide, and no other', () => {
+  const folder = 'src/cli/doctor';
+  const files = [...readdirSync(folder).map((name) => `${folder}/${name}`), `${folder}.ts`];
+  const code = files.map((path) => readFileSync(path, 'utf8')).join('\n');
+  const names = [
+    ...code.matchAll(/(?:(?:const name = |\bname: |\b(?:ok|failed|warning)\(\s*)')([a-z][a-z ]*)'/g),
+  ];
+  const guide = readFileSync('docs/troubleshooting.md', 'utf8');
+  const lines = guide.slice(guide.indexOf('## By line of'));
+  const explained = [...lines.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name);
+  expect(explained.toSorted()).toEqual([...new Set(names.map(([, name]) => name))].toSorted());
+});
+
+it('lists every document in the index', () => {
+  const index = readFileSync('docs/README.md', 'utf8');
+  const documents = readdirSync('docs').filter((name) => name.endsWith('.md') && name !== 'README.md');
+  expect(documents.filter((name) => !index.includes(`(${name})`))).toEqual([]);
+});
+
 it('lists every chat command and every command of the command line, and no other', async () => {
   const docs = readFileSync('docs/commands.md', 'utf8');
   const inChat = [...docs.matchAll(/^\| `\/([a-z]+)/gm)].map(([, name]) => name);
