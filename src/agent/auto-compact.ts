@@ -21,13 +21,15 @@ const leastRoom = 500;
  * would only need another one; the run then continues with the context unchanged.
  */
 export function autoCompact(
-  { limits }: { readonly limits: ContextLimits },
+  terms: { readonly limits: ContextLimits },
   onStuck: (stuck: StuckContext) => void,
 ): TurnMiddleware {
-  const { threshold } = limits;
   let isAbove = false;
   return {
     beforeTurn: async ({ stats, messages }) => {
+      // Read each time: a refusal may have taught that the model's window is smaller.
+      const { limits } = terms;
+      const { threshold } = limits;
       const oldTokens = stats.contextTokens;
       const wasAbove = isAbove;
       isAbove = oldTokens > threshold || messages.length > mostMessages;

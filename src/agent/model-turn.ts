@@ -13,6 +13,7 @@ import {
 import type { ModelEvent, ModelFailure, ModelRequest, Usage } from '#contracts/model.ts';
 import { noSections } from '#contracts/section.ts';
 import { AssistantDraft } from './assistant-draft.ts';
+import { unitsPerToken } from './context-size.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
 import { openModelStream } from './model-stream.ts';
 import type { AbortReason, RunScope } from './run-scope.ts';
@@ -55,7 +56,7 @@ export async function* streamAnswer(
   let draft = new AssistantDraft(id, createdAt, turn.callIds);
   yield { type: 'message_start', message: draft.snapshot() };
   for (let request = first; ; ) {
-    let ending = yield* readAnswer(request, draft, turn);
+    let ending = withFixedSize(yield* readAnswer(request, draft, turn), request);
     if (ending.spent !== undefined) cost = (cost ?? 0) + ending.spent.cost;
     let next: ModelRequest | undefined;
     if (anew < maxAnew && cameToNothing(ending, draft, turn)) [next, anew] = [request, anew + 1];
@@ -74,6 +75,15 @@ export async function* streamAnswer(
   }
 }
 
+/** Marks an overflow that no summary would prevent: instructions and tools alone exceed the window that was named. */
+function withFixedSize(ending: TurnEnd, { system, tools }: ModelRequest): TurnEnd {
+  const { failure } = ending;
+  if (failure?.kind !== 'overflow' || failure.window === undefined) return ending;
+  const length = system.reduce((sum, { text }) => sum + text.length, JSON.stringify(tools).length);
+  const fixedTokens = Math.ceil(length / unitsPerToken);
+  return fixedTokens < failure.window ? ending : { ...ending, failure: { ...failure, fixedTokens } };
+}
+
 type Recoveries = Record<keyof typeof maxRecoveries, number>;
 
 async function* recoverFrom(
@@ -82,6 +92,7 @@ async function* recoverFrom(
   turn: ModelTurn,
 ): AsyncGenerator<AgentEvent, ModelRequest | undefined, void> {
   if (failure?.kind !== 'unsendable' && failure?.kind !== 'overflow') return undefined;
+  if (failure.fixedTokens !== undefined) return undefined;
   if (!draft.isUntouched || recoveries[failure.kind] >= maxRecoveries[failure.kind]) return undefined;
   recoveries[failure.kind] += 1;
   return turn.recover && (yield* turn.recover({ request, failure }));

@@ -232,8 +232,8 @@ export type ModelFailure = {
   readonly refusal?: RefusalClass;
   /** For `overflow`: the model's window as its server names it, tokens. */
   readonly window?: number;
-  /** For `overflow`: instructions and tools alone don't fit, so no shorter conversation would help. */
-  readonly isFixed?: true;
+  /** For `overflow`: the tokens of instructions and tools that alone don't fit, so no shorter conversation would. */
+  readonly fixedTokens?: number;
   /** The wait that the server asks for is longer than a call can wait: other models are asked at once. */
   readonly isLongWait?: true;
   /** For `budget`: the one that is spent. */

@@ -1,7 +1,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Config } from '../config/config.ts';
-import { createModels, type Models } from './models.ts';
+import { createModels, type Models, type ModelsDeps } from './models.ts';
 import type { CallObserver } from './observers/call-observer.ts';
 import type { Tracer } from './observers/spans.ts';
 import { createProviderWaits, type ProviderWaits, type WaitingCalls } from './provider-waits.ts';
@@ -18,12 +18,17 @@ export type ConfiguredModel = {
   waiting?(): WaitingCalls;
 };
 
-type ModelDeps = { readonly clock: Clock; readonly log: Log; readonly observers?: readonly CallObserver[] };
+type ModelDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly observers?: readonly CallObserver[];
+  readonly noteWindow?: ModelsDeps['noteWindow'];
+};
 
 /** Creates the configured models; without a key, the labelled demo model. */
 export function configuredModel(
   config: Pick<Config, 'providers' | 'models' | 'model' | 'agents'>,
-  { clock, log, observers = [] }: ModelDeps,
+  { clock, log, observers = [], noteWindow }: ModelDeps,
 ): ConfiguredModel {
   const waits = new Map<string, ProviderWaits>();
   const waitsOf = (provider: string): ProviderWaits => {
@@ -31,7 +36,7 @@ export function configuredModel(
     waits.set(provider, known);
     return known;
   };
-  const models = createModels(config, { clock, log, waitsOf, observers });
+  const models = createModels(config, { clock, log, waitsOf, observers, noteWindow });
   const isDemo = models.stackFor(config.model).id === 'demo';
   return {
     models,

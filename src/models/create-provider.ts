@@ -10,11 +10,18 @@ import { createOpenAiProvider } from './openai/openai.ts';
 import type { ProviderOptions } from './provider-options.ts';
 import { neverOfferingTools } from './without-tools.ts';
 
+export type ProviderDeps = {
+  readonly clock: Clock;
+  readonly fetch?: typeof leanFetch | undefined;
+  /** Called when a refusal names a smaller window than is known. `model`: `provider/id`; `window` in tokens. */
+  readonly noteWindow?: ((model: string, window: number) => void) | undefined;
+};
+
 /** Creates one model at its provider, with all of the provider's keys and without retries. */
 export function createProvider(
   model: ModelSettings,
   { kind, apiKeys, baseUrl, headers }: ProviderSettings,
-  { clock, fetch = leanFetch }: { readonly clock: Clock; readonly fetch?: typeof leanFetch | undefined },
+  { clock, fetch = leanFetch, noteWindow }: ProviderDeps,
 ): LlmProvider {
   const options: ProviderOptions = {
     name: model.provider,
@@ -22,6 +29,7 @@ export function createProvider(
     apiKeys: apiKeys.map((key) => key.reveal()),
     fetch: withBoundedAnswers(fetch),
     clock,
+    ...(noteWindow && { noteWindow: (window) => noteWindow(`${model.provider}/${model.id}`, window) }),
     ...(baseUrl !== undefined && { baseUrl }),
     ...(headers && { headers: revealAll(headers) }),
     ...(model.prices && { prices: model.prices }),

@@ -4,7 +4,7 @@ import type { Log } from '#contracts/log.ts';
 import type { LlmProvider, ModelPurpose, TurnModels } from '#contracts/model.ts';
 import type { Config } from '../config/config.ts';
 import { findModel } from '../config/model-settings.ts';
-import { createProvider } from './create-provider.ts';
+import { createProvider, type ProviderDeps } from './create-provider.ts';
 import { metered } from './metering.ts';
 import { type CallObserver, observed } from './observers/call-observer.ts';
 import type { ProviderWaits } from './provider-waits.ts';
@@ -32,6 +32,7 @@ export type ModelsDeps = {
   readonly waitsOf?: (provider: string) => ProviderWaits;
   /** Replaces the network. */
   readonly fetch?: typeof globalThis.fetch;
+  readonly noteWindow?: ProviderDeps['noteWindow'];
   /** Notified of every attempt. */
   readonly observers?: readonly CallObserver[];
 };

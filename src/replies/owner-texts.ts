@@ -48,6 +48,7 @@ const keys: Readonly<Record<AlertKind, NoticeKey>> = {
   'channel-challenge': 'ownerChannelChallenge',
   'model-key': 'ownerModelKey',
   'model-without-tools': 'ownerModelWithoutTools',
+  'model-window': 'ownerModelWindow',
   'context-full': 'ownerContextFull',
   'lane-stuck': 'ownerLaneStuck',
   'part-failing': 'ownerPartFailing',

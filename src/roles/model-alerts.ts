@@ -55,6 +55,17 @@ export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): CallObse
   };
 }
 
+/** Returns what tells the owner that a model's window is smaller than is known, and how to set it. */
+export function createWindowAlerts({ store, log }: Pick<KeyAlertsDeps, 'store' | 'log'>) {
+  return (subject: string, window: number): void => {
+    log.warn({ model: subject, window }, 'model.window-learned');
+    const alert = { kind: 'model-window', subject, values: { window: String(window) } } as const;
+    store.write(raiseAlert, alert).catch((error: unknown) => {
+      log.warn({ error }, 'model-window.not-noted');
+    });
+  };
+}
+
 /** Alerts the owner, once per process, that a model is asked without tools because it accepts none. */
 export function createToolAlerts({
   store,

@@ -1,6 +1,6 @@
 import { type ConfiguredModel, configuredModel } from '../models/configured-model.ts';
 import { openObservers } from '../models/observers/open-observers.ts';
-import { createKeyAlerts, createToolAlerts } from './model-alerts.ts';
+import { createKeyAlerts, createToolAlerts, createWindowAlerts } from './model-alerts.ts';
 import type { GatewayOptions, StageDeps } from './stage-deps.ts';
 
 /** Opens the models of this process, with tracing and the payload log if the configuration turns them on. */
@@ -12,6 +12,7 @@ export async function openModel(
   const { observers, tracer, close } = await openObservers(config, options);
   closers.add('model observers', close);
   const alerts = [createKeyAlerts(options), createToolAlerts(options)];
-  const model = configuredModel(config, { clock, log, observers: [...observers, ...alerts] });
+  const noteWindow = createWindowAlerts(options);
+  const model = configuredModel(config, { clock, log, observers: [...observers, ...alerts], noteWindow });
   return { ...model, ...(tracer && { tracer }) };
 }

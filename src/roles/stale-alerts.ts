@@ -31,6 +31,8 @@ export function staleAlerts(
       case 'channel-unauthorised':
       case 'channel-challenge':
         return !lines.has(subject);
+      case 'model-window':
+        return !names.has(subject);
       case 'model-key':
         return !providers.has(subject) && !names.has(subject);
       case 'model-without-tools':

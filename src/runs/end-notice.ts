@@ -47,7 +47,7 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
     case 'oversized':
       return notices.modelOversized;
     case 'overflow':
-      return notices.modelOverflow;
+      return failure.fixedTokens === undefined ? notices.modelOverflow : notices.modelTooSmall;
     case 'refused':
       return notices.modelDeclined;
     case 'budget':

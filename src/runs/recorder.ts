@@ -13,6 +13,7 @@ import type { Mark } from '../agent/repair-history.ts';
 import { confirmedSends, type ToolSend } from '../replies/dedupe.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
+import { raiseAlert } from '../store/alerts/note-alert.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/claim-delivery.ts';
 import type { AssistantImage } from '../store/lanes/assistant-row.ts';
@@ -32,6 +33,7 @@ import { answerParts, outcomeOf } from './answer-parts.ts';
 import { type BusyNotice, createBusyNotice } from './busy-notice.ts';
 import type { RunCalls } from './call-ledger.ts';
 import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
+import { contextFull } from './run-compaction.ts';
 import { silenceContextOf } from './silence-context.ts';
 import { storedResult } from './stored-result.ts';
 import { ToolTurns, type ToolTurnsDeps } from './tool-turns.ts';
@@ -301,6 +303,7 @@ export class RunRecorder {
     const why = { stop: reason, failure, standing, shown: live.shownAnswer() };
     const ending = planEnd(event, this.#scene(), why);
     const modelCalls = calls.endAll();
+    this.#noteFullContext(failure);
     const ended = await store.write(endRun, {
       ...this.#held,
       endReason: reason ?? event.reason,
@@ -314,6 +317,13 @@ export class RunRecorder {
     calls.stored(modelCalls);
     start(ended.effects);
     this.#end(ended.next);
+  }
+
+  /** Tells the owner that instructions and tools alone are too long for the model. */
+  #noteFullContext({ fixedTokens, window: threshold }: Partial<ModelFailure> = {}): void {
+    if (fixedTokens === undefined || threshold === undefined) return;
+    const { agentId, model } = this.#run;
+    this.#deps.store.writeAlong(raiseAlert, contextFull(agentId, { model, fixedTokens, threshold }));
   }
 
   #end(next: LaneExit, nextRun?: ClaimedRun): void {

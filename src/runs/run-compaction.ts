@@ -1,5 +1,6 @@
 /** Keeps a run's context within its model's window. */
 import type { OnWait } from '#contracts/model.ts';
+import type { Alert } from '#contracts/owner-alert.ts';
 import { autoCompact, type StuckContext } from '../agent/auto-compact.ts';
 import { contextLimits } from '../agent/compaction-cut.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
@@ -23,9 +24,16 @@ export function compactorOf<Deps extends RunCompactionDeps>(
   calls: RunCalls,
 ): Deps & CompactorDeps {
   const { models } = deps;
-  const limits = contextLimits(models.stackFor(model).model().contextWindow);
   const summarizer = models.stackFor(models.nameFor(agentId, 'summary', model), calls.beside('summary'));
-  return { ...deps, limits, calls, model: summarizer };
+  return {
+    ...deps,
+    calls,
+    model: summarizer,
+    // Read at each use: a refusal may have taught that the window is smaller.
+    get limits() {
+      return contextLimits(models.stackFor(model).model().contextWindow);
+    },
+  };
 }
 
 type CompactionDeps = {
@@ -44,10 +52,10 @@ export function compactionOf(
   const { log, store } = deps;
   const { runId, laneKey } = run;
   const compactor = compactorOf(deps, run, calls);
-  const { limits } = compactor;
   return {
-    middleware: [autoCompact({ limits }, (stuck) => notifyStuck(deps, run, stuck))],
+    middleware: [autoCompact(compactor, (stuck) => notifyStuck(deps, run, stuck))],
     compact: async (reason, signal) => {
+      const { limits } = compactor;
       const tail = reason === 'overflow' ? Math.floor(limits.tail / 2) : limits.tail;
       const deeper = { ...compactor, limits: { ...limits, tail } };
       try {
@@ -70,7 +78,14 @@ function notifyStuck(
 ): void {
   log.warn({ runId, laneKey, ...stuck }, 'context.stuck');
   if (!isFixed) return;
+  store.writeAlong(raiseAlert, contextFull(agentId, { ...stuck, model }));
+}
+
+type FullContext = Pick<StuckContext, 'fixedTokens' | 'threshold'> & { readonly model: string };
+
+/** The notice that an agent's instructions and tools leave a conversation no room. Sizes in tokens. */
+export function contextFull(agentId: string, { model, fixedTokens, threshold }: FullContext): Alert {
   const round = (tokens: number) => String(Number(tokens.toPrecision(2)));
-  const values = { model, fixed: round(stuck.fixedTokens), threshold: round(stuck.threshold) };
-  store.writeAlong(raiseAlert, { kind: 'context-full', subject: agentId, values });
+  const values = { model, fixed: round(fixedTokens), threshold: round(threshold) };
+  return { kind: 'context-full', subject: agentId, values };
 }

@@ -26,6 +26,8 @@ export const english = {
   compactTooShort: 'This conversation is short enough. There’s nothing to summarise yet.',
   compactionFailed: 'I couldn’t summarise this conversation, so it stays as it is. Please try again later.',
   modelOverflow: 'This conversation is too long for the model. Send /new to start a fresh one.',
+  modelTooSmall:
+    'My instructions and tools alone are too long for this model, so I can’t answer. My owner has been told what to change.',
   modelDeclined: 'The model declined to answer that.',
   answerEmpty: 'The model returned an empty answer twice. Please ask again.',
   answerStopped: '⏹ Stopped',
@@ -325,6 +327,8 @@ export const english = {
   ownerModelKeyAccepted: '{subject} accepts my key again.',
   ownerModelWithoutTools:
     '{subject} doesn’t support tools, so I answer without them. If you need tools, choose another model: docs/models.md',
+  ownerModelWindow:
+    '{subject} says that its window is {window} tokens, so I use no more. Set "window": {window} for it in parley.config.json, and I’ll know it from the start: docs/models.md',
   ownerContextFull:
     'The instructions and tools of {subject} take about {fixed} tokens of the {threshold} that {model} leaves for a conversation, so it can’t be summarised. Shorten its files, deny it tools, or choose a model with a larger window.',
   ownerLaneStuck: '{subject} has been stuck for {seconds} s. I’m still trying; check the log.',

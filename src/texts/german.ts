@@ -30,6 +30,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   compactionFailed:
     'Ich konnte dieses Gespräch nicht zusammenfassen, es bleibt also, wie es ist. Bitte versuche es später noch einmal.',
   modelOverflow: 'Dieses Gespräch ist zu lang für das Modell. Sende /new für ein neues.',
+  modelTooSmall:
+    'Schon meine Anweisungen und Werkzeuge sind zu lang für dieses Modell, also kann ich nicht antworten. Mein Besitzer weiß, was zu ändern ist.',
   modelDeclined: 'Das Modell wollte darauf nicht antworten.',
   answerEmpty: 'Das Modell hat zweimal leer geantwortet. Bitte frag noch einmal.',
   answerStopped: '⏹ Gestoppt',
@@ -336,6 +338,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   ownerModelKeyAccepted: '{subject} nimmt meinen Schlüssel wieder an.',
   ownerModelWithoutTools:
     '{subject} kennt keine Werkzeuge, also antworte ich ohne sie. Wenn du welche brauchst, wähle ein anderes Modell: docs/models.md',
+  ownerModelWindow:
+    '{subject} nennt als Fenster {window} Tokens; mehr nutze ich nicht. Setze dafür "window": {window} in parley.config.json, dann weiß ich es von Anfang an: docs/models.md',
   ownerContextFull:
     'Anweisungen und Werkzeuge von {subject} brauchen etwa {fixed} der {threshold} Tokens, die {model} für ein Gespräch lässt; so lässt es sich nicht zusammenfassen. Kürze die Dateien, verbiete Werkzeuge oder wähle ein Modell mit größerem Fenster.',
   ownerLaneStuck: '{subject} hängt seit {seconds} s. Ich versuche es weiter; schau ins Protokoll.',

@@ -20,6 +20,12 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: 'test/agent/auto-compact.test.ts', name: 'comes before a request leaves anything out' },
   },
   {
+    name: 'full window summarised all the same',
+    invariant: 'a window that instructions and tools alone fill is told to the owner, not summarised',
+    edit: { in: 'withFixedSize', find: 'fixedTokens < failure.window', replace: 'fixedTokens > 0' },
+    test: { file: compaction, name: 'is not what fills a window too small for the instructions alone' },
+  },
+  {
     name: 'call ids as long as they come',
     invariant: 'every provider takes the ids of a history that another has written',
     edit: { in: 'maxIdLength', find: '36', replace: '64' },

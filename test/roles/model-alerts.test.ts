@@ -6,7 +6,12 @@ import { loadConfig } from '../../src/config/load-config.ts';
 import { configuredModel } from '../../src/models/configured-model.ts';
 import { noUsage } from '../../src/models/cost.ts';
 import { alertEndText, alertText } from '../../src/replies/owner-texts.ts';
-import { createKeyAlerts, createToolAlerts, type KeyAlertsDeps } from '../../src/roles/model-alerts.ts';
+import {
+  createKeyAlerts,
+  createToolAlerts,
+  createWindowAlerts,
+  type KeyAlertsDeps,
+} from '../../src/roles/model-alerts.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { until } from '../e2e/until.ts';
@@ -120,4 +125,37 @@ it('tells the owner once that a model is asked without tools, unless they have s
   if (notice === undefined) throw new Error('no notice');
   expect(notice).toMatchObject({ subject: 'house/gemma3:4b', count: 1 });
   expect(alertText(noticesFor('en'), notice)).toMatch(/^house\/gemma3:4b doesn’t support tools, so I answer/);
+});
+
+it('tells the owner once which window a server has named, and keeps to it', async () => {
+  const [server, { store, dataDir, open }] = await Promise.all([
+    startOpenAiServer({ keys: ['none'] }),
+    anOwner(),
+  ]);
+  onTestFinished(server.close);
+  server.script(({ max_tokens: asked }) =>
+    Number(asked) > 2_048
+      ? {
+          status: 400,
+          message: `This model's maximum context length is 8192 tokens. However, you requested ${asked} output tokens and your prompt contains at least 1044 input tokens.`,
+        }
+      : { text: 'It fits.' },
+  );
+  const written = { providers: { house: { baseUrl: server.url } }, model: 'house/small' };
+  await writeFile(join(dataDir, 'parley.config.json'), JSON.stringify(written));
+  const noteWindow = createWindowAlerts({ store, log: silentLog });
+  const config = loadConfig(readEnvironment({}), dataDir);
+  const { models } = configuredModel(config, { clock: aPatientClock(), log: silentLog, noteWindow });
+  const provider = models.stackFor('house/small');
+  const request = aRequest({ maxTokens: 16_000 });
+
+  expect((await eventsOf(provider, request)).at(-1)).toMatchObject({ type: 'complete' });
+  expect((await eventsOf(provider, request)).at(-1)).toMatchObject({ type: 'complete' });
+  expect(server.requests).toHaveLength(3);
+  expect(provider.model()).toMatchObject({ contextWindow: 8_192, answerTokens: 2_048 });
+  await until(async () => (await open()).length > 0, { what: 'a stored notice' });
+  const [notice] = await open();
+  if (notice === undefined) throw new Error('no notice');
+  expect(notice).toMatchObject({ kind: 'model-window', subject: 'house/small', count: 1 });
+  expect(alertText(noticesFor('en'), notice)).toMatch(/^house\/small says .* 8192 tokens.*"window": 8192/);
 });

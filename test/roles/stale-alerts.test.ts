@@ -36,6 +36,7 @@ const gone: readonly AlertName[] = [
   { kind: 'model-key', subject: 'openai' },
   { kind: 'model-key', subject: 'anthropic/claude-removed' },
   { kind: 'model-without-tools', subject: 'ollama/removed' },
+  { kind: 'model-window', subject: 'ollama/removed' },
   // The configuration now says that this model takes none.
   { kind: 'model-without-tools', subject: 'ollama/plain' },
   { kind: 'context-full', subject: 'clerk' },

@@ -1,5 +1,5 @@
 /** Conversations that grow too long, on the real loop, the real store and the strict model server. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { renderTrace } from '../../src/cli/render-trace.ts';
 import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
 import { textOf } from '../../src/contracts/message.ts';
@@ -9,6 +9,7 @@ import { metered } from '../../src/models/metering.ts';
 import type { Models } from '../../src/models/models.ts';
 import { withRetry } from '../../src/models/retry.ts';
 import { alertText } from '../../src/replies/owner-texts.ts';
+import { endNotice } from '../../src/runs/end-notice.ts';
 import { executeRun, type RunDeps, type RunOptions } from '../../src/runs/execute-run.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
@@ -154,6 +155,26 @@ describe('a conversation that grows too long', () => {
     expect(notices.map((notice) => alertText(noticesFor('en'), notice)).join()).toMatch(
       /^The instructions and tools of main/,
     );
+  });
+
+  it('is not what fills a window too small for the instructions alone, and the owner is told instead', async () => {
+    model.script(plain);
+    const start = model.requests.length;
+    const conversation = unique('conversation');
+    const system = [{ text: 'rule '.repeat(12_000), isStable: true }];
+    const { work, close } = aProcess(200_000, { systemFor: async () => system });
+    await aWorker(store()).accept(aMessage({ conversation, text: 'hello' }));
+    await work(conversation);
+    await close();
+    expect(summariesFrom(start)).toEqual([]);
+    const values = { fixed: '20000', threshold: '6500' };
+    await vi.waitFor(async () => {
+      const notices = await store().read(readOpenNotices, { limit: 10 });
+      expect(notices).toMatchObject([{ kind: 'context-full', subject: 'main', values }]);
+    });
+    const failure = { kind: 'overflow', detail: 'too long', window: 6_500, fixedTokens: 20_000 } as const;
+    const notice = endNotice('model_error', failure, noticesFor('en'));
+    expect(notice).toMatch(/^My instructions and tools alone are too long/);
   });
 
   it('that the provider refuses as too long is compacted, and the same turn is asked once more', async () => {
