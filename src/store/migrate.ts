@@ -89,7 +89,7 @@ export function describeMisfits(misfits: readonly string[]): string {
 }
 
 /** The advice that goes with it. */
-export const misfitAdvice = `Nothing was changed. Either a version from before the release made it, or something other than Parley has altered it. Start the version that you ran before to export what you need (${parleyCommand} sessions export), or begin with a new data folder (PARLEY_DATA_DIR) or database (DATABASE_URL): see docs/backup.md.`;
+export const misfitAdvice = `Nothing was changed. Either a version from before the release made it, or something other than Parley has altered it. Start the version that you ran before to read what you need (${parleyCommand} sessions --help), or begin with a new data folder (PARLEY_DATA_DIR) or database (DATABASE_URL): see docs/backup.md.`;
 
 function alterationOn(db: Pick<Kysely<unknown>, 'getExecutor'>): Alteration {
   return {
