@@ -116,9 +116,13 @@ function modelCallFact(call: ModelCallFacts): Fact {
   return { at: call.at, text: `model ${call.model}${purpose}: ${modelCallText(call)}${tools}` };
 }
 
-function modelCallText({ state, cost, latencyMs, ...tokens }: ModelCallFacts): string {
+function modelCallText({ state, cost, latencyMs, doubt, ...tokens }: ModelCallFacts): string {
   if (state === 'open') return 'asked, no answer yet';
   if (state === 'void') return 'not counted, so it cost nothing';
+  if (doubt === 'stopped')
+    return `stopped: about ${tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens} tokens in, ${tokens.outputTokens} out, ${dollars(cost)}, ${latencyMs} ms`;
+  if (doubt === 'miscounted')
+    return `the server counted more tokens than the call can have had: at most ${dollars(cost)}, ${latencyMs} ms`;
   if (state === 'unknown')
     return `broke off before its usage was known: at most ${dollars(cost)}, ${latencyMs} ms`;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokens;
@@ -156,7 +160,9 @@ function costs(runs: readonly RunFacts[]): readonly string[] {
   const calls = runs.flatMap((run) => run.modelCalls);
   if (calls.length === 0) return [];
   const cost = calls.reduce((sum, call) => sum + call.cost, 0);
-  const most = calls.some(({ state }) => state === 'unknown') ? 'at most ' : '';
+  const unsure = calls.filter(({ state }) => state === 'unknown');
+  const isEstimate = unsure.some(({ doubt }) => doubt === 'stopped');
+  const most = isEstimate ? 'about ' : unsure.length > 0 ? 'at most ' : '';
   const soFar = calls.some(({ state }) => state === 'open') ? ' so far' : '';
   const count = `${calls.length} model ${calls.length === 1 ? 'call' : 'calls'}`;
   return [`cost${soFar}: ${most}${dollars(cost)} in ${count}`];

@@ -43,6 +43,11 @@ export type CallEnd =
     } & RequestFacts)
   /** The count is unknown, so it costs its upper bound. `usage`: an estimate for a complete answer by `model`. */
   | ({ readonly state: 'unknown'; readonly usage?: Usage; readonly model?: string } & RequestFacts)
+  /**
+   * Parley stopped reading the answer: it costs its prompt and what had arrived of the answer, at most its upper bound.
+   * `prompt`: its tokens, if the provider has counted them.
+   */
+  | { readonly state: 'stopped'; readonly prompt?: Usage | undefined; readonly writtenBytes: number }
   /** It was never sent, or the provider refused it: it costs nothing. */
   | { readonly state: 'void' };
 

@@ -130,9 +130,10 @@ export type ModelEvent =
   | { readonly type: 'content_recall' }
   /**
    * The model writes, but there is nothing to pass on yet. It isn't a token: a call that fails after it may be repeated.
-   * `length`: how much it wrote, UTF-16 units. `prompt`: the tokens of the prompt, as soon as the provider counts them.
+   * `heldBytes`: how much of what it has written so far isn't passed on. `prompt`: the tokens of the prompt, as soon as
+   * the provider counts them.
    */
-  | { readonly type: 'progress'; readonly length: number; readonly prompt?: Usage }
+  | { readonly type: 'progress'; readonly heldBytes: number; readonly prompt?: Usage }
   /** The delta with a `signature` ends its thinking block; a block may consist of only a signature. */
   | { readonly type: 'thinking_delta'; readonly thinking: string; readonly signature?: string }
   | { readonly type: 'tool_use_start'; readonly id: string; readonly name: string }

@@ -82,7 +82,7 @@ export class EventReader {
         this.#model = textIn(event.message?.model) || this.#model;
         this.#count(event.message?.usage);
         return this.#counted.prompt
-          ? [{ type: 'progress', length: 0, prompt: { ...this.#usage, outputTokens: 0 } }]
+          ? [{ type: 'progress', heldBytes: 0, prompt: { ...this.#usage, outputTokens: 0 } }]
           : [];
       case 'message':
         return this.#readWhole(event);

@@ -71,6 +71,32 @@ export function promptBound(
   return known.tokens + Buffer.byteLength(text.slice(known.length)) + rest;
 }
 
+/** UTF-8 bytes of a token, estimated: few enough for code and for Chinese, whose characters have three. */
+const tokenBytes = 3;
+/** Tokens of an image as large as providers take without shrinking it. */
+const usualImageTokens = 1_600;
+
+/** Estimates the tokens of a call that was stopped; those of its prompt only if nobody has counted them. */
+export function estimateStopped(
+  prompt: PromptText,
+  { counted, writtenBytes }: { readonly counted: Usage | undefined; readonly writtenBytes: number },
+): Usage {
+  const outputTokens = Math.ceil(writtenBytes / tokenBytes);
+  if (counted !== undefined) return { ...counted, outputTokens };
+  const inputTokens =
+    Math.ceil(Buffer.byteLength(prompt.text) / tokenBytes) + prompt.images * usualImageTokens;
+  return { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 };
+}
+
+/** Says whether a count has more tokens than the call can have had; `answer`: the longest that was asked for. */
+export function isMiscount(
+  usage: Usage,
+  most: { readonly prompt: number; readonly answer: number },
+): boolean {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  return inputTokens + cacheReadTokens + cacheWriteTokens > most.prompt || outputTokens > most.answer;
+}
+
 /** Records a prompt with the provider's token count for it and its answer. */
 export function knownPrompt({ text }: PromptText, model: string, usage: Usage): KnownPrompt {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;

@@ -3,11 +3,13 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
 import { neverSent } from './api-fault.ts';
 import { failureError, failureOfError } from './model-failure.ts';
+import { StreamedBytes } from './streamed-bytes.ts';
 
 /**
  * Returns the provider with a ledger row for every call: opened before the call is sent, closed before its last event
  * is passed on. It belongs below retries and fallbacks, so that each attempt is one row, at the prices of its own
- * model. A call that breaks off counts as unknown, since the provider may have billed it.
+ * model. A call that breaks off counts as unknown, since the provider may have billed it; one that Parley stops costs
+ * what had arrived.
  */
 export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider {
   const open = (request: ModelRequest): Promise<CallTicket> =>
@@ -29,17 +31,21 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
       await ledger.close(ticket, { state: 'void' });
       return yield { type: 'error', failure: neverSent };
     }
-    let end: CallEnd = { state: 'unknown' };
+    const streamed = new StreamedBytes();
     try {
       for await (const event of provider.stream(request, signal)) {
+        streamed.read(event);
         if (event.type === 'complete' || event.type === 'error') {
-          end = endOf(event);
-          await ledger.close(ticket, end);
+          await ledger.close(ticket, endOf(event) ?? streamed.stopped());
         }
         yield event;
       }
+    } catch (error) {
+      await ledger.close(ticket, { state: 'unknown' });
+      throw error;
     } finally {
-      await ledger.close(ticket, end);
+      // The caller has stopped reading.
+      await ledger.close(ticket, streamed.stopped());
     }
   }
 
@@ -64,8 +70,11 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
   return { id: provider.id, stream, send, model: () => provider.model() };
 }
 
-function endOf(event: Extract<ModelEvent, { type: 'complete' | 'error' }>): CallEnd {
-  return event.type === 'error' ? endOfFailure(event.failure) : endOfAnswer(event);
+/** Returns the end of a stream; undefined if it was stopped. */
+function endOf(event: Extract<ModelEvent, { type: 'complete' | 'error' }>): CallEnd | undefined {
+  if (event.type === 'complete') return endOfAnswer(event);
+  const { kind, isFree } = event.failure;
+  return kind === 'aborted' && !isFree ? undefined : endOfFailure(event.failure);
 }
 
 function endOfFailure({ isFree, counted }: ModelFailure): CallEnd {

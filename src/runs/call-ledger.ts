@@ -13,9 +13,11 @@ import {
   type CallTicket,
 } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
-import type { ModelPurpose } from '#contracts/model.ts';
+import type { ModelInfo, ModelPurpose, Usage } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
 import {
+  estimateStopped,
+  isMiscount,
   type KnownPrompt,
   knownPrompt,
   type PromptText,
@@ -23,6 +25,7 @@ import {
   promptTextOf,
   rateOf,
 } from '../models/call-bound.ts';
+import { costOf } from '../models/cost.ts';
 import type { Store } from '../store/base/command.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { BudgetLimit, BudgetRefusal } from '../store/money/budgets.ts';
@@ -64,17 +67,23 @@ export type RunCalls = CallLedger & {
 
 type Try = {
   readonly openedAt: number;
-  readonly prompt: PromptText | undefined;
-  readonly model: string;
   readonly purpose: ModelPurpose;
   /** It reserves an amount in a budget. */
   readonly holdsRoom?: boolean;
-  /**
-   * Bounds its cost, micro-dollars. It references the request, so it is absent if the row has the bound or the call
-   * ended.
-   */
-  bound?: (() => number) | undefined;
+  /** Absent once the call has ended, since they reference the request. */
+  terms?: CallTerms | undefined;
   end?: ModelCallEnd;
+};
+
+type MostTokens = { readonly prompt: number; readonly answer: number };
+
+type CallTerms = {
+  readonly rate: CallRate;
+  readonly model: ModelInfo;
+  /** Returns the prompt, and the most tokens that the call can have. */
+  size(): { readonly prompt: PromptText; readonly most: MostTokens };
+  /** The row has no bound yet. */
+  readonly isUnreserved?: true;
 };
 
 /** Creates the ledger of a claimed attempt. */
@@ -129,8 +138,7 @@ class CallBook implements RunCalls {
     const id = this.#ready;
     this.#ready = undefined;
     const { clock, purpose } = this.#deps;
-    const opened = { openedAt: clock.now(), prompt: undefined, model: call.model.id, purpose };
-    if (id !== undefined) this.#tries.set(id, { ...opened, bound: () => mostOf(call) });
+    if (id !== undefined) this.#tries.set(id, { openedAt: clock.now(), purpose, terms: unreserved(call) });
     return id;
   }
 
@@ -148,13 +156,8 @@ class CallBook implements RunCalls {
     const tokens = { prompt: promptBound(prompt, model.id, known), answer: request.maxTokens };
     const call = { id, runId, sessionId, purpose, rate, reserved: boundOf(rate, tokens) };
     const ends = this.ended();
-    const opened: Try = {
-      openedAt: clock.now(),
-      prompt,
-      model: model.id,
-      purpose,
-      holdsRoom: limits.length > 0,
-    };
+    const terms: CallTerms = { rate, model, size: () => ({ prompt, most: tokens }) };
+    const opened: Try = { openedAt: clock.now(), purpose, holdsRoom: limits.length > 0, terms };
     // If the commit succeeds but its response is lost, the row belongs to a call that was never made.
     this.#tries.set(id, { ...opened, end: { id, latencyMs: 0, end: { state: 'void' } } });
     const reserved = await store.write(reserveCall, { laneKey, epoch, runId, call, limits, ends });
@@ -173,10 +176,12 @@ class CallBook implements RunCalls {
   async close({ id }: CallTicket, end: CallEnd): Promise<void> {
     const each = this.#tries.get(id);
     if (each === undefined || each.end !== undefined) return;
+    const { terms } = each;
     each.end = this.#endOf(id, each, end);
-    each.bound = undefined;
-    if (end.state === 'settled' && each.prompt && each.purpose === this.#deps.purpose)
-      this.#known = knownPrompt(each.prompt, each.model, end.usage);
+    each.terms = undefined;
+    const isCounted = each.end.end.state === 'settled' && end.state === 'settled';
+    if (isCounted && terms && !terms.isUnreserved && each.purpose === this.#deps.purpose)
+      this.#known = knownPrompt(terms.size().prompt, terms.model.id, end.usage);
   }
 
   ended(): readonly ModelCallEnd[] {
@@ -210,15 +215,48 @@ class CallBook implements RunCalls {
     this.#ready = call.id;
   }
 
-  #endOf(id: string, { openedAt, bound }: Try, end: CallEnd): ModelCallEnd {
+  #endOf(id: string, { openedAt, terms }: Try, end: CallEnd): ModelCallEnd {
     const latencyMs = Math.max(0, this.#deps.clock.now() - openedAt);
-    return { id, latencyMs, end, ...(end.state === 'unknown' && bound && { bound: bound() }) };
+    return { id, latencyMs, ...priceEnd(end, terms) };
   }
 }
 
-/** Returns an upper bound on the cost of a call that reserves nothing, micro-dollars. */
-function mostOf({ provider, model, request }: CallOpening): number {
-  const prompt = promptBound(promptTextOf(request), model.id, undefined);
-  const tokens = { prompt: Math.min(prompt, model.contextWindow), answer: request.maxTokens };
-  return boundOf(rateOf(provider, model), tokens);
+/** Decides what a call is charged: as counted, by what had arrived, or at its bound. Never more than its bound. */
+function priceEnd(end: CallEnd, terms: CallTerms | undefined): Omit<ModelCallEnd, 'id' | 'latencyMs'> {
+  if (end.state === 'void' || terms === undefined)
+    return { end: end.state === 'stopped' ? { state: 'unknown' } : end };
+  const { rate, model, size } = terms;
+  const { prompt, most } = size();
+  if (end.state === 'settled' && !isMiscount(end.usage, most)) return { end };
+  const window = terms.isUnreserved ? model.contextWindow : most.prompt;
+  const bound = boundOf(rate, { ...most, prompt: Math.min(most.prompt, window) });
+  if (end.state === 'settled') {
+    const { usage, cost: _, ...answered } = end;
+    return { end: { ...answered, state: 'unknown', usage: capped(usage, most) }, bound, doubt: 'miscounted' };
+  }
+  if (end.state === 'unknown') return { end, ...(terms.isUnreserved && { bound }) };
+  const usage = estimateStopped(prompt, { counted: end.prompt, writtenBytes: end.writtenBytes });
+  const cost = Math.min(bound, costOf(usage, model.prices));
+  return { end: { state: 'unknown', usage, model: model.id }, bound: cost, doubt: 'stopped' };
+}
+
+/** Returns the tokens of a miscount, as many as there can have been. */
+function capped(usage: Usage, most: MostTokens): Usage {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  const prompt = inputTokens + cacheReadTokens + cacheWriteTokens;
+  return {
+    inputTokens: Math.min(prompt, most.prompt),
+    outputTokens: Math.min(outputTokens, most.answer),
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+  };
+}
+
+/** Returns the terms of a call that reserves nothing. */
+function unreserved({ provider, model, request }: CallOpening): CallTerms {
+  const size = () => {
+    const prompt = promptTextOf(request);
+    return { prompt, most: { prompt: promptBound(prompt, model.id, undefined), answer: request.maxTokens } };
+  };
+  return { rate: rateOf(provider, model), model, size, isUnreserved: true };
 }

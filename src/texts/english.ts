@@ -81,7 +81,7 @@ export const english = {
   usageChildren: 'Of that, for sub-agents: {cost}',
   usageModel:
     '{model}: {cost}, calls: {calls}, tokens in: {input} ({cached} % from the cache), out: {output}',
-  usageUnsure: 'Calls of unknown cost, counted at their maximum: {calls}',
+  usageUnsure: 'Calls of unknown cost, counted at an estimate or their maximum: {calls}',
   usagePerson: 'You today: {cost}',
   usageGateway: 'Everyone today: {cost}',
   budgetMenu: 'Show the budgets here; for my owner: raise one',

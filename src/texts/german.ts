@@ -86,7 +86,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   usageChildren: 'Davon für Unteragenten: {cost}',
   usageModel:
     '{model}: {cost}, Aufrufe: {calls}, Tokens hinein: {input} ({cached} % aus dem Cache), heraus: {output}',
-  usageUnsure: 'Aufrufe mit unbekannten Kosten, zum Höchstwert gezählt: {calls}',
+  usageUnsure: 'Aufrufe mit unbekannten Kosten, geschätzt oder zum Höchstwert gezählt: {calls}',
   usagePerson: 'Du heute: {cost}',
   usageGateway: 'Alle heute: {cost}',
   budgetMenu: 'Die Budgets zeigen; für meinen Besitzer: eins erhöhen',

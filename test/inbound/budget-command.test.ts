@@ -40,7 +40,7 @@ describeEachDatabase('/usage and /budget', (open) => {
     expect(first).toBe('This conversation: $0.0001, model calls: 2');
     expect(lines).toEqual([
       'test-model: $0.0001, calls: 2, tokens in: 480 (75 % from the cache), out: 30',
-      'Calls of unknown cost, counted at their maximum: 1',
+      'Calls of unknown cost, counted at an estimate or their maximum: 1',
       'You today: $0.0000',
       expect.stringMatching(/^Everyone today: \$/),
     ]);

@@ -64,16 +64,17 @@ it('charges an answer whose tokens nobody counted as unknown, with their estimat
   expect(ledger.rows[0]?.end).toMatchObject({ state: 'unknown', model: models[0], usage });
 });
 
-it('closes a call that is cut short as unknown, wherever that happens', async () => {
-  for (const stopAt of [0, 1, 2]) {
-    server.script([{ chunks: ['one ', 'two ', 'three'] }]);
+it('closes a call that is stopped with what has arrived of it, wherever that happens', async () => {
+  const prompt = countOf({ ...usage, output_tokens: 0 });
+  for (const [stopAt, writtenBytes] of [0, 4, 4, 8].entries()) {
+    server.script([{ chunks: ['one ', 'two ', 'three'], usage }]);
     const ledger = aLedger();
     const seen: ModelEvent[] = [];
     for await (const event of aStack(ledger).stream(aRequest(), new AbortController().signal)) {
       seen.push(event);
       if (seen.length > stopAt) break;
     }
-    expect(ledger.rows).toEqual([{ model: models[0], end: { state: 'unknown' } }]);
+    expect(ledger.rows).toEqual([{ model: models[0], end: { state: 'stopped', prompt, writtenBytes } }]);
   }
 });
 

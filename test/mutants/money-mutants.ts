@@ -150,6 +150,28 @@ export const moneyMutants: readonly Mutant[] = [
     test: { file: metering, name: 'charges an answer whose tokens nobody counted' },
   },
   {
+    name: 'stopped answer at its maximum',
+    invariant: 'a stopped call costs what had arrived of it',
+    edit: { in: 'priceEnd', find: 'Math.min(bound, costOf(usage, model.prices))', replace: 'bound' },
+    test: { file: ledger, name: 'charges a stopped call for its prompt' },
+  },
+  {
+    name: 'stopped answer beyond its bound',
+    invariant: 'a stopped call costs no more than its bound',
+    edit: {
+      in: 'priceEnd',
+      find: 'Math.min(bound, costOf(usage, model.prices))',
+      replace: 'costOf(usage, model.prices)',
+    },
+    test: { file: ledger, name: 'charges a stopped call for its prompt' },
+  },
+  {
+    name: 'miscount believed',
+    invariant: 'a count of more tokens than a call can have had is charged at its bound',
+    edit: { in: 'isMiscount', find: ' > most.prompt ||', replace: ' > most.prompt * 1e6 ||' },
+    test: { file: ledger, name: 'more tokens than the call can have had' },
+  },
+  {
     name: 'stopped call charged',
     invariant: 'a call that never left costs nothing',
     edit: {

@@ -8,6 +8,7 @@
  * seen without such a mark, are passed on as they write; if one of them does it anyway, its text is recalled.
  */
 import type { ModelEvent, ModelRequest, ToolSpec } from '#contracts/model.ts';
+import { bytesIn } from '../streamed-bytes.ts';
 import type { WrittenCall } from './python-calls.ts';
 import { TextReader, type Written } from './text-reader.ts';
 
@@ -52,6 +53,7 @@ class AnswerReader {
   readonly #text: TextReader;
   #isHolding: boolean;
   #held = '';
+  #heldBytes = 0;
   #isOpen = false;
   #hasSaid = false;
   #hasRecalled = false;
@@ -77,10 +79,14 @@ class AnswerReader {
           this.#text.take(event.text).flatMap((each) => this.#place(each)),
         );
       case 'thinking_delta':
-        return [...(event.thinking === '' ? [] : this.#separate()), ...this.#close(), event];
+        return [
+          ...(event.thinking === '' ? [] : this.#progressed('', this.#separate())),
+          ...this.#close(),
+          event,
+        ];
       case 'tool_use_start':
         this.#called.set(event.id, { name: event.name, json: '' });
-        return [...this.#flush(), ...this.#close(), event];
+        return [...this.#progressed('', this.#flush()), ...this.#close(), event];
       case 'tool_use_delta': {
         const call = this.#called.get(event.id);
         if (call) call.json += event.json;
@@ -93,8 +99,13 @@ class AnswerReader {
     }
   }
 
+  /** Reports what is held back of the text, whenever that changes. */
   #progressed(text: string, events: readonly ModelEvent[]): readonly ModelEvent[] {
-    return events.length > 0 || text === '' ? events : [{ type: 'progress', length: text.length }];
+    const before = this.#heldBytes;
+    this.#heldBytes += Buffer.byteLength(text);
+    for (const event of events) this.#heldBytes -= bytesIn(event);
+    if (this.#heldBytes === before) return events;
+    return [...events, { type: 'progress', heldBytes: this.#heldBytes }];
   }
 
   #place(each: Written): readonly ModelEvent[] {

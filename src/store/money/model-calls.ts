@@ -72,10 +72,14 @@ export function callIdOf(epoch: number, n: number): string {
 export type ModelCallEnd = {
   readonly id: string;
   readonly latencyMs: number;
-  readonly end: CallEnd;
-  /** The most that a call with an unknown end can have cost, micro-dollars; absent: computed from its row. */
+  readonly end: Exclude<CallEnd, { readonly state: 'stopped' }>;
+  /** Charge of a call with an unknown end, micro-dollars; absent: its bound, computed from its row. */
   readonly bound?: number;
+  readonly doubt?: CallDoubt;
 };
+
+/** Why a call's count isn't its provider's: it was stopped, or had more tokens than the request can have. */
+export type CallDoubt = 'stopped' | 'miscounted';
 
 /** Cost of the closed calls, micro-dollars, and the usage of the last one that was counted or estimated. */
 export type Spent = { readonly cost: number; readonly usage: Usage | undefined };
@@ -114,13 +118,13 @@ export async function closeModelCalls(
   const open = new Map(known ?? (await readOpenCalls(tx, runId)));
   const bounds = await readBounds(tx, runId, ends);
   let [cost, usage]: [number, Usage | undefined] = [0, undefined];
-  for (const { id, latencyMs, end, bound } of ends) {
+  for (const { id, latencyMs, end, bound, doubt } of ends) {
     const price = end.state === 'settled' ? end.cost : (bound ?? bounds.get(id) ?? 0);
     const said = end.state === 'void' ? undefined : end;
     const [model, counted] = [said?.model ?? null, said?.usage ?? noTokens];
     const withoutTools = said?.withoutTools ? 1 : 0;
     const closing = { id, runId, state: end.state, model, cost: price, latencyMs, withoutTools, now: tx.now };
-    const values = { ...closing, ...counted };
+    const values = { ...closing, ...counted, doubt: doubt === undefined ? null : JSON.stringify({ doubt }) };
     const row = open.get(id);
     if (!open.delete(id) || row === undefined) continue;
     await closeRow.post(tx, values);
@@ -140,6 +144,8 @@ type CallEndRow = Usage & {
   cost: number;
   latencyMs: number;
   withoutTools: number;
+  /** Replaces the rate, which only an open call needs. */
+  doubt: string | null;
   now: number;
 };
 
@@ -156,6 +162,7 @@ const closeRow = prepared((db, of: QueryParams<CallEndRow>) =>
       cost: of.cost,
       latencyMs: of.latencyMs,
       withoutTools: of.withoutTools,
+      rate: eb.fn.coalesce(of.doubt, 'rate'),
       at: of.now,
     }))
     .where('runId', '=', of.runId)

@@ -18,6 +18,7 @@ import { callIdOf, type ModelCallEnd } from '../../../src/store/money/model-call
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
 import { readUsage } from '../../../src/store/reads/read-usage.ts';
+import { readRuns } from '../../../src/store/reads/why/read-runs.ts';
 import { aRequest } from '../../models/builders.ts';
 import { aConversation } from '../a-conversation.ts';
 import { aLane, aWorker, endWithout, unique } from '../builders.ts';
@@ -58,6 +59,11 @@ const readBudget: StoreQuery<
     tx.db.selectFrom('budgets').select(['spent', 'reserved']).where('key', '=', key).executeTakeFirst(),
 };
 
+const readRunsOf: StoreQuery<{ readonly runId: string }, Awaited<ReturnType<typeof readRuns>>> = {
+  query: 'readRunsOf',
+  run: (tx, { runId }) => readRuns(tx, [runId]),
+};
+
 describeEachDatabase('the ledger of model calls', (open, { sql }) => {
   const asked = async () => {
     const { conversation, worker, begin } = aConversation(open());
@@ -66,7 +72,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
   };
   const moneyOf = ({ runId }: ClaimedRun) => open().read(readMoney, { runId });
   const fenceOf = ({ laneKey, epoch, runId }: ClaimedRun) => ({ laneKey, epoch, runId });
-  const ended = (run: ClaimedRun, n: number, end: CallEnd): ModelCallEnd => ({
+  const ended = (run: ClaimedRun, n: number, end: ModelCallEnd['end']): ModelCallEnd => ({
     id: callIdOf(run.epoch, n),
     latencyMs: 1,
     end,
@@ -150,6 +156,56 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     const [input, output] = [rate.input / 1e6, rate.output / 1e6];
     expect(cost).toBeGreaterThan(120_000 * input + 1_000 * output);
     expect(cost).toBeLessThan(123_000 * input + 1_000 * output);
+  });
+
+  /** Opens a call of 9,000 bytes with an answer of at most 1,000 tokens, ends it, and reads what it was charged. */
+  const chargeFor = async (end: CallEnd, limits: readonly BudgetLimit[] = []) => {
+    const { worker, run } = await asked();
+    const prices = { input: rate.input, output: rate.output, cacheRead: rate.input, cacheWrite: rate.input };
+    const model = { ...createDemoProvider({ clock: systemClock }).model(), id: rate.model, prices };
+    const deps = { store: open(), clock: systemClock, probe: noProbe, purpose: 'turn', rate } as const;
+    const calls = createRunCalls({ ...deps, limits: async () => limits, freedRoom: () => undefined }, run);
+    const request = aRequest({ system: [{ text: 'x'.repeat(9_000), isStable: true }], maxTokens: 1_000 });
+    await calls.close(await calls.open({ provider: rate.provider, model, request }), end);
+    await worker.answer(run, 'hi', { modelCalls: calls.endAll() });
+    const { sessionId } = run;
+    expect(await open().read(readSums, { sessionId })).toEqual(await open().read(sumUp, { sessionId }));
+    const [facts] = await open().read(readRunsOf, { runId: run.runId });
+    const { cost } = await moneyOf(run);
+    const called = facts?.modelCalls.filter(({ state }) => state !== 'void').at(-1);
+    expect(called?.cost).toBe(cost);
+    return called;
+  };
+  const budget = (): readonly BudgetLimit[] => [{ scope: 'session', key: unique('session:'), limit: 1e9 }];
+
+  it('charges a stopped call for its prompt and what had arrived, with a budget and without', async () => {
+    const prompt = { inputTokens: 400, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    for (const limits of [[], budget()]) {
+      expect(await chargeFor({ state: 'stopped', prompt, writtenBytes: 300 }, limits)).toMatchObject({
+        ...{ state: 'unknown', doubt: 'stopped', inputTokens: 400, outputTokens: 100 },
+        cost: 400 * 2 + 100 * 10,
+      });
+      const guessed = await chargeFor({ state: 'stopped', writtenBytes: 0 }, limits);
+      expect(guessed).toMatchObject({ doubt: 'stopped', outputTokens: 0 });
+      expect(guessed?.cost).toBeGreaterThan(3_000 * 2);
+      expect(guessed?.cost).toBeLessThan(3_500 * 2);
+      const endless = await chargeFor({ state: 'stopped', writtenBytes: 1e9 }, limits);
+      expect(endless?.cost).toBeLessThan(13_000 * 2 + 1_000 * 10);
+    }
+  });
+
+  it('charges a count of more tokens than the call can have had at its bound, and says so', async () => {
+    const usage = { inputTokens: 400, outputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const counted = { state: 'settled', cost: 1_800, model: rate.model } as const;
+    for (const limits of [[], budget()]) {
+      expect(await chargeFor({ ...counted, usage }, limits)).toMatchObject({ state: 'settled', cost: 1_800 });
+      for (const over of [{ inputTokens: 90_000 }, { cacheReadTokens: 90_000 }, { outputTokens: 1_001 }]) {
+        const told = await chargeFor({ ...counted, usage: { ...usage, ...over }, cost: 9e6 }, limits);
+        expect(told).toMatchObject({ state: 'unknown', doubt: 'miscounted' });
+        expect(told?.cost).toBeGreaterThan(9_000 * 2 + 1_000 * 10);
+        expect(told?.cost).toBeLessThan(13_000 * 2 + 1_000 * 10);
+      }
+    }
   });
 
   it('charges every end of a run that broke off: unknown at what was held, void nothing', async () => {

@@ -1,6 +1,8 @@
 import { waitExpired } from '#contracts/message.ts';
 import type { Tx } from '../../base/command.ts';
+import { json } from '../../base/json.ts';
 import { withoutNulls } from '../../base/without-nulls.ts';
+import type { CallDoubt } from '../../money/model-calls.ts';
 
 /** Reads the runs with these ids, in the order in which they began. */
 export async function readRuns(tx: Tx, ids: readonly string[]): Promise<readonly RunFacts[]> {
@@ -77,11 +79,20 @@ async function readModelCalls(tx: Tx, runId: string) {
       'cacheReadTokens',
       'cacheWriteTokens',
     ])
-    .select(['cost', 'latencyMs', 'withoutTools', 'at'])
+    .select(['cost', 'latencyMs', 'withoutTools', 'rate', 'at'])
     .where('runId', '=', runId)
     .orderBy('at')
     .execute();
-  return rows.map(({ withoutTools, ...row }) => ({ ...row, isWithoutTools: withoutTools === 1 }));
+  return rows.map(({ withoutTools, rate, ...row }) => ({
+    ...row,
+    isWithoutTools: withoutTools === 1,
+    ...(row.state === 'unknown' && { doubt: doubtIn(rate) }),
+  }));
+}
+
+/** Returns why a call's count is in doubt; an open call's row has the rate there. */
+function doubtIn(rate: string | null): CallDoubt | undefined {
+  return rate === null ? undefined : (json.values(rate).doubt as CallDoubt | undefined);
 }
 
 function readSummaries(tx: Tx, { id, sessionId }: Row) {
