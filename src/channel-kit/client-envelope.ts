@@ -14,7 +14,7 @@ export function clientEnvelope(frame: EffectFrame, route: ReplyRoute, sentAt: nu
   return {
     eventKey: eventKey(frame.id),
     sentAt,
-    route,
+    route: frame.type === 'send' ? { ...route, replyTo: messageId(frame.id) } : route,
     chat: { kind: 'dm' },
     sender: { id: owner, name: 'you', isBot: false, isSelf: false },
     event: inboundEvent(frame),

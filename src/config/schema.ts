@@ -200,9 +200,9 @@ const outbox = z
 const replies = z
   .strictObject({
     replyToMode: z
-      .enum(['off', 'first', 'all'])
-      .default('off')
-      .describe('Which messages of an answer quote the one they answer.'),
+      .enum(['off', 'queued', 'first', 'all'])
+      .default('queued')
+      .describe('Which messages quote the one they answer; `queued`: the first, if others waited with it.'),
     preview: z
       .boolean()
       .default(true)

@@ -11,6 +11,8 @@ export type ReplyRoute = {
   readonly thread?: ThreadId;
   /** The message an answer may quote. Not part of the route's identity. */
   readonly replyTo?: MessageId;
+  /** Set when a run begins: something else was said in the conversation after that message. */
+  readonly isBehind?: true;
 };
 
 /** Where a run's answers go: along a route, or only on record, as transcript and result. */
@@ -22,7 +24,7 @@ export function routeOf(target: RunTarget): ReplyRoute | undefined {
 }
 
 /** Returns the same route without quoting a message. */
-export function withoutQuote({ replyTo: _, ...route }: ReplyRoute): ReplyRoute {
+export function withoutQuote({ replyTo: _, isBehind: __, ...route }: ReplyRoute): ReplyRoute {
   return route;
 }
 

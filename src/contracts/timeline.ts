@@ -75,6 +75,8 @@ export const timelineItemSchema = z.object({
   spans: spansSchema.exactOptional(),
   /** On the first part of an answer: the whole answer as the model wrote it, where that isn't `text`. */
   markdown: z.string().exactOptional(),
+  /** `messageId` of the message that it quotes. */
+  replyTo: z.string().exactOptional(),
   /** Choices under the message; absent once one was made. */
   buttons: z
     .array(z.object({ id: z.string(), label: z.string(), command: z.string() }))

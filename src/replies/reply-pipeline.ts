@@ -39,8 +39,8 @@ export type ReplyInput = {
 
 export type ReplyMedia = { readonly path: string; readonly mimeType: string; readonly name: string };
 
-/** Which parts of an answer quote the message they answer. */
-export type ReplyToMode = 'off' | 'first' | 'all';
+/** Which parts of an answer quote the message they answer. `queued`: the first, if the message is no longer the last. */
+export type ReplyToMode = 'off' | 'queued' | 'first' | 'all';
 
 export type ReplyPart = {
   readonly content: OutboundContent;
@@ -156,6 +156,12 @@ function cutLine({ answerCut }: Notices): ReplyPart {
   return { content: { kind: 'text', text: plainText(answerCut) }, isNotice: true };
 }
 
+/** Returns which parts of an answer along this route quote the message that it answers. */
+export function quotingParts(mode: ReplyToMode, route: ReplyRoute | undefined): 'off' | 'first' | 'all' {
+  if (mode === 'queued') return route?.isBehind ? 'first' : 'off';
+  return mode;
+}
+
 /** Decides which parts quote. An explicit reply tag overrides the mode; with `off` it applies to the first part. */
 function threadParts(
   contents: readonly OutboundContent[],
@@ -163,7 +169,8 @@ function threadParts(
   replyTag?: string,
 ): readonly ReplyPart[] {
   const target = replyTarget(input, replyTag);
-  const mode = replyTag !== undefined && input.replyToMode === 'off' ? 'first' : input.replyToMode;
+  const quoting = quotingParts(input.replyToMode, input.route);
+  const mode = replyTag !== undefined && quoting === 'off' ? 'first' : quoting;
   return contents.map((content, index) => {
     const quotes = mode === 'all' || (mode === 'first' && index === 0);
     return quotes && target !== undefined && content.kind !== 'reaction'

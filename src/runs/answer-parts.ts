@@ -2,13 +2,15 @@ import type { MessageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { type ReplyRoute, type RunTarget, withoutQuote } from '#contracts/route.ts';
-import type { ReplyPlan, ReplyToMode } from '../replies/reply-pipeline.ts';
+import { quotingParts, type ReplyPlan, type ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { RoutedPart } from '../store/lanes/commit-answer.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 
 /** Returns the route of a preview, which quotes the message that an answer quotes unless the model names another. */
 export function previewRoute(route: ReplyRoute, replyToMode: ReplyToMode): ReplyRoute {
-  return replyToMode === 'off' ? withoutQuote(route) : route;
+  const bare = withoutQuote(route);
+  const isQuoted = quotingParts(replyToMode, route) !== 'off' && route.replyTo !== undefined;
+  return isQuoted ? { ...bare, replyTo: route.replyTo } : bare;
 }
 
 type AnswerPlace = {

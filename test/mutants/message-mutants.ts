@@ -6,6 +6,12 @@ const targets = 'test/store/delivery/tool-target.test.ts';
 /** Broken variants of what the `message` tool does besides sending text. */
 export const messageMutants: readonly Mutant[] = [
   {
+    name: 'each followup answer without a quote',
+    invariant: 'of several waiting messages, each answer says which one it answers',
+    edit: { in: 'targetOf', find: 'nextSeq > seq + 1', replace: 'nextSeq < seq' },
+    test: { file: 'test/inbound/quoted-answers.test.ts', name: 'marks each message that others came after' },
+  },
+  {
     name: 'an edit that open clients aren’t told of',
     invariant: 'an edited waiting message shows its new text at once',
     edit: { in: 'applyEdit', find: 'effects.changes.push(row.laneKey);', replace: '' },

@@ -109,6 +109,16 @@ describe('a reply', () => {
     expect(plan.kind === 'send' && plan.parts.map((part) => part.replyTo)).toEqual(expected);
   });
 
+  it.each([
+    [undefined, [undefined, undefined]],
+    [true, ['41', undefined]],
+  ] as const)('quotes in the mode queued only if the message is behind: %s', (isBehind, expected) => {
+    const text = `${'a'.repeat(4000)}\n\n${'b'.repeat(4000)}`;
+    const { route, ...input } = aReply({ text, replyToMode: 'queued' });
+    const plan = shapeReply({ ...input, route: route && { ...route, ...(isBehind && { isBehind }) } });
+    expect(plan.kind === 'send' && plan.parts.map((part) => part.replyTo)).toEqual(expected);
+  });
+
   it('lets an explicit reply tag win over the mode', () => {
     const target = (text: string, over = {}) => {
       const plan = shapeReply(aReply({ text, ...over }));

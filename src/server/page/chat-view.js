@@ -56,7 +56,8 @@ function Messages({ conversation, status, actions }) {
       ${
         entry.kind === 'child'
           ? html`<${ChildLine} key=${`child-${entry.child.id}`} child=${entry.child} />`
-          : html`<${Message} key=${entry.message.id} message=${entry.message} actions=${actions} />`
+          : html`<${Message} key=${entry.message.id} message=${entry.message}
+              quoted=${conversation.messages.get(entry.message.replyTo)} actions=${actions} />`
       }`;
   });
 }
@@ -87,13 +88,17 @@ function SetUp() {
   </div>`;
 }
 
-function Message({ message, actions }) {
+/** Longest quotation that is shown above an answer; the style cuts it to one line. */
+const maxQuoted = 200;
+
+function Message({ message, quoted, actions }) {
   if (message.author.kind === 'notice')
     return html`<div class="notice" data-id=${message.id}>${message.text}
       <${Buttons} message=${message} actions=${actions} /></div>`;
   if (message.author.kind === 'agent') {
     return html`<article class="agent" data-id=${message.id}>
       <${Steps} steps=${message.steps} />
+      ${quoted && html`<blockquote class="quoted" aria-label="In reply to">${quoted.text.slice(0, maxQuoted).toWellFormed()}</blockquote>`}
       <${RichText} text=${message.text} spans=${message.spans} />
       <div class="tools"><${CopyButton} text=${message.markdown ?? message.text} what="answer" /></div>
     </article>`;

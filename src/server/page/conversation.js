@@ -183,6 +183,7 @@ function onItems(state, items) {
       state: item.state,
       at: item.at,
       position: item.position,
+      ...(item.replyTo !== undefined && { replyTo: item.replyTo }),
       ...(item.files !== undefined && { files: item.files }),
       ...(item.steps !== undefined && { steps: item.steps }),
       ...(item.markdown !== undefined && { markdown: item.markdown }),

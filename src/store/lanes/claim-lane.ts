@@ -157,6 +157,7 @@ async function begin(
   if (!head || !last) return { kind: 'idle' };
   const epoch = lane.epoch + 1;
   const runId = head.reservedRunId ?? input.newRunId;
+  const target = targetOf(lane, kind, last);
   const treeId = (await treeOf(tx, lane, head)) ?? (await openingRunOf(tx, lane.key)) ?? runId;
   const choice = {
     model: session?.model ?? modelFor(lane, kind, input),
@@ -168,7 +169,7 @@ async function begin(
     sessionId: lane.sessionId,
     kind,
     epoch,
-    route: targetText(last.target),
+    route: targetText(target),
     authority: last.authority,
     treeId,
     ...choice,
@@ -177,7 +178,7 @@ async function begin(
   const isFirst = session?.isBegun === false;
   await take(tx, { lane, input, kind, rows, runId, context, isFirst });
   const beginsSession = isFirst && kind === 'turn';
-  const { target, authority } = last;
+  const { authority } = last;
   const facts = { runId, kind, epoch, target, authority, ...choice, isResumed: false, workedMs: 0 };
   const run = claimed(lane, { ...facts, startedAt: tx.now, now: tx.now });
   const openCall = await openFirstCall(tx, run, input);
@@ -185,6 +186,15 @@ async function begin(
     kind: 'run',
     run: { ...run, ...(openCall !== undefined && { openCall }), ...(beginsSession && { beginsSession }) },
   };
+}
+
+/**
+ * Returns the run's target. In the mode `followup` each waiting message has its own answer, so the target says whether
+ * anything took a place in the lane after the message.
+ */
+function targetOf({ mode, nextSeq }: Lane, kind: RunKind, { target, seq }: WaitingRow): RunTarget {
+  const isBehind = kind === 'turn' && mode === 'followup' && nextSeq > seq + 1;
+  return target !== 'record' && isBehind ? { ...target, isBehind } : target;
 }
 
 function modelFor({ agentId }: Lane, kind: RunKind, { models, titleModels }: ClaimInput): string {

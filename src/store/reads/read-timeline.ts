@@ -132,7 +132,7 @@ async function readAnswered(
     const markdown = written.get(answer);
     const content = json.outbound(row.content);
     if (content.kind !== 'text' && content.kind !== 'edit') return [];
-    const { channel } = json.route(row.route);
+    const { channel, replyTo } = json.route(row.route);
     if ('asked' in content && content.asked) asked.set(row.seq ?? 0, askedItem(row, content.asked, channel));
     return [
       {
@@ -143,6 +143,7 @@ async function readAnswered(
         channel,
         text: content.text.text,
         ...(content.text.spans.length > 0 && { spans: content.text.spans }),
+        ...(replyTo !== undefined && { replyTo }),
         ...(content.buttons !== undefined && content.buttons.length > 0 && { buttons: content.buttons }),
         state: row.state,
         ...(before && { steps: before }),
