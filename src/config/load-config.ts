@@ -86,6 +86,7 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
     ...file.problems,
     ...(environment.problems ?? []),
     ...findUnknownVariables(environment),
+    ...findProxies(environment),
     ...credentials.problems,
   ];
   if (!parsed.success) {
@@ -202,6 +203,18 @@ function findUnknownVariables(environment: Environment): readonly Problem[] {
     const known = environmentNames.find((candidate) => candidate.replace(/^PARLEY_/, '') === meant);
     return [{ where: `${name} in the environment`, what: `isn't a known name. Did you mean ${known}?` }];
   });
+}
+
+const proxyNames = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'];
+
+/** Finds proxies, which would be passed by without a word. NO_PROXY=* says that this is what the operator wants. */
+function findProxies({ others = {} }: Environment): readonly Problem[] {
+  if ([others.NO_PROXY, others.no_proxy].some((hosts) => hosts?.trim() === '*')) return [];
+  const what =
+    "names a proxy, but Parley can't connect through one yet. Unset it, or set NO_PROXY=* to connect directly";
+  return proxyNames.flatMap((name) =>
+    others[name] === undefined ? [] : [{ where: `${name} in the environment`, what }],
+  );
 }
 
 type BuildInput = {

@@ -195,6 +195,13 @@ describe('the environment', () => {
   it('reports a misspelt variable instead of ignoring it', () => {
     expect(problemsOf(undefined, { PARLEY_OWNER: 'telegram:1' })).toContain('Did you mean PARLEY_OWNERS?');
   });
+  it('refuses a proxy that would be passed by, unless a direct connection is meant', () => {
+    const proxy = { https_proxy: 'http://user:secret@proxy.example:3128' };
+    expect(problemsOf(undefined, proxy)).toContain('https_proxy in the environment: names a proxy');
+    expect(problemsOf(undefined, proxy)).not.toContain('secret');
+    expect(() => problemsOf(undefined, { ...proxy, NO_PROXY: 'localhost' })).not.toThrow();
+    expect(problemsOf(undefined, { ...proxy, PARLEY_OWNER: 'x', NO_PROXY: '*' })).not.toContain('proxy');
+  });
 });
 
 describe('a broken configuration', () => {

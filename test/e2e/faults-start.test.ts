@@ -29,6 +29,11 @@ const inConfiguration: readonly Mistake[] = [
     says: /PARLEY_PORT.*"eighty".*write a number/,
   },
   {
+    what: 'a proxy that would be passed by',
+    env: { HTTPS_PROXY: 'http://proxy.example:3128' },
+    says: /HTTPS_PROXY.*can't connect through one yet.*NO_PROXY=\*/,
+  },
+  {
     what: 'a misspelt policy',
     env: { PARLEY_DM_POLICY: 'opne' },
     says: /PARLEY_DM_POLICY.*"opne".*Did you mean "open"\?/,
@@ -129,7 +134,7 @@ describe.concurrent('a start with', () => {
       Object.fromEntries(inConfiguration.flatMap((mistake) => Object.entries(mistake[part] ?? {})));
     const { code, words } = await tryToStart({ env: all('env'), files: all('files') });
     for (const { what, says } of inConfiguration) expect(words, what).toMatch(says);
-    expect(words).toContain('has 11 problems:');
+    expect(words).toContain('has 12 problems:');
     expect(code).toBe(1);
     expect(words).not.toMatch(/\n\s+at |123:abc/);
   });
