@@ -112,7 +112,10 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
     states.set(line, state);
     deps.onState(line, state, registry.accountOf(line));
     if (before?.kind === state.kind && degradation(before) === degradation(state)) return;
-    deps.log[logLevels[state.kind]]({ channel: line, ...state }, 'channel.state-changed');
+    // The status table shows how each one began.
+    const hasBegun = before !== undefined && before.kind !== 'starting';
+    const level = hasBegun || state.kind === 'trouble' ? logLevels[state.kind] : 'debug';
+    deps.log[level]({ channel: line, ...state }, 'channel.state-changed');
   };
 
   const run = async (channel: ConfiguredChannel): Promise<void> => {

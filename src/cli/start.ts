@@ -98,7 +98,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     // Settings reloaded during the start.
     if (latest !== undefined) gateway.apply(latest);
     await Promise.race([gateway.settled, stopped]);
-    finishStart(gateway, config, sections);
+    finishStart(gateway, config, { log, sections });
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stop-requested');
     // The process supervisor then restarts it.
@@ -134,10 +134,19 @@ function unlessOverdue<T>(
 }
 
 /** Shows what is running; then, once idle, does the work that saves time or memory later. */
-function finishStart(gateway: RunningGateway, config: Config, sections: Sections): void {
+function finishStart(
+  gateway: RunningGateway,
+  config: Config,
+  { log, sections }: { readonly log: Log; readonly sections: Sections },
+): void {
   const settings = settingsSources(config);
-  showTable(gateway, settings);
-  if (gateway.waiting() !== undefined) void gateway.started.then(() => showTable(gateway, settings));
+  const show = () => {
+    // The only line of a start in the log file, which doesn't have the table.
+    if (gateway.waiting() === undefined) log.info({ model: gateway.model.name }, 'gateway.started');
+    showTable(gateway, settings);
+  };
+  show();
+  if (gateway.waiting() !== undefined) void gateway.started.then(show);
   keepCompiledCode(sections);
   void untilIdle()
     .then(() => gateway.rehearse())

@@ -1,6 +1,7 @@
 /**
  * Detects when the event loop is blocked: meanwhile no one is answered, no lease is renewed and no socket is read.
- * Sections name what was running; a hold that no section explains is `unknown`.
+ * Sections name what was running; a hold that no section explains is `unknown`. Each hold is counted; one that the start
+ * itself causes is no warning.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Log } from '#contracts/log.ts';
@@ -25,6 +26,10 @@ const resolutionMs = 20;
 const lookEveryMs = 1_000;
 /** At most one log line in this time, ms, however often the loop is blocked. */
 const tellEveryMs = 10_000;
+/** For this long after the start, code is loaded, compiled and rehearsed, ms. */
+const warmUpMs = 60_000;
+/** Work put off until the process is idle, whenever that is (`src/cli/start.ts`). */
+const putOff: ReadonlySet<string> = new Set(['collection at rest', 'compile cache']);
 
 /** Creates the watch. `now` is a monotonic clock, ms. */
 export function createLoopWatch({
@@ -49,6 +54,7 @@ export function createLoopWatch({
     start: () => {
       if (isStopped) return;
       lately.enable();
+      holds.start();
       timer ??= setInterval(look, lookEveryMs).unref();
     },
     delays: () => {
@@ -73,6 +79,8 @@ type DelayMonitor = ReturnType<typeof monitorEventLoopDelay>;
 
 export interface Holds extends Sections {
   held(): ReadonlyMap<string, number>;
+  /** Begins the warm-up. */
+  start(): void;
   /** Judges the time since the last look. `lateMs` is the loop's longest delay. */
   look(lateMs: number): void;
 }
@@ -85,8 +93,12 @@ export function createHolds({ log, now }: { readonly log: Log; readonly now: () 
   let withinMs = 0;
   let toldAt = Number.NEGATIVE_INFINITY;
   let untold = 0;
+  let warmAt = Number.NEGATIVE_INFINITY;
   return {
     held: () => held,
+    start: () => {
+      warmAt = now() + warmUpMs;
+    },
     run: (name, work) => {
       const startedAt = now();
       const besideMs = withinMs;
@@ -108,6 +120,10 @@ export function createHolds({ log, now }: { readonly log: Log; readonly now: () 
       // A section that took less than half of the hold doesn't explain it.
       const section = ms * 2 >= holdMs ? name : 'unknown';
       held.set(section, (held.get(section) ?? 0) + 1);
+      if (now() < warmAt || putOff.has(section)) {
+        log.debug({ section, heldMs: Math.round(holdMs) }, 'loop.held');
+        return;
+      }
       untold += 1;
       if (now() - toldAt < tellEveryMs) return;
       log.warn({ section, heldMs: Math.round(holdMs), times: untold }, 'loop.held');

@@ -49,7 +49,7 @@ export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
     for (const registration of outcome.registrations) tools.set(registration.name, registration);
     loaded.push(outcome);
     const names = outcome.registrations.map(({ name }) => name);
-    log.info({ plugin, tools: names }, 'plugin.loaded');
+    log.debug({ plugin, tools: names }, 'plugin.loaded');
     return { kind: 'loaded', plugin, tools: names };
   }
 

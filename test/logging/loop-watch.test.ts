@@ -5,12 +5,16 @@ import { createHolds } from '../../src/logging/loop-watch.ts';
 function aWatch() {
   let now = 0;
   const told: unknown[] = [];
-  const log = { warn: (fields: object, event: string) => told.push([event, fields]) } as unknown as Log;
+  const details: object[] = [];
+  const log = {
+    warn: (fields: object, event: string) => told.push([event, fields]),
+    debug: (fields: object) => details.push(fields),
+  } as unknown as Log;
   const holds = createHolds({ log, now: () => now });
   const pass = (ms: number) => {
     now += ms;
   };
-  return { holds, told, pass };
+  return { holds, told, details, pass };
 }
 
 it('names the section that held the loop, and nothing for what is short', () => {
@@ -65,3 +69,35 @@ it('counts a section that throws', () => {
   holds.look(0);
   expect(told).toHaveLength(1);
 });
+
+it('counts what holds the loop in the first minute, and warns only of what comes after it', () => {
+  const { holds, told, details, pass } = aWatch();
+  holds.start();
+  holds.run('shape', () => pass(400));
+  holds.look(400);
+  pass(59_599);
+  holds.look(70);
+  expect(told).toEqual([]);
+  pass(1);
+  holds.look(80);
+  expect(told).toEqual([['loop.held', { section: 'unknown', heldMs: 80, times: 1 }]]);
+  expect(details).toEqual([
+    { section: 'shape', heldMs: 400 },
+    { section: 'unknown', heldMs: 70 },
+  ]);
+  expect([...holds.held()]).toEqual([
+    ['shape', 1],
+    ['unknown', 2],
+  ]);
+});
+
+it.each(['collection at rest', 'compile cache'])(
+  'never warns of the %s, which waits for an idle moment',
+  (work) => {
+    const { holds, told, details, pass } = aWatch();
+    holds.run(work, () => pass(300));
+    holds.look(300);
+    expect(told).toEqual([]);
+    expect(details).toEqual([{ section: work, heldMs: 300 }]);
+  },
+);

@@ -267,4 +267,10 @@ export const proofMutants: readonly Mutant[] = [
     edit: { in: 'openSqliteStore', find: 'post.flush();', replace: '' },
     test: { file: postbox, name: 'commits what was asked for before it closes' },
   },
+  {
+    name: 'a warning of what the start itself holds',
+    invariant: 'a start causes no warning of the work that it consists of',
+    edit: { in: 'createHolds', find: 'now() < warmAt ||', replace: '' },
+    test: { file: 'test/logging/loop-watch.test.ts', name: 'warns only of what comes after it' },
+  },
 ];

@@ -47,6 +47,8 @@ it('the package that "npm pack" makes can be installed, started and talked to', 
       shown += chunk;
     });
     await until(() => shown.includes('Parley is running.'), { what: 'the start' });
+    // Beside the status table, the log has one line to say.
+    expect([...shown.matchAll(/"event":"([^"]+)"/g)].map(([, event]) => event)).toEqual(['gateway.started']);
     await until(() => shown.includes('terminal'), { what: 'the status table' });
     expect(shown).toMatch(/chat +parley chat\n/);
     expect(shown).not.toMatch(/npm|\.mjs/);
