@@ -117,7 +117,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       notices: noticesFor(config.language, config.texts),
       motion: createEffectDispatcher(probe),
       failures: createFailureStreaks({ ...infrastructure, log, redact }),
-      timelines: createTimelines({ ...infrastructure, log, live }),
+      timelines: createTimelines({ ...infrastructure, log, live, redact }),
       streams: createAgentStreams({ clock, live }),
       meters: createMetrics({
         store: infrastructure.store,

@@ -1,6 +1,7 @@
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineEvent, TimelineItem, TimelineReader } from '#contracts/timeline.ts';
+import { stripText } from '../logging/redaction.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import { readableText } from '../replies/reply-pipeline.ts';
 import { topLaneOf } from '../sessions/session-key.ts';
@@ -34,10 +35,12 @@ export type TimelinesDeps = {
   readonly live: Pick<LiveEvents, 'publish'>;
   /** From `readRestoreMark`: positions are only valid within a session between two restores. */
   readonly restoreMark: string;
+  /** Removes secrets, which the words of a model's provider may contain. */
+  redact(text: string): string;
 };
 
 /** Creates the timelines of this process; events from other processes arrive through `live`. */
-export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps): Timelines {
+export function createTimelines({ store, log, live, restoreMark, redact }: TimelinesDeps): Timelines {
   const listeners = new Map<string, Set<Listener>>();
   const hear = (laneKey: string, event: TimelineEvent) => {
     for (const listener of [...(listeners.get(laneKey) ?? []), ...(listeners.get(everyLane) ?? [])]) {
@@ -77,7 +80,7 @@ export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps
       sessionOf: (route) => laneKeyFor(route) + restoreMark,
       read: async (route, options) => {
         const items = await store.read(readTimeline, { laneKey: laneKeyFor(route), ...options });
-        return items.map(withoutScaffolding);
+        return items.map(withoutScaffolding).map((item) => withCleanReason(item, redact));
       },
       standing: (route) => store.read(readActivity, { laneKey: laneKeyFor(route) }),
       watch: (route, onEvent, signal) => {
@@ -102,6 +105,15 @@ export function createTimelines({ store, log, live, restoreMark }: TimelinesDeps
 function withoutScaffolding({ markdown, ...item }: TimelineItem): TimelineItem {
   const said = markdown === undefined ? '' : readableText(markdown, 'chat');
   return said === '' || said === item.text ? item : { ...item, markdown: said };
+}
+
+/** Longest reason that is shown, in UTF-16 units; `why` has all of it. */
+const maxReason = 300;
+
+function withCleanReason({ reason, ...item }: TimelineItem, redact: TimelinesDeps['redact']): TimelineItem {
+  if (reason === undefined) return item;
+  const clean = stripText(redact(reason)).replace(/\s+/g, ' ').trim();
+  return { ...item, reason: clean.slice(0, maxReason).toWellFormed() };
 }
 
 type Watch = { readonly laneKey: string; readonly listener: Listener; readonly signal: AbortSignal };

@@ -164,7 +164,8 @@ function lineOf(item: TimelineItem): ChatLine {
 /** Says how a message ended if its outcome shows nothing on its own. */
 function endLine(item: TimelineItem): readonly ChatLine[] {
   if (item.state === 'cancelled' || item.state === 'failed' || item.state === 'refused') {
-    return [{ kind: 'problem', text: item.state }];
+    const reason = item.reason === undefined ? '' : `: ${item.reason}`;
+    return [{ kind: 'problem', text: `${item.state}${reason}` }];
   }
   return item.state === 'silent' ? [{ kind: 'notice', text: 'read; no answer needed' }] : [];
 }

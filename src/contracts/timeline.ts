@@ -84,6 +84,8 @@ export const timelineItemSchema = z.object({
     .exactOptional(),
   /** For a person's message: waiting, taken, delivering (answered, and the answer is being sent), answered … */
   state: z.string(),
+  /** Why its run failed, in the words of the model's provider if that refused. */
+  reason: z.string().exactOptional(),
   /** Names of the files that came with a person's message; a missing file's name is followed by the reason. */
   files: z.array(z.string()).readonly().exactOptional(),
   /** On the first part of an answer: the tool calls since the previous answer. */

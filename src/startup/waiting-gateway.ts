@@ -11,9 +11,11 @@ import { ParleyError } from '#contracts/errors.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import { createTimelines } from '../channel-host/timeline.ts';
 import { revealSettings } from '../config/secret.ts';
+import { secretsOf } from '../config/secrets-of.ts';
 import { createInboundPolicy } from '../inbound/inbound-policy.ts';
 import { localLaneKey } from '../inbound/lane-address.ts';
 import { createLoopWatch } from '../logging/loop-watch.ts';
+import { createRedactor } from '../logging/redaction.ts';
 import { configuredModel } from '../models/configured-model.ts';
 import { type Closers, createClosers } from '../processes/closers.ts';
 import { publishProcessAddress } from '../processes/process-address.ts';
@@ -168,7 +170,8 @@ async function openWaitingChannels(
   const { config, log, clock } = options;
   const gate = createInboundPolicy(config, noticesFor(config.language, config.texts));
   const restoreMark = await store.read(readRestoreMark, {}).catch(() => '');
-  const timelines = createTimelines({ store, log, live: noLiveEvents, restoreMark });
+  const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
+  const timelines = createTimelines({ store, log, live: noLiveEvents, restoreMark, redact });
   for (const { entry, line, accountName, state } of configuredAccounts(options.channels, config)) {
     const { localPeer: peer } = entry;
     if (state.kind === 'off') continue;

@@ -10,10 +10,11 @@ export const english = {
   modelBusy: 'The model isn’t answering yet. I’ll keep trying.',
   modelSlow: 'The model is taking its time. I’m still waiting for it.',
   modelUnavailable: 'I can’t reach the model right now. Please try again later.',
-  modelFailed: 'The model rejected this request. My owner can check the log.',
+  modelFailed:
+    'The model rejected this request. Rephrase it or send it again; my owner finds the reason in the log.',
   modelUnauthorised: 'I can’t answer: the model’s provider rejects my key. My owner knows.',
   modelUnsendable: 'I couldn’t send this conversation to the model. Send /new to start a fresh one.',
-  modelOversized: 'The model’s answer was too large, so I dropped it. My owner can check the log.',
+  modelOversized: 'The model’s answer was too large, so I dropped it. Please ask for a shorter one.',
   contextEmpty: 'This conversation is still empty.',
   contextSize: 'My last answer took {last} tokens. Above {threshold}, I summarise older messages.',
   contextInstructions:
@@ -28,7 +29,7 @@ export const english = {
   modelOverflow: 'This conversation is too long for the model. Send /new to start a fresh one.',
   modelTooSmall:
     'My instructions and tools alone are too long for this model, so I can’t answer. My owner has been told what to change.',
-  modelDeclined: 'The model declined to answer that.',
+  modelDeclined: 'The model declined to answer that. Please put it another way.',
   answerEmpty: 'The model returned an empty answer twice. Please ask again.',
   answerStopped: '⏹ Stopped',
   answerCut: 'My answer was cut off at its length limit. Ask me to continue.',

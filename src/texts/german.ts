@@ -11,12 +11,13 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   modelBusy: 'Das Modell antwortet noch nicht. Ich versuche es weiter.',
   modelSlow: 'Das Modell braucht gerade lange. Ich warte noch darauf.',
   modelUnavailable: 'Ich erreiche das Modell gerade nicht. Bitte versuche es später noch einmal.',
-  modelFailed: 'Das Modell hat diese Anfrage abgelehnt. Der Grund steht im Protokoll meines Besitzers.',
+  modelFailed:
+    'Das Modell hat diese Anfrage abgelehnt. Formuliere sie um oder sende sie noch einmal; den Grund findet mein Besitzer im Protokoll.',
   modelUnauthorised:
     'Ich kann nicht antworten: Der Anbieter des Modells lehnt meinen Schlüssel ab. Mein Besitzer weiß Bescheid.',
   modelUnsendable: 'Ich konnte dieses Gespräch nicht an das Modell senden. Sende /new für ein neues.',
   modelOversized:
-    'Die Antwort des Modells war zu groß, deshalb habe ich sie verworfen. Der Grund steht im Protokoll meines Besitzers.',
+    'Die Antwort des Modells war zu groß, deshalb habe ich sie verworfen. Bitte frag nach einer kürzeren.',
   contextEmpty: 'Dieses Gespräch ist noch leer.',
   contextSize: 'Meine letzte Antwort brauchte {last} Tokens. Ab {threshold} fasse ich Älteres zusammen.',
   contextInstructions:
@@ -32,7 +33,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   modelOverflow: 'Dieses Gespräch ist zu lang für das Modell. Sende /new für ein neues.',
   modelTooSmall:
     'Schon meine Anweisungen und Werkzeuge sind zu lang für dieses Modell, also kann ich nicht antworten. Mein Besitzer weiß, was zu ändern ist.',
-  modelDeclined: 'Das Modell wollte darauf nicht antworten.',
+  modelDeclined: 'Das Modell wollte darauf nicht antworten. Bitte formuliere es anders.',
   answerEmpty: 'Das Modell hat zweimal leer geantwortet. Bitte frag noch einmal.',
   answerStopped: '⏹ Gestoppt',
   answerCut: 'Meine Antwort wurde an der Höchstlänge abgeschnitten. Sag mir, dass ich fortfahren soll.',

@@ -455,6 +455,32 @@ describe('the page', () => {
     await page.close();
   });
 
+  it('shows a command and a quoted message, and sends a refused message once more, once', async () => {
+    const page = await openPage();
+    const you = { author: { kind: 'person', name: 'you' } } as const;
+    const [asked, refused] = [randomUUID(), randomUUID()];
+    gateway.session.say(gateway.route, { ...you, messageId: asked, text: '/status', state: 'command' });
+    const reason = 'HTTP 400: `reasoning_effort` is not supported by this model. '.repeat(4).trim();
+    const failed = { messageId: refused, text: 'Which colour?', state: 'failed', reason };
+    gateway.session.say(gateway.route, { ...you, ...failed });
+    gateway.session.say(gateway.route, { text: 'Blue.', messageId: 'quoting', replyTo: refused });
+    await page.locator('article.own[data-state=command]', { hasText: '/status' }).waitFor();
+    await page.locator('article.agent .quoted', { hasText: 'Which colour?' }).waitFor();
+    await page.getByText('reasoning_effort').waitFor();
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 844 });
+      expect(await axeViolations(page)).toEqual([]);
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+    }
+    const before = gateway.session.stored.length;
+    await page.getByRole('button', { name: 'Try again' }).waitFor();
+    await page.evaluate("for (const _ of [1, 2]) document.querySelector('.state.failed .link').click()");
+    await page.locator('article.own[data-state=answered]', { hasText: 'Which colour?' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
+    expect(new Set(gateway.session.stored.slice(before).map(({ eventKey }) => eventKey)).size).toBe(1);
+    await page.close();
+  });
+
   it('sends again or drops what may not have arrived, in its notice', async () => {
     const notice = { kind: 'delivery-unknown', count: 2, since: 1_790_000_000_000, lastAt: 1 } as const;
     gateway.notices = [{ ...notice, id: 'n', text: '2 messages may not have arrived.' }];

@@ -8,7 +8,13 @@ it('tells a conversation that its sub-agents stand otherwise, at every depth', (
   const live = {
     publish: (event: object) => void told.push(JSON.stringify(event)),
   };
-  const timelines = createTimelines({ store: lazyStore(), log: quietLog, live, restoreMark: '' });
+  const timelines = createTimelines({
+    store: lazyStore(),
+    log: quietLog,
+    live,
+    restoreMark: '',
+    redact: (text) => text,
+  });
   const top = 'main:bot:test:dm:ann';
   const child = `agent:main:sub:1:abc@${top}`;
   const grandchild = `agent:main:sub:2:def@${child}`;

@@ -11,7 +11,8 @@ import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.t
 import { until } from './until.ts';
 
 const unavailable = 'I can’t reach the model right now. Please try again later.';
-const refused = 'The model rejected this request. My owner can check the log.';
+const refused =
+  'The model rejected this request. Rephrase it or send it again; my owner finds the reason in the log.';
 const { answerEmpty, answerCut, answerCutEmpty, modelOversized } = noticesFor('en');
 const impatient = { run: { modelIdleMs: 4000, timeoutMs: 30_000 } };
 

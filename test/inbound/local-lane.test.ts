@@ -39,9 +39,13 @@ describe('the page', () => {
     const town = createIntakeFixture(store, { config: { bindings } });
     const config = { ...loadConfig({ values: {}, unknown: [] }, '/nowhere'), bindings };
     const gate = createInboundPolicy(config, noticesFor('en'));
-    const reader = createTimelines({ store, log: silentLog, live: noLiveEvents, restoreMark: '' }).readerFor(
-      (at) => localLaneKey(gate, { route: at, peer: page.peer }),
-    );
+    const reader = createTimelines({
+      store,
+      log: silentLog,
+      live: noLiveEvents,
+      restoreMark: '',
+      redact: (text) => text,
+    }).readerFor((at) => localLaneKey(gate, { route: at, peer: page.peer }));
     const shown = async () =>
       (await reader.read(route, { limit: 2 })).map(({ author, text, state }) => [author.kind, text, state]);
     const answered = async (text: string) => {

@@ -6,6 +6,12 @@ const targets = 'test/store/delivery/tool-target.test.ts';
 /** Broken variants of what the `message` tool does besides sending text. */
 export const messageMutants: readonly Mutant[] = [
   {
+    name: 'a refusal without the provider’s words',
+    invariant: 'the owner sees why a model refused',
+    edit: { in: 'readFailures', find: 'failed.length === 0', replace: 'true' },
+    test: { file: 'test/store/reads/timeline.test.ts', name: 'says why the run of a failed message failed' },
+  },
+  {
     name: 'each followup answer without a quote',
     invariant: 'of several waiting messages, each answer says which one it answers',
     edit: { in: 'targetOf', find: 'nextSeq > seq + 1', replace: 'nextSeq < seq' },

@@ -32,7 +32,13 @@ async function aPage() {
   const closers = createClosers(silentLog);
   onTestFinished(closers.close);
   const effects = noEffects();
-  const timelines = createTimelines({ store, log: silentLog, live: noLiveEvents, restoreMark: '' });
+  const timelines = createTimelines({
+    store,
+    log: silentLog,
+    live: noLiveEvents,
+    restoreMark: '',
+    redact: (text) => text,
+  });
   const count = { reads: 0 };
   const read: Store['read'] = (query, input) => {
     count.reads += 1;

@@ -1,7 +1,7 @@
 import { canSend, FileButton, FileList } from '/page/attachments.js';
 import { ChildLine, ChildTree } from '/page/children-view.js';
 import { CommandMenu, commandsFor, menuAttributes } from '/page/command-menu.js';
-import { entriesInOrder, isWorking } from '/page/conversation.js';
+import { entriesInOrder, isWorking, retryIdOf } from '/page/conversation.js';
 import { CopyButton } from '/page/copy-button.js';
 import { LanesView } from '/page/lanes-view.js';
 import { NoticesView } from '/page/notices-view.js';
@@ -57,7 +57,8 @@ function Messages({ conversation, status, actions }) {
         entry.kind === 'child'
           ? html`<${ChildLine} key=${`child-${entry.child.id}`} child=${entry.child} />`
           : html`<${Message} key=${entry.message.id} message=${entry.message}
-              quoted=${conversation.messages.get(entry.message.replyTo)} actions=${actions} />`
+              quoted=${conversation.messages.get(entry.message.replyTo)}
+              retryId=${retryIdOf(conversation, entry.message)} actions=${actions} />`
       }`;
   });
 }
@@ -91,7 +92,7 @@ function SetUp() {
 /** Longest quotation that is shown above an answer; the style cuts it to one line. */
 const maxQuoted = 200;
 
-function Message({ message, quoted, actions }) {
+function Message({ message, quoted, retryId, actions }) {
   if (message.author.kind === 'notice')
     return html`<div class="notice" data-id=${message.id}>${message.text}
       <${Buttons} message=${message} actions=${actions} /></div>`;
@@ -105,7 +106,7 @@ function Message({ message, quoted, actions }) {
   }
   return html`<article class="own" data-id=${message.id} data-state=${message.state}>
     <div class="bubble">${message.text}${message.files?.map((name) => html`<div class="file">📎 ${name}</div>`)}</div>
-    <${OwnState} message=${message} actions=${actions} />
+    <${OwnState} message=${message} retryId=${retryId} actions=${actions} />
   </article>`;
 }
 
@@ -141,11 +142,12 @@ const stateWords = {
 
 const endedStates = new Set(['answered', 'silent', 'merged', 'cancelled', 'ignored', 'refused', 'failed']);
 
-function OwnState({ message, actions }) {
+function OwnState({ message, retryId, actions }) {
   const why = message.problem ?? (message.state === 'command' ? undefined : message.reason);
   const text = `${stateWords[message.state] ?? message.state}${why ? `: ${why}` : ''}`;
   return html`<div class="state ${message.state}">
     ${message.state === 'waiting' && html`<${WaitingActions} message=${message} actions=${actions} />`}
+    ${retryId && html`<button class="link" onClick=${() => actions.tryAgain(message, retryId)}>Try again</button>`}
     ${
       endedStates.has(message.state)
         ? html`<${WhyButton} id=${message.id} words=${text} title="Show what happened to this message" />`

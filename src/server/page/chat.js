@@ -139,6 +139,7 @@ function writingActions(page, connection) {
     endEdit,
     stop: () => submit({ type: 'stop' }),
     press: (message, button) => submit({ type: 'press', message: message.id, button: button.id }),
+    tryAgain: (message, id) => submit({ type: 'send', id, text: message.text }),
     cancelMessage: (message) => submit({ type: 'delete', message: message.id }),
     startEdit: (message) => {
       const { editing, draft } = page.state();
@@ -240,7 +241,7 @@ function createSubmit(page, connection) {
   let order = 0;
   return (frame) => {
     order += 1;
-    const entry = { frame: { ...frame, id: randomId() }, at: Date.now(), order };
+    const entry = { frame: { id: randomId(), ...frame }, at: Date.now(), order };
     connection.submit(entry);
     if (frame.type === 'send') page.dispatch({ kind: 'unsent', ...entry });
   };

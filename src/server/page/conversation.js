@@ -99,6 +99,24 @@ function sentAfter(state, message) {
   return message.after ?? (state.isLoaded ? state.position : undefined);
 }
 
+/**
+ * Returns the id under which a failed message is sent once more, always the same one, so that two presses or two tabs
+ * start one run. Undefined if it can't be sent from here, or has been.
+ */
+export function retryIdOf(state, message) {
+  const { id, state: outcome, channel, position, files } = message;
+  if (outcome !== 'failed' || channel !== 'web' || position === undefined || files !== undefined)
+    return undefined;
+  const retryId = nextUuid(id);
+  return state.messages.has(retryId) ? undefined : retryId;
+}
+
+/** Returns the UUID with its last 12 hexadecimal digits counted up; version and variant stay. */
+function nextUuid(id) {
+  const tail = (Number.parseInt(id.slice(24), 16) + 1) % 2 ** 48;
+  return `${id.slice(0, 24)}${tail.toString(16).padStart(12, '0')}`;
+}
+
 /** True while the agent is working in this conversation, as far as the page knows. */
 export function isWorking(state) {
   if (state.run !== undefined) return true;
@@ -183,6 +201,8 @@ function onItems(state, items) {
       state: item.state,
       at: item.at,
       position: item.position,
+      channel: item.channel,
+      ...(item.reason !== undefined && { reason: item.reason }),
       ...(item.replyTo !== undefined && { replyTo: item.replyTo }),
       ...(item.files !== undefined && { files: item.files }),
       ...(item.steps !== undefined && { steps: item.steps }),

@@ -54,8 +54,10 @@ async function readSaid(
     .limit(limit)
     .execute();
   const onTheirWay = await pendingAnswers(tx, rows);
+  const reasons = await readFailures(tx, rows);
   return rows.map((row) => {
     const content = json.content(row.content);
+    const reason = row.outcome === 'failed' ? reasons.get(row.runId) : undefined;
     return {
       position: row.seq,
       at: row.createdAt,
@@ -66,8 +68,21 @@ async function readSaid(
       ...filesOf(content),
       state:
         row.outcome === 'answered' && onTheirWay.has(row.answer) ? 'delivering' : (row.outcome ?? row.state),
+      ...(reason && { reason }),
     };
   });
+}
+
+/** Reads why the runs of failed messages failed, by run. */
+async function readFailures(
+  tx: Tx,
+  rows: readonly EndedRow[],
+): Promise<ReadonlyMap<string | null, string | null>> {
+  const failed = rows.flatMap(({ outcome, runId }) => (outcome === 'failed' && runId ? [runId] : []));
+  if (failed.length === 0) return new Map();
+  const ids = [...new Set(failed)];
+  const runs = await tx.db.selectFrom('runs').select(['id', 'detail']).where('id', 'in', ids).execute();
+  return new Map(runs.map(({ id, detail }) => [id, detail]));
 }
 
 /** Returns the labels of a message's own files; those of a quoted message aren't its own. */

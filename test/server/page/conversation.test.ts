@@ -11,13 +11,14 @@ type State = {
   readonly run?: { readonly waitsFor?: string };
 };
 type Shown = { readonly id: string; readonly text: string; readonly state: string };
-const { emptyConversation, reduce, entriesInOrder, messagesInOrder, isWorking, resumeFrom } =
+const { emptyConversation, reduce, entriesInOrder, messagesInOrder, isWorking, resumeFrom, retryIdOf } =
   await pageModule<{
     emptyConversation: State;
     reduce(state: State, input: object): State;
     messagesInOrder(state: State): readonly Shown[];
     entriesInOrder(state: State): readonly { readonly message?: Shown; readonly child?: ChildView }[];
     isWorking(state: State): boolean;
+    retryIdOf(state: State, message: Shown): string | undefined;
     resumeFrom(state: State): { readonly after: number };
   }>('conversation.js');
 
@@ -56,6 +57,26 @@ const stored = {
 } as const;
 
 describe('the conversation of the page', () => {
+  it('sends a failed message once more under one id, and each retry under the next', () => {
+    const first = '00000000-0000-4000-8000-0000000000ff';
+    const failed = (messageId: string, over: object = {}) => {
+      const [item] = own('failed').items;
+      return { ...item, messageId, channel: 'web', ...over };
+    };
+    const retryOf = (...items: readonly ReturnType<typeof failed>[]) => {
+      const state = after({ type: 'items', items });
+      return messagesInOrder(state).map((message) => retryIdOf(state, message));
+    };
+    const second = '00000000-0000-4000-8000-000000000100';
+    expect(retryOf(failed(first))).toEqual([second]);
+    expect(retryOf(failed(first), failed(second))).toEqual([
+      undefined,
+      '00000000-0000-4000-8000-000000000101',
+    ]);
+    for (const over of [{ state: 'answered' }, { channel: 'telegram' }, { files: ['a.txt'] }])
+      expect(retryOf(failed(first, over))).toEqual([undefined]);
+  });
+
   it('forgets with its connection what goes on, and is told anew by the store', () => {
     const started: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'started' } };
     const growing: ServerFrame = { type: 'preview', text: 'Once', spans: [] };

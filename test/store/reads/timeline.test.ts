@@ -6,7 +6,7 @@ import type { Store, Tx } from '../../../src/store/base/command.ts';
 import { commitToolTurn, storeToolResults } from '../../../src/store/lanes/commit-turn.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation } from '../a-conversation.ts';
-import { routeFor, unique } from '../builders.ts';
+import { endWithout, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const messageId = 'platform-1' as MessageId;
@@ -71,6 +71,18 @@ describeEachDatabase('the timeline of a session', (open) => {
       ['question', undefined],
       ['again', undefined],
       ['bold', '**bold**'],
+    ]);
+  });
+
+  it('says why the run of a failed message failed, and nothing about others', async () => {
+    const { laneKey, begin, answer } = aConversation(open());
+    await answer(await begin('fine'), 'answer');
+    await endWithout(open(), await begin('refused'), 'model_error', { detail: 'HTTP 400: no such model' });
+    const items = await open().read(readTimeline, { laneKey, limit: 10 });
+    expect(items.map(({ text, state, reason }) => [text, state, reason])).toEqual([
+      ['fine', 'delivering', undefined],
+      ['answer', 'pending', undefined],
+      ['refused', 'failed', 'HTTP 400: no such model'],
     ]);
   });
 
