@@ -44,7 +44,13 @@ describeEachDatabase('after a restore', (open, beside) => {
   it('positions that a client has read before name another session, at every start until the next restore', async () => {
     const sessionOf = async () => {
       const restoreMark = await open().read(readRestoreMark, {});
-      const timelines = createTimelines({ store: open(), log: silentLog, live: noLiveEvents, restoreMark, redact: (text) => text });
+      const timelines = createTimelines({
+        store: open(),
+        log: silentLog,
+        live: noLiveEvents,
+        restoreMark,
+        redact: (text) => text,
+      });
       return timelines.readerFor(() => 'lane').sessionOf(aRoute('c'));
     };
     const before = await sessionOf();

@@ -108,7 +108,13 @@ function watching(store: Store, laneKey: string) {
     return result;
   };
   const live = { publish: () => undefined };
-  const timelines = createTimelines({ store: { ...store, read }, log: silentLog, live, restoreMark: '', redact: (text) => text });
+  const timelines = createTimelines({
+    store: { ...store, read },
+    log: silentLog,
+    live,
+    restoreMark: '',
+    redact: (text) => text,
+  });
   const events: TimelineEvent[] = [];
   const reader = timelines.readerFor(() => laneKey);
   reader.watch(aRoute('any'), (event) => events.push(event), new AbortController().signal);
