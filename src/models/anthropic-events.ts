@@ -16,6 +16,7 @@ import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { FinishReason } from '#contracts/message.ts';
 import type { ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
 import { REDACTED } from './anthropic-request.ts';
+import { cutOff } from './api-fault.ts';
 import { costOf, isTokenCount, noUsage } from './cost.ts';
 import { signedBy } from './own-thinking.ts';
 import { SourceList } from './source-list.ts';
@@ -50,6 +51,7 @@ export class EventReader {
   readonly #terms: AnswerTerms;
   #usage = noUsage;
   #model: string;
+  #id = '';
   #stop: Stop | undefined;
   readonly #sources = new SourceList();
   /** Whether the server has counted the prompt, and the answer. */
@@ -79,6 +81,7 @@ export class EventReader {
   #read(event: RawMessageStreamEvent | Message): readonly ModelEvent[] {
     switch (event?.type) {
       case 'message_start':
+        if (this.#isOtherAnswer(textIn(event.message?.id))) return [{ type: 'error', failure: cutOff }];
         this.#model = textIn(event.message?.model) || this.#model;
         this.#count(event.message?.usage);
         return this.#counted.prompt
@@ -103,6 +106,13 @@ export class EventReader {
         // The platform's versioning rules allow new events within a version.
         return [];
     }
+  }
+
+  /** Says whether another answer begins here: a proxy has asked again, and the first answer will never be complete. */
+  #isOtherAnswer(id: string): boolean {
+    const isOther = this.#id !== '' && id !== '' && id !== this.#id;
+    this.#id = id || this.#id;
+    return isOther;
   }
 
   /** Reads a complete answer, as a server may send it to a streamed request. */

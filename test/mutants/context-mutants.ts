@@ -4,6 +4,7 @@ import type { Mutant } from './mutants.ts';
 const compactionCut = 'test/agent/compaction-cut.test.ts';
 const resume = 'test/agent/resume.test.ts';
 const compaction = 'test/runs/compaction.test.ts';
+const streamInputs = 'test/inputs/models/streams.test.ts';
 
 export const contextMutants: readonly Mutant[] = [
   {
@@ -79,6 +80,18 @@ export const contextMutants: readonly Mutant[] = [
     invariant: 'the cause behind a router’s refusal is found',
     edit: { in: 'Findings', find: 'inner !== undefined && depth < deepest', replace: 'false' },
     test: { file: 'test/models/refusals.test.ts', name: 'leads to what it means' },
+  },
+  {
+    name: 'another answer added to the first',
+    invariant: 'an answer is one answer, even if a proxy begins another inside of its stream',
+    edit: { in: 'EventReader', find: 'id !== this.#id;', replace: "id === '';" },
+    test: { file: streamInputs, name: 'read as what it is: another answer begun inside of the first' },
+  },
+  {
+    name: 'sound that counts for nothing',
+    invariant: 'tokens that a server counts beside the prompt are part of it',
+    edit: { in: 'usageOf', find: '? sound : 0', replace: '? 0 : 0' },
+    test: { file: streamInputs, name: 'read as what it is: sound counted beside the prompt' },
   },
   {
     name: 'redirects followed to any host',

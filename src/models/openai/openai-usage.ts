@@ -14,6 +14,7 @@ export type WireUsage = {
     readonly cached_tokens?: unknown;
     readonly cache_write_tokens?: unknown;
     readonly cache_creation_tokens?: unknown;
+    readonly audio_tokens?: unknown;
   } | null;
   readonly completion_tokens_details?: { readonly reasoning_tokens?: unknown } | null;
   /** Names of the cached tokens: DeepSeek, Moonshot, LiteLLM. */
@@ -59,8 +60,8 @@ function isPlausible(usage: Usage, hasText: boolean): boolean {
 
 /**
  * Converts the counts. The prompt's count includes tokens read from or written to the cache, unless there are more of
- * them than the prompt has (Azure's Grok), or the total says so. Gemini and xAI include the reasoning, which they charge
- * as output, only in the total.
+ * them than the prompt has (Azure's Grok), or the total says so. Only the total includes what Mistral counts beside the
+ * prompt, sound, and what Gemini and xAI count beside the answer but charge as output, the reasoning.
  */
 function usageOf(wire: WireUsage): Usage | undefined {
   const [promptCount, answerCount] = [
@@ -82,7 +83,9 @@ function usageOf(wire: WireUsage): Usage | undefined {
   const isBeside = read > promptCount || (read > 0 && total === promptCount + answerCount + read + write);
   const cacheReadTokens = isBeside ? read : Math.min(promptCount, read);
   const cacheWriteTokens = isBeside ? write : Math.min(promptCount - cacheReadTokens, write);
-  const prompt = isBeside ? promptCount + read + write : promptCount;
+  const sound = countIn(details?.audio_tokens);
+  const soundBeside = total === promptCount + answerCount + sound ? sound : 0;
+  const prompt = promptCount + soundBeside + (isBeside ? read + write : 0);
   return {
     inputTokens: prompt - cacheReadTokens - cacheWriteTokens,
     outputTokens: answerTokens(

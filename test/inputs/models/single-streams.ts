@@ -327,6 +327,37 @@ export const singleStreams: readonly SingleStream[] = [
     expected: { text: 'Rome', usage: [7, 31, 0, 0], finish: 'end_turn' },
   },
   {
+    what: 'sound counted beside the prompt',
+    source: 'Voxtral at Mistral, recorded by another project',
+    body: sse([
+      said('Rome'),
+      {
+        ...stop,
+        usage: {
+          prompt_audio_seconds: 3,
+          prompt_tokens: 7,
+          completion_tokens: 1,
+          total_tokens: 98,
+          prompt_tokens_details: { cached_tokens: 0, audio_tokens: 90 },
+        },
+      },
+    ]),
+    expected: { text: 'Rome', usage: [97, 1, 0, 0], finish: 'end_turn' },
+  },
+  {
+    what: 'another answer begun inside of the first',
+    source: 'a proxy that asks again, fixture of another project',
+    api: 'anthropic',
+    body: ['Par', 'Rome']
+      .flatMap((text, index) => [
+        { type: 'message_start', message: { id: `msg_${index}`, model: 'x', usage: { input_tokens: 9 } } },
+        { type: 'content_block_start', index: 0, content_block: { type: 'text', text } },
+      ])
+      .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+      .join(''),
+    expected: { failure: 'failed' },
+  },
+  {
     what: 'counts of nothing',
     source: 'gateways that fill in zeros',
     body: sse([
