@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, it, vi } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { chatCommands } from '../../src/commands/list.ts';
@@ -42,17 +42,29 @@ it('describes every setting, those of channels and plugins too, and lists them w
 });
 
 it('explains every line of doctor in the troubleshooting guide, and no other', () => {
-  const folder = 'src/cli/doctor';
-  const files = [...readdirSync(folder).map((name) => `${folder}/${name}`), `${folder}.ts`];
-  const code = files.map((path) => readFileSync(path, 'utf8')).join('\n');
-  const names = [
-    ...code.matchAll(/(?:(?:const name = |\bname: |\b(?:ok|failed|warning)\(\s*)')([a-z][a-z ]*)'/g),
-  ];
+  const own = [...filesIn('src/cli/doctor'), 'src/cli/doctor.ts'].flatMap((path) => lineNames(path));
+  const networks = readdirSync('channels').flatMap((channel) => {
+    const path = `channels/${channel}/checks.ts`;
+    return existsSync(path) ? lineNames(path).map((name) => `${channel} ${name}`) : [];
+  });
+  expect(networks).toContain('signal webhook');
   const guide = readFileSync('docs/troubleshooting.md', 'utf8');
   const lines = guide.slice(guide.indexOf('## By line of'));
   const explained = [...lines.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name);
-  expect(explained.toSorted()).toEqual([...new Set(names.map(([, name]) => name))].toSorted());
+  expect(explained.toSorted()).toEqual([...new Set([...own, ...networks])].toSorted());
 });
+
+const filesIn = (folder: string) => readdirSync(folder).map((name) => `${folder}/${name}`);
+
+/** Returns the names of the lines that a file of checks can print; a name made of a variable as `<provider> key`. */
+function lineNames(path: string): readonly string[] {
+  const code = readFileSync(path, 'utf8');
+  const fixed = [
+    ...code.matchAll(/(?:(?:const name = |\bname: |\b(?:ok|failed|warning)\(\s*)')([a-z][a-z ]*)'/g),
+  ];
+  const made = [...code.matchAll(/const name = `\$\{(\w+)\}( [a-z]+)`/g)];
+  return [...fixed.map(([, name = '']) => name), ...made.map(([, variable, rest]) => `<${variable}>${rest}`)];
+}
 
 it('lists every document in the index', () => {
   const index = readFileSync('docs/README.md', 'utf8');
