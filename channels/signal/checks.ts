@@ -1,4 +1,5 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { localTime } from '#channel-kit/time-text.ts';
 import type { ChannelCheck } from '#contracts/channel-abilities.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { ListedContact, Mode, SignalApi } from './api.ts';
@@ -69,7 +70,7 @@ async function receivingCheck(deps: CheckDeps, mode: Mode): Promise<ChannelCheck
       fix: 'set RECEIVE_WEBHOOK_URL of signal-cli-rest-api to http://<parley>/channels/signal/webhook/<SIGNAL_WEBHOOK_SECRET>, and send the bot a message',
     };
   }
-  const detail = `last called at ${new Date(webhookAt).toISOString()}; ${losing}`;
+  const detail = `last called at ${localTime(webhookAt)}; ${losing}`;
   return { name, result: 'ok', detail };
 }
 
@@ -83,7 +84,7 @@ async function lossChecks({ seen, now }: CheckDeps): Promise<readonly ChannelChe
     {
       name: 'losses',
       result: 'warning',
-      detail: `a message that arrived at ${new Date(lostAt).toISOString()} could not be kept; see the log for the reason`,
+      detail: `a message that arrived at ${localTime(lostAt)} could not be kept; see the log for the reason`,
       fix: 'ask people to resend what they sent at that time',
     },
   ];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { localTime } from '../logging/time-text.ts';
+import { localTime } from '#channel-kit/time-text.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 
 const downSchema = z.object({

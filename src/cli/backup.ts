@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { localTime } from '#channel-kit/time-text.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { makeBackup } from '../backup/make-backup.ts';
 import { backupsIn, type FoundBackup, listBackups, readManifest } from '../backup/manifest.ts';
@@ -9,7 +10,6 @@ import { isRestoreUnfinished } from '../backup/restore-plan.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { workspacesOutside } from '../config/workspace-rules.ts';
-import { localTime } from '../logging/time-text.ts';
 import { lockDataFolder } from '../processes/folder-lock.ts';
 import { storeSetup } from '../steps.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';

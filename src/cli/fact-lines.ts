@@ -1,4 +1,4 @@
-import { timeText } from '../logging/time-text.ts';
+import { localSecond } from '#channel-kit/time-text.ts';
 
 /** Something that happened: one line of a story. `at`: ms since the epoch, `MAX_SAFE_INTEGER` for the present state. */
 export type Fact = { readonly at: number; readonly text: string };
@@ -10,9 +10,9 @@ export function factLines(facts: readonly Fact[]): readonly string[] {
     .map(({ at, text }) => `${timeOf(at).padEnd(timeWidth)}  ${text}`);
 }
 
-const timeWidth = 24;
+const timeWidth = 19;
 
 /** Formats a time; accepts any stored value. */
 export function timeOf(at: number): string {
-  return at === Number.MAX_SAFE_INTEGER ? 'now' : timeText(at);
+  return at === Number.MAX_SAFE_INTEGER ? 'now' : localSecond(at);
 }

@@ -20,7 +20,7 @@ export async function listAccess(): Promise<CommandOutput> {
   const hint = [
     'There’s no owner yet: the first person you approve becomes the owner and may do everything.',
   ];
-  const lines = describeAccess(list, Date.now(), texts).split('\n');
+  const lines = describeAccess(list, { now: Date.now() }, texts).split('\n');
   return { result: list, lines: [...lines, ...(hasNoOwner ? hint : [])] };
 }
 

@@ -16,7 +16,7 @@ import { awaitedBy } from './render-item.ts';
 
 type Story = { readonly name: string; readonly facts: readonly Fact[]; readonly state: readonly string[] };
 
-/** Renders a record as lines of plain text; the times are UTC. */
+/** Renders a record as lines of plain text; the times are local. */
 export function renderRecord(record: RecordTrace): string {
   const { name, facts, state } = storyOf(record);
   return [name, ...factLines(facts), ...state].join('\n');

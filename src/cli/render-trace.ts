@@ -9,7 +9,7 @@ import { approvalEnd, approvalFact } from './render-approval.ts';
 import { awaitedBy, itemEnd, itemFacts } from './render-item.ts';
 import { nextSteps, partFact } from './render-part.ts';
 
-/** Renders a trace as lines of plain text; the times are UTC. */
+/** Renders a trace as lines of plain text; the times are local. */
 export function renderTrace(account: MessageTrace): string {
   const { asked, events, items, runs, children, parts, approvals } = account;
   const facts = [

@@ -1,8 +1,8 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { localTime } from '#channel-kit/time-text.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { TranscriptMessage } from '#contracts/message.ts';
 import { stripText } from '../logging/redaction.ts';
-import { localTime } from '../logging/time-text.ts';
 import type { Store } from '../store/base/command.ts';
 import {
   findSession,

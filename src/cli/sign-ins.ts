@@ -1,7 +1,7 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { localTime } from '#channel-kit/time-text.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { localTime } from '../logging/time-text.ts';
 import { issuerOf } from '../server/sign-ins.ts';
 import { endSignIns, readSignIns } from '../store/sign-ins/sign-ins.ts';
 import { tokenOf } from './ask-gateway.ts';

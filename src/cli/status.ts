@@ -1,4 +1,4 @@
-import { localTime } from '../logging/time-text.ts';
+import { localTime } from '#channel-kit/time-text.ts';
 import {
   type AskedLane,
   type AskedStatus,

@@ -1,8 +1,8 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { localTime } from '#channel-kit/time-text.ts';
 import type { ChildRecord } from '#contracts/child.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { stripText } from '../logging/redaction.ts';
-import { localTime } from '../logging/time-text.ts';
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { type SteerResult, steerChild, stopChild } from '../store/children/operate-child.ts';

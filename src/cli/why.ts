@@ -1,7 +1,7 @@
+import { localTime } from '#channel-kit/time-text.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createRedactor, stripText } from '../logging/redaction.ts';
-import { localTime } from '../logging/time-text.ts';
 import { readWhy } from '../store/reads/why/read-why.ts';
 import type { ExitCode } from './exit-code.ts';
 import { configForReading } from './readable-config.ts';

@@ -1,5 +1,5 @@
 /** Manages who may write to the agent; for owners, in a direct chat with the bot. */
-import { timeText } from '../logging/time-text.ts';
+import { localTime } from '#channel-kit/time-text.ts';
 import {
   approvePairing,
   lockPairing,
@@ -86,7 +86,7 @@ export function isRef(text: string): boolean {
 }
 
 type PairInput =
-  | { readonly kind: 'list'; readonly list: AccessList; readonly now: number }
+  | { readonly kind: 'list'; readonly list: AccessList; readonly when: When }
   | ({ readonly kind: 'approve' | 'confirm'; readonly by: Decider } & NamedRequest)
   | {
       readonly kind: 'revoke';
@@ -103,7 +103,11 @@ async function load(
 ): Promise<PairInput> {
   switch (request.kind) {
     case 'list':
-      return { kind: 'list', list: await store.read(readAccess, { limit: shown }), now: call.now };
+      return {
+        kind: 'list',
+        list: await store.read(readAccess, { limit: shown }),
+        when: { now: call.now, timeZone: policy.timeZone },
+      };
     case 'revoke': {
       const { owners, allowFrom } = policy.access;
       const isNamed = owners.has(request.ref) || allowFrom.has(request.ref);
@@ -152,7 +156,7 @@ async function apply(tx: StepTx, { conversationKey, effects }: CommandScene, inp
 }
 
 function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
-  if (facts.kind === 'list') return describeAccess(facts.list, facts.now, texts);
+  if (facts.kind === 'list') return describeAccess(facts.list, facts.when, texts);
   if (facts.kind === 'revoke') {
     const who = facts.ref;
     const revoked = fillNotice(facts.isRevoked ? texts.pairingRevoked : texts.pairingNobody, { who });
@@ -177,8 +181,15 @@ function whoDecided(by: string, texts: Notices): string {
   return by === atPage ? texts.whoAtPage : by;
 }
 
-/** Describes pending requests and approved people, one line each. `now`: milliseconds since the epoch. */
-export function describeAccess({ requests, people }: AccessList, now: number, texts: Notices): string {
+/** When a list is shown, ms since the epoch, and the time zone of its dates; default: this machine's. */
+type When = { readonly now: number; readonly timeZone?: string };
+
+/** Describes pending requests and approved people, one line each. */
+export function describeAccess(
+  { requests, people }: AccessList,
+  { now, timeZone }: When,
+  texts: Notices,
+): string {
   const requestLine = (request: PendingRequest) =>
     fillNotice(texts.pairListRequest, {
       who: personLabel(request),
@@ -191,7 +202,7 @@ export function describeAccess({ requests, people }: AccessList, now: number, te
       ...{ account, who: personLabel(person) },
       role: role === 'owner' ? texts.whoIsOwner : texts.whoIsUser,
       by: whoDecided(approvedBy, texts),
-      since: timeText(approvedAt).slice(0, 10),
+      since: localTime(approvedAt, timeZone).slice(0, 10),
     });
   const lines = [...requests.map(requestLine), ...people.map(personLine)];
   return lines.length === 0 ? texts.pairListEmpty : lines.join('\n');

@@ -41,6 +41,8 @@ export type OwnerAlertsDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly notices: Notices;
+  /** The time zone of the times that the owner reads; default: this machine's. */
+  readonly timeZone?: string | undefined;
   /** `<channel>:<peer>`; the store knows those who were approved as owners. */
   readonly owners: readonly string[];
   reach(): OwnerReach;
@@ -119,7 +121,7 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
       const open = await store.read(readOpenNotices, { limit: atOnce });
       return open.map((notice) => {
         const { id, kind, count, raisedAt: since, lastAt } = notice;
-        return { id, kind, text: alertText(deps.notices, notice), count, since, lastAt };
+        return { id, kind, text: alertText(deps.notices, notice, deps.timeZone), count, since, lastAt };
       });
     },
     dismiss: async (id) => (await store.write(dismissNotice, { id })) === 'done',
@@ -167,7 +169,7 @@ async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> 
   const route = await find({ accounts });
   // It is sent once the account that reaches the owner is back.
   if (!route && awaited.length > 0 && (await find({ channels: awaited }))) return;
-  const text = alertText(notices, notice);
+  const text = alertText(notices, notice, deps.timeZone);
   const told = await store.write(queueAlertMessage, { id, step: 'raised', text, ...(route && { route }) });
   if (told !== undefined) deliver(told);
 }

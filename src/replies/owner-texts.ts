@@ -1,3 +1,4 @@
+import { localTime } from '#channel-kit/time-text.ts';
 import type { GapCode, TroubleCode } from '#contracts/channel.ts';
 import type { AlertKind } from '#contracts/owner-alert.ts';
 import { stripControls } from '../texts/control-characters.ts';
@@ -10,10 +11,13 @@ export type ReportedAlert = {
   readonly count: number;
 };
 
-/** Returns the owner's text for an alert. Reasons come from networks, so they are cleaned and shortened. */
-export function alertText(notices: Notices, trouble: ReportedAlert): string {
-  const { kind, count } = trouble;
-  const words = wordsOf(trouble);
+/**
+ * Returns the owner's text for an alert. Reasons come from networks, so they are cleaned and shortened; times are those of
+ * `timeZone`, by default this machine's.
+ */
+export function alertText(notices: Notices, trouble: ReportedAlert, timeZone?: string): string {
+  const { kind, count, values } = trouble;
+  const words = { ...wordsOf(trouble), ...timesOf(values, timeZone) };
   const code = reasonKeys.get(trouble.values.code ?? '');
   const reason = code === undefined ? words.reason : fillNotice(notices[code], { detail: words.reason });
   const text = fillNotice(notices[keyOf(trouble)], { ...words, ...(reason !== undefined && { reason }) });
@@ -82,6 +86,15 @@ const codes = {
 const reasonKeys = new Map<string, NoticeKey>(Object.entries(codes));
 
 const longestWords = 300;
+
+/** Returns the values that are times, which are stored in UTC, as people read them. */
+function timesOf(values: ReportedAlert['values'], timeZone: string | undefined) {
+  const times = Object.entries(values).flatMap(([name, value]) => {
+    const at = name === 'since' || name === 'until' ? Date.parse(value) : Number.NaN;
+    return Number.isNaN(at) ? [] : [[name, localTime(at, timeZone)] as const];
+  });
+  return Object.fromEntries(times);
+}
 
 function wordsOf({ subject, values, count }: ReportedAlert): Readonly<Record<string, string | number>> {
   const words = Object.entries({ ...values, subject }).map(

@@ -60,6 +60,7 @@ function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
   const owner = createAlertReporter({
     ...stage,
     owners,
+    timeZone: stage.config.timeZone,
     localChannels: channels.flatMap(({ id, localPeer }) => (localPeer === undefined ? [] : [id])),
     deliver: (conversationKey) => motion.dispatch({ ...noEffects(), deliveries: [conversationKey] }),
   });

@@ -3,8 +3,8 @@
  * channel that is down makes it unready; one that is off, or that another process receives for, doesn't.
  */
 
+import { timeText } from '#channel-kit/time-text.ts';
 import type { ChannelState } from '../channel-host/channel-state.ts';
-import { timeText } from '../logging/time-text.ts';
 import type { Component, Readiness, StatusProblem } from './gateway-status.ts';
 
 /** Components every process needs besides its channels, by the names reported when missing. */

@@ -222,7 +222,7 @@ describe('the store', () => {
     const config = { ...loadConfig(readEnvironment({}), dataDir), dataDir };
     const [, ...others] = await checkStore(config);
     const detail = expect.stringMatching(
-      /^its server reported on \d{4}-\d\d-\d\d that ollama\/refuses doesn't support tools/,
+      /^its server reported on \d{4}-\d\d-\d\d \d\d:\d\d that ollama\/refuses doesn't support tools/,
     );
     expect(others).toMatchObject([{ name: 'tools', result: 'warning', detail }]);
   });

@@ -26,7 +26,7 @@ it('lists conversations by their titles and shows one with what it was spent on'
   const [listed] = JSON.parse((await sessions('list', '--json')).stdout);
   expect(listed).toMatchObject({ title: 'Green boats', tokens: { prompt: 120, completion: 30 } });
   expect((await sessions('export', run.laneKey)).stdout).toMatch(
-    /“Green boats”[\s\S]*\n\S+Z {2}user: Which boats are green\?\n\S+Z {2}assistant: Mine\.\n$/,
+    /“Green boats”[\s\S]*\n\S+ \d\d:\d\d:\d\d {2}user: Which boats are green\?\n\S+ \d\d:\d\d:\d\d {2}assistant: Mine\.\n$/,
   );
   expect((await sessions('show', 'nobody')).stderr).toBe(
     "nobody isn't a conversation. See: ./bin/parley.mjs sessions list\n",

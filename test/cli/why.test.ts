@@ -26,7 +26,7 @@ it('tells the story of a message in order of time, and of its cost', { timeout: 
   expect(code).toBe(0);
   const [head, ...lines] = stdout.trimEnd().split('\n');
   expect(head).toBe('message test/bot/-100123/45');
-  const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z  `;
+  const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  `;
   const told = [
     `^${time}event message:45 reached test/bot: accepted$`,
     `^${time}message 45 from test:ann \\(owner\\) entered lane main:bot:test:dm:-100123 as `,
@@ -43,7 +43,7 @@ it('tells the story of a message in order of time, and of its cost', { timeout: 
       lines.filter((one) => new RegExp(line).test(one)),
       line,
     ).toHaveLength(1);
-  const times = lines.flatMap((line) => /^\d\S+Z/.exec(line) ?? []);
+  const times = lines.flatMap((line) => /^\d{4}-\d\d-\d\d \S+/.exec(line) ?? []);
   expect(times).toEqual([...times].sort());
 });
 
@@ -73,7 +73,7 @@ it('lists the messages that an id may mean, says what can be given, and shows ot
   expect(several.stderr).toMatch(/^ {2}test\/bot\/-100123\/45 {2}arrived \d{4}-/m);
   expect(several.stderr).toMatch(/^ {2}test\/bot\/-100999\/45 {2}arrived \d{4}-/m);
   expect((await parley('test/bot/-100999/45')).stdout).toMatch(
-    /^message 45 has been due since \d{4}-.*Z; the next free worker will take it$/m,
+    /^message 45 has been due since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d; the next free worker will take it$/m,
   );
   const unknown = await parley('nobody');
   expect(unknown).toMatchObject({ code: 1, stdout: '' });
@@ -81,7 +81,9 @@ it('lists the messages that an id may mean, says what can be given, and shows ot
   const other = await parley(run.sessionId);
   expect(other).toMatchObject({ code: 0, stderr: '' });
   expect(other.stdout).toMatch(
-    new RegExp(`^session ${run.sessionId}\n\\d{4}-.*Z  session \\S+ of agent main began `),
+    new RegExp(
+      `^session ${run.sessionId}\n\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d  session \\S+ of agent main began `,
+    ),
   );
   const { stdout } = await parley('main:bot:test:dm:-100999', '--json');
   expect(JSON.parse(stdout)).toMatchObject({

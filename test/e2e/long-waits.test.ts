@@ -46,7 +46,9 @@ test('a chat that its network makes wait for a day is asked for every five minut
     if (round === 1) fiveMinutesPass();
   }
   const story = await why();
-  expect(story).toMatch(/its platform has been asking for a delay since \d{4}-.*Z, now until \d{4}-.*Z \(/);
+  expect(story).toMatch(
+    /its platform has been asking for a delay since \d{4}-\d\d-\d\d \S+, now until \d{4}-\d\d-\d\d \S+ \(/,
+  );
   expect(story).toMatch(/ended: answered \(delivery pending\) with /);
   expect(JSON.parse(await why('--json'))).toMatchObject({
     items: [{ outcome: 'answered', isProvisional: true }],

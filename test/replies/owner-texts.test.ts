@@ -33,3 +33,11 @@ it('names the run that failed in a group, and how to find out why', () => {
   );
   expect(alertText(german, { ...failed, values })).toMatch(/ why r1$/);
 });
+
+it('tells the owner times in their time zone, also those that an earlier version has stored', () => {
+  const waits = { kind: 'delivery-waits', subject: 'telegram/1/2', count: 1 } as const;
+  const values = { since: '2026-11-22 11:28 UTC', until: '2026-11-22T23:30:00.000Z' };
+  expect(alertText(noticesFor('en'), { ...waits, values }, 'Europe/Berlin')).toContain(
+    'since 2026-11-22 12:28, and now says to wait until 2026-11-23 00:30.',
+  );
+});

@@ -1,4 +1,5 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { localTime } from '#channel-kit/time-text.ts';
 import type { Config } from '../../config/config.ts';
 import { namedModels } from '../../config/model-settings.ts';
 import { findRedisServer, inspectRedis } from '../../redis/inspect-redis.ts';
@@ -62,7 +63,7 @@ function checkTools(config: Config, refusals: ReadonlyMap<string, number>): read
   return [...new Set(offered)].flatMap((model) => {
     const at = refusals.get(model);
     if (at === undefined) return [];
-    const since = new Date(at).toISOString().slice(0, 10);
+    const since = localTime(at);
     return [
       warning(
         'tools',

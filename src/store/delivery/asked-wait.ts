@@ -5,7 +5,7 @@
  * ended.
  */
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
-import { minuteText } from '../../logging/time-text.ts';
+import { timeText } from '#channel-kit/time-text.ts';
 import { closeAlert, openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
@@ -25,7 +25,7 @@ export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): P
   const isLong = askedMs > longestWaitMs || tx.now - Number(since) > longestWaitMs;
   // An alert's own delivery raises no alert.
   if (!isLong || partKey.startsWith(ownerPartPrefix)) return;
-  const values = { since: minuteText(Number(since)), until: minuteText(until) };
+  const values = { since: timeText(Number(since)), until: timeText(until) };
   await openAlert(tx, { kind: 'delivery-waits', subject: conversationKey, values });
 }
 

@@ -75,7 +75,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     expect(part).toMatchObject({ state: 'pending', attempts: 0, problem: 'too many requests' });
     const { since = 0, until = 0 } = part?.askedToWait ?? {};
     expect(until - since).toBeGreaterThan(dayMs);
-    const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
+    const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`;
     expect(story).toMatch(
       new RegExp(`; its platform has been asking for a delay since ${time}, now until ${time} \\(too many`),
     );
@@ -98,7 +98,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     await fiveMinutesPass();
     await deliver(asked(4_000));
     expect(await notices()).toMatchObject([
-      { values: { since: expect.stringMatching(/ UTC$/), until: expect.stringMatching(/ UTC$/) } },
+      { values: { since: expect.stringMatching(/Z$/), until: expect.stringMatching(/Z$/) } },
     ]);
   });
 
