@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, expect, it } from 'vitest';
 import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
-import type { RunTarget } from '../../src/contracts/route.ts';
+import { type RunTarget, withoutQuote } from '../../src/contracts/route.ts';
 import type { DmScope } from '../../src/sessions/session-key-of.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
@@ -185,7 +185,7 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
     readonly authority: string;
   }) => {
     const rows = await store.read(rowsOfRun, { runId: run.runId });
-    const { replyTo: _, ...route } = routeFor(run);
+    const route = withoutQuote(routeFor(run));
     for (const row of rows) expect(row).toEqual({ route, authority: run.authority });
   };
   const claim = async (laneKey: string) => {
