@@ -77,6 +77,7 @@ class Question<Client, Made extends MadeRequest, Info extends ModelInfo> {
   /** Names that this question was refused for; another one may have learned it at the same time. */
   readonly #refused = new Set<string>();
   #made: Made | undefined;
+  #client: Client | undefined;
   #cap = Number.POSITIVE_INFINITY;
   #cuts = 0;
   #isAnswered = false;
@@ -107,7 +108,10 @@ class Question<Client, Made extends MadeRequest, Info extends ModelInfo> {
       this.#made = made;
       try {
         const answer = await this.#api.clients.call(
-          (client) => send(client, made),
+          (client) => {
+            this.#client = client;
+            return send(client, made);
+          },
           (error, isConnection) => faultIn(error, isConnection, this.#call(made)),
         );
         this.#isAnswered = true;
@@ -128,6 +132,8 @@ class Question<Client, Made extends MadeRequest, Info extends ModelInfo> {
     const fault = await clients.faultIn(error, (given, isConnection) =>
       faultIn(given, isConnection, this.#call(this.#made)),
     );
+    if (fault?.isAboutKey && this.#isAnswered && this.#client && clients.moveOn(this.#client, fault))
+      return withNextKey(fault.failure);
     return fault?.failure ?? (this.#isAnswered ? brokenStream(error) : unbuilt(error, secretsIn(access)));
   }
 
@@ -209,4 +215,9 @@ class Question<Client, Made extends MadeRequest, Info extends ModelInfo> {
     const left = window - prompt - Math.max(32, Math.ceil(window / 100));
     return this.#cuts === 0 ? Math.min(left, share) : Math.min(left, Math.floor(maxTokens / 2));
   }
+}
+
+/** The same request with the next key may succeed at once. */
+function withNextKey({ isLongWait: _, ...failure }: ModelFailure): ModelFailure {
+  return { ...failure, retry: { kind: 'later', afterMs: 0 } };
 }

@@ -1,8 +1,5 @@
-import type { Clock } from '#contracts/clock.ts';
-import type { Log } from '#contracts/log.ts';
 import type { Config } from '../config/config.ts';
 import { createModels, type Models, type ModelsDeps } from './models.ts';
-import type { CallObserver } from './observers/call-observer.ts';
 import type { Tracer } from './observers/spans.ts';
 import { createProviderWaits, type ProviderWaits, type WaitingCalls } from './provider-waits.ts';
 
@@ -18,25 +15,21 @@ export type ConfiguredModel = {
   waiting?(): WaitingCalls;
 };
 
-type ModelDeps = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly observers?: readonly CallObserver[];
-  readonly noteWindow?: ModelsDeps['noteWindow'];
-};
+type ModelDeps = Pick<ModelsDeps, 'clock' | 'log' | 'observers' | 'noteWindow' | 'noteKey'>;
 
 /** Creates the configured models; without a key, the labelled demo model. */
 export function configuredModel(
   config: Pick<Config, 'providers' | 'models' | 'model' | 'agents'>,
-  { clock, log, observers = [], noteWindow }: ModelDeps,
+  deps: ModelDeps,
 ): ConfiguredModel {
+  const { clock } = deps;
   const waits = new Map<string, ProviderWaits>();
   const waitsOf = (provider: string): ProviderWaits => {
     const known = waits.get(provider) ?? createProviderWaits({ clock, random: Math.random });
     waits.set(provider, known);
     return known;
   };
-  const models = createModels(config, { clock, log, waitsOf, observers, noteWindow });
+  const models = createModels(config, { ...deps, waitsOf });
   const isDemo = models.stackFor(config.model).id === 'demo';
   return {
     models,

@@ -7,7 +7,7 @@ import { createAnthropicProvider } from './anthropic.ts';
 import { withBoundedAnswers } from './bounded-answer.ts';
 import { createDemoProvider } from './demo.ts';
 import { createOpenAiProvider } from './openai/openai.ts';
-import type { ProviderOptions } from './provider-options.ts';
+import type { KeyNote, ProviderOptions } from './provider-options.ts';
 import { neverOfferingTools } from './without-tools.ts';
 
 export type ProviderDeps = {
@@ -15,13 +15,15 @@ export type ProviderDeps = {
   readonly fetch?: typeof leanFetch | undefined;
   /** Called when a refusal names a smaller window than is known. `model`: `provider/id`; `window` in tokens. */
   readonly noteWindow?: ((model: string, window: number) => void) | undefined;
+  /** Called when one of a provider's keys is refused, and when one is first accepted. */
+  readonly noteKey?: ((provider: string, note: KeyNote) => void) | undefined;
 };
 
 /** Creates one model at its provider, with all of the provider's keys and without retries. */
 export function createProvider(
   model: ModelSettings,
   { kind, apiKeys, baseUrl, headers }: ProviderSettings,
-  { clock, fetch = leanFetch, noteWindow }: ProviderDeps,
+  { clock, fetch = leanFetch, noteWindow, noteKey }: ProviderDeps,
 ): LlmProvider {
   const options: ProviderOptions = {
     name: model.provider,
@@ -30,6 +32,7 @@ export function createProvider(
     fetch: withBoundedAnswers(fetch),
     clock,
     ...(noteWindow && { noteWindow: (window) => noteWindow(`${model.provider}/${model.id}`, window) }),
+    ...(noteKey && { noteKey: (note) => noteKey(model.provider, note) }),
     ...(baseUrl !== undefined && { baseUrl }),
     ...(headers && { headers: revealAll(headers) }),
     ...(model.prices && { prices: model.prices }),

@@ -33,6 +33,7 @@ export type ModelsDeps = {
   /** Replaces the network. */
   readonly fetch?: typeof globalThis.fetch;
   readonly noteWindow?: ProviderDeps['noteWindow'];
+  readonly noteKey?: ProviderDeps['noteKey'];
   /** Notified of every attempt. */
   readonly observers?: readonly CallObserver[];
 };

@@ -16,12 +16,34 @@ export type ApiAccess = {
   readonly noteWindow?: (window: number) => void;
 };
 
-/** A server's judgement of one of several keys, counted from 1. */
-export type KeyNote = { readonly key: number; readonly keys: number } & (
-  | { readonly isRefused: false }
-  /** `isCredit`: the key is valid, but nothing is left to pay with. */
-  | { readonly isRefused: true; readonly isCredit: boolean; readonly detail: string }
-);
+/** A server's judgement of one of the keys. */
+export type KeyNote = KeyLabel &
+  (
+    | { readonly isRefused: false }
+    /** `isCredit`: the key is valid, but its account can't pay. */
+    | { readonly isRefused: true; readonly isCredit: boolean; readonly detail: string }
+  );
+
+/** Tells people a key from its provider’s others. */
+export type KeyLabel = {
+  /** Position in its variable, from 1. */
+  readonly key: number;
+  readonly keys: number;
+  /** The last characters; absent if they would be a large part of the key. */
+  readonly tail?: string;
+};
+
+const tailLength = 4;
+const shortestWithTail = 20;
+
+/** Returns the label of one of a provider's keys, which contains at most a small part of the key. */
+export function labelKey(keys: readonly string[], index: number): KeyLabel {
+  const key = keys[index] ?? '';
+  return {
+    ...{ key: index + 1, keys: keys.length },
+    ...(key.length >= shortestWithTail && { tail: key.slice(-tailLength) }),
+  };
+}
 
 /** Returns all secrets in the provider's requests, which an error may quote. */
 export function secretsIn({ apiKeys, headers = {} }: ApiAccess): readonly string[] {

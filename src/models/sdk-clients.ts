@@ -1,7 +1,7 @@
 import { longestSilenceMs } from '../config/model-schema.ts';
 import type { ApiFault } from './api-fault.ts';
 import { addressesOf } from './base-address.ts';
-import type { ApiAccess } from './provider-options.ts';
+import { type ApiAccess, labelKey } from './provider-options.ts';
 
 type ErrorClass = abstract new (...args: never[]) => Error;
 
@@ -26,6 +26,8 @@ export class SdkClients<Client> {
   readonly #addresses: readonly (string | undefined)[];
   readonly #clients = new Map<string, Client>();
   readonly #accepted = new Set<number>();
+  /** Refused since they were last accepted. */
+  readonly #refused = new Set<number>();
   #key = 0;
   #address = 0;
 
@@ -37,11 +39,13 @@ export class SdkClients<Client> {
 
   /**
    * Makes the call with each key in turn until one isn't refused because of the key itself, starting with the key
-   * that last worked; and at each address that may be meant. Throws what the last call threw.
+   * that last worked; and at each address that may be meant. Throws what the last call threw, or that of a key which
+   * works again later.
    */
   async call<Answer>(send: (client: Client) => Promise<Answer>, judge: Judge): Promise<Answer> {
     const { apiKeys } = this.#access;
     let firstMiss: unknown;
+    let passing: unknown;
     for (let tried = 1, addresses = 1; ; ) {
       const [key, address] = [this.#key, this.#address];
       try {
@@ -62,12 +66,22 @@ export class SdkClients<Client> {
         }
         if (fault?.isAboutKey !== true) throw error;
         this.#refuse(key, fault);
-        if (tried >= apiKeys.length) throw error;
+        if (fault.failure.retry) passing ??= error;
+        if (tried >= apiKeys.length) throw passing ?? error;
         tried += 1;
-        // Another call may already have moved on from the same key.
-        if (this.#key === key) this.#key = (key + 1) % apiKeys.length;
       }
     }
+  }
+
+  /**
+   * Moves on from the key of a client whose answer broke off because of the key. Returns false if every key is refused
+   * by now.
+   */
+  moveOn(client: Client, fault: ApiFault): boolean {
+    const name = [...this.#clients].find(([, each]) => each === client)?.[0];
+    if (name === undefined) return false;
+    this.#refuse(Number.parseInt(name, 10), fault);
+    return this.#refused.size < this.#access.apiKeys.length;
   }
 
   async load(): Promise<void> {
@@ -81,26 +95,27 @@ export class SdkClients<Client> {
   }
 
   #accept(key: number): void {
+    this.#refused.delete(key);
     if (this.#accepted.has(key)) return;
     this.#accepted.add(key);
-    this.#access.noteKey?.({ ...this.#placeOf(key), isRefused: false });
+    this.#access.noteKey?.({ ...labelKey(this.#access.apiKeys, key), isRefused: false });
   }
 
   #refuse(key: number, { failure }: ApiFault): void {
+    const { apiKeys } = this.#access;
     const { refusal, detail } = failure;
+    this.#refused.add(key);
+    // Another call may already have moved on from the same key.
+    if (this.#key === key) this.#key = (key + 1) % Math.max(1, apiKeys.length);
     // It works again by itself.
     if (refusal === 'allowance') return;
     this.#accepted.delete(key);
     this.#access.noteKey?.({
-      ...this.#placeOf(key),
+      ...labelKey(apiKeys, key),
       isRefused: true,
       isCredit: refusal === 'credit',
       detail,
     });
-  }
-
-  #placeOf(key: number) {
-    return { key: key + 1, keys: this.#access.apiKeys.length };
   }
 
   async #client(key: number, address: number): Promise<Client> {

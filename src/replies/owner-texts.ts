@@ -17,7 +17,7 @@ export type ReportedAlert = {
  */
 export function alertText(notices: Notices, trouble: ReportedAlert, timeZone?: string): string {
   const { kind, count, values } = trouble;
-  const words = { ...wordsOf(trouble), ...timesOf(values, timeZone) };
+  const words = { ...keyWords(trouble, notices), ...timesOf(values, timeZone) };
   const code = reasonKeys.get(trouble.values.code ?? '');
   const reason = code === undefined ? words.reason : fillNotice(notices[code], { detail: words.reason });
   const text = fillNotice(notices[keyOf(trouble)], { ...words, ...(reason !== undefined && { reason }) });
@@ -28,7 +28,9 @@ export function alertText(notices: Notices, trouble: ReportedAlert, timeZone?: s
 /** Returns the owner's text for the end of an alert; undefined when no message is needed. */
 export function alertEndText(notices: Notices, trouble: ReportedAlert): string | undefined {
   const key = endKeys[trouble.kind];
-  return key && fillNotice(notices[key], wordsOf(trouble));
+  const { kind, values } = trouble;
+  const isAccepted = kind !== 'model-key' || values.problem === undefined || values.problem === 'key';
+  return key && fillNotice(notices[isAccepted ? key : 'ownerModelAnswers'], keyWords(trouble, notices));
 }
 
 const endKeys: Readonly<Partial<Record<AlertKind, NoticeKey>>> = {
@@ -41,7 +43,9 @@ const endKeys: Readonly<Partial<Record<AlertKind, NoticeKey>>> = {
 };
 
 function keyOf({ kind, count, values }: ReportedAlert): NoticeKey {
-  if (kind === 'model-key' && values.variable === undefined) return 'ownerModelRefused';
+  // Version 0.2.0 stored no `problem`.
+  const problem = values.problem ?? (values.variable === undefined ? 'model' : 'key');
+  if (kind === 'model-key') return keyProblems.get(problem) ?? keys[kind];
   if (kind === 'delivery-unknown' && count !== 1) return 'ownerDeliveriesUnknown';
   return keys[kind];
 }
@@ -64,6 +68,12 @@ const keys: Readonly<Record<AlertKind, NoticeKey>> = {
   'budget-spent': 'ownerBudgetSpent',
   'conversation-unreachable': 'ownerConversationUnreachable',
 };
+
+const keyProblems: ReadonlyMap<string, NoticeKey> = new Map([
+  ['credit', 'ownerModelCredit'],
+  ['allowance', 'ownerModelAllowance'],
+  ['model', 'ownerModelRefused'],
+]);
 
 const codes = {
   'no-answer': 'reasonNoAnswer',
@@ -94,6 +104,19 @@ function timesOf(values: ReportedAlert['values'], timeZone: string | undefined) 
     return Number.isNaN(at) ? [] : [[name, localTime(at, timeZone)] as const];
   });
   return Object.fromEntries(times);
+}
+
+/** Adds what the texts about a key call the provider and the key. */
+function keyWords(trouble: ReportedAlert, notices: Notices): Readonly<Record<string, string | number>> {
+  const words = wordsOf(trouble);
+  if (trouble.kind !== 'model-key') return words;
+  const { keys = '1', tail = '' } = trouble.values;
+  const which = keys === '1' ? notices.ownerKey : fillNotice(notices.ownerKeyOfSeveral, words);
+  return {
+    provider: trouble.subject,
+    ...words,
+    which: which + (keys === '1' || tail === '' ? '' : ` (…${tail})`),
+  };
 }
 
 function wordsOf({ subject, values, count }: ReportedAlert): Readonly<Record<string, string | number>> {

@@ -1,6 +1,7 @@
 import type { Log } from '#contracts/log.ts';
 import type { Config } from '../config/config.ts';
 import type { CallObserver } from '../models/observers/call-observer.ts';
+import type { KeyLabel, KeyNote } from '../models/provider-options.ts';
 import { isAlertOpen, raiseAlert, resolveAlert } from '../store/alerts/note-alert.ts';
 import type { Store } from '../store/base/command.ts';
 
@@ -10,49 +11,79 @@ export type KeyAlertsDeps = {
   readonly config: Pick<Config, 'providers'>;
 };
 
+/** The problem by which the owner's text is chosen. */
+type KeyProblem = { readonly problem: 'key' | 'credit' | 'allowance' | 'model'; readonly reason: string };
+
 /**
- * Alerts the owner while a provider rejects its keys, and while it denies them one of its models. An answer from
- * another model, such as a fallback, doesn't end that alert. Only changes are stored; if the store fails, the next call
- * tries again.
+ * Alerts the owner while a provider rejects a key or its account, while an allowance is used up for longer than a call
+ * waits, and while a model is denied. An answer from another model or with another key, such as a fallback, doesn't end
+ * these alerts. Only changes are stored; if the store fails, the next call tries again.
  */
-export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): CallObserver {
-  const noted = new Map<string, boolean>();
+export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): {
+  readonly observer: CallObserver;
+  noteKey(provider: string, note: KeyNote): void;
+} {
+  const noted = new Map<string, KeyProblem['problem'] | 'none'>();
   /** One write at a time: if an alert's end overtook its beginning, it would end nothing. */
   let noting = Promise.resolve();
 
-  const note = async (subject: string, refusal: string | undefined) => {
+  const note = async (subject: string, values: KeyValues | undefined) => {
     const alert = { kind: 'model-key', subject } as const;
-    if (refusal !== undefined) {
-      const variable = config.providers[subject]?.keysEnv;
-      await store.write(raiseAlert, { ...alert, values: { reason: refusal, ...(variable && { variable }) } });
-      log.warn({ subject, reason: refusal }, 'model-key.refused');
+    if (values !== undefined) {
+      await store.write(raiseAlert, { ...alert, values });
+      log.warn({ subject, problem: values.problem, reason: values.reason }, 'model-key.refused');
     } else if (await store.read(isAlertOpen, alert)) await store.write(resolveAlert, alert);
   };
-  const see = (subject: string, refusal?: string) => {
-    const isRefused = refusal !== undefined;
-    if (noted.get(subject) === isRefused) return;
-    noted.set(subject, isRefused);
+  const see = (subject: string, values?: KeyValues) => {
+    const problem = values?.problem ?? 'none';
+    if (noted.get(subject) === problem) return;
+    noted.set(subject, problem);
     noting = noting
-      .then(() => note(subject, refusal))
+      .then(() => note(subject, values))
       .catch((error: unknown) => {
         noted.delete(subject);
         log.warn({ error }, 'model-key.not-noted');
       });
   };
-  return {
-    begin: ({ provider, model }) => ({
-      end: (outcome) => {
-        const ofModel = `${provider}/${model}`;
-        if (outcome.kind === 'answered' && provider !== 'demo') {
-          see(provider);
-          see(ofModel);
-        }
-        if (outcome.kind !== 'failed' || outcome.failure.kind !== 'unauthorised') return;
-        const { detail, isAboutModel = false } = outcome.failure;
-        see(isAboutModel ? ofModel : provider, detail);
-      },
-    }),
+  const valuesOf = (provider: string, problem: KeyProblem, label?: KeyLabel): KeyValues => {
+    const variable = config.providers[provider]?.keysEnv;
+    return {
+      ...{ ...problem, provider },
+      ...(problem.problem !== 'model' && variable && { variable }),
+      ...(label && { key: String(label.key), keys: String(label.keys), tail: label.tail ?? '' }),
+    };
   };
+  return {
+    noteKey: (provider, given) => {
+      const subject = keySubject(provider, given);
+      if (!given.isRefused) return see(subject);
+      const problem = given.isCredit ? 'credit' : 'key';
+      see(subject, valuesOf(provider, { problem, reason: given.detail }, given));
+    },
+    observer: {
+      begin: ({ provider, model }) => ({
+        end: (outcome) => {
+          const ofModel = `${provider}/${model}`;
+          if (outcome.kind === 'answered' && provider !== 'demo') {
+            see(provider);
+            see(ofModel);
+          }
+          if (outcome.kind !== 'failed') return;
+          const { detail: reason, isAboutModel, isLongWait } = outcome.failure;
+          if (isAboutModel) see(ofModel, valuesOf(provider, { problem: 'model', reason }));
+          else if (isLongWait) see(provider, valuesOf(provider, { problem: 'allowance', reason }));
+        },
+      }),
+    },
+  };
+}
+
+type KeyValues = Readonly<Record<string, string>> & KeyProblem;
+
+/** Returns the subject of a key's alert: the provider, with what tells the key from its others. */
+export function keySubject(provider: string, { key, keys, tail }: KeyLabel): string {
+  if (keys <= 1) return provider;
+  return `${provider} ${tail === undefined ? `#${key}` : `…${tail}`}`;
 }
 
 /** Returns what tells the owner that a model's window is smaller than is known, and how to set it. */

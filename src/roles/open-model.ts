@@ -11,8 +11,11 @@ export async function openModel(
   if (options.model) return options.model;
   const { observers, tracer, close } = await openObservers(config, options);
   closers.add('model observers', close);
-  const alerts = [createKeyAlerts(options), createToolAlerts(options)];
-  const noteWindow = createWindowAlerts(options);
-  const model = configuredModel(config, { clock, log, observers: [...observers, ...alerts], noteWindow });
+  const { observer, noteKey } = createKeyAlerts(options);
+  const model = configuredModel(config, {
+    ...{ clock, log, noteKey },
+    observers: [...observers, observer, createToolAlerts(options)],
+    noteWindow: createWindowAlerts(options),
+  });
   return { ...model, ...(tracer && { tracer }) };
 }

@@ -2,8 +2,10 @@ import type { ChannelEntry } from '#contracts/channel.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import type { Config } from '../config/config.ts';
 import { namedModels } from '../config/model-settings.ts';
+import { labelKey } from '../models/provider-options.ts';
 import type { AlertName } from '../store/alerts/note-alert.ts';
 import { routeOfKey } from '../store/base/conversation-key.ts';
+import { keySubject } from './model-alerts.ts';
 
 type Settings = Pick<Config, 'providers' | 'models' | 'model' | 'agents' | 'channels'>;
 
@@ -21,6 +23,7 @@ export function staleAlerts(
   const networks = new Set(accounts.flatMap(({ entry, state }) => (state.kind === 'on' ? [entry.id] : [])));
   const models = namedModels(config);
   const providers = new Set(models.map(({ provider }) => provider));
+  const keys = new Set([...providers].flatMap((provider) => keySubjects(provider, config)));
   const names = new Set(models.map(({ provider, id }) => `${provider}/${id}`));
   const offered = new Set(
     models.flatMap(({ provider, id, tools }) => (tools === false ? [] : [`${provider}/${id}`])),
@@ -34,7 +37,7 @@ export function staleAlerts(
       case 'model-window':
         return !names.has(subject);
       case 'model-key':
-        return !providers.has(subject) && !names.has(subject);
+        return !providers.has(subject) && !keys.has(subject) && !names.has(subject);
       case 'model-without-tools':
         return !offered.has(subject);
       case 'context-full':
@@ -55,4 +58,9 @@ export function staleAlerts(
         return kind satisfies never;
     }
   };
+}
+
+function keySubjects(provider: string, { providers }: Settings): readonly string[] {
+  const keys = (providers[provider]?.apiKeys ?? []).map((key) => key.reveal());
+  return keys.map((_, index) => keySubject(provider, labelKey(keys, index)));
 }

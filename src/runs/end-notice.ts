@@ -35,10 +35,12 @@ export function endNotice(
 
 function modelNotice(failure: ModelFailure | undefined, notices: Notices): string {
   if (failure === undefined) return notices.modelUnavailable;
-  const { kind, retry } = failure;
+  const { kind, retry, refusal } = failure;
   switch (kind) {
     case 'unauthorised':
-      return notices.modelUnauthorised;
+      return refusal === 'credit' || refusal === 'forbidden'
+        ? notices.modelAccount
+        : notices.modelUnauthorised;
     case 'failed':
       // A stream that broke off may succeed next time; a rejected request won't.
       return retry?.kind === 'later' ? notices.modelUnavailable : notices.modelFailed;
@@ -53,6 +55,7 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
     case 'budget':
       return budgetNotice(failure.budget ?? 'gateway', notices);
     case 'overloaded':
+      return failure.isLongWait ? notices.modelAllowance : notices.modelUnavailable;
     case 'aborted':
       return notices.modelUnavailable;
     default:

@@ -13,6 +13,10 @@ export const english = {
   modelFailed:
     'The model rejected this request. Rephrase it or send it again; my owner finds the reason in the log.',
   modelUnauthorised: 'I can’t answer: the model’s provider rejects my key. My owner knows.',
+  modelAccount:
+    'I can’t answer: the model’s provider says that my account there has a problem. My owner knows.',
+  modelAllowance:
+    'My allowance with the model’s provider is used up for now. Please try again later; my owner knows.',
   modelUnsendable: 'I couldn’t send this conversation to the model. Send /new to start a fresh one.',
   modelOversized: 'The model’s answer was too large, so I dropped it. Please ask for a shorter one.',
   contextEmpty: 'This conversation is still empty.',
@@ -322,10 +326,17 @@ export const english = {
     '{subject} rejects my credentials: {reason}. I’ll try again every few minutes; if you renew them, restart me.',
   ownerChannelChallenge: '{subject} asks for a captcha: {reason}',
   ownerModelKey:
-    '{subject} rejects my key: {reason}. Put a valid one into {variable} and restart me, or run: {parley} onboard',
+    '{provider} rejects {which}: {reason}. Put a valid one into {variable} and restart me, or run: {parley} onboard',
+  ownerModelCredit:
+    '{provider} accepts {which}, but reports a problem with its account: {reason}. Check its credit and limits there; I don’t need a restart afterwards.',
+  ownerModelAllowance:
+    '{provider} says that my allowance there is used up: {reason}. I’ll answer again once it’s renewed; to go on now, raise it at the provider, or choose another model with /model.',
+  ownerKey: 'my key',
+  ownerKeyOfSeveral: 'key {key} of {keys}',
   ownerModelRefused:
     '{subject} isn’t available to my key: {reason}. Allow it at the provider, or choose another model.',
-  ownerModelKeyAccepted: '{subject} accepts my key again.',
+  ownerModelKeyAccepted: '{provider} accepts {which} again.',
+  ownerModelAnswers: '{provider} answers me again.',
   ownerModelWithoutTools:
     '{subject} doesn’t support tools, so I answer without them. If you need tools, choose another model: docs/models.md',
   ownerModelWindow:

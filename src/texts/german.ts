@@ -15,6 +15,10 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     'Das Modell hat diese Anfrage abgelehnt. Formuliere sie um oder sende sie noch einmal; den Grund findet mein Besitzer im Protokoll.',
   modelUnauthorised:
     'Ich kann nicht antworten: Der Anbieter des Modells lehnt meinen Schlüssel ab. Mein Besitzer weiß Bescheid.',
+  modelAccount:
+    'Ich kann nicht antworten: Der Anbieter des Modells meldet ein Problem mit meinem Konto. Mein Besitzer weiß Bescheid.',
+  modelAllowance:
+    'Mein Kontingent beim Anbieter des Modells ist vorerst aufgebraucht. Bitte versuche es später noch einmal; mein Besitzer weiß Bescheid.',
   modelUnsendable: 'Ich konnte dieses Gespräch nicht an das Modell senden. Sende /new für ein neues.',
   modelOversized:
     'Die Antwort des Modells war zu groß, deshalb habe ich sie verworfen. Bitte frag nach einer kürzeren.',
@@ -333,10 +337,17 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     '{subject} lehnt meine Zugangsdaten ab: {reason}. Ich versuche es alle paar Minuten; wenn du sie erneuerst, starte mich neu.',
   ownerChannelChallenge: '{subject} verlangt ein Captcha: {reason}',
   ownerModelKey:
-    '{subject} lehnt meinen Schlüssel ab: {reason}. Setze einen gültigen in {variable} ein und starte mich neu, oder führe aus: {parley} onboard',
+    '{provider} lehnt {which} ab: {reason}. Setze einen gültigen in {variable} ein und starte mich neu, oder führe aus: {parley} onboard',
+  ownerModelCredit:
+    '{provider} nimmt {which} an, meldet aber ein Problem mit dem Konto dazu: {reason}. Prüfe dort Guthaben und Limits; einen Neustart brauche ich danach nicht.',
+  ownerModelAllowance:
+    '{provider} sagt, dass mein Kontingent dort aufgebraucht ist: {reason}. Ich antworte wieder, sobald es erneuert ist; damit es gleich weitergeht, erhöhe es beim Anbieter oder wähle mit /model ein anderes Modell.',
+  ownerKey: 'meinen Schlüssel',
+  ownerKeyOfSeveral: 'Schlüssel {key} von {keys}',
   ownerModelRefused:
     '{subject} ist für meinen Schlüssel gesperrt: {reason}. Gib es beim Anbieter frei oder wähle ein anderes Modell.',
-  ownerModelKeyAccepted: '{subject} nimmt meinen Schlüssel wieder an.',
+  ownerModelKeyAccepted: '{provider} nimmt {which} wieder an.',
+  ownerModelAnswers: '{provider} antwortet mir wieder.',
   ownerModelWithoutTools:
     '{subject} kennt keine Werkzeuge, also antworte ich ohne sie. Wenn du welche brauchst, wähle ein anderes Modell: docs/models.md',
   ownerModelWindow:

@@ -99,6 +99,29 @@ describe.each(Object.keys(apis) as Api[])('a refusal by a server of the kind %s'
   });
 });
 
+it('asks with the next key when a stream breaks off because of the first one, until every key is refused', async () => {
+  const chunk = { id: 'a', object: 'chat.completion.chunk', model: 'm' };
+  const refused = { ...chunk, choices: [], error: { code: 402, message: 'Insufficient credits' } };
+  const answer = { ...chunk, choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }] };
+  let works = 'Bearer key-two';
+  const server = await aServer(({ key }) => ({
+    status: 200,
+    headers: { 'content-type': 'text/event-stream' },
+    body: `data: ${JSON.stringify(key === works ? answer : refused)}\n\ndata: [DONE]\n\n`,
+  }));
+  const notes: KeyNote[] = [];
+  const provider = createOpenAiProvider({
+    ...{ model: 'm', apiKeys: ['key-one', 'key-two'], baseUrl: `${server.url}/v1` },
+    noteKey: (note) => notes.push(note),
+  });
+  const first = failureIn(await eventsOf(provider));
+  expect(first).toMatchObject({ kind: 'unauthorised', refusal: 'credit', retry: { kind: 'later' } });
+  expect(notes.at(-1)).toMatchObject({ key: 1, keys: 2, isRefused: true, isCredit: true });
+  expect((await eventsOf(provider)).at(-1)).toMatchObject({ type: 'complete' });
+  works = 'none';
+  expect(failureIn(await eventsOf(provider))).not.toHaveProperty('retry');
+});
+
 describe('a body of any shape', () => {
   const strange = [null, 7, true, '', 'x', [], {}, [null], { a: null }];
   const mutations = (body: unknown): unknown[] => [

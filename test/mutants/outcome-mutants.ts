@@ -75,10 +75,19 @@ export const outcomeMutants: readonly Mutant[] = [
   {
     name: 'refusal of a model ended by its fallback',
     invariant: 'an alert lasts as long as what it tells of',
-    edit: { in: 'createKeyAlerts', find: 'isAboutModel ? ofModel : provider', replace: 'provider' },
+    edit: { in: 'createKeyAlerts', find: 'see(ofModel, valuesOf', replace: 'see(provider, valuesOf' },
     test: {
       file: 'test/roles/model-alerts.test.ts',
       name: 'tells the owner once that a provider rejects its key, or one model to it',
+    },
+  },
+  {
+    name: 'owner told of another key than the refused one',
+    invariant: 'an alert about a key says which one',
+    edit: { in: 'labelKey', find: 'key: index + 1', replace: 'key: 1' },
+    test: {
+      file: 'test/roles/model-alerts.test.ts',
+      name: 'tells the owner which of several keys is refused, and whether for itself, its account or an allowance',
     },
   },
   {

@@ -48,7 +48,11 @@ export const roleMutants: readonly Mutant[] = [
   {
     name: 'an alert outlives its subject',
     invariant: 'no alert stays open about a part that the settings no longer have',
-    edit: { in: 'staleAlerts', find: '!providers.has(subject) && !names.has(subject)', replace: 'false' },
+    edit: {
+      in: 'staleAlerts',
+      find: '!providers.has(subject) && !keys.has(subject) && !names.has(subject)',
+      replace: 'false',
+    },
     test: { file: 'test/roles/stale-alerts.test.ts', name: 'ends the alerts' },
   },
   {

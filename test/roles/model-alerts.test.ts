@@ -1,4 +1,6 @@
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { readEnvironment } from '../../src/config/environment.ts';
@@ -12,6 +14,7 @@ import {
   createWindowAlerts,
   type KeyAlertsDeps,
 } from '../../src/roles/model-alerts.ts';
+import { staleAlerts } from '../../src/roles/stale-alerts.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { until } from '../e2e/until.ts';
@@ -38,8 +41,13 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   );
   /** Starts the model as one process does; a second start knows nothing of the first. */
   const start = () => {
-    const observers = [createKeyAlerts({ store, config, log: silentLog })];
-    return configuredModel(config, { clock: aPatientClock(), log: silentLog, observers });
+    const { observer, noteKey } = createKeyAlerts({ store, config, log: silentLog });
+    return configuredModel(config, {
+      clock: aPatientClock(),
+      log: silentLog,
+      noteKey,
+      observers: [observer],
+    });
   };
   const ask = ({ models, name }: ReturnType<typeof start>) => eventsOf(models.stackFor(name));
 
@@ -60,7 +68,7 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   await ask(start());
   await until(async () => (await open()).length === 0, { what: 'the end of the notice' });
 
-  // A call is answered before the store has the alert of an earlier one.
+  // A key is accepted before the store has the alert of its refusal.
   let raised = 0;
   const slow: KeyAlertsDeps['store'] = {
     read: (...asked) => store.read(...asked),
@@ -74,21 +82,20 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   const alerts = createKeyAlerts({ store: slow, config, log: silentLog });
   const call = { provider: 'anthropic', model: 'some', request: aRequest(), subject: undefined };
   const counted = { usage: noUsage, cost: 0, model: 'some' };
-  alerts.begin(call).end({ kind: 'failed', failure: { kind: 'unauthorised', detail: '401' } });
-  alerts.begin(call).end({ kind: 'answered', ...counted });
+  const only = { key: 1, keys: 1 };
+  alerts.noteKey('anthropic', { ...only, isRefused: true, isCredit: false, detail: '401' });
+  alerts.noteKey('anthropic', { ...only, isRefused: false });
   await until(async () => raised > 0 && (await open()).length === 0, { what: 'an alert that has ended' });
 
   // A model that the key may not use is a separate alert: its fallback keeps answering.
-  const observers = createKeyAlerts({ store, config, log: silentLog });
+  const { observer: observers, noteKey } = createKeyAlerts({ store, config, log: silentLog });
   const refused = { kind: 'unauthorised', detail: '403', isAboutModel: true } as const;
   const dear = { ...call, model: 'dear' };
   for (let message = 0; message < 2; message += 1) {
     observers.begin(dear).end({ kind: 'failed', failure: refused });
     observers.begin(call).end({ kind: 'answered', ...counted });
   }
-  observers
-    .begin({ ...call, provider: 'last' })
-    .end({ kind: 'failed', failure: { kind: 'unauthorised', detail: '401' } });
+  noteKey('last', { ...only, isRefused: true, isCredit: false, detail: '401' });
   await until(async () => (await open()).some(({ subject }) => subject === 'last'), { what: 'all is noted' });
   const refusal = (await open()).find(({ subject }) => subject === 'anthropic/dear');
   if (refusal === undefined) throw new Error('no notice of the model');
@@ -97,6 +104,87 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   observers.begin(dear).end({ kind: 'answered', ...counted });
   await until(async () => (await open()).length === 1, { what: 'the end of the notice of the model' });
 });
+
+it('tells the owner which of several keys is refused, and whether for itself, its account or an allowance', async () => {
+  const [longKey, shortKey, spentKey] = ['sk-house-000000000000-9f3c', 'short', 'sk-house-111111111111-77aa'];
+  const answers: Record<string, readonly [status: number, body: unknown]> = {
+    [longKey]: [402, { error: { message: 'No credits left on this account', code: 402 } }],
+    [shortKey]: [401, { error: { message: `Incorrect API key provided: ${shortKey}` } }],
+    [spentKey]: [200, { choices: [{ message: { content: 'hi' }, finish_reason: 'stop' }] }],
+  };
+  const [server, { store, dataDir, open }] = await Promise.all([aKeyServer(answers), anOwner()]);
+  const written = { providers: { house: { baseUrl: `${server}/v1` } }, model: 'house/m' };
+  await writeFile(join(dataDir, 'parley.config.json'), JSON.stringify(written));
+  const variables = { HOUSE_API_KEY: [longKey, shortKey, spentKey].join(',') };
+  const config = loadConfig(readEnvironment(variables), dataDir);
+  const { observer, noteKey } = createKeyAlerts({ store, config, log: silentLog });
+  const { models } = configuredModel(config, {
+    ...{ clock: aPatientClock(), log: silentLog, noteKey },
+    observers: [observer],
+  });
+  const ask = () => models.stackFor('house/m').send(aRequest(), new AbortController().signal);
+  const texts = async () =>
+    (await open())
+      .map((notice) => [
+        notice.subject,
+        alertText(noticesFor('en'), notice),
+        alertEndText(noticesFor('en'), notice),
+      ])
+      .sort();
+
+  expect((await ask()).text).toBe('hi');
+  await until(async () => (await open()).length === 2, { what: 'a notice of each refused key' });
+  const isGone = staleAlerts(config, []);
+  expect((await open()).map((notice) => isGone(notice))).toEqual([false, false]);
+  const other = loadConfig(readEnvironment({ ...variables, HOUSE_API_KEY: spentKey }), dataDir);
+  expect((await open()).map((notice) => staleAlerts(other, [])(notice))).toEqual([true, true]);
+  expect(await texts()).toEqual([
+    [
+      'house #2',
+      expect.stringMatching(
+        /^house rejects key 2 of 3: 401 Incorrect API key provided: \[secret\]\. Put a valid one into HOUSE_API_KEY /,
+      ),
+      'house accepts key 2 of 3 again.',
+    ],
+    [
+      'house …9f3c',
+      expect.stringMatching(
+        /^house accepts key 1 of 3 \(…9f3c\), but reports a problem with its account: 402 No credits left on this account\. Check/,
+      ),
+      'house answers me again.',
+    ],
+  ]);
+  answers[longKey] = answers[spentKey] ?? [500, ''];
+  answers[spentKey] = [
+    429,
+    { error: { message: 'Daily limit reached. Resets at 2027-01-01', code: '1308' } },
+  ];
+  expect((await ask()).text).toBe('hi');
+  await until(async () => (await open()).length === 1, { what: 'the end of one notice' });
+  answers[longKey] = answers[spentKey];
+  await expect(ask()).rejects.toThrow('Daily limit');
+  await until(async () => (await open()).length === 2, { what: 'a notice of the allowance' });
+  expect(await texts()).toContainEqual([
+    'house',
+    expect.stringMatching(/^house says that my allowance there is used up: 429 .*Daily limit reached/),
+    'house answers me again.',
+  ]);
+});
+
+/** Starts a server that answers each key in its own way. */
+async function aKeyServer(answers: Readonly<Record<string, readonly [status: number, body: unknown]>>) {
+  const server = createServer((request, response) => {
+    request.resume();
+    const [status, body] = answers[String(request.headers.authorization).slice(7)] ?? [500, ''];
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
 
 it('tells the owner once that a model is asked without tools, unless they have said so', async () => {
   const [server, { store, dataDir, open }] = await Promise.all([startOpenAiServer({ keys: [] }), anOwner()]);

@@ -31,7 +31,7 @@ export type ObservedCall = {
   readonly subject: CallSubject | undefined;
 };
 
-export type ObservedFailure = Pick<ModelFailure, 'kind' | 'detail' | 'isAboutModel'>;
+export type ObservedFailure = Pick<ModelFailure, 'kind' | 'detail' | 'isAboutModel' | 'isLongWait'>;
 
 export type CallOutcome =
   | {
