@@ -150,7 +150,7 @@ function understood({ api, status, bytes }) {
   const text = bytes.toString();
   const whole = jsonOf(text);
   const events = whole === undefined ? eventsIn(text) : [whole];
-  const answer = api === 'chat' ? chatAnswer(events) : messagesAnswer(events);
+  const answer = api === 'chat' ? chatAnswer(events, whole !== undefined) : messagesAnswer(events);
   const hasFailed = events.some(({ error, type }) => Boolean(error) || type === 'error');
   return {
     ...answer,
@@ -159,18 +159,21 @@ function understood({ api, status, bytes }) {
   };
 }
 
-function chatAnswer(events) {
+function chatAnswer(events, isWhole) {
   const answer = { text: '', calls: [], usage: undefined, isComplete: false };
   const calls = new Map();
   for (const { choices, usage, x_groq: groq } of events) {
     const counted = usage ?? groq?.usage ?? choices?.[0]?.usage;
     if (counted?.prompt_tokens > 0) answer.usage = chatCounts(counted);
     const choice = choices?.find(({ index }) => (index ?? 0) === 0);
-    const part = choice?.delta ?? choice?.message;
+    // Perplexity sends both, the one that it doesn't mean empty or with all that was said so far.
+    const part = isWhole ? (choice?.message ?? choice?.delta) : (choice?.delta ?? choice?.message);
     if (choice?.finish_reason) answer.isComplete = true;
     answer.text += contentOf(part?.content);
     const parts = part?.tool_calls ?? (part?.function_call?.name ? [{ function: part.function_call }] : []);
-    for (const [position, { index = position, function: named }] of parts.entries()) {
+    for (const [position, { index = position, type, function: named }] of parts.entries()) {
+      // Parley declares functions only.
+      if (type === 'custom') continue;
       const call = calls.get(index) ?? { name: '', json: '' };
       calls.set(index, {
         name: call.name || (named?.name ?? ''),

@@ -114,7 +114,7 @@ function isRefusalBody(given: unknown): boolean {
   const value: unknown = Array.isArray(given) ? given[0] : given;
   if (typeof value !== 'object' || value === null) return false;
   const { choices, content, error, errors, object, type, base_resp: base, ...rest } = value as Fields;
-  if ((Array.isArray(choices) && choices.length > 0) || Array.isArray(content)) return false;
+  if ((Array.isArray(choices) && choices.some(isFilled)) || Array.isArray(content)) return false;
   if (object === 'error' || type === 'error') return true;
   if (isFilled(error) || isFilled(errors) || (isFilled(rest.detail) && choices === undefined)) return true;
   const baseCode = (base as Fields | null | undefined)?.status_code;

@@ -98,7 +98,21 @@ function eventOf(name: string, data: string): string {
   if (name === 'error')
     return `event: error\ndata: ${json.startsWith('{') ? oneLine(json) : JSON.stringify({ error: { message: json } })}\n\n`;
   if (!/^[{[]/.test(json)) return '';
-  return `event: ${name === '' || name === 'ping' ? 'message' : name}\ndata: ${oneLine(json)}\n\n`;
+  return `event: ${name === '' || name === 'ping' ? 'message' : name}\ndata: ${oneLine(withoutNullChoices(json))}\n\n`;
+}
+
+/** Removes choices that are null: OpenAI's SDK throws at one. */
+function withoutNullChoices(json: string): string {
+  if (!json.includes('"choices"') || !/[[,]\s*null\s*[\],]/.test(json)) return json;
+  try {
+    const chunk: unknown = JSON.parse(json);
+    const choices = (chunk as { readonly choices?: unknown } | null)?.choices;
+    if (!Array.isArray(choices) || !choices.includes(null)) return json;
+    return JSON.stringify({ ...(chunk as object), choices: choices.filter((choice) => choice !== null) });
+  } catch {
+    // The SDK reports it.
+    return json;
+  }
 }
 
 /** Line ends can only stand between the values of JSON. */

@@ -88,6 +88,22 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: streamInputs, name: 'read as what it is: another answer begun inside of the first' },
   },
   {
+    name: 'null choices handed to the SDK',
+    invariant: 'a null inside of a list makes an answer poorer, never unreadable',
+    edit: { in: 'withoutNullChoices', find: '!choices.includes(null)', replace: 'choices.includes(null)' },
+    test: { file: streamInputs, name: 'read as what it is: nulls where values belong' },
+  },
+  {
+    name: 'empty delta believed',
+    invariant: 'a complete message is read where its delta is empty',
+    edit: {
+      in: 'ChunkReader',
+      find: 'choice.message && !isRepeated',
+      replace: 'choice.message && !choice.delta',
+    },
+    test: { file: streamInputs, name: 'read as what it is: a whole answer beside an empty delta' },
+  },
+  {
     name: 'sound that counts for nothing',
     invariant: 'tokens that a server counts beside the prompt are part of it',
     edit: { in: 'usageOf', find: '? sound : 0', replace: '? 0 : 0' },

@@ -137,12 +137,12 @@ export class ChunkReader {
 
   #readChoice(choice: Choice | undefined): readonly ModelEvent[] {
     if (choice === undefined) return [];
-    // Complete answers repeat what the deltas said.
-    const isRepeated = this.#length > 0 || this.#calls.count > 0;
-    const delta = choice.delta ?? (isRepeated ? undefined : choice.message);
     if (this.#finish !== undefined) return [];
     this.#sources.readAnnotations(choice.delta?.annotations ?? choice.message?.annotations);
-    const events = delta ? this.#readDelta(delta) : [];
+    const said = choice.delta ? this.#readDelta(choice.delta) : [];
+    // Complete answers repeat what the deltas said, unless these are empty.
+    const isRepeated = this.#length > 0 || this.#calls.count > 0;
+    const events = choice.message && !isRepeated ? [...said, ...this.#readDelta(choice.message)] : said;
     if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '')
       this.#finish = choice.finish_reason;
     return events;

@@ -95,7 +95,11 @@ function answerIn(
   answer: ChatCompletion,
   termsOf: (text: string, model: string) => AnswerTerms,
 ): ModelAnswer {
-  const choice = answer.choices?.[0];
+  // Has the type that OpenAI documents; other servers put anything there.
+  const choices: readonly (ChatCompletion.Choice | null)[] = Array.isArray(answer.choices)
+    ? answer.choices
+    : [];
+  const choice = choices.find((each) => each !== null);
   if (choice === undefined) throw failureError({ kind: 'failed', detail: 'the answer contains no choice' });
   const text = textIn(choice.message?.content);
   const { model, usage: guessed, pricesOf } = termsOf(text, answer.model);

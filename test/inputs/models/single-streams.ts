@@ -281,6 +281,87 @@ export const singleStreams: readonly SingleStream[] = [
     expected: { text: 'Yes.', ...end },
   },
   {
+    what: 'a whole answer beside an empty delta',
+    source: 'Perplexity, recorded by another project',
+    type: 'application/json',
+    body: JSON.stringify({
+      choices: [
+        {
+          index: 0,
+          delta: { role: 'assistant', content: '' },
+          message: { role: 'assistant', content: 'Yes.' },
+          finish_reason: 'stop',
+        },
+      ],
+      usage: { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 },
+    }),
+    expected: { text: 'Yes.', ...end },
+  },
+  {
+    what: 'nulls where values belong',
+    source: 'proxies that fill in what they do not have',
+    body: sse([
+      { choices: [null] },
+      { choices: [null, { index: 0, delta: { content: 'Yes.' } }] },
+      {
+        choices: [
+          { index: 0, delta: { content: [null, 'x', 7], reasoning_details: [null], tool_calls: [null] } },
+        ],
+      },
+      {
+        choices: [
+          { index: 0, delta: { annotations: [null], tool_calls: [{ index: null, function: null }] } },
+        ],
+      },
+      { choices: null, citations: [null], search_results: [null] },
+      'null',
+      [null],
+      { ...stop, usage: { ...counted.usage, prompt_tokens_details: null, completion_tokens_details: null } },
+    ]),
+    expected: { text: 'Yes.', ...end },
+  },
+  {
+    what: 'nulls in a Messages answer',
+    source: 'proxies that fill in what they do not have',
+    api: 'anthropic',
+    body: [
+      { type: 'message_start', message: null },
+      { type: 'content_block_start', index: 0, content_block: null },
+      {
+        type: 'content_block_start',
+        index: 1,
+        content_block: { type: 'text', text: null, citations: [null] },
+      },
+      { type: 'content_block_delta', index: 1, delta: null },
+      { type: 'content_block_delta', index: 1, delta: { type: 'citations_delta', citation: null } },
+      { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'Yes.' } },
+      { type: 'content_block_stop', index: null },
+      { type: 'message_delta', delta: null, usage: null },
+      {
+        type: 'message_delta',
+        delta: { stop_reason: 'end_turn' },
+        usage: { input_tokens: 9, output_tokens: 4 },
+      },
+      { type: 'message_stop' },
+    ]
+      .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+      .join(''),
+    expected: { text: 'Yes.', ...end },
+  },
+  {
+    what: 'nulls in a whole message',
+    source: 'proxies that fill in what they do not have',
+    api: 'anthropic',
+    type: 'application/json',
+    body: JSON.stringify({
+      ...{ type: 'message', role: 'assistant', model: null },
+      content: [null, { type: 'text', text: 'Yes.' }, { type: 'thinking', thinking: null, signature: null }],
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 9, output_tokens: 4, cache_read_input_tokens: null },
+    }),
+    expected: { text: 'Yes.', ...end },
+  },
+  {
     what: 'only [DONE]',
     source: 'overloaded proxies',
     body: 'data: [DONE]\n\n',

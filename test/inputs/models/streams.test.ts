@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { aRequest } from '../../models/builders.ts';
 import { holds } from '../../support/holds.ts';
 import { chatDialects, type Dialect, type Turn, turns } from './dialects.ts';
 import { messageDialects } from './message-dialects.ts';
@@ -39,6 +40,16 @@ it.each(singleStreams)('a stream of its own shape is read as what it is: $what',
   expect(await outcomeOf(providerAt(server.url, api))).toEqual(outcome);
 });
 
+it('an answer that was not streamed is read past the nulls in it', async () => {
+  const choice = { index: null, message: { content: [null, { type: 'text', text: 'Yes.' }], refusal: null } };
+  for (const choices of [[null, choice], [choice, null], [null], null]) {
+    server.answer({ type: 'application/json', body: JSON.stringify({ model: null, choices, usage: null }) });
+    const sent = providerAt(server.url, 'openai').send(aRequest(), new AbortController().signal);
+    if (choices?.includes(choice)) expect(await sent).toMatchObject({ text: 'Yes.', isUncounted: true });
+    else await expect(sent).rejects.toMatchObject({ code: 'model_failed' });
+  }
+});
+
 it('holds at least 120 streams of at least 15 kinds of servers', () => {
   expect(dialects.length * turns.length + singleStreams.length).toBeGreaterThanOrEqual(120);
   expect(new Set(dialects.map(({ server: name }) => name)).size).toBeGreaterThanOrEqual(15);
@@ -54,7 +65,7 @@ describe('a stream with something null, absent, moved, renamed or unknown in it'
     const change = fc.record({
       of: fc.nat(),
       at: fc.nat(),
-      how: fc.constantFrom('null', 'absent', 'renamed', 'unknown', 'list', 'number'),
+      how: fc.constantFrom('null', 'absent', 'renamed', 'unknown', 'list', 'nulls', 'number'),
     });
     const property = fc.asyncProperty(
       change,
@@ -100,6 +111,7 @@ function changedLine(body: string, at: number, change: string): string {
   if (how === 'null') owner[key] = null;
   if (how === 'renamed') owner[`${key}_v2`] = old;
   if (how === 'list') owner[key] = [old];
+  if (how === 'nulls') owner[key] = [null, ...(Array.isArray(old) ? old : [])];
   if (how === 'number') owner[key] = 7;
   lines[index] = `data: ${JSON.stringify(json)}`;
   return lines.join('\n');
