@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { takingTurns } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
+import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { ChannelDeps, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { noSections } from '#contracts/section.ts';
@@ -360,7 +361,7 @@ export class Receiver {
     if (event.kind !== 'message') return;
     // The server keeps files forever if nobody deletes them.
     const files = [...event.attachments, ...(event.quote?.attachments ?? [])];
-    for (const ref of isFetchedLater(acceptance) ? [] : files)
+    for (const ref of files.filter((file) => !isFetchedLater(file, acceptance)))
       this.#background.add('tidy', (signal) => api.send('DELETE', attachmentPath(ref), { signal }));
     const isTaken =
       acceptance.kind === 'accepted' || acceptance.kind === 'command' || acceptance.kind === 'held';
@@ -377,8 +378,8 @@ function accountIn(notification: unknown): string | undefined {
   return addressed.safeParse(notification).data?.account;
 }
 
-/** Says whether the message's files are fetched, now or once its sender has access. */
-function isFetchedLater(acceptance: Acceptance): boolean {
+/** Says whether the file is fetched: now, once its sender has access, or with a later message of its group. */
+function isFetchedLater({ isViewOnce }: AttachmentRef, acceptance: Acceptance): boolean {
   switch (acceptance.kind) {
     case 'accepted':
     case 'held':
@@ -387,6 +388,8 @@ function isFetchedLater(acceptance: Acceptance): boolean {
     case 'refused':
       return acceptance.keepsFiles === true;
     case 'ignored':
+      // One look wasn't meant for a bot that nobody called.
+      return acceptance.keepsFiles === true && !isViewOnce;
     case 'command':
     case 'noted':
     case 'pressed':

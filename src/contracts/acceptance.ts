@@ -4,7 +4,8 @@ import type { InboxId, SessionKey } from './ids.ts';
 export type Acceptance =
   | { readonly kind: 'accepted'; readonly inboxId: InboxId; readonly sessionKey: SessionKey }
   | { readonly kind: 'duplicate'; readonly of: KnownOutcome }
-  | { readonly kind: 'ignored'; readonly reason: IgnoreReason }
+  /** `keepsFiles`: a later message that calls the agent may bring the files of this one along. */
+  | { readonly kind: 'ignored'; readonly reason: IgnoreReason; readonly keepsFiles?: true }
   /** `keepsFiles`: the message is answered once its sender is admitted, and its files are fetched only then. */
   | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly keepsFiles?: true }
   | { readonly kind: 'command'; readonly command: string }

@@ -29,8 +29,14 @@ export type StoredAttachment = {
   | { readonly kind: 'missing'; readonly name: string; readonly reason: string }
 );
 
+/** Returns what tells the file from others of its network. */
+export function fileKeyOf({ fileId, ref }: AttachmentRef): string {
+  return fileId ?? ref;
+}
+
 /** Says whether two lists name the same files in the same order. */
 export function isSameFiles(a: readonly AttachmentRef[], b: readonly AttachmentRef[]): boolean {
-  const idOf = ({ fileId, ref }: AttachmentRef) => fileId ?? ref;
-  return a.length === b.length && a.every((file, index) => b[index] && idOf(file) === idOf(b[index]));
+  return (
+    a.length === b.length && a.every((file, index) => b[index] && fileKeyOf(file) === fileKeyOf(b[index]))
+  );
 }

@@ -100,6 +100,18 @@ describeRow('on Discord', (atEnd) => {
     expect(imagesIn(body)).toBe(before + 1);
   });
 
+  test('a picture that was posted before comes with the message that calls the bot, a deleted one doesn’t', async ({
+    expect,
+  }) => {
+    const { people } = discord.server;
+    const before = imagesIn(stage.model.requests.at(-1)?.body ?? noBody);
+    people.sends({ from: bob, channel: garden, text: '', files: [picture()] });
+    people.deletes(people.sends({ from: bob, channel: garden, text: '', files: [picture()] }));
+    const body = await readAfter(() => people.sends(asks('what did Bob post?')));
+    expect(imagesIn(body)).toBe(before + 1);
+    expect(textShown(body)).toContain('The files below came with an earlier message by Person 502;');
+  });
+
   test('a thread sees the message that it hangs on', async ({ expect }) => {
     const { people, places } = discord.server;
     const report = people.sends({

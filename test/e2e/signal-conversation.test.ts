@@ -135,6 +135,33 @@ describeRow('on Signal', (atEnd) => {
     expect(findBreaches(stage.dataDir)).toEqual([]);
     expect(server.refusals).toEqual([]);
   });
+
+  test('a picture that was posted before comes with the message that calls Parley, a deleted one doesn’t', async ({
+    expect,
+  }) => {
+    const { server } = signal;
+    const [before, asked] = [countEvents(stage.dataDir), stage.model.requests.length];
+    const [ada, bob] = [signal.user(506), signal.user(507)];
+    const team = server.world.addGroup({ name: 'Team', members: [ada, bob, server.account] });
+    stage.model.script(() => ({ text: 'A dot.' }));
+    const file = (fileName: string) =>
+      server.world.addAttachment({ bytes: dot, fileName, contentType: 'image/png' });
+    const [shown, deleted] = [file('shown.png'), file('deleted.png')];
+    server.people.writes({ from: bob, to: team, text: '', attachments: [shown] });
+    server.people.deletes(server.people.writes({ from: bob, to: team, text: '', attachments: [deleted] }));
+    const bot = { ...server.account, name: 'Parley' };
+    server.people.writes({ from: ada, to: team, text: '@Parley what did Bob post?', mentioning: [bot] });
+    await server.waitFor(() => server.botMessages(team).length === 1);
+    const body = JSON.stringify(stage.model.requests[asked]?.body);
+    expect(body.split(dot.toString('base64'))).toHaveLength(2);
+    expect(body).toContain('The files below came with an earlier message by Person 507;');
+    expect(body).not.toContain('deleted.png');
+    await server.waitFor(() => !server.world.attachments.has(shown.id));
+    const paths = server.calls.map(({ path }) => path);
+    expect(paths.filter((path) => path.includes(`attachments/${deleted.id}`))).toEqual([]);
+    await untilAtRest(stage.dataDir, before + 4);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
 });
 
 describe.concurrent('a restart', { timeout: 300_000 }, () => {

@@ -122,18 +122,25 @@ describe.concurrent('on Telegram', () => {
     expect(readLast(talk)).toMatch(/quote from Bea/);
   });
 
-  test('a picture without words is remembered until somebody in the group calls the bot', async ({
+  test('a picture without words comes with the message that calls the bot in its group', async ({
     expect,
   }) => {
     const talk = aTalk('group');
     const { telegram, chat, from, mark } = talk;
     talk.script((_body, count) => ({ text: `Answer ${count}.` }));
     const photo = telegram.world.addFile({ name: 'p.png', mimeType: 'image/png', bytes: onePixel });
-    telegram.userSends({ chat, from, photo });
+    const bea = { id: 802, is_bot: false, first_name: 'Bea' };
+    telegram.userSends({ chat, from: bea, photo });
+    const gone = [{ file_id: 'gone', file_unique_id: 'u9', width: 1, height: 1, file_size: 9 }];
+    telegram.userSends({ chat, from: bea, fields: { photo: gone } });
     telegram.userSends({ chat, from, fields: { dice: { emoji: '🎲', value: 4 } } });
     telegram.userSends({ chat, from, text: `@ParleyTestBot what did I send, ${mark}?` });
     await talk.untilSaid('Answer 1.');
     expect(readLast(talk)).toContain('[Dice: 🎲 shows 4]');
+    expect(imagesIn(lastOf(talk))).toBe(1);
+    expect(readLast(talk)).toMatch(
+      /The files below came with an earlier message by Bea;[^\n]*\n\[attachment image is missing: [^\n]+\]/,
+    );
     expect(readLast(talk)).toContain('[picture]');
   });
 

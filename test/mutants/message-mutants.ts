@@ -1,10 +1,29 @@
 import type { Mutant } from './mutants.ts';
 
 const files = 'test/tools/message-files.test.ts';
+const earlierFiles = 'test/inbound/context-files.test.ts';
 const targets = 'test/store/delivery/tool-target.test.ts';
 
 /** Broken variants of what the `message` tool does besides sending text. */
 export const messageMutants: readonly Mutant[] = [
+  {
+    name: 'pictures of a group that stay lines',
+    invariant: 'a picture posted in a group comes with the message that calls the agent',
+    edit: { in: 'withContextFiles', find: '.slice(-maxFiles)', replace: '.slice(0, 0)' },
+    test: { file: earlierFiles, name: 'is fetched with the message that calls the agent' },
+  },
+  {
+    name: 'a picture for each of two waiting messages',
+    invariant: 'a file of an earlier message comes with one message only',
+    edit: { in: 'withContextFiles', find: '!known.has(fileKeyOf(file))', replace: 'true' },
+    test: { file: earlierFiles, name: 'comes once' },
+  },
+  {
+    name: 'a deleted picture fetched all the same',
+    invariant: 'a file whose message was deleted isn’t fetched',
+    edit: { in: 'withdrawFiles', find: 'withdrawn.size === 0', replace: 'withdrawn.size >= 0' },
+    test: { file: earlierFiles, name: 'isn’t fetched once it was deleted' },
+  },
   {
     name: 'a refusal without the provider’s words',
     invariant: 'the owner sees why a model refused',

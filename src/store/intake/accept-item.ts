@@ -14,6 +14,7 @@ import { enforceCap } from '../items/enforce-cap.ts';
 import { fetchWaitMs, type PlacedItem, placeItem } from '../items/enqueue-item.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';
 import type { OpenItem } from '../items/open-items.ts';
+import { withContextFiles } from '../rows/context-files.ts';
 import { openHeld } from '../rows/item-states.ts';
 import { beginSession, type Lane } from '../rows/lane-row.ts';
 import { followConfiguration } from '../rows/lane-settings.ts';
@@ -39,17 +40,20 @@ export async function acceptItem(
   if (!bundle && !item.passesGate && company === undefined) {
     const { content, contextLimit: limit } = item;
     await rememberContext(tx, { laneKey: lane.key, conversationKey, messageId, content, limit });
-    return { kind: 'ignored', reason: 'not-mentioned' };
+    const keepsFiles = content.attachments.length > 0;
+    return { kind: 'ignored', reason: 'not-mentioned', ...(keepsFiles && { keepsFiles }) };
   }
   // A part that isn't addressed to the bot yet drops nothing, sends no notice and fetches no file.
   const isHeld = bundle !== undefined && !bundle.isOpen;
   const room = isHeld ? 'room' : await enforceCap(tx, { lane, item, accepting, open });
   if (room === 'refused') return { kind: 'refused', reason: 'queue-full' };
 
-  const isFetching = item.content.attachments.length > 0;
+  const { id, kind, authority } = item;
+  const bringsEarlier = lane.chatKind === 'group' && kind === 'message' && !isHeld;
+  const content = bringsEarlier ? await withContextFiles(tx, lane.key, item.content) : item.content;
+  const isFetching = content.attachments.length > 0;
   const dueAt = await decideDue(tx, lane, { bundle, isFetching: isFetching && !isHeld, open });
   const { input, proposal, effects } = accepting;
-  const { id, kind, authority, content } = item;
   const placed: PlacedItem = {
     ...{ id, kind, authority, content, isHeld, isFetching, dueAt, messageId },
     source: 'platform',

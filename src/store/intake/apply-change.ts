@@ -5,10 +5,11 @@
  */
 
 import type { Acceptance } from '#contracts/acceptance.ts';
-import { type AttachmentRef, isSameFiles } from '#contracts/attachment.ts';
+import { type AttachmentRef, fileKeyOf, isSameFiles } from '#contracts/attachment.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
-import { type InboxContent, json } from '../base/json.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
+import { type InboxContent, type IncomingFile, json } from '../base/json.ts';
 import { oneLine, summaryLineOf } from '../base/one-line.ts';
 import { changeRow, readRow } from '../base/row-by-key.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
@@ -23,6 +24,7 @@ import {
 import { fetchWaitMs } from '../items/enqueue-item.ts';
 import { reviveSummary } from '../items/revive-summary.ts';
 import { appendNote } from '../rows/append-transcript.ts';
+import { leaveContextFiles } from '../rows/context-files.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
@@ -265,12 +267,14 @@ async function editContext(
   if (!row) return { kind: 'ignored', reason: 'unknown-message' };
   const content = json.content(row.content);
   if (content.sender.id !== accepting.proposal.senderId) return { kind: 'ignored', reason: 'not-the-author' };
+  const changed = change(content);
   await tx.db
     .updateTable('groupContext')
-    .set({ content: JSON.stringify(change(content)) })
+    .set({ content: JSON.stringify(changed) })
     .where('laneKey', '=', row.laneKey)
     .where('seq', '=', row.seq)
     .execute();
+  if (!isSameFiles(changed.attachments, content.attachments)) await withdrawFiles(tx, accepting, row);
   return { kind: 'noted', effect: 'context-replaced' };
 }
 
@@ -288,7 +292,38 @@ async function deleteContext(
     .where('laneKey', '=', row.laneKey)
     .where('seq', '=', row.seq)
     .execute();
+  await withdrawFiles(tx, accepting, row);
   return { kind: 'noted', effect: 'context-removed' };
+}
+
+type ContextRow = { readonly laneKey: string; readonly content: string };
+
+/** Takes files that were deleted or replaced back from the waiting messages that would have brought them along. */
+async function withdrawFiles(
+  tx: Tx,
+  { proposal: { conversationKey }, effects }: AcceptEventInput,
+  { laneKey, content }: ContextRow,
+): Promise<void> {
+  const withdrawn = new Set(json.content(content).attachments.map(fileKeyOf));
+  if (withdrawn.size === 0) return;
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'content', 'isFetching'])
+    .where('laneKey', '=', laneKey)
+    .where(isOpenItem())
+    .execute();
+  for (const row of rows) {
+    const waiting = json.content(row.content);
+    const keeps = (file: IncomingFile | undefined) =>
+      file?.of === undefined || !withdrawn.has(fileKeyOf(file));
+    const attachments = waiting.attachments.filter(keeps);
+    if (attachments.length === waiting.attachments.length) continue;
+    const stored = waiting.stored?.filter((_, index) => keeps(waiting.attachments[index]));
+    const rest = { ...waiting, attachments, ...(stored && { stored }) };
+    await changeRow(tx, 'inbox', row.id, { content: JSON.stringify(rest) });
+    if (row.isFetching === 1) effects.fetches.push(row.id);
+  }
+  await leaveContextFiles(tx, laneKey, { entries: [{ conversationKey, content }] });
 }
 
 /** Finds the remembered message and locks its lane. Notes about it, such as a reaction, are left out. */

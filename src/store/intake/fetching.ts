@@ -1,4 +1,4 @@
-import { type AttachmentRef, isSameFiles, type StoredAttachment } from '#contracts/attachment.ts';
+import { fileKeyOf, isSameFiles, type StoredAttachment } from '#contracts/attachment.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
@@ -35,7 +35,7 @@ export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingF
 export type FetchedInput = {
   readonly inboxId: string;
   /** The files as `readPendingFetch` returned them: an edit may have replaced them since. */
-  readonly attachments: readonly AttachmentRef[];
+  readonly attachments: readonly IncomingFile[];
   readonly stored: readonly StoredAttachment[];
   /** How long the message waits, from its arrival, for the rest of its album, ms. */
   readonly joinMs: number;
@@ -57,8 +57,9 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
       .executeTakeFirst();
     if (!lane || !row) return effects;
     const content = json.content(row.content);
+    const kept = stillNamed(content.attachments, { attachments, stored });
     // The sweep has the new version's files fetched.
-    if (!isSameFiles(content.attachments, attachments)) return effects;
+    if (kept === undefined) return effects;
     const siblings =
       row.bundle === null
         ? []
@@ -75,7 +76,7 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
       row.bundle === null ? tx.now : Math.max(row.createdAt + joinMs, ...siblings.map((s) => s.dueAt));
     const dueAt = Math.max(tx.now, joinUntil);
     await changeRow(tx, 'inbox', inboxId, {
-      content: JSON.stringify({ ...content, stored }),
+      content: JSON.stringify({ ...content, stored: kept }),
       isFetching: 0,
       dueAt,
     });
@@ -84,3 +85,15 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
     return effects;
   },
 };
+
+/** Returns the fetched files that the message still names; undefined if it names others, too. */
+function stillNamed(
+  named: readonly IncomingFile[],
+  { attachments, stored }: Pick<FetchedInput, 'attachments' | 'stored'>,
+): readonly StoredAttachment[] | undefined {
+  if (isSameFiles(named, attachments)) return stored;
+  const placeOf = (file: IncomingFile) => JSON.stringify([fileKeyOf(file), file.of]);
+  const fetched = new Map(attachments.map((file, index) => [placeOf(file), stored[index]]));
+  const kept = named.flatMap((file) => fetched.get(placeOf(file)) ?? []);
+  return kept.length === named.length ? kept : undefined;
+}

@@ -8,6 +8,7 @@ import { stopTree } from '../children/stop-tree.ts';
 import { reviveSummary } from '../items/revive-summary.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { beginSession, type Lane } from '../rows/lane-row.ts';
+import { forgetContext } from '../rows/remember-context.ts';
 
 /**
  * Starts another session in a lane. The old one's sub-agents are stopped. Their announcements, and the messages that
@@ -20,12 +21,7 @@ export async function startSession(
 ): Promise<void> {
   await stopTree(tx, { sessionId: lane.sessionId, reason: 'reset' }, effects);
   await beginSession(tx, lane, newRowId());
-  await tx.db
-    .deleteFrom('groupContext')
-    .where('laneKey', '=', lane.key)
-    .where('shownInRun', 'is', null)
-    .where('seq', '<', seq)
-    .execute();
+  await forgetContext(tx, { laneKey: lane.key, before: seq });
   await dropSummaries(tx, lane, seq);
   if ((await dropAnnouncements(tx, lane)) > 0) await reviveSummary(tx, lane.key, effects);
 }

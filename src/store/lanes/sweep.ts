@@ -7,7 +7,6 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { readFullClasses } from '../children/class-room.ts';
 import { dropHeld } from '../rows/item-states.ts';
 import { lockLanes } from '../rows/lane-row.ts';
-import { leaveFiles } from '../rows/left-files.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import { type RunOutOfBudget, readRunsWithRoom, type WaitPlace } from '../waits/budget-waits.ts';
 import { archiveAfterMs } from './sweep-child.ts';
@@ -317,8 +316,6 @@ export const closeBundles: StoreCommand<
           content: json.content(row.content),
           limit,
         });
-        const { attachments: files } = json.content(row.content);
-        await leaveFiles(tx, { route: json.route(row.route), files });
         await dropHeld(tx, row.id);
       }
     }

@@ -5,11 +5,11 @@ import { cleanLabel } from '../../texts/clean-untrusted.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { type InboxContent, type IncomingFile, json } from '../base/json.ts';
 import { fileLine } from '../base/one-line.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow } from '../base/row-by-key.ts';
 import { newRowId } from '../base/row-id.ts';
 import type { WaitingRow } from '../items/waiting-rows.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
+import { leaveContextFiles, readUnshown } from '../rows/context-files.ts';
 import { takeItem } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 
@@ -55,10 +55,9 @@ export async function takeRows(
   const before = [
     // The model reads the overflow's lines before a message, so only a run that takes one gets them.
     rows.length === 0 ? undefined : await takeOverflow(tx, { lane, runId, framing }),
-    await showContext(tx, context ?? (await unshownIn(tx, lane)), {
-      laneKey: lane.key,
-      runId,
-      framing,
+    await showContext(tx, context ?? (await readUnshown(tx, lane.key)), {
+      ...{ laneKey: lane.key, runId, framing },
+      taken: rows.map(({ content }) => content),
     }),
   ];
   for (const text of before)
@@ -94,19 +93,27 @@ async function takeOverflow(
   return [framing.overflowIntro, ...lines, framing.contextOutro].join('\n');
 }
 
+type ContextScene = Pick<TakeInput, 'runId' | 'framing'> & {
+  readonly laneKey: string;
+  /** Content of the messages that this run takes. */
+  readonly taken: readonly InboxContent[];
+};
+
 /** Shows the remembered messages to this run, and never again. */
 async function showContext(
   tx: Tx,
   context: readonly string[],
-  { laneKey, runId, framing }: { laneKey: string; runId: string; framing: TextFraming },
+  { laneKey, runId, framing, taken }: ContextScene,
 ): Promise<string | undefined> {
   if (context.length === 0) return undefined;
-  await tx.db
+  const entries = await tx.db
     .updateTable('groupContext')
     .set({ shownInRun: runId })
     .where('laneKey', '=', laneKey)
     .where('shownInRun', 'is', null)
+    .returning(['conversationKey', 'content'])
     .execute();
+  await leaveContextFiles(tx, laneKey, { entries, taken });
   return [
     framing.contextIntro,
     ...context.map((content) => contextEntry(json.content(content))),
@@ -119,20 +126,6 @@ function contextEntry({ prompt, attachments }: InboxContent): string {
   const files = attachments.filter(({ of }) => of === undefined).map(fileLine);
   return [prompt, ...files].filter((line) => line !== '').join('\n');
 }
-
-/** Reads the lane's remembered messages that no run has been shown, each as stored. */
-async function unshownIn(tx: Tx, { key }: Lane): Promise<readonly string[]> {
-  return (await unshownContext.all(tx, { laneKey: key })).map(({ content }) => content);
-}
-
-const unshownContext = prepared((db, of: QueryParams<{ laneKey: string }>) =>
-  db
-    .selectFrom('groupContext')
-    .select('content')
-    .where('laneKey', '=', of.laneKey)
-    .where('shownInRun', 'is', null)
-    .orderBy('seq'),
-);
 
 function partsOf({ texts }: StepTx, row: WaitingRow): readonly MessagePart[] {
   const { content } = row;

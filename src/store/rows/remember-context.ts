@@ -1,5 +1,6 @@
 import type { Tx } from '../base/command.ts';
 import type { InboxContent } from '../base/json.ts';
+import { leaveContextFiles } from './context-files.ts';
 import { takeSeq } from './lane-row.ts';
 
 type ContextEntry = {
@@ -31,10 +32,20 @@ export async function rememberContext(
     .limit(1)
     .executeTakeFirst();
   if (!oldest) return;
-  await tx.db
+  await forgetContext(tx, { laneKey, before: oldest.seq + 1 });
+}
+
+/** Forgets the lane's messages that no run has been shown, up to the one before `before`. */
+export async function forgetContext(
+  tx: Tx,
+  { laneKey, before }: { readonly laneKey: string; readonly before: number },
+): Promise<void> {
+  const entries = await tx.db
     .deleteFrom('groupContext')
     .where('laneKey', '=', laneKey)
     .where('shownInRun', 'is', null)
-    .where('seq', '<=', oldest.seq)
+    .where('seq', '<', before)
+    .returning(['conversationKey', 'content'])
     .execute();
+  await leaveContextFiles(tx, laneKey, { entries });
 }

@@ -480,19 +480,22 @@ describe('after a message is taken in', () => {
     expect(server.refusals).toEqual([]);
   });
 
-  it('its files are removed from the server unless they are fetched, now or when its sender is let in', async () => {
+  it('its files are removed from the server unless they are fetched, now or later', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const became: Record<string, Acceptance> = {
       kept: { kind: 'refused', reason: 'dm-not-paired', keepsFiles: true },
       held: { kind: 'held' },
       'not paired': { kind: 'refused', reason: 'dm-not-paired' },
       'not mentioned': { kind: 'ignored', reason: 'not-mentioned' },
+      remembered: { kind: 'ignored', reason: 'not-mentioned', keepsFiles: true },
+      'seen once': { kind: 'ignored', reason: 'not-mentioned', keepsFiles: true },
       '/stop': { kind: 'command', command: 'stop' },
     };
     const adapter = await begin(new JudgingIntake((text) => became[text]));
     const files = ['taken', ...Object.keys(became)].map((text) => {
       const file = server.world.addAttachment({ bytes: Buffer.from('x') });
-      server.people.writes({ from: ada, text, attachments: [file] });
+      const fields = { viewOnce: text === 'seen once' };
+      server.people.writes({ from: ada, text, attachments: [file], fields });
       return { text, isThere: () => server.world.attachments.has(file.id) };
     });
     // They are removed one after another, in this order.
@@ -502,6 +505,7 @@ describe('after a message is taken in', () => {
       'taken',
       'kept',
       'held',
+      'remembered',
     ]);
   });
 });

@@ -1,0 +1,88 @@
+/**
+ * Files of remembered messages. The newest come with the next message that calls the agent: they are fetched with it
+ * and shown as the earlier message's, as those of a quote are. All others stay a line, and their network is asked to
+ * remove them as soon as nothing can call for them.
+ */
+import { fileKeyOf } from '#contracts/attachment.ts';
+import { cleanLabel } from '../../texts/clean-untrusted.ts';
+import type { Tx } from '../base/command.ts';
+import { routeOfKey } from '../base/conversation-key.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
+import { type InboxContent, type IncomingFile, json } from '../base/json.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import { leaveFiles } from './left-files.ts';
+
+/** How many files of earlier messages come with one message. */
+const maxFiles = 4;
+
+/** Reads the lane's remembered messages that no run has been shown, each as stored, oldest first. */
+export async function readUnshown(tx: Tx, laneKey: string): Promise<readonly string[]> {
+  return (await unshownContext.all(tx, { laneKey })).map(({ content }) => content);
+}
+
+const unshownContext = prepared((db, of: QueryParams<{ laneKey: string }>) =>
+  db
+    .selectFrom('groupContext')
+    .select('content')
+    .where('laneKey', '=', of.laneKey)
+    .where('shownInRun', 'is', null)
+    .orderBy('seq'),
+);
+
+/** Adds the newest files of the lane's remembered messages, unless they come with another waiting message. */
+export async function withContextFiles(
+  tx: Tx,
+  laneKey: string,
+  content: InboxContent,
+): Promise<InboxContent> {
+  const earlier = (await readUnshown(tx, laneKey)).flatMap((entry) => showableFiles(json.content(entry)));
+  if (earlier.length === 0) return content;
+  const known = new Set([...content.attachments, ...(await readAwaited(tx, laneKey))].map(fileKeyOf));
+  const files = earlier.filter((file) => !known.has(fileKeyOf(file))).slice(-maxFiles);
+  return { ...content, attachments: [...content.attachments, ...files] };
+}
+
+/** A video is a line to a model anyway, and its download would delay the answer. One look wasn't meant for the bot. */
+function showableFiles({ attachments, sender }: InboxContent): readonly IncomingFile[] {
+  const by = cleanLabel(sender.name);
+  const of = by === '' ? 'an earlier message' : `an earlier message by ${by}`;
+  return attachments
+    .filter((file) => file.of === undefined && file.kind !== 'video' && !file.isViewOnce)
+    .map((file) => ({ ...file, of }));
+}
+
+/** Reads the files that come with the lane's waiting messages. */
+async function readAwaited(tx: Tx, laneKey: string): Promise<readonly IncomingFile[]> {
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select('content')
+    .where('laneKey', '=', laneKey)
+    .where(isOpenItem())
+    .execute();
+  return rows.flatMap(({ content }) => json.content(content).attachments);
+}
+
+type Forgotten = { readonly conversationKey: string; readonly content: string };
+
+/** Leaves the files of messages that are no longer remembered, except those that come with a message. */
+export async function leaveContextFiles(
+  tx: Tx,
+  laneKey: string,
+  {
+    entries,
+    taken = [],
+  }: { readonly entries: readonly Forgotten[]; readonly taken?: readonly InboxContent[] },
+): Promise<void> {
+  const left = entries.map(({ conversationKey, content }) => ({
+    conversationKey,
+    files: json.content(content).attachments,
+  }));
+  if (left.every(({ files }) => files.length === 0)) return;
+  const awaited = [...(await readAwaited(tx, laneKey)), ...taken.flatMap(({ attachments }) => attachments)];
+  const known = new Set(awaited.map(fileKeyOf));
+  for (const { conversationKey, files } of left)
+    await leaveFiles(tx, {
+      route: routeOfKey(conversationKey),
+      files: files.filter((file) => !known.has(fileKeyOf(file))),
+    });
+}
