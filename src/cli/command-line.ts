@@ -1,11 +1,14 @@
-import { Command, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
+import { stripText } from '../logging/redaction.ts';
 import { type Actions, createActions } from './actions.ts';
 import type { ConfiguredParts } from './config-check.ts';
+import { addExamples } from './examples.ts';
 import type { ExitCode } from './exit-code.ts';
 import { addOperatorCommands } from './operator-commands.ts';
+import { describeUsageError } from './usage-error.ts';
 import { describeVersion } from './version.ts';
 
 /** Commands that only the process entry point can run, since only it knows the gateway and its parts. */
@@ -20,9 +23,21 @@ export type EntryCommands = {
 /** Runs one command of `parley`; resolves with the exit code. Problems are one sentence on stderr. */
 export async function runCommandLine(args: readonly string[], entry: EntryCommands): Promise<ExitCode> {
   const actions = createActions();
+  const program = createProgram(entry, actions).version(await describeVersion());
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return actions.code();
+  } catch (error) {
+    return report(error, program, args);
+  }
+}
+
+/** Creates the program with all of its commands. */
+export function createProgram(entry: EntryCommands, actions: Actions): Command {
   const program = new Command('parley')
     .description('A self-hosted chat gateway for AI agents.')
-    .version(await describeVersion())
+    // Its own errors, and suggestions, are worded in `report`.
+    .configureOutput({ outputError: () => undefined })
     .exitOverride();
   addSetupCommands(program, entry, actions);
   addGatewayCommands(program, entry, actions);
@@ -32,12 +47,8 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
   addBackupCommands(program, actions);
   addServiceCommands(program, actions);
   addConfigCommands(program.command('config').description('check the configuration'), entry, actions);
-  try {
-    await program.parseAsync(args, { from: 'user' });
-    return actions.code();
-  } catch (error) {
-    return report(error);
-  }
+  addExamples(program);
+  return program;
 }
 
 /** The option of commands that do their own printing. */
@@ -232,9 +243,14 @@ function addConfigCommands(config: Command, { parts }: EntryCommands, { act, sho
   );
 }
 
-/** Prints an error as a sentence that says what to do; Commander has already printed its own. */
-function report(error: unknown): ExitCode {
-  if (error instanceof Error && 'exitCode' in error) return error.exitCode === 0 ? 0 : 2;
+/** Prints an error as a sentence that says what to do. */
+function report(error: unknown, program: Command, args: readonly string[]): ExitCode {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    const sentence = describeUsageError(error, program, args);
+    if (sentence !== undefined) process.stderr.write(`${stripText(sentence)}\n`);
+    return 2;
+  }
   if (error instanceof ParleyError && error.code !== 'internal') {
     process.stderr.write(`${error.message}\n`);
     return 1;

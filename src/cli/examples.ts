@@ -1,0 +1,76 @@
+/** Examples that the help of each command ends with. */
+import type { Command } from 'commander';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
+
+/** By the names of a command, what to type after `parley`. A command that only has others shows theirs. */
+const examples: Readonly<Record<string, readonly string[]>> = {
+  start: ['start', 'start --role worker'],
+  chat: ['chat'],
+  status: ['status', 'status --json'],
+  why: ['why 45', 'why telegram:-100123/45 --text', 'why telegram:123'],
+  onboard: ['onboard'],
+  signin: ['signin'],
+  doctor: ['doctor', 'doctor --fix'],
+  agent: [
+    'agent --message "What is open today?" --wait',
+    'agent --agent research --key monday --message "Summarize the week"',
+  ],
+  'agent init': ['agent init', 'agent init --agent research'],
+  'agents list': ['agents list'],
+  'outbox list': ['outbox list'],
+  'outbox retry': ['outbox retry 3f2a9c1e-6b0d-4c7a-9e51-2d8f0a7b4c66:1'],
+  'outbox drop': ['outbox drop 3f2a9c1e-6b0d-4c7a-9e51-2d8f0a7b4c66:1'],
+  'queue list': ['queue list'],
+  'queue cancel': ['queue cancel 3f2a9c1e'],
+  'queue promote': ['queue promote 3f2a9c1e'],
+  'queue edit': ['queue edit 3f2a9c1e "Which trains run on Sunday?"'],
+  'sessions list': ['sessions list'],
+  'sessions show': ['sessions show 3f2a9c1e'],
+  'sessions export': ['sessions export 3f2a9c1e', 'sessions export 3f2a9c1e --json > conversation.json'],
+  'subagents list': ['subagents list'],
+  'subagents info': ['subagents info 3f2a9c1e'],
+  'subagents log': ['subagents log 3f2a9c1e'],
+  'subagents steer': ['subagents steer 3f2a9c1e "Only look at this year"'],
+  'subagents stop': ['subagents stop 3f2a9c1e'],
+  'pair list': ['pair list'],
+  'pair approve': ['pair approve ABCD2345', 'pair approve telegram:123456789'],
+  'pair revoke': ['pair revoke telegram:123456789'],
+  'link list': ['link list'],
+  'link remove': ['link remove discord:80351110224678912'],
+  'sign-ins list': ['sign-ins list'],
+  'sign-ins end': ['sign-ins end 3f2a9c1e', 'sign-ins end --all'],
+  'channels status': ['channels status'],
+  'channels login': ['channels login signal'],
+  backup: ['backup', 'backup --to /mnt/backups'],
+  restore: ['restore', 'restore 2026-11-22T22-30-05Z'],
+  'import sqlite': ['import sqlite', 'import sqlite /srv/parley/data/parley.db'],
+  reload: ['reload'],
+  'service install': ['service install', 'service install --print', 'service install --system'],
+  'service status': ['service status'],
+  'service uninstall': ['service uninstall'],
+  'service logs': ['service logs -n 50', 'service logs --since 2h -f'],
+  logs: ['logs -n 50', 'logs --since 10m', 'logs --since "2026-11-27 14:00" --json', 'logs -f'],
+  'config check': ['config check'],
+  'config schema': ['config schema > schema.json'],
+};
+
+const ofProgram = ['start', 'doctor', 'status', 'why 45', 'backup'];
+
+/** Adds its examples to the help of the program and of each of its commands. */
+export function addExamples(program: Command): void {
+  add(program, ofProgram);
+  for (const command of program.commands) addBelow(command, command.name());
+}
+
+function addBelow(command: Command, path: string): readonly string[] {
+  const below = command.commands.flatMap((each) => addBelow(each, `${path} ${each.name()}`).slice(0, 1));
+  const own = examples[path] ?? below;
+  add(command, own);
+  return own;
+}
+
+function add(command: Command, lines: readonly string[]): void {
+  const words = lines.length === 1 ? 'Example' : 'Examples';
+  const typed = lines.map((line) => `  ${parleyCommand} ${line}`);
+  if (lines.length > 0) command.addHelpText('after', `\n${words}:\n${typed.join('\n')}`);
+}
